@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from labeldp.app.page.serving import serve
+from labeldp.app.page import serve
 
 OUT = Path(__file__).with_name("page")
 SIZE = {"width": 900, "height": 900}
@@ -64,7 +64,7 @@ def walk(tab: Any) -> None:
     tab.get_by_role("button", name="Release").wait_for()
     draw(tab, "release", 700)
     tab.get_by_role("button", name="Release").click()
-    tab.get_by_role("heading", name="Released").wait_for(timeout=120_000)
+    tab.get_by_role("heading", name="Released", level=1).wait_for(timeout=120_000)
     draw(tab, "done", 860)
     tab.get_by_role("link", name="All releases").click()
     tab.get_by_role("heading", name="Releases of this folder").wait_for()

@@ -1,6 +1,6 @@
 """The page: all that it answers and writes is the same for tables that differ in labels only.
 
-Hints are the one exception: they are on the pages of the private column and the request, before anything is spent.
+Hints are the one exception: they are on the pages of the table and the request, before anything is spent.
 """
 
 from pathlib import Path
@@ -38,14 +38,11 @@ class Visitor:
     def release(self, unfinished, **budget):
         self.look(f"{unfinished.path}/column", "column")
         low, high = changes.BOUNDS
-        self.client.describe(unfinished, bounds=(low, high), shared=["id", "day", "ratio", "kind", "name"])
+        self.client.describe(unfinished, bounds=(low, high))
         self.look(f"{unfinished.path}/budget", "budget")
         self.client.budget(unfinished, limit=9, report="yes", **budget)
         self.look(f"{unfinished.path}/release", "request")
         self.client.release(unfinished)
-        if unfinished.release.state == "asked":
-            self.look(f"{unfinished.path}/release", "asked")
-            self.client.release(unfinished, as_it_is="yes")
         self.look(f"{unfinished.path}/release", "release")
         self.look(f"/work/{unfinished.release.id}", "progress of the release")
         self.look("/releases")
@@ -54,10 +51,8 @@ class Visitor:
 def released(given):
     visitor = Visitor()
     visitor.release(visitor.read(), epsilon=1)
-    card = "out.csv.card.json"
-    visitor.look(f"/card?name={card}")
-    for what in ("table", "card", "report"):
-        visitor.look(f"/file?card={card}&what={what}")
+    visitor.look("/card?name=out.csv.card.json")
+    visitor.look("/report?card=out.csv.card.json")
     visitor.look("/", "again")
     return visitor.answers
 
@@ -65,11 +60,9 @@ def released(given):
 def fitted(given):
     visitor = Visitor()
     visitor.release(visitor.read(), kind="model", epsilon=2)
-    assert b"name was left out" in visitor.answers["asked"][2]
+    assert b"name was left out" in visitor.answers["release"][2]
     visitor.look("/card?name=model/card.json")
-    visitor.look("/model?name=model")
-    visitor.answers["predicted"] = visitor.client.post("/model", name="model", c0="3", c2="1.5").body
-    visitor.answers["predicted for a table"] = visitor.client.predict("model", "table.csv").body
+    visitor.look("/report?card=model/card.json")
     return visitor.answers
 
 
@@ -97,18 +90,18 @@ def statuses(observed):
 def test_nothing_that_the_page_answers_or_writes_depends_on_labels(act, tmp_path):
     first, found = compared(way(act), *CHANGES["all rows"], tmp_path)
     assert set(statuses(first).values()) == {200}
-    assert {"book.jsonl", "table.predicted.csv" if act is fitted else "out.csv"} <= set(first.files)
+    assert {"book.jsonl", "model/card.json" if act is fitted else "out.csv"} <= set(first.files)
     assert first.stdout == first.stderr == b""
     assert found == {}
 
 
 @pytest.mark.slow
-def test_hints_are_on_the_pages_of_the_column_and_the_request_and_nowhere_else(tmp_path):
+def test_hints_are_on_the_pages_of_the_table_and_the_request_and_nowhere_else(tmp_path):
     shown = []
 
     def act(given):
         answers = released(given)
-        shown.extend(answers.pop(page)[2] for page in ("column", "request"))
+        shown.extend(answers.pop(page)[2] for page in ("table", "request"))
         return answers
 
     first, found = compared(way(act), *CHANGES["sorted"], tmp_path)

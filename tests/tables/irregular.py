@@ -17,7 +17,7 @@ import labeldp as ldp
 from labeldp.app.card_check import verify_files
 from labeldp.app.card_files import read_card_file
 from labeldp.app.cli import app
-from labeldp.app.page.chosen_folder import ChosenFolder
+from labeldp.app.page import ChosenFolder
 from labeldp.tables.file_release import privatize_file
 from labeldp.tables.opening import open_table
 

@@ -168,7 +168,6 @@ _TABLE = (
         "Columns to copy though the model does not use them, such as id,name. Others are left out: they may hold "
         "true labels, and with true labels OUT is not private.",
         **_NAMES,
-        field="Columns to copy",
     ),
     Option("column", "The new column's name.", default="prediction", metavar="NAME"),
     # the score of a model
@@ -332,7 +331,6 @@ _TABLE = (
         parse=lambda paths: list(paths or ()),
         metavar="KEY.pub",
         flags=("--trust",),
-        field="Public key that you trust",
     ),
     Option("signature", "The card's signature, if it is not beside it as CARD.sig.", **_FILE),
     Option(

@@ -4,19 +4,18 @@ import asyncio
 import re
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import unescape
-from urllib.parse import quote, urlencode, urlsplit
+from unittest import mock
+from urllib.parse import urlencode, urlsplit
 
 import labeldp as ldp
-from labeldp.app.page.application import application
-from labeldp.app.page.chosen_folder import ChosenFolder
-from labeldp.app.page.site import Site
+from labeldp.app import page
 
 PORT = 8123
 HOST = f"127.0.0.1:{PORT}"
-
 
 HIDDEN = "31415"
 """A label of the table in the folder; no page may show it."""
@@ -46,8 +45,8 @@ class Client:
     """Talks to the application without a network."""
 
     def __init__(self, folder):
-        self.site = Site(ChosenFolder(folder))
-        self.app = application(self.site)
+        self.site = page.Site(page.ChosenFolder(folder))
+        self.app = page.build_app(self.site)
         self.cookie = ""
 
     def enter(self):
@@ -108,10 +107,9 @@ class Client:
 
     def upload(self, name, data, path="/upload", /, **fields):
         """Send a file, and return the page that it leads to."""
-        parts = [
-            (f'name="{key}"', value.encode()) for key, value in {"form": self.site.keys.form, **fields}.items()
-        ]
-        parts.append((f'name="{"file" if path == "/upload" else "key"}"; filename="{name}"', data))
+        fields = {"form": self.site.keys.form, **fields}
+        parts = [(f'name="{key}"', value.encode()) for key, value in fields.items()]
+        parts.append((f'name="file"; filename="{name}"', data))
         body = b"".join(
             f"--edge\r\nContent-Disposition: form-data; {head}\r\n\r\n".encode() + value + b"\r\n"
             for head, value in parts
@@ -130,72 +128,78 @@ class Client:
         """Return the unfinished release that a page is about."""
         return self.site.unfinished[answer.path.split("/")[2]]
 
-    def step(self, unfinished, step, **fields):
-        """Send the form of a step."""
-        return self.post(f"{unfinished.path}/{step}", **{"reading": unfinished.header.id, **fields})
+    def show(self, unfinished, step):
+        return self.get(f"{unfinished.path}/{step}")
 
-    def read(self, source, label, **how):
-        """Open a table, say how it is written, choose the private column, and return the unfinished release."""
-        unfinished = self.unfinished(self.post("/open", path=source))
-        drop = how.pop("drop", ())
-        if how:
-            self.written(unfinished, **how)
-        self.name(unfinished, label, drop)
-        unfinished.reading.wait()
-        return unfinished
+    def open(self, source):
+        return self.unfinished(self.post("/open", path=source))
 
     def written(self, unfinished, **how):
         """Say how a table is written."""
-        return self.step(unfinished, "table", written="yes", **how)
+        return self.post(f"{unfinished.path}/table", written="yes", **how)
 
     def name(self, unfinished, label, drop=()):
         """Choose the private column, and which are left out."""
-        names = unfinished.names
+        names = unfinished.table.header.names
         shared = [number for number, name in enumerate(names) if name not in drop]
-        return self.step(unfinished, "table", label=names.index(label), shared=shared)
+        return self.post(f"{unfinished.path}/table", label=names.index(label), shared=shared)
 
-    def describe(self, unfinished, bounds=(0, 100), shared=None, **more):
+    def read(self, source, label, drop=(), **how):
+        """Open a table, say how it is written, choose the private column, and return the unfinished release."""
+        begun = self.open(source)
+        if how:
+            begun = self.unfinished(self.written(begun, **how))
+        begun = self.unfinished(self.name(begun, label, drop))
+        begun.reading.wait()
+        return begun
+
+    def describe(self, unfinished, bounds=(0, 100), **more):
         """Describe the private column."""
-        names = unfinished.names
-        public = range(len(names)) if shared is None else [names.index(name) for name in shared]
-        fields = {"low": bounds[0], "high": bounds[1], "rows_per_person": 1, "shared": list(public), **more}
-        return self.step(unfinished, "column", **fields)
+        return self.post(f"{unfinished.path}/column", **{"bounds": bounds, "rows_per_person": 1, **more})
 
     def budget(self, unfinished, epsilon=1, ledger="book.jsonl", **more):
         """Choose the budget."""
         fields = {"kind": "table", "out": "out.csv", "folder": "model", **more}
-        return self.step(unfinished, "budget", epsilon=epsilon, ledger=ledger, **fields)
+        return self.post(f"{unfinished.path}/budget", epsilon=epsilon, ledger=ledger, **fields)
 
     def press(self, unfinished, **more):
         """Press the button that releases the request."""
         shown = {"request": unfinished.request.id} if unfinished.request is not None else {}
-        return self.step(unfinished, "release", **{**shown, **more})
+        return self.post(f"{unfinished.path}/release", **{**shown, **more})
 
     def release(self, unfinished, **more):
         """Press the button, wait, and return the page."""
         self.press(unfinished, **more)
         if unfinished.release is not None:
             unfinished.release.wait()
-        return self.get(f"{unfinished.path}/release")
-
-    def predict(self, model, table, **more):
-        """Ask for predictions for a table, wait, and return the page."""
-        body = urlencode({"form": self.site.keys.form, "name": model, "table": table, **more}).encode()
-        answer = self.request("POST", "/model/table", body)
-        if answer.status == 303:
-            self.site.works[answer.header("location").partition("work=")[2]].wait()
-        return self._followed(answer)
-
-    def file(self, card, what, **more):
-        return self.get(f"/file?card={quote(card)}&what={what}" + "".join(f"&{k}={v}" for k, v in more.items()))
+        return self.show(unfinished, "release")
 
 
 def ready(client, **more):
     """Return an unfinished release with a request, unless the budget is refused."""
     unfinished = client.read("homes.csv", "price")
-    client.describe(unfinished, missing="yes")
+    client.describe(unfinished, missing="drop")
     client.budget(unfinished, **more)
     return unfinished
+
+
+@contextmanager
+def held(at, then=lambda work: None):
+    """Let work wait as soon as its progress says ``at``, until the block ends; yield what is set there."""
+    reached, go_on = threading.Event(), threading.Event()
+
+    def progress(work, what, done, total, old=page.Work.progress):
+        if what == at:
+            reached.set()
+            go_on.wait(60)
+            then(work)
+        old(work, what, done, total)
+
+    with mock.patch.object(page.Work, "progress", progress):
+        try:
+            yield reached
+        finally:
+            go_on.set()
 
 
 def charges(client, name="book.jsonl"):

@@ -5,15 +5,15 @@ import re
 import signal
 import socket
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
-from app.page.page_client import served
-from helpers import posix_only
-from labeldp.app.page.lifetime import CLOSED, IDLE, Lifetime
-from labeldp.app.page.serving import _uninterrupted
+from app.page.page_client import held, ready, served
+from helpers import linux_only, posix_only
+from labeldp.app import page
 
 
 class Caller:
@@ -21,13 +21,24 @@ class Caller:
 
     def __init__(self, port, entry):
         self._port, self._cookie, self._base = port, "", entry.partition("/?")[0]
+        self._origin = f"http://127.0.0.1:{port}"
         answer, _ = self.ask("GET", entry.removeprefix(self._base))
         self._cookie = answer.getheader("set-cookie").partition(";")[0]
-        self.key = re.search(r'data-key="([^"]+)"', self.ask("GET", "/")[1]).group(1)
+        self.key = re.search(r'name="form" value="([^"]+)"', self.ask("GET", "/")[1]).group(1)
+
+    @contextmanager
+    def begin(self, method, path, headers):
+        """Begin a request of the page itself; yield the connection."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
+        connection.putrequest(method, self._base + path)
+        for name, value in {**headers, "Cookie": self._cookie, "Origin": self._origin}.items():
+            connection.putheader(name, value)
+        yield connection
+        connection.close()
 
     def ask(self, method, path, body=None, **more):
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
-        headers = {"Cookie": self._cookie, "Origin": f"http://127.0.0.1:{self._port}", **more}
+        headers = {"Cookie": self._cookie, "Origin": self._origin, **more}
         if isinstance(body, dict):
             body = urlencode({"form": self.key, **body}, doseq=True)
             headers["Content-Type"] = "application/x-www-form-urlencoded"
@@ -53,21 +64,20 @@ def folder(tmp_path):
 
 TALK = """
 import logging, warnings
-from labeldp.app.page import lifetime, unfinished
-lifetime.CLOSED = 0.2
-def talk(*given, read=unfinished.overview, **more):
+from labeldp.app.page import Work
+def talk(self, *how, progress=Work.progress):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.warn("31415")
     logging.getLogger("python_multipart").critical("31415")
-    return read(*given, **more)
-unfinished.overview = talk
+    progress(self, *how)
+Work.progress = talk
 """
-"""Libraries that warn and log what they read; and an end that need not be waited for."""
+"""Libraries that warn and log what they read."""
 
 
 @pytest.mark.slow
-def test_it_listens_on_this_machine_only_prints_no_label_and_ends_with_its_page(folder):
+def test_it_listens_on_this_machine_only_prints_no_label_and_ends_by_its_button(folder):
     with served(folder, TALK) as (process, port, entry):
         caller = Caller(port, entry)
         others = set()
@@ -77,18 +87,13 @@ def test_it_listens_on_this_machine_only_prints_no_label_and_ends_with_its_page(
             with socket.socket() as probe:
                 probe.settimeout(5)  # where nobody even says no
                 assert probe.connect_ex((address, port)) != 0
-        table = caller.go("/open", path="homes.csv")
-        reading = re.search(r'name="reading" value="([^"]+)"', caller.ask("GET", table)[1]).group(1)
-        caller.go(table, label=1, shared=0, reading=reading)
+        table = caller.go(caller.go("/open", path="homes.csv"), label=1, shared=0)
         while "data-progress" in (shown := caller.ask("GET", table)[1]):
             time.sleep(0.1)
         assert "What was read" in shown
         assert caller.ask("GET", "/no-such-page")[0].status == 404
         assert caller.ask("GET", "/", Host="evil.example")[0].status == 400
-        caller.ask("POST", "/alive", {"page": "a tab"})
-        time.sleep(1)
-        assert process.poll() is None
-        caller.ask("POST", "/closed", {"page": "a tab"})
+        assert caller.ask("POST", "/end", {})[0].status == 200
         assert process.wait(120) == 0
         printed = process.stdout.read() + process.stderr.read()
     assert entry.partition("token=")[2] not in printed
@@ -98,47 +103,76 @@ def test_it_listens_on_this_machine_only_prints_no_label_and_ends_with_its_page(
 
 
 @pytest.mark.slow
-def test_the_button_ends_it_and_dropped_files_go(folder):
+@linux_only
+def test_a_file_from_elsewhere_is_nowhere_but_in_the_chosen_folder_on_its_way(folder):
     with served(folder) as (process, port, entry):
         caller = Caller(port, entry)
-        edge = f'--e\r\nContent-Disposition: form-data; name="form"\r\n\r\n{caller.key}\r\n'
-        edge += (
-            '--e\r\nContent-Disposition: form-data; name="file"; filename="x.csv"\r\n\r\na,b\n1,2\n\r\n--e--\r\n'
-        )
-        kind = {"Content-Type": "multipart/form-data; boundary=e"}
-        assert caller.ask("POST", "/upload", edge.encode(), **kind)[0].status == 303
-        assert list(folder.glob(".labeldp-page-*/*/x.csv"))
-        caller.ask("POST", "/end", {})
-        assert process.wait(120) == 0
-    assert not list(folder.glob(".labeldp*"))
+        start = f'--e\r\nContent-Disposition: form-data; name="form"\r\n\r\n{caller.key}\r\n--e\r\n'
+        start += 'Content-Disposition: form-data; name="file"; filename="x.csv"\r\n\r\na,b\n'
+        body, end = start.encode() + b"1,2\n" * (1 << 20), b"\r\n--e--\r\n"
+        with caller.begin("POST", "/upload", {"Content-Type": "multipart/form-data; boundary=e"}) as connection:
+            connection.putheader("Content-Length", str(len(body + end)))
+            connection.endheaders(body)
+            while not (places := temporary_files(process.pid)):
+                time.sleep(0.1)
+            assert all(place.startswith(str(folder)) for place in places)
+            connection.send(end)
+            assert connection.getresponse().status == 303
+    assert (folder / "x.csv").stat().st_size > 1 << 22
 
 
-def test_it_never_ends_while_it_works_and_waits_longer_for_a_page_without_scripts():
-    now, busy = 0.0, True
-    life = Lifetime(lambda: busy, lambda: now)
-    now = 10 * IDLE
-    assert not life.is_over()
-    busy = False
-    now += CLOSED + 1
-    assert not life.is_over()
-    now += IDLE
-    assert life.is_over()
-    life.open_page("one")
-    life.open_page("two")
-    life.close_page("one")
-    life.open_page("one")  # sent before it was closed, and received late
-    now += CLOSED + 1
-    assert not life.is_over()
-    life.close_page("two")
-    now += CLOSED + 1
-    assert life.is_over()
+def temporary_files(pid):
+    """Return the paths of files that a process has open and that no folder lists."""
+    paths = []
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            paths.append(str(each.readlink()))
+    return [path for path in paths if path.endswith("(deleted)") and not path.startswith("/memfd")]
 
 
+def test_it_ends_when_nobody_is_there_and_never_while_it_works(client):
+    site = client.site
+    now = site.last_request
+    with held("Counting"):
+        client.press(ready(client))
+        assert not site.is_over(now + 10 * page.IDLE)
+        now += 10 * page.IDLE
+    site.finish()
+    assert [site.is_over(now + page.IDLE + more) for more in (-1, 1)] == [False, True]
+    client.post("/end")
+    assert [site.is_over(site.last_request + page.LEAVE + more) for more in (-1, 1)] == [False, True]
+
+
+SLOW = """
+import pathlib, sys, time
+from labeldp.app.page import Work
+def slow(self, what, *how, progress=Work.progress):
+    progress(self, what, *how)
+    while what == "Releasing" and not pathlib.Path(sys.argv[1], "go on").exists():
+        time.sleep(0.1)
+Work.progress = slow
+"""
+
+
+@pytest.mark.slow
 @posix_only
-def test_signals_are_answered_and_end_nothing_while_what_is_paid_for_is_finished():
-    answers, before = [], signal.getsignal(signal.SIGINT)
-    with _uninterrupted(lambda: answers.append("wait")):
-        for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.raise_signal(kind)
-    assert answers == ["wait"] * 3
-    assert signal.getsignal(signal.SIGINT) is before
+def test_what_is_paid_for_is_finished_however_often_it_is_interrupted(folder):
+    with served(folder, SLOW) as (process, port, entry):
+        caller = Caller(port, entry)
+        table = caller.go(caller.go("/open", path="homes.csv"), label=1, shared=0)
+        begun = table.removesuffix("/table")
+        while "data-progress" in caller.ask("GET", table)[1]:
+            time.sleep(0.1)
+        caller.go(f"{begun}/column", bounds=[0, 99999], rows_per_person=1)
+        request = caller.go(f"{begun}/budget", kind="table", epsilon=1, out="out.csv", ledger="book.jsonl")
+        shown = re.search(r'name="request" value="([^"]+)"', caller.ask("GET", request)[1]).group(1)
+        caller.go(f"{begun}/release", request=shown)
+        while "Releasing" not in caller.ask("GET", request)[1]:
+            time.sleep(0.1)
+        for kind in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
+            process.send_signal(kind)
+            while "inishing what is paid for" not in process.stderr.readline():
+                pass
+        (folder / "go on").touch()
+        process.wait(120)
+    assert len((folder / "out.csv").read_text().splitlines()) == 61

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from labeldp.app import report
-from labeldp.app.page import budget_step, card_page, column_step, model_page, release_step, releases, table_step
-from labeldp.app.page.guard import LOCAL_HOSTS, OwnerOnly, SafeAnswers
-from labeldp.app.page.messages import explain
-from labeldp.app.page.site import Handler, Site, form_handler, show, show_problem, site_of, text_in
+from labeldp.app.page import budget_step, column_step, release_step, releases, table_step
+from labeldp.app.page.forms import explain
+from labeldp.app.page.guard import LOCAL_HOSTS, OwnerOnly, SafeAnswers, check_form
+from labeldp.app.page.site import Site, show, site_of
 from labeldp.app.page.work import location_of
 from labeldp.app.sentences import EXPLAINED
+
+MOST_FIELDS = 100_000
+"""Of a form, which has some for each column."""
+
+Page = Callable[[Request], Response]
+FormHandler = Callable[[Request, FormData], Response]
 
 
 def style_sheet(request: Request) -> Response:
@@ -30,45 +37,49 @@ def style_sheet(request: Request) -> Response:
     return FileResponse(Path(report.__file__).with_name("style.css"))
 
 
-def alive_form(request: Request, form: FormData) -> Response:
-    """Note that a page is open."""
-    site_of(request).lifetime.open_page(text_in(form, "page")[:64])
-    return JSONResponse({})
-
-
-def closed_form(request: Request, form: FormData) -> Response:
-    """Note that a page was closed, or left for another."""
-    site_of(request).lifetime.close_page(text_in(form, "page")[:64])
-    return JSONResponse({})
+def alive(request: Request) -> Response:
+    """Answer a page that is open: the request itself shows that somebody is there."""
+    return Response(status_code=204)
 
 
 def end_form(request: Request, form: FormData) -> Response:
     """End the server, once work that is paid for is done."""
     site = site_of(request)
-    site.lifetime.close()
+    site.is_closed = True
     return show(request, "closed", busy=site.is_busy)
+
+
+def _form(handler: FormHandler) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint that reads a form of this page and calls a handler with it, in a thread."""
+
+    async def answer(request: Request) -> Response:
+        form = await request.form(max_files=0, max_fields=MOST_FIELDS)
+        check_form(form, site_of(request).keys)
+        return await run_in_threadpool(handler, request, form)
+
+    return answer
 
 
 def _refused(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
     problem = "There is no such page." if status in (404, 405) else "The form cannot be read."
-    return show_problem(request, problem, status=status)
+    return show(request, "problem", status=status, problem=problem)
 
 
 def _explained(request: Request, error: Exception) -> Response:
-    return show_problem(request, explain(error))
+    return show(request, "problem", status=400, problem=explain(error))
 
 
 def _failed(request: Request, error: Exception) -> Response:
     where = location_of(error)
     problem = f"Something went wrong inside, {where}. If anything was charged, its ledger says so."
-    return show_problem(request, problem, status=500)
+    return show(request, "problem", status=500, problem=problem)
 
 
-def application(site: Site) -> ASGIApp:
+def build_app(site: Site) -> ASGIApp:
     """Return all pages, for their owner only."""
     step = "/new/{id}"
-    pages: dict[str, Any] = {
+    pages: dict[str, Page] = {
         "/": table_step.start_page,
         f"{step}/table": table_step.table_page,
         f"{step}/column": column_step.column_page,
@@ -76,39 +87,31 @@ def application(site: Site) -> ASGIApp:
         f"{step}/release": release_step.release_page,
         "/work/{work}": release_step.progress_data,
         "/releases": releases.releases_page,
-        "/card": card_page.card_page,
-        "/file": card_page.save_file,
-        "/report": card_page.report_page,
-        "/model": model_page.model_page,
+        "/card": releases.card_page,
+        "/report": releases.report_page,
         "/style.css": style_sheet,
+        "/alive": alive,
     }
-    forms: dict[str, Handler] = {
+    forms: dict[str, FormHandler] = {
         "/open": table_step.open_form,
         f"{step}/table": table_step.table_form,
         f"{step}/column": column_step.column_form,
         f"{step}/budget": budget_step.budget_form,
         f"{step}/release": release_step.release_form,
         "/work/{work}/stop": release_step.stop_form,
-        "/trust": card_page.trust_form,
-        "/key": card_page.key_form,
-        "/model": model_page.predict_form,
-        "/model/table": model_page.table_form,
-        "/alive": alive_form,
-        "/closed": closed_form,
         "/end": end_form,
     }
     routes = [
         *(Route(path, page, methods=["GET"]) for path, page in pages.items()),
-        *(Route(path, form_handler(form), methods=["POST"]) for path, form in forms.items()),
+        *(Route(path, _form(handler), methods=["POST"]) for path, handler in forms.items()),
         Route("/upload", table_step.upload, methods=["POST"]),
-        Route("/sign", card_page.sign_form, methods=["POST"]),
         Mount("/static", StaticFiles(packages=[("labeldp.app.page", "static")])),
     ]
     app = Starlette(
         routes=[Mount(site.keys.base, routes=routes)],
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=LOCAL_HOSTS, www_redirect=False),
-            Middleware(OwnerOnly, keys=site.keys, touch=site.lifetime.touch),
+            Middleware(OwnerOnly, keys=site.keys, touch=site.touch),
         ],
         exception_handlers={HTTPException: _refused, Exception: _failed} | dict.fromkeys(EXPLAINED, _explained),
     )

@@ -9,16 +9,15 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from labeldp.accounts.budget import Budget, refuse_overspend, rounded_up
-from labeldp.app.options import OPTIONS
+from labeldp.accounts.budget import Budget, refuse_overspend
+from labeldp.accounts.ledger import Ledger
 from labeldp.app.page.chosen_folder import ChosenFolder
-from labeldp.app.page.ledgers import earlier_releases, name_for_ledger, view_ledger
-from labeldp.app.page.messages import collect_problem
+from labeldp.app.page.forms import collect_problem, parse_fields
 from labeldp.app.page.release_request import ReleaseRequest
+from labeldp.app.page.releases import ledgers_in
 from labeldp.app.page.site import go, show, site_of
-from labeldp.app.page.typed_numbers import POINT, parse_number
-from labeldp.app.page.unfinished import Unfinished, step_form, step_page
-from labeldp.errors import LabelDPError, ParameterError, Setting
+from labeldp.app.page.unfinished import Unfinished, step
+from labeldp.errors import ParameterError
 from labeldp.evidence.choices import choice_html
 from labeldp.evidence.previews import Preview, preview
 from labeldp.release.plan import Request as Plan
@@ -30,55 +29,51 @@ EXAMPLE = 1.0
 FIELDS = ("kind", "epsilon", "out", "folder", "score", "ledger", "limit", "report")
 
 
-@step_page
+@step
 def budget_page(request: Request, unfinished: Unfinished) -> Response:
     """Show what each ε would give, and the ledger."""
     if unfinished.options is None:
         return go(request, f"{unfinished.path}/column")
     folder = site_of(request).folder
-    typed = {**_suggestions(unfinished, folder), **unfinished.typed}
-    problems, book = dict[str, str](), None
+    typed = unfinished.typed = {**_suggestions(unfinished, folder), **unfinished.typed}
+    name, problems, book = typed["ledger"][0], dict[str, str](), None
     with collect_problem(problems, "ledger"):
-        book = view_ledger(folder, typed["ledger"])
-    epsilon, score = (_usable(typed[name]) for name in ("epsilon", "score"))
+        book = Ledger.open(path, create="never") if (path := folder.target(name)).exists() else None
+    is_new = book is None or not book.charges
+    ledgers = ledgers_in(folder)[0] if is_new else {}
+    form = FormData([(field, typed[field][0]) for field in ("epsilon", "score")])
+    chosen = parse_fields(["epsilon", "score"], form, {})
+    score = chosen.get("score") if typed["kind"] == ["model"] else None
     figures = choice_html(
-        preview_of(unfinished, epsilon or EXAMPLE),
-        spent=Budget(0) if book is None else book.spent,
-        score=score or 0.0 if typed["kind"] == "model" else 0.0,
+        preview_of(unfinished, chosen.get("epsilon", EXAMPLE)),
+        spent=Budget(0) if book is None else book.total,
+        score=score or 0.0,
     )
     return show(
         request,
         "budget",
         unfinished=unfinished,
-        typed=typed,
+        name=name,
         book=book,
         ledger_problem=problems.get("ledger", ""),
-        ledgers=folder.ledgers(),
-        earlier=earlier_releases(folder, str(unfinished.label), typed["ledger"]),
+        others={other: ledger.total for other, ledger in ledgers.items() if ledger.charges},
         figures=Markup(figures),  # noqa: S704 (the library escapes it)
-        example="" if epsilon else rounded_up(EXAMPLE),
+        is_example="epsilon" not in chosen,
     )
 
 
-def _suggestions(unfinished: Unfinished, folder: ChosenFolder) -> dict[str, str]:
+def _suggestions(unfinished: Unfinished, folder: ChosenFolder) -> dict[str, list[str]]:
     """Return what suits the table."""
-    stem, ending = stem_of(unfinished.name), EXTENSIONS[unfinished.header.table.format]
+    stem, ending = stem_of(unfinished.table.source.name), EXTENSIONS[unfinished.table.header.format]
+    column = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in str(unfinished.label))
     return {
-        **dict.fromkeys(FIELDS, ""),
-        "kind": "table",
-        "ledger": f"{stem}.{name_for_ledger(str(unfinished.label))}.ledger.jsonl",
-        "out": folder.free_name(f"{stem}.private", f".{ending}"),
-        "folder": folder.free_name(f"{stem}.model", ""),
-        "report": "yes",
+        **{name: [""] for name in FIELDS},
+        "kind": ["table"],
+        "ledger": [f"{stem}.{column}.ledger.jsonl"],
+        "out": [folder.free_name(f"{stem}.private", f".{ending}")],
+        "folder": [folder.free_name(f"{stem}.model", "")],
+        "report": ["yes"],
     }
-
-
-def _usable(text: str) -> float | None:
-    """Return the ε that was typed, or None if no release could have it."""
-    try:
-        return float(OPTIONS["epsilon"].parse(parse_number(text, Setting("epsilon"), POINT)))
-    except LabelDPError:
-        return None
 
 
 def preview_of(unfinished: Unfinished, epsilon: float) -> Preview:
@@ -89,64 +84,45 @@ def preview_of(unfinished: Unfinished, epsilon: float) -> Preview:
     return preview(rows=rows, bounds=bounds, epsilon=epsilon, rows_per_person=people)
 
 
-@step_form
+@step
 def budget_form(request: Request, unfinished: Unfinished, form: FormData) -> Response:
     """Take ε, the ledger and names, and make the request."""
     if unfinished.options is None:
         return go(request, f"{unfinished.path}/column")
-    unfinished.note_typed(form, FIELDS)
-    unfinished.request = None
+    unfinished.keep_typed(form, FIELDS)
+    unfinished.request = unfinished.release = None
     if "show" not in form:
-        unfinished.request = _parse(site_of(request).folder, unfinished)
-        unfinished.release = None
+        unfinished.request = _parse(site_of(request).folder, unfinished, form)
     return go(request, f"{unfinished.path}/{'release' if unfinished.request else 'budget'}")
 
 
-def _parse(folder: ChosenFolder, unfinished: Unfinished) -> ReleaseRequest | None:
+def _parse(folder: ChosenFolder, unfinished: Unfinished, form: FormData) -> ReleaseRequest | None:
     """Return the request, or note what is wrong with it; whoever carries it out checks everything again."""
-    typed, problems, options = unfinished.typed, unfinished.problems, dict(unfinished.options or {})
-    is_model = typed["kind"] == "model"
-    budgets = dict[str, float | None]()
-    for name in ("epsilon", "limit", *(["score"] if is_model else [])):
-        budgets[name] = None
-        if name == "epsilon" or typed[name]:
-            with collect_problem(problems, name):
-                number = parse_number(typed[name], Setting(name), POINT)
-                budgets[name] = OPTIONS[name].parse(number)
-    paths, to = dict[str, Path](), "folder" if is_model else "out"
+    problems, options = unfinished.problems, dict(unfinished.options or {})
+    is_model = form.get("kind") == "model"
+    to = "folder" if is_model else "out"
+    options |= parse_fields(["epsilon", "limit", *(["score"] if is_model else [])], form, problems)
+    paths = dict[str, Path]()
     for name in ("ledger", to):
         with collect_problem(problems, name):
-            paths[name] = folder.target(typed[name])
+            paths[name] = folder.target(str(form.get(name, "")))
     if problems:
         return None
     if is_model:
         del options["shuffle"]
-        options["score"] = budgets["score"]
-    out, withheld = paths[to], {*unfinished.left_out, unfinished.label}
+    out, table, limit = paths[to], unfinished.table, options.pop("limit")
+    options |= {"label": unfinished.label, "drop": unfinished.drop, "dialect": table.dialect}
     release = ReleaseRequest(
         kind="model" if is_model else "table",
-        source=unfinished.source,
-        stamp=unfinished.header.stamp,
-        columns=tuple(name for name in unfinished.names if name not in withheld),
+        source=table.source,
         out=out,
         ledger=paths["ledger"],
-        report=out.with_name(f"{out.name}.report.html") if typed["report"] else None,
-        limit=budgets["limit"],
-        options={
-            **options,
-            "epsilon": budgets["epsilon"],
-            "label": unfinished.label,
-            "drop": unfinished.drop,
-            "dialect": unfinished.header.dialect,
-        },
-        names={
-            "source": unfinished.name,
-            "out": folder.name(out),
-            "ledger": folder.name(paths["ledger"]),
-        },
+        report=out.with_name(f"{out.name}.report.html") if form.get("report") else None,
+        limit=limit,
+        options=options,
     )
     with collect_problem(problems, "epsilon"):
-        Plan(**{name: release.options[name] for name in ("epsilon", "bounds", "rows_per_person")})
+        Plan(**{name: options[name] for name in ("epsilon", "bounds", "rows_per_person")})
     with collect_problem(problems, to):
         if out.exists():
             raise ParameterError(f"{folder.name(out)} exists already: choose another name")
@@ -162,7 +138,7 @@ def stem_of(name: str) -> str:
 
     Examples
     --------
-    >>> stem_of("2024/sales.csv.gz"), stem_of("parts")
+    >>> stem_of("sales.csv.gz"), stem_of("parts")
     ('sales', 'parts')
     """
     path = Path(name)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from labeldp._atomic import resolve_path
 from labeldp.app.card_files import is_card_name
-from labeldp.app.page.dropped_files import PREFIX
 from labeldp.app.sentences import printable
 from labeldp.errors import ParameterError
 from labeldp.tables.paths import format_in
@@ -51,7 +50,7 @@ class ChosenFolder:
             path = resolve_path(self.root / text)
         except (OSError, ParameterError):  # too long, or links that lead in circles
             raise elsewhere from None
-        if self.root not in path.parents or any(part.startswith(PREFIX) for part in path.parts):
+        if self.root not in path.parents:
             raise elsewhere
         return path
 
@@ -80,31 +79,48 @@ class ChosenFolder:
             raise ParameterError(f"there is no folder {Path(text).parent} for {path.name}")
         return path
 
+    def new_table(self, name: str) -> Path:
+        r"""Return where a table goes that a browser sends, by the last part of the name that the browser gives.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> folder = ChosenFolder(tempfile.mkdtemp())
+        >>> [folder.name(folder.new_table(name)) for name in ("../../flats.csv", "C:\\tables\\flats.xlsx")]
+        ['flats.csv', 'flats.xlsx']
+        """
+        last = name.replace("\\", "/").rpartition("/")[2]
+        if format_in(last) is None or last.startswith((".", "~")) or set(last) & set('<>:"|?*'):
+            raise ParameterError(
+                f"{printable(last, 200)!r} is not a name of a table: rename the file, such as table.csv"
+            )
+        path = self.target(last)
+        if os.path.lexists(self.root / last):
+            raise ParameterError(f"there is a file {last!r} in the folder already: choose that, or rename yours")
+        return path
+
     def name(self, path: Path) -> str:
         """Return what to call a path in the folder."""
         return path.relative_to(self.root).as_posix()
 
-    def plain_size(self, path: Path) -> int | None:
-        """Return the bytes of a plain file, or of all files of a plain folder; None for everything else.
+    def is_plain(self, path: Path) -> bool:
+        """Whether a path is a file or a folder of files, and no link leads to it or out of it.
 
-        A file or folder is plain if no link leads to it, and a folder contains none. Of past releases nothing else
-        is read or handed out, because a link beside a card may lead to the true labels.
+        Of past releases nothing else is read, because a link beside a card may lead to the true labels.
         """
         try:
             if resolve_path(path) != path or self.root not in (path, *path.parents):
-                return None
-            stats = [part.lstat() for part in (path, *(path.iterdir() if path.is_dir() else ()))]
+                return False
+            kinds = [part.lstat().st_mode for part in (path, *(path.iterdir() if path.is_dir() else ()))]
         except (OSError, ParameterError):
-            return None
-        if not all(stat.S_ISREG(each.st_mode) or stat.S_ISDIR(each.st_mode) for each in stats):
-            return None
-        return sum(int(each.st_size) for each in stats if stat.S_ISREG(each.st_mode))
+            return False
+        return all(stat.S_ISREG(kind) or stat.S_ISDIR(kind) for kind in kinds)
 
     def card(self, text: str) -> Path:
         """Return the plain file of a card, anywhere in the folder."""
         path = self.inside(text)
-        is_plain = self.name(path) == text and self.plain_size(path) is not None
-        if not is_plain or not is_card_name(path.name) or path.is_dir():
+        is_card = is_card_name(path.name) and path.is_file() and self.is_plain(path)
+        if not is_card or self.name(path) != text:
             raise ParameterError(f"there is no card {printable(text, 100)!r} in the folder")
         return path
 
@@ -120,7 +136,7 @@ class ChosenFolder:
         names = {
             name for pattern in ("*.card.json", "card.json", "[!.]*/card.json") for name in self._near(pattern)
         }
-        paths = [path for name in names if self.plain_size(path := self.root / name) is not None]
+        paths = [path for name in names if self.is_plain(path := self.root / name)]
         paths.sort(key=lambda path: (-path.stat().st_mtime_ns, path.name))
         return [self.name(path) for path in paths[:MOST_LISTED]]
 

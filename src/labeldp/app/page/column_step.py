@@ -1,4 +1,4 @@
-"""The second step: the bounds of the private column, which columns are shared, and which rows."""
+"""The second step: the bounds of the private column, and which rows are released."""
 
 from __future__ import annotations
 
@@ -6,58 +6,36 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from labeldp.app.options import OPTIONS
-from labeldp.app.page.messages import collect_problem, hint_text
-from labeldp.app.page.site import go, show, site_of
-from labeldp.app.page.typed_numbers import parse_number
-from labeldp.app.page.unfinished import Unfinished, step_form, step_page
-from labeldp.errors import ParameterError, Setting
-from labeldp.tables.overview import MOST
+from labeldp.app.page.forms import collect_problem, parse_fields
+from labeldp.app.page.site import counted, go, show
+from labeldp.app.page.unfinished import Unfinished, step
+from labeldp.errors import ParameterError
 
-FIELDS: dict[str, str | Setting] = {
-    "low": "The lowest possible value",
-    "high": "The highest possible value",
-    "rows_per_person": Setting("rows_per_person"),
-}
+FIELDS = ("bounds", "rows_per_person", "missing", "shuffle")
 
 
-@step_page
+@step
 def column_page(request: Request, unfinished: Unfinished) -> Response:
-    """Ask for bounds, show what reveals labels, and ask which columns are shared."""
+    """Ask for bounds, and how rows belong to people."""
     if unfinished.seen is None:
         return go(request, f"{unfinished.path}/table")
-    hints = map(hint_text, unfinished.hints)
-    return show(request, "column", unfinished=unfinished, seen=unfinished.seen, hints=list(hints), most=MOST)
+    return show(request, "column", unfinished=unfinished, seen=unfinished.seen)
 
 
-@step_form
+@step
 def column_form(request: Request, unfinished: Unfinished, form: FormData) -> Response:
-    """Take bounds, columns and rows."""
+    """Take bounds and rows."""
     seen, problems = unfinished.seen, unfinished.problems
     if seen is None:
         return go(request, f"{unfinished.path}/table")
-    unfinished.options = unfinished.request = None
-    unfinished.note_typed(form, [*FIELDS, "missing", "shuffle"])
-    unfinished.choose_columns(unfinished.label, form)
-    site_of(request).latest[unfinished.source] = unfinished
-    typed, numbers = unfinished.typed, dict[str, float]()
-    for name, what in FIELDS.items():
-        with collect_problem(problems, name):
-            numbers[name] = parse_number(typed[name], what, None if name == "rows_per_person" else seen.dialect)
-    options = {"missing": "drop" if typed["missing"] else "error", "shuffle": bool(typed["shuffle"])}
-    if not problems:
-        with collect_problem(problems, "low"):
-            options["bounds"] = OPTIONS["bounds"].parse((numbers["low"], numbers["high"]))
-        with collect_problem(problems, "rows_per_person"):
-            rows = numbers["rows_per_person"]
-            options["rows_per_person"] = OPTIONS["rows_per_person"].parse(int(rows) if rows.is_integer() else rows)
-    if seen.missing and not typed["missing"]:
+    unfinished.request = None
+    unfinished.keep_typed(form, FIELDS)
+    options = parse_fields(FIELDS, form, problems)
+    if seen.missing and options.get("missing") == "error":
         with collect_problem(problems, "missing"):
             raise ParameterError(
-                f"{seen.missing:,} rows have no value in the private column: leave them out, or fill them in and "
-                "read the table again"
+                f"leave out {counted(seen.missing, 'row')} without a value in the private column, or fill them in "
+                "and open the table again"
             )
-    if problems:
-        return go(request, f"{unfinished.path}/column")
-    unfinished.options = options
-    return go(request, f"{unfinished.path}/budget")
+    unfinished.options = None if problems else options
+    return go(request, f"{unfinished.path}/{'column' if problems else 'budget'}")

@@ -17,10 +17,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import FormData, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from labeldp.errors import ParameterError
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost")
 COOKIE = "labeldp"
@@ -89,35 +91,35 @@ class OwnerOnly:
         await (refusal or self._app)(scope, receive, send)
 
     def _refuse(self, request: Request) -> Response | None:
-        path, base = request.scope["path"], self._keys.base
-        if not path.startswith(f"{base}/"):
+        base = self._keys.base
+        if not request.scope["path"].startswith(f"{base}/"):
             return bare_page(403, "The page is at the address that labeldp page printed.")
         is_owner = _same(request.cookies.get(COOKIE, ""), self._keys.cookie)
         token = request.query_params.get("token")
         if request.method == "GET" and token is not None:
             return RedirectResponse(f"{base}/", status_code=303) if is_owner else self._enter(token)
-        if not is_owner:
-            return bare_page(
-                403,
-                "The page knows its owner by a cookie, which this browser did not send. If you came here by a "
-                "link, this may help: ",
-                home=base,
-            )
-        return bare_page(403, "Another site cannot use the page.") if _is_foreign(request) else None
+        if is_owner:
+            return bare_page(403, "Another site cannot use the page.") if _is_foreign(request) else None
+        return bare_page(403, "The page knows its owner by a cookie, which this browser did not send.", base)
 
     def _enter(self, token: str) -> Response:
         base = self._keys.base
         if not self._keys.accept_token(token):
-            return bare_page(
-                403,
+            problem = (
                 "This address is wrong, or was used before: it works once. If it was not you who used it, stop "
-                "labeldp page and start it again. If it was, ",
-                home=base,
+                "labeldp page and start it again."
             )
-        response = bare_page(200, "Continue to the page: ", base, forward=True)
+            return bare_page(403, problem, base)
+        response = bare_page(200, "Continue to the page.", base, forward=True)
         response.set_cookie(COOKIE, self._keys.cookie, httponly=True, samesite="strict", path=f"{base}/")
         response.headers["referrer-policy"] = "no-referrer"
         return response
+
+
+def check_form(form: FormData, keys: Keys) -> None:
+    """Refuse a form that this page did not send."""
+    if not _same(str(form.get("form")), keys.form):
+        raise ParameterError("the form was not sent by this page: load it again")
 
 
 def _same(one: str, other: str) -> bool:
@@ -167,7 +169,7 @@ def bare_page(status: int, sentence: str, home: str = "", *, forward: bool = Fal
 
     A redirect would not do after a visit from elsewhere, such as a file: browsers would send no cookie along.
     """
-    link = f'<a href="{home}/">open the page</a>.' if home else ""
+    link = f' <a href="{home}/">Open the page</a>' if home else ""
     meta = f'<meta http-equiv="refresh" content="0;url={home}/">' if forward else ""
     html = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">{meta}'

@@ -1,112 +1,121 @@
-"""The releases of a folder: their cards, whether they hold, what they cost, and which ledger paid."""
+"""The releases of a folder: their cards, what they cost, which ledger paid, and whether one holds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 
-from labeldp.accounts.budget import total_of
-from labeldp.accounts.reading import ReadCard
+from labeldp.accounts.budget import total_of, unmatched
+from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.reading import ReadCard, read_any_card
 from labeldp.accounts.verification import Verification, verify_card
 from labeldp.app.card_check import verify_files
-from labeldp.app.card_files import read_card_file, read_signature
+from labeldp.app.card_files import read_card_file, read_signature, report_path
 from labeldp.app.page.chosen_folder import ChosenFolder
-from labeldp.app.page.ledgers import label_of, ledgers_in
-from labeldp.app.page.messages import CHARGES
-from labeldp.app.page.site import show, site_of
+from labeldp.app.page.forms import collect_problem
+from labeldp.app.page.site import CHARGES, show, site_of
 from labeldp.app.sentences import EXPLAINED, printable
+from labeldp.errors import ParameterError
 
-MOST_CHECKED = 20
-"""So many of the newest cards are compared with their files in the list; all others, when they are opened."""
+REPORT_POLICY = {
+    "content-security-policy": (
+        "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; "
+        "frame-ancestors 'none'; base-uri 'none'"
+    )
+}
+"""A report has its style and its figures inside, and is kept apart from the page: it runs nothing."""
 
-MOST_BYTES = 1 << 25
-"""Of a file that is compared with its card in the list."""
 
-
-@dataclass(frozen=True)
-class Listed:
-    """A past release in the list."""
-
-    name: str
-    what: str
-    cost: str
-    when: str
-    state: str
-    is_signed: bool
-    charges: Sequence[tuple[object, ...]]
+# ---- all of them ----------------------------------------------------------------------------------------------
 
 
 def releases_page(request: Request) -> Response:
     """List the cards and the ledgers of the folder."""
     folder = site_of(request).folder
-    cards = [_listed(folder, name, is_new=place < MOST_CHECKED) for place, name in enumerate(folder.cards())]
-    books, problems = ledgers_in(folder)
-    paid = {key: card.name for card in cards for key in card.charges}
-    ledgers = [(book, [paid.get(charge.key, "") for charge in book.charges]) for book in books]
-    return show(request, "releases", cards=cards, ledgers=ledgers, problems=problems, charges=CHARGES)
+    listed, paid = list[dict[str, str]](), dict[tuple[object, ...], str]()
+    for name in folder.cards():
+        card = None
+        with suppress(*EXPLAINED):
+            card = read_any_card(read_card_file(folder.inside(name))[1])
+            paid |= {charge.key: name for charge in card.terms.charges}
+        listed.append({"name": name, **_summary(card)})
+    ledgers, problems = ledgers_in(folder)
+    return show(request, "releases", cards=listed, paid=paid, ledgers=ledgers, problems=problems, charges=CHARGES)
 
 
-def _listed(folder: ChosenFolder, name: str, *, is_new: bool) -> Listed:
-    """Return a card as it is listed; it is read and proven once."""
-    path = folder.inside(name)
-    is_signed = signature_of(folder, path) is not None
-    card, state = None, "does not hold"
-    with suppress(*EXPLAINED):
-        text = read_card_file(path)[1]
-        verification = verify_card(text)
-        card, state = verification.card, verification.verdict
+def _summary(card: ReadCard | None) -> dict[str, str]:
+    """Return what a card is about, what it cost and when."""
     if card is None:
-        return Listed(name, "a card that cannot be read", "", "", state, is_signed, ())
-    is_small = (folder.plain_size(released_file(path, card)) or 0) <= MOST_BYTES
-    state = "not checked yet"
-    if is_new and is_small:
-        state = verified(folder, path, text, verification=verification).verdict
-    kind = {"model": "a model", "mechanism": "a mechanism"}.get(card.kind, "private labels")
-    charges, label = card.terms.charges, label_of(card)
-    return Listed(
-        name,
-        f"{kind} of {printable(label, 60)}" if label else kind,
-        str(total_of(charges)) if charges else "",
-        printable(max((charge.when for charge in charges), default=""))[:16].replace("T", " "),
-        state,
-        is_signed,
-        [charge.key for charge in charges],
-    )
+        return {"what": "a certificate that cannot be read", "cost": "", "when": ""}
+    kind = {"model": "a model", "mechanism": "a mechanism"}.get(card.kind, "private values")
+    label = card.content.get("label") if card.kind == "model" else card.content.get("file", {}).get("column")
+    charges = card.terms.charges
+    return {
+        "what": f"{kind} of {printable(label, 60)}" if label else kind,
+        "cost": str(total_of(charges)) if charges else "",
+        "when": max((charge.when for charge in charges), default=""),
+    }
 
 
-def released_file(card_path: Path, card: ReadCard) -> Path:
-    """Return where the table or the model is that a card is about, if it is beside it."""
-    folder = card_path.parent
-    return folder if card.kind == "model" else folder / card.content.get("file", {}).get("name", "None")
+def ledgers_in(folder: ChosenFolder) -> tuple[dict[str, Ledger], dict[str, str]]:
+    """Return all ledgers of the folder by name, and what is wrong with those that cannot be read."""
+    ledgers, problems = dict[str, Ledger](), dict[str, str]()
+    for name in folder.ledgers():
+        with collect_problem(problems, name):
+            ledgers[name] = Ledger.open(folder.inside(name), create="never")
+    return ledgers, problems
 
 
-def signature_of(folder: ChosenFolder, card_path: Path) -> Path | None:
-    """Return the plain file of a card's signature, if it has one."""
-    path = card_path.with_name(f"{card_path.name}.sig")
-    return None if folder.plain_size(path) is None else path
+def _ledger_of(card: ReadCard, ledgers: Iterable[Ledger]) -> Ledger | None:
+    """Return the ledger that paid for a card, or None; of copies the one that counts most."""
+    found = [ledger for ledger in ledgers if not unmatched(card.terms.charges, ledger.charges)]
+    return max(found, key=lambda ledger: ledger.total.epsilon, default=None) if card.terms.charges else None
 
 
-def verified(
-    folder: ChosenFolder,
-    path: Path,
-    text: str,
-    trusted: Sequence[Ed25519PublicKey] = (),
-    verification: Verification | None = None,
-) -> Verification:
+# ---- one of them ----------------------------------------------------------------------------------------------
+
+
+def card_page(request: Request) -> Response:
+    """Verify a card, and say what it means."""
+    folder, name = site_of(request).folder, request.query_params.get("name", "")
+    path = folder.card(name)
+    result = _verified(folder, path)
+    ledger = None if result.card is None else _ledger_of(result.card, ledgers_in(folder)[0].values())
+    explanation = None if result.card is None else result.card.explain(ledger.charges if ledger else None)
+    report = _report_of(folder, path)
+    return show(request, "card", name=name, result=result, explanation=explanation, report=report)
+
+
+def _verified(folder: ChosenFolder, path: Path) -> Verification:
     """Check a card, read once, and compare it with what is beside it as plain files."""
-    verification = verification or verify_card(text)
-    signature, card = signature_of(folder, path), verification.card
-    is_beside = card is not None and folder.plain_size(released_file(path, card)) is not None
-    return verify_files(
-        text,
-        folder=path.parent if is_beside else None,
-        signature=None if signature is None else read_signature(path, signature),
-        trusted=trusted,
-        verification=verification,
-    )
+    text = read_card_file(path)[1]
+    verification, signature = verify_card(text), path.with_name(f"{path.name}.sig")
+    files: dict[str, Any] = {}
+    card = verification.card
+    if card is not None:
+        name = "." if card.kind == "model" else card.content.get("file", {}).get("name", "None")
+        files["folder"] = path.parent if folder.is_plain(path.parent / name) else None
+    if folder.is_plain(signature):
+        files["signature"] = read_signature(path, signature)
+    return verify_files(text, verification=verification, **files)
+
+
+def _report_of(folder: ChosenFolder, card: Path) -> Path | None:
+    """Return the report of a card, if it is there as a plain file; that of a model may be beside its folder."""
+    beside = card.parent.with_name(f"{card.parent.name}.report.html")
+    reports = [report_path(card), *([beside] if card.name == "card.json" else [])]
+    return next((path for path in reports if path.is_file() and folder.is_plain(path)), None)
+
+
+def report_page(request: Request) -> Response:
+    """Show the report of a card."""
+    folder = site_of(request).folder
+    report = _report_of(folder, folder.card(request.query_params.get("card", "")))
+    if report is None:
+        raise ParameterError("there is no report beside this certificate")
+    return FileResponse(report, media_type="text/html", headers=REPORT_POLICY)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import signal
 import socket
+import tempfile
 import threading
 import time
 import warnings
@@ -16,27 +18,9 @@ from pathlib import Path
 
 import uvicorn
 
-from labeldp.app.page.application import application
+from labeldp.app.page.application import build_app
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.site import Site
-
-
-class _Server(uvicorn.Server):
-    """A server that ends when nobody is there any more."""
-
-    def __init__(self, config: uvicorn.Config, site: Site, entry_page: Path | None) -> None:
-        super().__init__(config)
-        self._site, self._entry_page = site, entry_page
-
-    def watch(self) -> None:
-        """Check now and then whether anybody is there; the entry page is removed once it was used."""
-        while not self.should_exit:
-            time.sleep(0.5)
-            if self._site.keys.used and self._entry_page is not None:
-                with suppress(OSError):
-                    self._entry_page.unlink(missing_ok=True)
-            if self._site.lifetime.is_over():
-                self.should_exit = True
 
 
 @contextmanager
@@ -50,6 +34,16 @@ def _silence() -> Iterator[None]:
             yield
         finally:
             logging.disable(logging.NOTSET)
+
+
+@contextmanager
+def _temporary_files_in(folder: Path) -> Iterator[None]:
+    """Let temporary files, such as those of uploads, be in the chosen folder."""
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
 
 
 @contextmanager
@@ -67,17 +61,18 @@ def _uninterrupted(answer: Callable[[], None]) -> Iterator[None]:
             signal.signal(getattr(signal, name), handler)
 
 
-def _write_entry_page(site: Site, address: str) -> Path | None:
+def _write_entry_page(folder: Path, address: str) -> Path | None:
     """Return a new file that leads a browser to the address and that only its owner can read, or None.
 
-    All users of the machine can see the address that a browser is started with, in the list of processes.
+    All users of the machine can see the address that a browser is started with, in the list of processes. The
+    file is in the chosen folder, because many browsers may not read hidden or temporary folders.
     """
+    path = folder / f"labeldp-page-{secrets.token_hex(4)}.html"
+    html = f'<!doctype html><title>labeldp</title><meta http-equiv="refresh" content="0;url={address}">'
     try:
-        path, handle = site.dropped.entry_page()
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(handle, "w", encoding="utf-8") as stream:
-            stream.write(
-                f'<!doctype html><title>labeldp</title><meta http-equiv="refresh" content="0;url={address}">'
-            )
+            stream.write(html)
     except OSError:
         return None
     return path
@@ -104,39 +99,61 @@ def serve(
         Prints a line on the terminal: the address, which contains the token, and the end.
     """
     site = Site(ChosenFolder(folder))
-    site.dropped.remove_leftovers()
-    with _silence(), socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+    root = site.folder.root
+    with (
+        _silence(),
+        _temporary_files_in(root),
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener,
+    ):
         if os.name == "posix":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
         listener.listen()  # now: a browser may be quicker than the server
-        config = uvicorn.Config(
-            application(site),
-            access_log=False,
-            log_config=None,
-            log_level="critical",
-            lifespan="off",
-            http="h11",
-            ws="none",
-            loop="asyncio",
-            server_header=False,
-            timeout_graceful_shutdown=3,
-        )
         address = f"http://127.0.0.1:{listener.getsockname()[1]}{site.keys.address}"
-        entry_page = _write_entry_page(site, address) if browse else None
-        server = _Server(config, site, entry_page)
-        say(f"The page of {site.folder.root} is at  {address}")
-        say("The address works once, in one browser, on this machine. To end it, close the page or press Ctrl-C.")
-        threading.Thread(target=server.watch, daemon=True).start()
+        entry_page = _write_entry_page(root, address) if browse else None
+        server = _server(site, entry_page)
+        say(f"The page of {root} is at  {address}")
+        say("The address works once, in one browser, on this machine. To end it, press Close labeldp or Ctrl-C.")
         if entry_page is not None:
             threading.Thread(target=webbrowser.open, args=(entry_page.as_uri(),), daemon=True).start()
         try:
             server.run(sockets=[listener])
         finally:
-            server.should_exit = True
             with _uninterrupted(lambda: say("Still finishing what is paid for …")):
                 if site.is_busy:
                     say("Finishing what is paid for …")
                 site.finish()
-                site.dropped.remove()
+                _remove(entry_page)
     say("The page is closed.")
+
+
+def _server(site: Site, entry_page: Path | None) -> uvicorn.Server:
+    """Return a server that ends when nobody is there any more; the entry page is removed once it was used."""
+
+    async def check() -> None:
+        if site.keys.used:
+            _remove(entry_page)
+        server.should_exit |= site.is_over(time.monotonic())
+
+    config = uvicorn.Config(
+        build_app(site),
+        access_log=False,
+        log_config=None,
+        log_level="critical",
+        lifespan="off",
+        http="h11",
+        ws="none",
+        loop="asyncio",
+        server_header=False,
+        timeout_graceful_shutdown=3,
+        callback_notify=check,
+        timeout_notify=1,
+    )
+    server = uvicorn.Server(config)
+    return server
+
+
+def _remove(entry_page: Path | None) -> None:
+    with suppress(OSError):
+        if entry_page is not None:
+            entry_page.unlink(missing_ok=True)

@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
-from collections.abc import Awaitable, Callable
+import time
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.templating import Jinja2Templates
 
 from labeldp import __version__
 from labeldp.accounts.budget import rounded_up
-from labeldp.accounts.numbers import number
 from labeldp.app.options import OPTIONS
 from labeldp.app.page.chosen_folder import ChosenFolder
-from labeldp.app.page.dropped_files import PREFIX, DroppedFiles
 from labeldp.app.page.guard import Keys
-from labeldp.app.page.lifetime import Lifetime
-from labeldp.app.page.typed_numbers import exact_text
 from labeldp.app.page.work import Work
 from labeldp.app.sentences import printable
-from labeldp.errors import ParameterError
 
 if TYPE_CHECKING:
     from labeldp.app.page.unfinished import Unfinished
 
-MOST_FIELDS = 100_000
-"""Of a form, which has some for each column."""
 SOON = 0.7
 """Seconds that an answer waits for work: what takes no longer shows no bar."""
 
-Handler = Callable[[Request, FormData], Response]
+LEAVE = 5.0
+"""Seconds for the last page to load its style, once its owner closed it."""
+
+IDLE = 1800.0
+"""Seconds without any request, after which nobody is there; pages that are open ask now and then."""
+
+CHARGES = {
+    "labels": "values with noise",
+    "prior (curator)": "a rough picture of the values (prior), which makes the noise smaller",
+    "sums": "sums with noise, which a model learns from",
+    "score": "the score of a model",
+}
+"""What charges paid for, by what ledgers and cards call it."""
 
 
 @dataclass
@@ -48,30 +49,32 @@ class Site:
     Attributes
     ----------
     unfinished : dict
-        Releases that were begun, by their id; each is one tab's.
-    latest : dict
-        By table, the one in which columns were chosen last: what it withholds is withheld by default.
+        Releases that were begun, by their id.
     works : dict
         All work that was started, by its id.
-    uploading : Lock
-        Held by the one upload that is being received.
     """
 
     folder: ChosenFolder
     keys: Keys = field(default_factory=Keys)
     unfinished: dict[str, Unfinished] = field(default_factory=dict)
-    latest: dict[Path, Unfinished] = field(default_factory=dict)
     works: dict[str, Work] = field(default_factory=dict)
-    uploading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    is_closed: bool = False
+    last_request: float = field(default_factory=time.monotonic)
 
-    def __post_init__(self) -> None:
-        self.dropped = DroppedFiles(self.folder.root)
-        self.lifetime = Lifetime(lambda: self.is_busy)
+    def touch(self) -> None:
+        """Note that a request came."""
+        self.last_request = time.monotonic()
 
     @property
     def is_busy(self) -> bool:
         """Whether work is being done."""
         return any(work.state == "running" for work in list(self.works.values()))
+
+    def is_over(self, now: float) -> bool:
+        """Whether nobody is there any more; never while work is being done."""
+        if self.is_busy:
+            self.last_request = now
+        return now - self.last_request > (LEAVE if self.is_closed else IDLE)
 
     def start(self, *task: Any, **more: Any) -> Work:
         """Start work, with the arguments of `Work`, and wait a moment for it: it may be short."""
@@ -90,18 +93,21 @@ class Site:
 
     @cached_property
     def templates(self) -> Jinja2Templates:
-        """The templates; all values that are put into them are escaped."""
+        """The templates; all values that are put into them are escaped, and show no path outside the folder."""
+        parents = (f"{self.folder.root}/", f"{self.folder.root}\\")
         environment = Environment(
             loader=FileSystemLoader(Path(__file__).with_name("templates")),
             autoescape=True,
             undefined=StrictUndefined,
-            finalize=self._without_folder,
+            finalize=lambda value: _without(value, parents) if type(value) is str else value,
             trim_blocks=True,
             lstrip_blocks=True,
         )
         environment.filters |= {
-            "number": number,
+            "counted": counted,
             "exact": exact_text,
+            "name": self.folder.name,
+            "plain": plain_cost,
             "rounded_up": rounded_up,
             "thousands": "{:,}".format,
             "zip": zip,
@@ -115,14 +121,47 @@ class Site:
         }
         return Jinja2Templates(env=environment)
 
-    def _without_folder(self, value: Any) -> Any:
-        """Return text with paths relative to the folder, where messages have absolute ones."""
-        return self._folder_path.sub("", value) if type(value) is str else value
 
-    @cached_property
-    def _folder_path(self) -> re.Pattern[str]:
-        """The path of the folder, or of the one for dropped files in it, before a name in it."""
-        return re.compile(rf"{re.escape(str(self.folder.root))}[/\\](?:{re.escape(PREFIX)}\w+[/\\]\w+[/\\])?")
+def _without(text: str, parents: tuple[str, str]) -> str:
+    """Return a text with paths relative to a folder, where messages have absolute ones."""
+    for parent in parents:
+        text = text.replace(parent, "")
+    return text
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def exact_text(value: float) -> str:
+    """Return all digits of a number, in groups that nobody takes for decimals.
+
+    Examples
+    --------
+    >>> [exact_text(value).replace(chr(160), " ") for value in (60000.0, -1250.5)]
+    ['60 000', '−1 250.5']
+    """
+    text = f"{value:,}" if abs(value) < 1e15 else repr(value)
+    return text.removesuffix(".0").replace(",", "\u00a0").replace("-", "−")
+
+
+def plain_cost(line: str) -> str:
+    """Return a line of what something cost for those who never saw a ledger.
+
+    Examples
+    --------
+    >>> plain_cost("  0.7 for labels")
+    '  0.7 for values with noise'
+    """
+    amount, of, what = line.partition(" for ")
+    return f"{amount}{of}{CHARGES.get(what, what)}"
 
 
 def site_of(request: Request) -> Site:
@@ -136,33 +175,6 @@ def show(request: Request, template: str, *, status: int = 200, **values: Any) -
     return site_of(request).templates.TemplateResponse(request, f"{template}.html", values, status_code=status)
 
 
-def show_problem(request: Request, problem: str, *, status: int = 400) -> Response:
-    """Return a page that says what went wrong."""
-    return show(request, "problem", status=status, problem=problem)
-
-
 def go(request: Request, path: str) -> Response:
     """Return an answer that leads the browser to another page, so that loading it again sends no form again."""
     return RedirectResponse(site_of(request).keys.base + path, status_code=303)
-
-
-def check_form(request: Request, form: FormData) -> FormData:
-    """Return a form of this page, or refuse another."""
-    if form.get("form") != site_of(request).keys.form:
-        raise ParameterError("the form was not sent by this page: load it again")
-    return form
-
-
-def form_handler(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint that reads a form and calls a handler with it, in a thread."""
-
-    async def answer(request: Request) -> Response:
-        form = check_form(request, await request.form(max_files=0, max_fields=MOST_FIELDS))
-        return await run_in_threadpool(handler, request, form)
-
-    return answer
-
-
-def text_in(form: FormData, name: str) -> str:
-    """Return what was typed into a field of a form."""
-    return str(form.get(name, "")).strip(" ")

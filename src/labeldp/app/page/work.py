@@ -11,24 +11,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.page.messages import explain
+from labeldp.app.page.forms import explain
 from labeldp.app.sentences import EXPLAINED, explain_charges
-from labeldp.errors import Message
 from labeldp.tables.opening import Progress
 
-State = Literal["running", "done", "failed", "stopped", "asked"]
+State = Literal["running", "done", "failed", "stopped"]
 
 
 class Stopped(Exception):  # noqa: N818 (nothing went wrong)
     """The owner asked to stop, and nothing was charged yet."""
-
-
-class Asked(Exception):  # noqa: N818
-    """The owner has not seen yet what reveals labels, or what a model will not learn from."""
-
-    def __init__(self, sentences: list[Message]) -> None:
-        super().__init__()
-        self.sentences = sentences
 
 
 class Work:
@@ -40,34 +31,27 @@ class Work:
         Gets this object, calls its `progress` now and then, and returns the result.
     page : str
         The address of the page that shows it.
-    ledger : Ledger, optional
-        Is charged by the task. After that it cannot be stopped: what is paid for is finished.
     watch : callable
         Called with each progress, before and after the charge; what it raises ends the task.
+    ledger : Ledger, optional
+        Is charged by the task. After that it cannot be stopped: what is paid for is finished.
 
     Attributes
     ----------
     id : str
-    state : {"running", "done", "failed", "stopped", "asked"}
+    state : {"running", "done", "failed", "stopped"}
     result : object
     problem : str
         What went wrong.
-    asked : list of Message
-        What the owner is asked about. Of a table it is for the owner only, like all hints.
     """
 
     def __init__(
-        self,
-        task: Callable[[Work], Any],
-        page: str,
-        ledger: Ledger | None = None,
-        watch: Callable[[], None] = lambda: None,
+        self, task: Callable[[Work], Any], page: str, watch: Callable[[], None], ledger: Ledger | None = None
     ) -> None:
         self.id, self.page = secrets.token_urlsafe(9), page
         self.state: State = "running"
         self.result: Any = None
         self.problem = ""
-        self.asked: list[Message] = []
         self.what, self.done = "Starting", 0
         self.total: int | None = None
         self._task, self._ledger, self._watch, self._stop = task, ledger, watch, threading.Event()
@@ -75,18 +59,17 @@ class Work:
         self._thread.start()
 
     def _run(self) -> None:
-        state: State = "done"
+        state: State = "failed"
         try:
             self.result = self._task(self)
+            state = "done"
         except Stopped:
             state = "stopped"
-        except Asked as question:
-            state, self.asked = "asked", question.sentences
         except EXPLAINED as error:
-            state, self.problem = "failed", explain(error, self._ledger)
+            self.problem = explain(error, self._ledger)
         except BaseException as error:
             spent = explain_charges(self._ledger) or "."
-            state, self.problem = "failed", f"Something went wrong inside, {location_of(error)}{spent}"
+            self.problem = f"Something went wrong inside, {location_of(error)}{spent}"
         self.state = state
 
     @property
@@ -102,7 +85,7 @@ class Work:
     @property
     def percent(self) -> int | None:
         """How much of it is done, where that is known."""
-        return None if not self.total else min(100, 100 * self.done // self.total)
+        return min(100, 100 * self.done // self.total) if self.total else None
 
     def progress(self, what: str, done: int, total: int | None) -> None:
         """Note how far it is; ends the task if the owner asked for that before anything was charged."""
@@ -125,11 +108,6 @@ class Work:
     def wait(self, seconds: float | None = None) -> None:
         """Wait until it ends."""
         self._thread.join(seconds)
-
-    def as_data(self) -> dict[str, object]:
-        """Return how far it is, for the bar that a script draws."""
-        names = ("state", "what", "done", "percent", "can_stop")
-        return {name: getattr(self, name) for name in names}
 
 
 def location_of(error: BaseException) -> str:

@@ -1,14 +1,6 @@
-// What a page without scripts cannot do: accept dropped files, draw progress, copy, and say that it was closed.
+// What a page without scripts cannot do: accept dropped files, draw progress, and say that it is open.
 "use strict";
-const { key, base } = document.body.dataset;
-let page = crypto.randomUUID();
-const send = (path) => {
-  const form = new URLSearchParams({ form: key, page });
-  return path === "/closed" ? navigator.sendBeacon(base + path, form) : fetch(base + path, { method: "POST", body: form }).catch(() => {});
-};
-addEventListener("pageshow", () => send("/alive"));
-addEventListener("pagehide", () => { send("/closed"); page = crypto.randomUUID(); }); // shown again, it is another
-setInterval(() => send("/alive"), 20000);
+setInterval(() => fetch(`${document.body.dataset.base}/alive`).catch(() => {}), 60000);
 
 for (const bar of document.querySelectorAll("[data-progress]")) {
   const status = bar.querySelector("[data-status]"), meter = bar.querySelector("progress"), stop = bar.querySelector("[data-stop]");
@@ -45,13 +37,5 @@ if (zone) {
     input.files = event.dataTransfer.files;
     status.textContent = `Reading ${input.files[0].name} …`;
     form.submit();
-  });
-}
-
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.hidden = !navigator.clipboard;
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(button.closest("section").querySelector("code").textContent);
-    button.textContent = "Copied";
   });
 }
