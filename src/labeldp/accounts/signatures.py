@@ -24,9 +24,6 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
-    Encoding,
-    PrivateFormat,
     load_pem_private_key,
     load_pem_public_key,
     load_ssh_private_key,
@@ -37,9 +34,6 @@ from labeldp.accounts.verification import Check
 from labeldp.errors import CardError, MissingExtraError, ParameterError
 
 NAMESPACE = b"labeldp.card"
-
-SHORTEST = 8
-"""Characters of a new key's passphrase."""
 
 _NO_BCRYPT = "a passphrase on an OpenSSH key needs bcrypt: pip install bcrypt"
 _MAGIC, _KIND = b"SSHSIG", b"ssh-ed25519"
@@ -166,19 +160,6 @@ def key_name(key: Ed25519PublicKey) -> str:
 def key_text(key: Ed25519PublicKey) -> str:
     """Return a public key as OpenSSH writes it, in one line."""
     return f"{_KIND.decode()} {base64.b64encode(_public_blob(key)).decode()}"
-
-
-def new_key(passphrase: str) -> bytes:
-    """Return a new private key, as ``ssh-keygen -t ed25519`` writes it, under a passphrase that is long enough."""
-    if len(passphrase) < SHORTEST:
-        raise ParameterError(
-            f"the passphrase must have {SHORTEST} characters or more: who finds the key must not use it"
-        )
-    way = BestAvailableEncryption(passphrase.encode())
-    try:
-        return Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, way)
-    except UnsupportedAlgorithm:
-        raise MissingExtraError(_NO_BCRYPT) from None
 
 
 def read_private_key(data: bytes, passphrase: Callable[[], str]) -> Ed25519PrivateKey:

@@ -118,17 +118,15 @@ class CardSignature:
     notes: tuple[str, ...]
 
 
-def sign_card_file(
-    card: Path, key: Path | bytes, passphrase: Callable[[], str], *, force: bool = False
-) -> CardSignature:
+def sign_card_file(card: Path, key: Path, passphrase: Callable[[], str], *, force: bool = False) -> CardSignature:
     """Sign a card's file, and write the signature beside it; a card that does not hold is not signed.
 
     Parameters
     ----------
     card : path
         A card, the file it lies beside, or a model's folder.
-    key : path or bytes
-        A private Ed25519 key: where it is, or what the file holds.
+    key : path
+        A private Ed25519 key.
     passphrase : callable
         Called if the key has one.
     force : bool
@@ -139,12 +137,9 @@ def sign_card_file(
 
     path, text = read_card_file(card)
     target = path.with_name(f"{path.name}.sig")
-    refuse_same({"the signature": target}, {"the card": path, "the key": key if isinstance(key, Path) else None})
+    refuse_same({"the signature": target}, {"the card": path, "the key": key})
     Target(str(target), force).refuse()
-    if isinstance(key, bytes):
-        private = read_private_key(key, passphrase)
-    else:
-        private = read_key(key, lambda data: read_private_key(data, passphrase))
+    private = read_key(key, lambda data: read_private_key(data, passphrase))
     result = verify_files(text, file=None if path == card else card, folder=path.parent)
     for check in result.checks:
         if check.holds is False:
