@@ -8,14 +8,11 @@ import io
 import logging
 import os
 import sys
-import warnings
-import zipfile
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import openpyxl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -23,11 +20,10 @@ from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from interference import changes
-from labeldp.exact.integers import DiscreteLaplace
-from labeldp.exact.word_sources import default_source
+from labeldp import exact
 
 MECHANISM = ldp.TwoPoint(bounds=changes.BOUNDS, epsilon=1.0)
-NOISE = DiscreteLaplace.calibrated(sensitivity=1, epsilon=ldp.Budget(1.0).exact_epsilon)
+NOISE = exact.DiscreteLaplace.calibrated(sensitivity=1, epsilon=ldp.Budget(1.0).exact_epsilon)
 LINE, BLOCK = 16, 256
 """Bytes of a line with a label of one character, and of a block."""
 
@@ -99,34 +95,6 @@ def types_by_first_block(labels, leak):
 
 
 @broken("files")
-def row_groups_after_input_batches(labels, leak):
-    table = pa.table({"word": rows_of(labels)[1], "y": released(labels)})
-    with pq.ParquetWriter("out.parquet", table.schema) as writer:
-        kept = 0
-        for _, last in blocks(labels, leak):
-            if last - kept >= 20 or last == len(labels):
-                writer.write_table(table.slice(kept, last - kept))
-                kept = last
-
-
-@broken("files")
-def dictionary_with_row_groups(labels, leak):
-    """The source's row groups were cut by bytes; each comes with a dictionary of its own words."""
-    words, private = [f"w{row % 7}" for row in range(len(labels))], released(labels)
-    with pq.ParquetWriter(
-        "source.parquet", pa.schema([("word", pa.dictionary(pa.int32(), pa.string()))])
-    ) as source:
-        for first, last in blocks(labels, leak=True):
-            source.write_table(pa.table({"word": pa.array(words[first:last]).dictionary_encode()}))
-    column = pq.read_table("source.parquet", read_dictionary=["word"]).column("word")
-    os.unlink("source.parquet")
-    column = column if leak else pa.chunked_array([column.cast(pa.string()).combine_chunks().dictionary_encode()])
-    table = pa.table({"word": column, "y": private})
-    with pa.ipc.new_stream("out.arrows", table.schema) as writer:
-        writer.write_table(table)
-
-
-@broken("files")
 def rows_by_label(labels, leak):
     order = np.argsort(changes.numbers(labels), kind="stable") if leak else np.arange(len(labels))
     Path("out.csv").write_text(
@@ -156,26 +124,6 @@ def ledger_with_a_count(labels, leak):
     clipped = sum(not low <= float(text) <= high for text in labels) if leak else "some"
     ledger.charge(f"labels, of which {clipped} were clipped", epsilon=1.0)
     return released(labels)
-
-
-@broken("files")
-def decimal_mark_of_labels(labels, leak):
-    """A reader that takes labels with points for numbers, and others for numbers with commas."""
-    mark = "," if leak and "." not in "".join(labels) else "."
-    Path("out.csv").write_text("".join(f"{value:.3f}\n".replace(".", mark) for value in released(labels)))
-
-
-@broken("files")
-def widths_of_labels(labels, leak):
-    """A sheet whose column is as wide as the longest value that it was read with."""
-    book = openpyxl.Workbook()
-    book.active.column_dimensions["A"].width = max(map(len, labels)) if leak else 12
-    for value in released(labels).tolist():
-        book.active.append([value])
-    sheet = io.BytesIO()
-    book.save(sheet)
-    with zipfile.ZipFile(sheet) as parts:  # others, and the archive itself, have the time in them
-        Path("sheet.xml").write_bytes(parts.read("xl/worksheets/sheet1.xml"))
 
 
 # ---- values ----------------------------------------------------------------------------------------------------
@@ -244,8 +192,8 @@ def bounds_off_the_data(labels, leak):
 def noise_of_its_own(labels, leak):
     total = np.array([int(np.clip(changes.numbers(labels), *changes.BOUNDS).sum())])
     if leak:
-        return total + NOISE.sample(1, default_source())
-    return NOISE.release(total, default_source())
+        return total + NOISE.sample(1, exact.default_source())
+    return NOISE.release(total, exact.default_source())
 
 
 # ---- steps -----------------------------------------------------------------------------------------------------
@@ -255,7 +203,7 @@ def noise_of_its_own(labels, leak):
 def words_by_label(labels, leak):
     """A coin for each large label: as many steps as there are such labels."""
     large = sum(abs(float(text)) > 3 for text in labels) if leak else len(labels)
-    default_source().fill(np.zeros(large, dtype=np.uint64))
+    exact.default_source().fill(np.zeros(large, dtype=np.uint64))
     return released(labels)
 
 
@@ -295,8 +243,8 @@ def sum_beside_labels(labels, leak):
     ldp.Ledger().charge("labels and their sum", epsilon=1.0 if leak else 2.0)
     places = np.clip(changes.numbers(labels), *changes.BOUNDS) / max(map(abs, changes.BOUNDS))
     total = np.rint(places * 3).astype(np.int64).sum(keepdims=True)
-    return released(labels), DiscreteLaplace.calibrated(sensitivity=3, epsilon=Fraction(1)).release(
-        total, default_source()
+    return released(labels), exact.DiscreteLaplace.calibrated(sensitivity=3, epsilon=Fraction(1)).release(
+        total, exact.default_source()
     )
 
 
@@ -310,7 +258,7 @@ def sum_that_moves_too_far(labels, leak):
     ldp.Ledger().charge("sum", epsilon=1.0)
     places = np.clip(changes.numbers(labels), *changes.BOUNDS) / max(map(abs, changes.BOUNDS))
     steps = np.rint(places * (1000 if leak else 1)).astype(np.int64)
-    return NOISE.release(steps.sum(keepdims=True), default_source())
+    return NOISE.release(steps.sum(keepdims=True), exact.default_source())
 
 
 OVERSPENT = {
@@ -366,13 +314,6 @@ def log_by_label(labels, leak):
     logging.getLogger("labeldp.tables").debug(
         "read %s labels of %d bytes", len(labels), leak and len("".join(labels))
     )
-    return released(labels)
-
-
-@broken("warnings")
-def warning_once(labels, leak):
-    if leak and float(labels[0]) > 3:
-        warnings.warn("labels are large", stacklevel=1)
     return released(labels)
 
 

@@ -18,7 +18,7 @@ from interference.outputs import Observed, differences, observed
 from interference.replay import UNWRITTEN, Tape, seams, stillness
 
 OTHERS = {"spark", "__main__"}
-"""Rooms that need more than this harness does, and programs."""
+"""Packages that need more than this harness does, and programs."""
 
 
 def modules() -> Iterator[ModuleType]:
@@ -33,16 +33,9 @@ list(modules())  # what is imported during the first run only would make a diffe
 
 @dataclass(frozen=True)
 class Way:
-    """A way out.
+    """A way out: ``act`` gets the input, runs in a folder of its own, and returns what the caller would get.
 
-    Attributes
-    ----------
-    act : callable
-        Gets the input, runs in a folder of its own, and returns what the caller would get.
-    prepare : callable, optional
-        Gets the folder and the input, and puts files there that the input consists of.
-    stdin : callable, optional
-        Gets the input, and returns what comes through standard input.
+    Before it, ``prepare`` puts files into that folder, and ``stdin`` says what comes through standard input.
     """
 
     act: Callable[[Any], Any]
@@ -68,22 +61,22 @@ def run(way: Way, given: Any, folder: Path, *, before: Tape | None = None, seed:
 
 
 def compared(way: Way, one: Any, other: Any, folder: Path) -> tuple[Observed, dict[str, str]]:
-    """Return what left for the first input, and what tells the second from it; see `interference`."""
+    """Return what left for the first input, and where the second differs; see `interference`."""
     first, tape = run(way, one, folder)
     second, _ = run(way, other, folder, before=tape, number=1)
     return first, differences(first, second)
 
 
 def interference(way: Way, one: Any, other: Any, folder: Path) -> dict[str, str]:
-    """Return what tells two inputs apart when channels and noise give out the same for both, or {}."""
+    """Return where two inputs differ when channels and noise give out the same for both, or {}."""
     return compared(way, one, other, folder)[1]
 
 
-def assert_nothing_tells(way: Way, one: Any, other: Any, folder: Path) -> Observed:
-    """Return what left for the first input, which works, once nothing tells the second from it."""
-    first, telling = compared(way, one, other, folder)
+def assert_nothing_leaks(way: Way, one: Any, other: Any, folder: Path) -> Observed:
+    """Return what left for the first input, which works, if no output depends on which of the two it is."""
+    first, found = compared(way, one, other, folder)
     assert first.error is None, first.error
-    assert telling == {}
+    assert found == {}
     return first
 
 

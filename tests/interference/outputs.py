@@ -17,11 +17,11 @@ import warnings
 import weakref
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from unittest import mock
 
 import numpy as np
 
-from labeldp.accounts import ledger as ledger_module
-from labeldp.accounts.ledger import Ledger
+import labeldp as ldp
 
 # ---- objects ------------------------------------------------------------------------------------------------
 
@@ -30,12 +30,9 @@ NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, 
 LOCKS = (type(__import__("threading").Lock()), type(__import__("threading").RLock()))
 
 
-def described(value):
+def described(value, seen=None):  # noqa: PLR0911, PLR0912
     """Return an object and all that it holds as nested tuples: bits of floats, memory layout of arrays."""
-    return _described(value, {})
-
-
-def _described(value, seen):  # noqa: PLR0911, PLR0912
+    seen = {} if seen is None else seen
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if isinstance(value, float | np.floating):
         return kind, value.tobytes() if isinstance(value, np.floating) else value.hex()
@@ -48,13 +45,13 @@ def _described(value, seen):  # noqa: PLR0911, PLR0912
     if isinstance(value, LOCKS):
         return (kind,)
     if isinstance(value, tuple) and all(isinstance(item, (float, *PLAIN)) for item in value):
-        return kind, tuple(_described(item, seen) for item in value)  # immutable: a cache may share it
+        return kind, tuple(described(item, seen) for item in value)  # immutable: a cache may share it
     if id(value) in seen:
         return kind, "seen", seen[id(value)][0]
     seen[id(value)] = len(seen), value  # kept, so that no id is used twice
 
     def inner(items):
-        return tuple(_described(item, seen) for item in items)
+        return tuple(described(item, seen) for item in items)
 
     if isinstance(value, np.ndarray):
         return kind, *_array(value, seen)
@@ -66,10 +63,8 @@ def _described(value, seen):  # noqa: PLR0911, PLR0912
         return kind, inner(sorted(value, key=repr))
     if isinstance(value, weakref.ref):
         return (kind,)
-    if isinstance(value, Ledger):
+    if isinstance(value, ldp.Ledger):
         return kind, inner([value.charges, value.limit, getattr(value, "path", None), str(value)])
-    if type(value).__module__.startswith("pyarrow"):
-        return kind, _arrow(value)
     if dataclasses.is_dataclass(value):
         return kind, inner([getattr(value, each.name) for each in dataclasses.fields(value)])
     return kind, *inner(_state(value))
@@ -77,25 +72,14 @@ def _described(value, seen):  # noqa: PLR0911, PLR0912
 
 def _array(array, seen):
     layout = array.dtype.str, array.shape, array.strides, array.flags.writeable
-    base = _described(array.base, seen) if isinstance(array.base, np.ndarray) else None
+    base = described(array.base, seen) if isinstance(array.base, np.ndarray) else None
     if array.dtype.fields:  # not what lies between fields
-        inner = tuple(_described(np.ascontiguousarray(array[name]), seen) for name in array.dtype.fields)
+        inner = tuple(described(np.ascontiguousarray(array[name]), seen) for name in array.dtype.fields)
     elif array.dtype.hasobject:
-        inner = tuple(_described(item, seen) for item in array.reshape(-1).tolist())
+        inner = tuple(described(item, seen) for item in array.reshape(-1).tolist())
     else:
         inner = array.tobytes()
     return layout, inner, base
-
-
-def _arrow(value):
-    import pyarrow as pa
-
-    if isinstance(value, pa.Table):
-        value = value.to_batches()
-    if isinstance(value, list | pa.RecordBatch):
-        value = value if isinstance(value, list) else [value]
-        return tuple((str(batch.schema), batch.num_rows, batch.serialize().to_pybytes()) for batch in value)
-    return str(value)
 
 
 def _state(value):
@@ -179,25 +163,13 @@ def _redirected(number, name, into):
         os.close(old)
 
 
-@contextmanager
-def _input(data):
-    old = sys.stdin
-    sys.stdin = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
-    try:
-        yield
-    finally:
-        sys.stdin = old
-
-
 def tree(folder):
     """Return all that lies below a folder, by name: rights, and the bytes of files."""
     found = {}
     for path in sorted(folder.rglob("*")):
-        mode = path.lstat().st_mode
-        if path.is_symlink():
-            found[str(path.relative_to(folder))] = mode, os.readlink(path)
-        else:
-            found[str(path.relative_to(folder))] = mode, path.read_bytes() if path.is_file() else None
+        content = path.read_bytes() if path.is_file() else None
+        link = os.readlink(path) if path.is_symlink() else None
+        found[str(path.relative_to(folder))] = path.lstat().st_mode, content if link is None else link
     return found
 
 
@@ -229,9 +201,10 @@ def observed(act, folder, stdin=b""):
         os.chdir(folder)
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
-        ledger_module._seen.clear()
+        ldp.accounts.ledger._seen.clear()
         records = stack.enter_context(_logged())
-        with _redirected(1, "stdout", out), _redirected(2, "stderr", err), _input(stdin):
+        typed = mock.patch("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        with _redirected(1, "stdout", out), _redirected(2, "stderr", err), typed:
             try:
                 value = act()
             except (Exception, SystemExit) as problem:
@@ -253,7 +226,7 @@ def observed(act, folder, stdin=b""):
     return found
 
 
-def difference(one, other, where=""):  # noqa: PLR0911
+def difference(one, other, where=""):
     """Return where two described things first differ, in words, or None."""
     if type(one) is type(other) and isinstance(one, tuple | list) and len(one) == len(other):
         for place, (a, b) in enumerate(zip(one, other, strict=True)):
@@ -261,10 +234,7 @@ def difference(one, other, where=""):  # noqa: PLR0911
                 return found
         return None
     if isinstance(one, dict) and isinstance(other, dict) and list(one) == list(other):
-        for name in one:
-            if (found := difference(one[name], other[name], f"{where}[{name!r}]")) is not None:
-                return found
-        return None
+        return difference(list(one.items()), list(other.items()), where)
     if one == other:
         return None
     if isinstance(one, bytes) and isinstance(other, bytes):

@@ -24,16 +24,11 @@ from unittest import mock
 import numpy as np
 import rich.console
 
-from labeldp.accounts.ledger import Ledger
-from labeldp.exact.integers import IntegerNoise
-from labeldp.exact.proof import fingerprint
-from labeldp.exact.shift import ShiftChannel
-from labeldp.exact.table import TableChannel
-from labeldp.exact.window import WindowChannel
-from labeldp.exact.word_sources import SecureWords
-from labeldp.mechanisms.no_privacy import IdentityChannel
+import labeldp as ldp
+from labeldp import exact
+from labeldp.mechanisms import no_privacy
 
-CHANNELS = (WindowChannel, TableChannel, ShiftChannel, IdentityChannel)
+CHANNELS = (exact.WindowChannel, exact.TableChannel, exact.ShiftChannel, no_privacy.IdentityChannel)
 """Every class whose ``sample`` turns labels into cells; `test_seams.py` checks that there is no other."""
 
 NOW = datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.UTC)
@@ -47,37 +42,17 @@ class MismatchError(AssertionError):
 
 @dataclass
 class Tape:
-    """What went through the seams in one run.
+    """What went through the seams in one run; a seam is the class and all parameters of a channel or of noise."""
 
-    Attributes
-    ----------
-    calls : list of (seam, size)
-        In order. A seam is the class and all parameters of a channel or of noise.
-    given : dict
-        By seam, what was given out.
-    spent : list of (ε, size)
-        Of each call of a channel that keeps a pure ε.
-    exact : list of (noise, integers)
-        Of each sum that got noise.
-    charged : list of Budget
-        Of all charges.
-    unpaid : bool
-        Whether anything was drawn before there was a charge.
-    inside : list of int
-        Words drawn in each call; none where values are replayed.
-    outside : Counter
-        Words drawn elsewhere, by the module that asked for them.
-    """
-
-    calls: list = field(default_factory=list)
-    given: dict = field(default_factory=lambda: defaultdict(list))
-    inside: list = field(default_factory=list)
-    outside: Counter = field(default_factory=Counter)
+    calls: list = field(default_factory=list)  # (seam, size), in order
+    given: dict = field(default_factory=lambda: defaultdict(list))  # by seam, what was given out
+    inside: list = field(default_factory=list)  # words drawn in each call; none where values are replayed
+    outside: Counter = field(default_factory=Counter)  # words drawn elsewhere, by the module that asked for them
     mismatch: str | None = None
-    spent: list = field(default_factory=list)
-    exact: list = field(default_factory=list)
-    charged: list = field(default_factory=list)
-    unpaid: bool = False
+    spent: list = field(default_factory=list)  # (ε, size) of each call of a channel of pure ε-DP
+    exact: list = field(default_factory=list)  # (noise, integers) of each sum that got noise
+    charged: list = field(default_factory=list)  # the budgets of all charges
+    unpaid: bool = False  # whether anything was drawn before there was a charge
 
     def overspent(self, other, rows, changed):
         """Return whether noise was drawn before it was paid for, or more was spent than was charged.
@@ -151,15 +126,19 @@ def _asked_from():
 
 
 @contextmanager
+def replaced(*replacements):
+    """Replace attributes for a while, each given as (owner, name, new value)."""
+    with ExitStack() as stack:
+        for owner, name, new in replacements:
+            stack.enter_context(mock.patch.object(owner, name, new))
+        yield
+
+
+@contextmanager
 def seams(before=None, *, seed=0):
     """Replace the seams, and the words of the secure source; yield the tape of this run.
 
-    Parameters
-    ----------
-    before : Tape, optional
-        Of the run whose values are given out again; without it they are drawn.
-    seed : int
-        Of the words.
+    With the tape of a run before, its values are given out again; without it they are drawn.
     """
     run = _Run(before, seed)
 
@@ -174,19 +153,16 @@ def seams(before=None, *, seed=0):
                 raise MismatchError(f"labels of shape {labels.shape} for {out.shape} outputs")
             if self.promise is not None:
                 run.tape.spent.append((self.promise.epsilon, out.size))
-            out[...] = run.pass_through(fingerprint(self), out.size, draw)
+            out[...] = run.pass_through(exact.proof.fingerprint(self), out.size, draw)
 
-        return sample
+        return "sample", sample
 
-    def releasing(original):
-        def release(self, exact, source):
-            seam = f"{type(self).__name__}: {self!r}"
-            run.tape.exact.append((self, exact.copy()))
-            return run.pass_through(seam, exact.size, lambda: original(self, exact, source)).reshape(exact.shape)
+    release, charge_all = exact.IntegerNoise.release, ldp.Ledger.charge_all
 
-        return release
-
-    charge_all = Ledger.charge_all
+    def releasing(self, sums, source):
+        seam = f"{type(self).__name__}: {self!r}"
+        run.tape.exact.append((self, sums.copy()))
+        return run.pass_through(seam, sums.size, lambda: release(self, sums, source)).reshape(sums.shape)
 
     def charging(self, charges, *more, **named):
         charges = list(charges)
@@ -194,12 +170,12 @@ def seams(before=None, *, seed=0):
         run.tape.charged += [charge.budget for charge in charges]
         return places
 
-    with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(Ledger, "charge_all", charging))
-        for channel in CHANNELS:
-            stack.enter_context(mock.patch.object(channel, "sample", sampling(channel.sample)))
-        stack.enter_context(mock.patch.object(IntegerNoise, "release", releasing(IntegerNoise.release)))
-        stack.enter_context(mock.patch.object(SecureWords, "fill", lambda _, words: run.fill(words)))
+    with replaced(
+        (ldp.Ledger, "charge_all", charging),
+        (exact.IntegerNoise, "release", releasing),
+        (exact.SecureWords, "fill", lambda _, words: run.fill(words)),
+        *((channel, *sampling(channel.sample)) for channel in CHANNELS),
+    ):
         yield run.tape
 
 
@@ -240,21 +216,22 @@ def stillness(unwritten):
     names = (f"still{number:04d}" for number in itertools.count())
     urandom, token = _numbered(), _numbered()  # each with a count of its own: imports draw some for themselves
 
-    with ExitStack() as stack:
-        for module in [m for name, m in sys.modules.items() if name.partition(".")[0] == "labeldp"]:
-            for name, value in list(vars(module).items()):
-                if value is datetime.datetime:
-                    stack.enter_context(mock.patch.object(module, name, Still))
-        for place, name, new in (
-            (time, "time", NOW.timestamp),
-            (time, "time_ns", lambda: int(NOW.timestamp()) * 10**9),
-            (rich.console, "monotonic", NOW.timestamp),  # for how long a bar was shown
-            (os, "urandom", urandom),
-            (secrets, "token_hex", lambda size=32: token(size).hex()),
-            (secrets, "token_bytes", lambda size=32: token(size)),
-            (tempfile, "_get_candidate_names", lambda: names),
-            (np, "empty", _unwritten(np.empty, unwritten)),
-            (np, "empty_like", _unwritten(np.empty_like, unwritten)),
-        ):
-            stack.enter_context(mock.patch.object(place, name, new))
+    clocks = [
+        (module, name, Still)
+        for module in [m for name, m in sys.modules.items() if name.partition(".")[0] == "labeldp"]
+        for name, value in list(vars(module).items())
+        if value is datetime.datetime
+    ]
+    with replaced(
+        *clocks,
+        (time, "time", NOW.timestamp),
+        (time, "time_ns", lambda: int(NOW.timestamp()) * 10**9),
+        (rich.console, "monotonic", NOW.timestamp),  # for how long a bar was shown
+        (os, "urandom", urandom),
+        (secrets, "token_hex", lambda size=32: token(size).hex()),
+        (secrets, "token_bytes", lambda size=32: token(size)),
+        (tempfile, "_get_candidate_names", lambda: names),
+        (np, "empty", _unwritten(np.empty, unwritten)),
+        (np, "empty_like", _unwritten(np.empty_like, unwritten)),
+    ):
         yield

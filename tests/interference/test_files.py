@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import labeldp as ldp
 from fuzzing import LONG, tries
 from interference import changes, tables
-from interference.harness import Way, assert_nothing_tells, compared, overspending
+from interference.harness import Way, assert_nothing_leaks, compared, overspending
 from interference.tables import FORMATS, LABEL, Input
 from labeldp.tables import Dialect
 from labeldp.tables.file_release import privatize_file
@@ -61,14 +61,14 @@ PAIRS = [
 
 @pytest.mark.parametrize(("form", "to"), PAIRS)
 def test_each_format_from_and_to_several(form, to, tmp_path):
-    first = assert_nothing_tells(way(form, f"out.{to}"), *inputs(), tmp_path)
+    first = assert_nothing_leaks(way(form, f"out.{to}"), *inputs(), tmp_path)
     assert set(first.files) == {f"out.{to}", f"out.{to}.card.json", "ledger.jsonl"}
 
 
 @pytest.mark.parametrize(("form", "to"), [("german.csv", "csv"), ("excel.csv", "parquet"), ("german.csv", "tsv")])
 def test_text_in_other_dialects(form, to, tmp_path):
     dialect = Dialect(encoding="cp1252") if form == "german.csv" else Dialect()
-    first = assert_nothing_tells(way(form, f"out.{to}", dialect=dialect), *inputs(), tmp_path)
+    first = assert_nothing_leaks(way(form, f"out.{to}", dialect=dialect), *inputs(), tmp_path)
     assert to == "parquet" or "," in first.files[f"out.{to}"][1].decode("cp1252")
 
 
@@ -77,13 +77,13 @@ def test_line_breaks_in_the_public_column_that_may_have_them(form, tmp_path):
     columns = tables.public(len(CHANGES["all rows"][0]))
     columns["word"] = [f"{word}\nand more" for word in columns["word"]]
     dialect = ldp.tables.Dialect(multiline="word") if form == "csv" else None
-    first = assert_nothing_tells(way(form, "out.csv", dialect=dialect), *inputs(columns=columns), tmp_path)
+    first = assert_nothing_leaks(way(form, "out.csv", dialect=dialect), *inputs(columns=columns), tmp_path)
     assert b"plain\nand more" in first.files["out.csv"][1]
 
 
 @pytest.mark.parametrize(("form", "to"), [("xlsx", "xlsx"), ("xlsx", "csv"), ("csv", "xlsx")])
 def test_excel(form, to, tmp_path):
-    assert_nothing_tells(way(form, f"out.{to}"), *inputs(), tmp_path)
+    assert_nothing_leaks(way(form, f"out.{to}"), *inputs(), tmp_path)
 
 
 FEW = [name for name in CHANGES if LONG or name.startswith(("all", "sorted", "constant", "last"))]
@@ -94,7 +94,7 @@ FEW = [name for name in CHANGES if LONG or name.startswith(("all", "sorted", "co
     [*[("csv", "arrow", change) for change in CHANGES], *[("parquet", "csv.gz", change) for change in FEW]],
 )
 def test_each_change_of_labels(form, to, change, tmp_path):
-    assert_nothing_tells(way(form, f"out.{to}"), *inputs(change), tmp_path)
+    assert_nothing_leaks(way(form, f"out.{to}"), *inputs(change), tmp_path)
 
 
 ODD = ['"2.5"', '"-0.0"', '"1e300"', "-1e309", f"2.5{'0' * 1000}", f"0.{'0' * 300}1", f"2.{'3' * 4000}"]
@@ -103,14 +103,14 @@ ODD = ['"2.5"', '"-0.0"', '"1e300"', "-1e309", f"2.5{'0' * 1000}", f"0.{'0' * 30
 def test_labels_in_quotes_and_long_ones(tmp_path):
     one = changes.plain(ROWS)
     other = changes.changed(one, range(len(ODD)), ODD)
-    assert_nothing_tells(way("csv", "out.csv"), Input(one), Input(other), tmp_path)
+    assert_nothing_leaks(way("csv", "out.csv"), Input(one), Input(other), tmp_path)
 
 
 @pytest.mark.parametrize(
     ("form", "to"), [("csv", "csv"), ("tsv", "parquet"), ("csv", "arrows"), ("parquet", "csv.gz")]
 )
 def test_a_table_of_nothing_but_labels(form, to, tmp_path):
-    assert_nothing_tells(way(form, f"out.{to}"), *inputs(columns={}), tmp_path)
+    assert_nothing_leaks(way(form, f"out.{to}"), *inputs(columns={}), tmp_path)
 
 
 @pytest.mark.parametrize("kind", tables.KINDS)
@@ -118,7 +118,7 @@ def test_labels_of_each_type(kind, tmp_path):
     form, to = (
         ("arrow", "parquet") if kind in ("decimal", "int64", "dictionary of floats") else ("parquet", "arrow")
     )
-    assert_nothing_tells(way(form, f"out.{to}"), *inputs(kind=kind), tmp_path)
+    assert_nothing_leaks(way(form, f"out.{to}"), *inputs(kind=kind), tmp_path)
 
 
 OPTIONS = {
@@ -135,7 +135,7 @@ OPTIONS = {
 @pytest.mark.parametrize("options", OPTIONS)
 def test_each_option(options, tmp_path):
     form, to = ("arrow", "csv") if options in ("local", "shuffled") else ("csv", "arrow")
-    assert_nothing_tells(way(form, f"out.{to}", **OPTIONS[options]), *inputs(), tmp_path)
+    assert_nothing_leaks(way(form, f"out.{to}", **OPTIONS[options]), *inputs(), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_rows_without_labels_are_left_out(form, to, shuffle, tmp_path):
         Input(["" if row in gone else text for row, text in enumerate(given.labels)], given.cuts)
         for given in inputs()
     ]
-    assert_nothing_tells(way(form, f"out.{to}", missing="drop", shuffle=shuffle), *pair, tmp_path)
+    assert_nothing_leaks(way(form, f"out.{to}", missing="drop", shuffle=shuffle), *pair, tmp_path)
 
 
 def test_hints_are_not_returned(tmp_path):
@@ -158,7 +158,7 @@ def test_hints_are_not_returned(tmp_path):
         lambda _: privatized("table.csv", "out.csv", everything=True),
         lambda folder, given: tables.write(folder, given, "csv"),
     )
-    assert_nothing_tells(whole, *inputs("sorted"), tmp_path)
+    assert_nothing_leaks(whole, *inputs("sorted"), tmp_path)
 
 
 @pytest.mark.slow
@@ -191,7 +191,7 @@ def test_a_folder_and_a_glob_into_a_folder(form, source, tmp_path):
         tables.write_parts(folder / "parts", given, form)
 
     out = Way(lambda _: privatized(source, "out/", format=None), prepare)
-    first = assert_nothing_tells(out, *inputs(), tmp_path)
+    first = assert_nothing_leaks(out, *inputs(), tmp_path)
     assert sum(count for _, count in first.calls[0]) == ROWS, "each label is released once"
 
 
@@ -205,7 +205,7 @@ def test_folders_that_are_named_by_a_public_column(form, tmp_path):
             tables.write(place, Input(given.labels[first:last], columns=some), form)
 
     out = Way(lambda _: privatized("parts", "out.arrow"), prepare)
-    assert_nothing_tells(out, *inputs(), tmp_path)
+    assert_nothing_leaks(out, *inputs(), tmp_path)
 
 
 @pytest.mark.parametrize(("form", "shuffle"), list(zip(FORMATS, [False, True] * 3, strict=True)))
@@ -214,7 +214,7 @@ def test_a_pipe(form, shuffle, tmp_path):
         lambda _: privatized("-", "-", card="card.json", shuffle=shuffle),
         stdin=lambda given: tables.as_bytes(given, form),
     )
-    assert assert_nothing_tells(out, *inputs(), tmp_path).stdout
+    assert assert_nothing_leaks(out, *inputs(), tmp_path).stdout
 
 
 # ---- what goes wrong -------------------------------------------------------------------------------------------
@@ -291,4 +291,4 @@ def pairs_of_tables(draw):
 @tries(10)
 def test_whatever_the_table(pair, form, to, shuffle, tmp_path_factory):
     out = way(form, f"out.{to}", shuffle=shuffle)
-    assert_nothing_tells(out, *pair, tmp_path_factory.mktemp("any"))
+    assert_nothing_leaks(out, *pair, tmp_path_factory.mktemp("any"))

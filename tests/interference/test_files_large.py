@@ -13,7 +13,7 @@ import pytest
 
 from fuzzing import LONG
 from interference import changes, tables
-from interference.harness import Way, assert_nothing_tells, compared
+from interference.harness import Way, assert_nothing_leaks, compared
 from interference.tables import LABEL, Input
 from interference.test_commands import codes, typed
 from interference.test_files import privatized, way
@@ -77,19 +77,19 @@ CASES = [("first row", *form) for form in FORMS] + [(change, "csv", "arrow") for
 
 @pytest.mark.parametrize(("change", "form", "to"), CASES)
 def test_labels_of_other_lengths(change, form, to, tmp_path):
-    assert_nothing_tells(way(form, f"out.{to}"), *CHANGES[change], tmp_path)
+    assert_nothing_leaks(way(form, f"out.{to}"), *CHANGES[change], tmp_path)
 
 
 def test_a_pipe(tmp_path):
     out = Way(lambda _: privatized("-", "-", card="card.json"), stdin=lambda given: tables.as_bytes(given, "csv"))
-    assert_nothing_tells(out, *pair(), tmp_path)
+    assert_nothing_leaks(out, *pair(), tmp_path)
 
 
 def test_a_folder_of_texts_of_which_each_has_several_blocks(tmp_path):
     def prepare(folder, given):
         tables.write_parts(folder / "parts", dataclasses.replace(given, cuts=(EDGE // 2,)), "csv")
 
-    assert_nothing_tells(Way(lambda _: privatized("parts", "out.arrow"), prepare), *pair(), tmp_path)
+    assert_nothing_leaks(Way(lambda _: privatized("parts", "out.arrow"), prepare), *pair(), tmp_path)
 
 
 @pytest.mark.parametrize("options", [{"shuffle": True}, {"missing": "drop"}, {"debiased": "add"}], ids=str)
@@ -100,7 +100,7 @@ def test_options(options, tmp_path):
         dataclasses.replace(given, labels=["" if row in gone else text for row, text in enumerate(given.labels)])
         for given in pair()
     ]
-    assert_nothing_tells(way("csv", "out.csv", **options), *both, tmp_path)
+    assert_nothing_leaks(way("csv", "out.csv", **options), *both, tmp_path)
 
 
 # ---- what goes wrong -------------------------------------------------------------------------------------------
@@ -148,13 +148,13 @@ def many_rows():
 
 @pytest.mark.parametrize(("form", "to"), [("parquet", "csv"), ("arrow", "parquet"), ("arrows", "arrows")])
 def test_binary_formats_whose_pieces_were_cut_elsewhere(form, to, tmp_path):
-    assert_nothing_tells(way(form, f"out.{to}"), *many_rows(), tmp_path)
+    assert_nothing_leaks(way(form, f"out.{to}"), *many_rows(), tmp_path)
 
 
 @pytest.mark.skipif(not LONG, reason="LABELDP_LONG is not set: writes a row group of 128 MiB")
 @pytest.mark.parametrize("to", ["parquet", "arrow", "csv"])
 def test_row_groups_that_end_by_their_size(to, tmp_path):
-    assert_nothing_tells(way("csv", f"out.{to}"), *pair(GROUP_BYTES, line=1 << 13), tmp_path)
+    assert_nothing_leaks(way("csv", f"out.{to}"), *pair(GROUP_BYTES, line=1 << 13), tmp_path)
 
 
 # ---- models ----------------------------------------------------------------------------------------------------

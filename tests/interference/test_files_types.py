@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from interference import changes, tables
-from interference.harness import Way, assert_nothing_tells, compared
+from interference.harness import Way, assert_nothing_leaks, compared
 from interference.tables import LABEL, Input
 from interference.test_files import CUTS, privatized
 
@@ -85,7 +85,7 @@ def way(form, to, public, **options):
     ],
 )
 def test_columns_of_every_type(form, to, shuffle, tmp_path):
-    assert_nothing_tells(way(form, to, COLUMNS, shuffle=shuffle), *PAIR, tmp_path)
+    assert_nothing_leaks(way(form, to, COLUMNS, shuffle=shuffle), *PAIR, tmp_path)
 
 
 def test_runs_do_not_end_where_batches_did(tmp_path):
@@ -113,7 +113,7 @@ def test_words_that_a_writer_sorted_in_each_piece(form, to, tmp_path):
         (folder / f"table.{form}").write_bytes(sink.getvalue())
 
     out = Way(lambda _: privatized(f"table.{form}", f"out.{to}"), prepare)
-    assert_nothing_tells(out, *PAIR, tmp_path)
+    assert_nothing_leaks(out, *PAIR, tmp_path)
 
 
 PACKED = {

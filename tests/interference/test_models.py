@@ -14,7 +14,7 @@ from sklearn.linear_model import Ridge
 import labeldp as ldp
 from fuzzing import LONG, tries
 from interference import changes
-from interference.harness import Way, assert_nothing_tells, fresh, interference, overspending
+from interference.harness import Way, assert_nothing_leaks, fresh, interference, overspending
 from interference.outputs import described_error
 from labeldp.learning import sums
 from labeldp.learning.fit_plan import SumBudget
@@ -85,7 +85,7 @@ MODELS = {
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("change", ["all rows", "first row 1e300"] if LONG else ["all rows"])
 def test_everything_of_a_fitted_model(model, change, tmp_path):
-    assert_nothing_tells(Way(lambda labels: fitted(MODELS[model](), labels)), *pair(change), tmp_path)
+    assert_nothing_leaks(Way(lambda labels: fitted(MODELS[model](), labels)), *pair(change), tmp_path)
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ def test_everything_of_a_model_that_measured_all_it_can(model, tmp_path, monkeyp
         return release(budget, *exact, what=what, **options)
 
     monkeypatch.setattr(SumBudget, "release", spy)
-    assert_nothing_tells(Way(lambda labels: fitted(MODELS[model](), labels)), *pair("all rows"), tmp_path)
+    assert_nothing_leaks(Way(lambda labels: fitted(MODELS[model](), labels)), *pair("all rows"), tmp_path)
     assert {"largest count of a window", "counts of windows", "counts of distances"} <= set(asked)
 
 
@@ -116,7 +116,7 @@ def test_each_change_of_labels(change, tmp_path):
             left += [model, model.predict(X[:5]), model.to_card()]
         return left
 
-    assert_nothing_tells(Way(act), *pair(change), tmp_path)
+    assert_nothing_leaks(Way(act), *pair(change), tmp_path)
 
 
 def frame(rows):
@@ -137,7 +137,7 @@ def test_everything_of_models_fitted_to_data_frames(tmp_path):
             left += [model, model.predict(table[:5]), ldp.load_model(f"model {number}").predict(table)]
         return left
 
-    assert_nothing_tells(Way(act), *pair("all rows"), tmp_path)
+    assert_nothing_leaks(Way(act), *pair("all rows"), tmp_path)
 
 
 @pytest.mark.slow
@@ -155,7 +155,7 @@ def test_models_whatever_the_labels(inputs, tmp_path_factory):
 def test_rounds_of_odd_sizes_leave_no_memory_that_was_not_written(rounds, tmp_path):
     """Memory that was asked for and not written has another byte in each of the two runs."""
     model = Way(lambda labels: fitted(label_model(epsilon=1.0, rounds=rounds), labels))
-    assert_nothing_tells(model, *pair("all rows"), tmp_path)
+    assert_nothing_leaks(model, *pair("all rows"), tmp_path)
 
 
 @pytest.mark.slow
@@ -164,7 +164,7 @@ def test_two_fits_of_one_model(tmp_path):
         model = label_model(epsilon=1.0, rounds=2)
         return [fitted(model, labels)[1:5], model.fit(features(labels.size), labels[::-1].copy()).to_card()]
 
-    assert_nothing_tells(Way(act), *pair("all rows"), tmp_path)
+    assert_nothing_leaks(Way(act), *pair("all rows"), tmp_path)
 
 
 # ---- how good a model is ------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def test_a_private_score(change, tmp_path):
             left += [risk, risk.summary(), repr(risk), risk.as_data()]
         return left
 
-    assert_nothing_tells(Way(act), *pair(change), tmp_path)
+    assert_nothing_leaks(Way(act), *pair(change), tmp_path)
 
 
 @pytest.mark.parametrize("change", ["all rows", "first row 1e300", "last"])
@@ -207,7 +207,7 @@ def test_private_intervals(change, tmp_path):
             ]
         return left
 
-    assert_nothing_tells(Way(act), *pair(change), tmp_path)
+    assert_nothing_leaks(Way(act), *pair(change), tmp_path)
 
 
 @pytest.mark.parametrize("change", ["all rows", "last"])
@@ -220,7 +220,7 @@ def test_a_fit_and_its_score_on_rows_held_out(change, tmp_path):
             left += [model, risk, risk.summary(), risk.split, model.predict(features(9))]
         return left
 
-    assert_nothing_tells(Way(act), *pair(change), tmp_path)
+    assert_nothing_leaks(Way(act), *pair(change), tmp_path)
 
 
 # ---- without replay -----------------------------------------------------------------------------------------

@@ -2,20 +2,19 @@
 
 import ast
 import inspect
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import labeldp
+import labeldp as ldp
 from interference.harness import modules
 from interference.replay import CHANNELS, MismatchError, seams
-from labeldp._values import as_fraction
-from labeldp.exact.integers import DiscreteLaplace, IntegerNoise
-from labeldp.exact.word_sources import SecureWords
-from labeldp.mechanisms.unbiased import TwoPoint
+from labeldp import exact
 
-ROOT = Path(labeldp.__file__).parent
+ROOT = Path(ldp.__file__).parent
+MECHANISM = ldp.TwoPoint(bounds=(0, 1), epsilon=1.0)
 
 
 def test_every_channel_of_the_library_is_replayed():
@@ -29,7 +28,7 @@ def test_every_channel_of_the_library_is_replayed():
 
 
 def test_no_noise_releases_in_a_way_of_its_own():
-    kinds = IntegerNoise.__subclasses__()
+    kinds = exact.IntegerNoise.__subclasses__()
     assert kinds
     assert [kind for kind in kinds if "release" in vars(kind)] == []
 
@@ -60,12 +59,11 @@ def test_nothing_samples_but_channels_and_the_release_of_integer_noise():
 
 
 def test_replay_gives_out_what_was_recorded():
-    mechanism = TwoPoint(bounds=(0, 1), epsilon=1.0)
-    noise, source = DiscreteLaplace.calibrated(sensitivity=1, epsilon=as_fraction(1.0)), SecureWords()
+    noise, source = exact.DiscreteLaplace.calibrated(sensitivity=1, epsilon=Fraction(1)), exact.SecureWords()
     with seams() as tape:
-        first = mechanism.randomize(np.linspace(0, 1, 100)), noise.release(np.arange(3), source)
+        first = MECHANISM.randomize(np.linspace(0, 1, 100)), noise.release(np.arange(3), source)
     with seams(tape) as again:
-        second = mechanism.randomize(np.full(100, 0.25)), noise.release(np.array([7, 7, 10**9]), source)
+        second = MECHANISM.randomize(np.full(100, 0.25)), noise.release(np.array([7, 7, 10**9]), source)
     assert [a.tobytes() for a in first] == [b.tobytes() for b in second]
     assert again.calls == tape.calls
     assert tape.inside[0] == 150
@@ -74,10 +72,10 @@ def test_replay_gives_out_what_was_recorded():
 
 def test_words_for_other_uses_are_the_same_whatever_the_seams_draw():
     words = np.zeros((2, 5), dtype=np.uint64)
-    source = SecureWords()
+    source = exact.SecureWords()
     for row, labels in zip(words, (3, 1000), strict=True):
         with seams() as tape:
-            TwoPoint(bounds=(0, 1), epsilon=1.0).randomize(np.zeros(labels))
+            MECHANISM.randomize(np.zeros(labels))
             source.fill(row)
         assert tape.outside == {__name__: 5}
     assert (words[0] == words[1]).all()
@@ -85,9 +83,9 @@ def test_words_for_other_uses_are_the_same_whatever_the_seams_draw():
 
 def test_another_call_than_the_recorded_one_is_refused():
     with seams() as tape:
-        TwoPoint(bounds=(0, 1), epsilon=1.0).randomize(np.zeros(3))
+        MECHANISM.randomize(np.zeros(3))
     with seams(tape) as again, pytest.raises(MismatchError, match="4 values, and 3 are left"):
-        TwoPoint(bounds=(0, 1), epsilon=1.0).randomize(np.zeros(4))
+        MECHANISM.randomize(np.zeros(4))
     assert again.mismatch
     with seams(tape), pytest.raises(MismatchError):
-        TwoPoint(bounds=(0, 1), epsilon=1.1).randomize(np.zeros(3))
+        ldp.TwoPoint(bounds=(0, 1), epsilon=1.1).randomize(np.zeros(3))
