@@ -17,29 +17,14 @@ import numpy as np
 
 import labeldp as ldp
 import model_cases
-from labeldp.learning import models
-from labeldp.learning.model_arrays import MODEL_ARRAYS
+from labeldp.learning import model_arrays, models
 
 HANG = 120
 """Seconds after which a single model counts as endless; each takes some milliseconds."""
 
 ODD = [
-    0.0,
-    -0.0,
-    -1.0,
-    1.0,
-    0.5,
-    7.0,
-    255.0,
-    256.0,
-    1e308,
-    -1e308,
-    1e-320,
-    2.0**31,
-    2.0**63,
-    np.nan,
-    np.inf,
-    -np.inf,
+    *(0.0, -0.0, -1.0, 1.0, 0.5, 7.0, 255.0, 256.0, 1e308, -1e308, 1e-320, 2.0**31, 2.0**63),
+    *(np.nan, np.inf, -np.inf),
 ]
 DTYPES = [
     "f2",
@@ -149,7 +134,7 @@ def mutated(arrays, rng):
         if how == 0:
             del arrays[name]
         elif how == 1:
-            other = rng.choice([*sorted(arrays), *sorted(MODEL_ARRAYS), "more", "../x", ""])
+            other = rng.choice([*sorted(arrays), *sorted(model_arrays.MODEL_ARRAYS), "more", "../x", ""])
             arrays[other] = arrays[name]
         elif arrays[name].dtype.kind in "fiu" and arrays[name].size:
             arrays[name] = CHANGES[how % len(CHANGES)](arrays[name], rng)

@@ -4,6 +4,7 @@ import array
 import json
 import pickle
 from io import BytesIO
+from unittest import mock
 
 import joblib
 import numpy as np
@@ -11,13 +12,12 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
-from typer.testing import CliRunner
 
 import labeldp as ldp
-from labeldp.app.cli import app
-from labeldp.exact.integers import IntegerNoise
-from labeldp.learning.sums import STEPS
-from labeldp.release import curator as adaptive
+from command_line import run
+from labeldp import exact
+from labeldp.learning import sums
+from labeldp.release import curator
 from object_graph import Secrets, secrets_inside, secrets_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")]
@@ -32,26 +32,27 @@ SECRETS = secrets_of(Y, BOUNDS, X)
 SEED = 1
 """Of all noise: among its digits there would be a label's once in a few hundred runs."""
 
+HOW = {"epsilon": 1.0, "bounds": BOUNDS, "random_state": SEED}
+
+
+def labels(*learner, epsilon=1.0):
+    return lambda: ldp.LabelReleaseRegressor(*learner, **{**HOW, "epsilon": epsilon}).fit(X, Y)
+
+
+def model(epsilon=1.0):
+    return lambda: ldp.ModelReleaseRegressor(**{**HOW, "epsilon": epsilon}).fit(X, Y)
+
+
 MADE = {
-    "privatize": lambda: ldp.privatize(Y, epsilon=1.0, bounds=BOUNDS, random_state=SEED),
-    "privatize, local": lambda: ldp.privatize(
-        Y, epsilon=1.0, bounds=BOUNDS, trust="local", epsilon_prior=0.3, random_state=SEED
-    ),
-    "prior": lambda: ldp.estimate_prior(Y, epsilon=1.0, bounds=BOUNDS, random_state=SEED),
-    "labels": lambda: ldp.LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, random_state=SEED).fit(X, Y),
-    "labels, at a high budget": lambda: ldp.LabelReleaseRegressor(
-        epsilon=8.0, bounds=BOUNDS, random_state=SEED
-    ).fit(X, Y),
-    "labels, nearest neighbour": lambda: ldp.LabelReleaseRegressor(
-        KNeighborsRegressor(1), epsilon=4.0, bounds=BOUNDS, random_state=SEED
-    ).fit(X, Y),
-    "labels, tree": lambda: ldp.LabelReleaseRegressor(
-        DecisionTreeRegressor(), epsilon=4.0, bounds=BOUNDS, random_state=SEED
-    ).fit(X, Y),
-    "model": lambda: ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, random_state=SEED).fit(X, Y),
-    "model, at a high budget": lambda: ldp.ModelReleaseRegressor(
-        epsilon=8.0, bounds=BOUNDS, random_state=SEED
-    ).fit(X, Y),
+    "privatize": lambda: ldp.privatize(Y, **HOW),
+    "privatize, local": lambda: ldp.privatize(Y, **HOW, trust="local", epsilon_prior=0.3),
+    "prior": lambda: ldp.estimate_prior(Y, **HOW),
+    "labels": labels(),
+    "labels, at a high budget": labels(epsilon=8.0),
+    "labels, nearest neighbour": labels(KNeighborsRegressor(1), epsilon=4.0),
+    "labels, tree": labels(DecisionTreeRegressor(), epsilon=4.0),
+    "model": model(),
+    "model, at a high budget": model(8.0),
 }
 
 
@@ -97,10 +98,7 @@ def test_no_label_is_in_the_files_of_a_saved_model(what, tmp_path):
     table = tmp_path / "table.csv"
     np.savetxt(table, np.column_stack([X, Y])[:100], delimiter=",", header="a,b,c,y", comments="", fmt="%.17g")
     command = ["fit", str(table), "--label", "y", "--bounds", "0", "5", "--epsilon", "2", "--release", what]
-    done = CliRunner().invoke(
-        app, [*command, "-o", str(tmp_path / "saved"), "--report", str(tmp_path / "page.html")]
-    )
-    assert done.exit_code == 0, done.output
+    done = run(*command, "-o", tmp_path / "saved", "--report", tmp_path / "page.html")
     files = [file for file in tmp_path.rglob("*") if file.is_file() and file != table]
     assert len(files) >= 4
     for file in files:
@@ -126,52 +124,36 @@ def keeps(labels):
     return lambda factor: factor * labels.sum()
 
 
-@pytest.mark.parametrize(
-    ("hide", "found"),
-    [
-        (lambda: Y[17], {"label 17"}),
-        (lambda: {"a": [(Y.mean(),)]}, {"mean"}),
-        (lambda: Slot(Slot(np.array([1.0, Y.max()]))), {f"label {Y.argmax()}"}),
-        (lambda: uses_a_global, set()),
-        (lambda: keeps(Y[:3].copy()), {"label 0", "label 1", "label 2"}),
-        (lambda: np.array([{"deep": Y[5]}], dtype=object), {"label 5"}),
-        (lambda: KNeighborsRegressor(1).fit(X[:9], Y[:9]), {f"label {k}" for k in range(9)}),
-        (lambda: DecisionTreeRegressor().fit(X[:9], Y[:9]), {f"label {k}" for k in range(9)}),
-        (lambda: X.T @ Y, {"moment 0", "moment 1", "moment 2"}),
-        (lambda: LinearRegression().fit(X, Y), {"weight 0", "weight 1", "weight 2", "weight 3"}),
-        (lambda: Y.astype(np.float32)[100:140], {"float32 row 0"}),
-        (lambda: np.sort(Y).astype(np.float32).tolist(), {"float32 row 2"}),
-        (lambda: {"x": np.rint(Y / 5 * 65536).astype(np.int32)}, {"grid"}),
-        (lambda: Slot(np.log(Y[30])), {"logarithm of label 30"}),
-        (lambda: float(np.quantile(Y, 0.25)), {"lower quartile"}),
-        (lambda: np.histogram(Y, bins=40, range=BOUNDS)[0], {"histogram of 40"}),
-        (lambda: [*(np.histogram(Y, bins=20, range=BOUNDS)[0] / ROWS)], {"masses of 20"}),
-        (lambda: f"the mean is {Y.mean()}", {"mean"}),
-        (lambda: json.dumps({"card": {"mean": Y.mean()}}), {"mean"}),
-        (lambda: np.array(["a", repr(float(Y[3]))]), {"label 3"}),
-        (lambda: b"xyz" + Y[40].tobytes() + b"!", {"label 40"}),
-        (lambda: bytearray(b"x" + Y.astype(np.float32).tobytes()), {"float32 row 0"}),
-        (lambda: array.array("d", Y[:2]), {"label 0", "label 1"}),
-        (lambda: memoryview(pickle.dumps(Y[7])), {"label 7"}),
-        (lambda: np.column_stack([X[:, 0], Y]).astype(np.float32), {"float32 row 0"}),
-    ],
-    ids=[
-        *["label", "mean", "slots", "global", "closure", "objects", "neighbours", "tree", "moments", "weights"],
-        *[
-            "float32",
-            "sorted",
-            "grid",
-            "logarithm",
-            "quartile",
-            "counts",
-            "masses",
-            "text",
-            "card",
-            "array of text",
-        ],
-        *["bytes", "bytearray", "array.array", "memoryview", "a column"],
-    ],
-)
+HIDDEN = {
+    "label": (lambda: Y[17], {"label 17"}),
+    "mean": (lambda: {"a": [(Y.mean(),)]}, {"mean"}),
+    "slots": (lambda: Slot(Slot(np.array([1.0, Y.max()]))), {f"label {Y.argmax()}"}),
+    "global": (lambda: uses_a_global, set()),
+    "closure": (lambda: keeps(Y[:3].copy()), {"label 0", "label 1", "label 2"}),
+    "objects": (lambda: np.array([{"deep": Y[5]}], dtype=object), {"label 5"}),
+    "neighbours": (lambda: KNeighborsRegressor(1).fit(X[:9], Y[:9]), {f"label {k}" for k in range(9)}),
+    "tree": (lambda: DecisionTreeRegressor().fit(X[:9], Y[:9]), {f"label {k}" for k in range(9)}),
+    "moments": (lambda: X.T @ Y, {"moment 0", "moment 1", "moment 2"}),
+    "weights": (lambda: LinearRegression().fit(X, Y), {"weight 0", "weight 1", "weight 2", "weight 3"}),
+    "float32": (lambda: Y.astype(np.float32)[100:140], {"float32 row 0"}),
+    "sorted": (lambda: np.sort(Y).astype(np.float32).tolist(), {"float32 row 2"}),
+    "grid": (lambda: {"x": np.rint(Y / 5 * 65536).astype(np.int32)}, {"grid"}),
+    "logarithm": (lambda: Slot(np.log(Y[30])), {"logarithm of label 30"}),
+    "quartile": (lambda: float(np.quantile(Y, 0.25)), {"lower quartile"}),
+    "counts": (lambda: np.histogram(Y, bins=40, range=BOUNDS)[0], {"histogram of 40"}),
+    "masses": (lambda: [*(np.histogram(Y, bins=20, range=BOUNDS)[0] / ROWS)], {"masses of 20"}),
+    "text": (lambda: f"the mean is {Y.mean()}", {"mean"}),
+    "card": (lambda: json.dumps({"card": {"mean": Y.mean()}}), {"mean"}),
+    "array of text": (lambda: np.array(["a", repr(float(Y[3]))]), {"label 3"}),
+    "bytes": (lambda: b"xyz" + Y[40].tobytes() + b"!", {"label 40"}),
+    "bytearray": (lambda: bytearray(b"x" + Y.astype(np.float32).tobytes()), {"float32 row 0"}),
+    "array.array": (lambda: array.array("d", Y[:2]), {"label 0", "label 1"}),
+    "memoryview": (lambda: memoryview(pickle.dumps(Y[7])), {"label 7"}),
+    "a column": (lambda: np.column_stack([X[:, 0], Y]).astype(np.float32), {"float32 row 0"}),
+}
+
+
+@pytest.mark.parametrize(("hide", "found"), HIDDEN.values(), ids=HIDDEN)
 def test_the_walk_finds_what_is_hidden(hide, found, made):
     """The twin: it would catch a model that kept a label. Globals of a function are not what it holds."""
     holder = Slot([made["model"], hide()])
@@ -185,31 +167,38 @@ def test_the_walk_finds_what_is_hidden(hide, found, made):
 
 NOISY = {
     **{name: MADE[name] for name in ("privatize", "prior", "labels", "model", "model, at a high budget")},
-    "one stage of sums": lambda: ldp.ModelReleaseRegressor(epsilon=0.05, bounds=BOUNDS, random_state=SEED).fit(
-        X, Y
-    ),
-    "adaptive prior": lambda: ldp.estimate_prior(
-        Y, epsilon=1.0, bounds=BOUNDS, method="adaptive", random_state=SEED
-    ),
+    "one stage of sums": model(0.05),
+    "adaptive prior": lambda: ldp.estimate_prior(Y, **HOW, method="adaptive"),
 }
 
 
+def noise_by(function):
+    """Let a function of exact integers, and of what noise makes of them, decide what is released."""
+    release = exact.IntegerNoise.release
+
+    def released(noise, integers, source):
+        return function(integers, release(noise, integers, source))
+
+    return mock.patch.object(exact.IntegerNoise, "release", released)
+
+
 @pytest.fixture
-def recorded(monkeypatch):
+def recorded():
     """All exact sums and counts that noise is added to, as secrets."""
-    secrets, release = Secrets(), IntegerNoise.release
+    secrets = Secrets()
 
-    def record(noise, exact, source):
-        means = BOUNDS[0] + exact * (BOUNDS[1] - BOUNDS[0]) / (STEPS * ROWS)
-        large = np.abs(exact) > 10**6
-        for kind, numbers in {"sum": exact[large], "mean": means[large]}.items():
+    def record(integers, noisy):
+        means = BOUNDS[0] + integers * (BOUNDS[1] - BOUNDS[0]) / (sums.STEPS * ROWS)
+        large = np.abs(integers) > 10**6
+        for kind, numbers in {"sum": integers[large], "mean": means[large]}.items():
             secrets.values.update({f"{kind} {len(secrets.values)}.{k}": v for k, v in enumerate(numbers)})
-        for name, row in {"counts": exact, "masses": exact / exact.sum(), "running": np.cumsum(exact)}.items():
+        rows = {"counts": integers, "masses": integers / integers.sum(), "running": np.cumsum(integers)}
+        for name, row in rows.items():
             secrets.add_row(name, row, 8)
-        return release(noise, exact, source)
+        return noisy
 
-    monkeypatch.setattr(IntegerNoise, "release", record)
-    return secrets
+    with noise_by(record):
+        yield secrets
 
 
 @pytest.mark.parametrize("name", NOISY)
@@ -222,21 +211,16 @@ def test_no_exact_sum_and_no_exact_count_is_handed_over(name, recorded):
 
 
 @pytest.mark.parametrize("form", [tuple, np.float64, lambda v: v.tobytes(), lambda v: str(v.tolist())])
-def test_a_model_that_kept_its_exact_sums_is_found(form, recorded, monkeypatch):
-    watched, kept = IntegerNoise.release, []
-    monkeypatch.setattr(
-        IntegerNoise, "release", lambda noise, exact, source: kept.append(exact) or watched(noise, exact, source)
-    )
-    made = NOISY["one stage of sums"]()
+def test_a_model_that_kept_its_exact_sums_is_found(form, recorded):
+    kept = []
+    with noise_by(lambda integers, noisy: kept.append(integers) or noisy):
+        made = NOISY["one stage of sums"]()
     made.first_ = form(kept[0])
     assert secrets_inside(made, recorded)
 
 
 @pytest.mark.parametrize("name", ["prior", "adaptive prior", "privatize"])
 def test_what_is_made_of_exact_counts_is_found(name, recorded, monkeypatch):
-    monkeypatch.setattr(adaptive, "expected_masses", lambda nodes, noisy, *_: (nodes, noisy))  # as they are
-    watched = IntegerNoise.release
-    monkeypatch.setattr(
-        IntegerNoise, "release", lambda noise, exact, source: watched(noise, exact, source) * 0 + exact
-    )
-    assert secrets_inside(NOISY[name](), recorded)
+    monkeypatch.setattr(curator, "expected_masses", lambda nodes, noisy, *_: (nodes, noisy))  # as they are
+    with noise_by(lambda integers, noisy: noisy * 0 + integers):
+        assert secrets_inside(NOISY[name](), recorded)

@@ -6,14 +6,15 @@ often at most, at the false-alarm rate, is computed from those digits.
 """
 
 import re
+from contextlib import chdir, contextmanager
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
-from typer.testing import CliRunner
 
-from labeldp.app.cli import app
+from command_line import run
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("matplotlib")
@@ -26,13 +27,11 @@ FALSE_ALARM = 1e-10
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(ROWS, 2))
 Y = np.clip(2.5 + X[:, 0] + 0.4 * RNG.normal(size=ROWS), 0.01, 4.99)
+WHAT = ["--label", "y", "--bounds", "0", "5", "--report", "page.html"]
 COMMANDS = {
-    "privatize": ["privatize", "IN", "--label", "y", "--bounds", "0", "5", "--epsilon", "1", "-o", "out.csv"],
-    "fit, model": ["fit", "IN", "--label", "y", "--bounds", "0", "5", "--epsilon", "1", "-o", "model"],
-    "fit, labels": [
-        *["fit", "IN", "--label", "y", "--bounds", "0", "5", "--epsilon", "2", "-o", "labels"],
-        *["--release", "labels"],
-    ],
+    "privatize": ["privatize", "in.csv", *WHAT, "--epsilon", "1", "-o", "out.csv"],
+    "fit, model": ["fit", "in.csv", *WHAT, "--epsilon", "1", "-o", "model"],
+    "fit, labels": ["fit", "in.csv", *WHAT, "--epsilon", "2", "-o", "labels", "--release", "labels"],
 }
 
 
@@ -93,20 +92,22 @@ def seen(text):
     ]
 
 
+@contextmanager
+def in_folder(path):
+    """Work in a folder with the table."""
+    with chdir(path):
+        np.savetxt("in.csv", np.column_stack([X, Y]), delimiter=",", header="a,b,y", comments="", fmt="%.17g")
+        yield
+
+
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     """All that each command says, on its page, on the screen and in its card."""
-    folder = tmp_path_factory.mktemp("reports")
-    source = folder / "in.csv"
-    np.savetxt(source, np.column_stack([X, Y]), delimiter=",", header="a,b,y", comments="", fmt="%.17g")
     texts = {}
     for name, command in COMMANDS.items():
-        page = folder / f"{name}.html"
-        order = [str(source) if word == "IN" else word for word in command]
-        order[order.index("-o") + 1] = str(folder / order[order.index("-o") + 1])
-        done = CliRunner().invoke(app, [*order, "--report", str(page)])
-        assert done.exit_code == 0, done.output
-        texts[name] = words_of(page.read_text()) + "\n" + done.output
+        with in_folder(tmp_path_factory.mktemp("reports")):
+            done = run(*command)
+            texts[name] = words_of(Path("page.html").read_text()) + "\n" + done.output
     return texts
 
 
@@ -125,10 +126,7 @@ def test_a_report_that_showed_rounded_labels_or_statistics_would_be_found(name, 
 
 
 def test_a_comparison_shows_statistics_of_labels_and_is_not_made_unless_they_are_public(tmp_path):
-    source, page = tmp_path / "in.csv", tmp_path / "page.html"
-    np.savetxt(source, np.column_stack([X, Y]), delimiter=",", header="a,b,y", comments="", fmt="%.17g")
-    order = ["compare", str(source), "--label", "y", "--bounds", "0", "5", "--report", str(page)]
-    done = CliRunner().invoke(app, order)
-    assert done.exit_code != 0
-    assert seen(done.output) == []
-    assert not page.exists()
+    with in_folder(tmp_path):
+        done = run("compare", "in.csv", *WHAT, code=2)
+        assert seen(done.output) == []
+        assert not Path("page.html").exists()

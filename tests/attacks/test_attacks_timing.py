@@ -19,7 +19,7 @@ from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from helpers import NAMES, mechanisms
-from labeldp.release.curator import FINE, count
+from labeldp.release import curator
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
@@ -93,34 +93,18 @@ def test_the_time_of_a_release_does_not_tell_how_labels_are_spread(name):
 
 
 FEATURES = np.random.default_rng(5).normal(size=(60, 1))
+HOW = {"epsilon": 1.0, "bounds": (0, 1)}
 WHOLE = {
-    "two-point": (mechanisms(1.0)["two-point"].randomize, ROWS, PAIRS),
-    "rr-on-bins": (mechanisms(1.0)["rr-on-bins"].randomize, ROWS, PAIRS),
-    "unbiased": (mechanisms(1.0)["unbiased"].randomize, ROWS, PAIRS),
-    "counts": (lambda y: count(y, (0.0, 1.0), 160), ROWS, PAIRS),
-    "fine counts": (lambda y: count(y, (0.0, 1.0), FINE), ROWS, PAIRS),
-    "estimate_prior": (lambda y: ldp.estimate_prior(y, epsilon=1.0, bounds=(0, 1)), ROWS, PAIRS),
-    "privatize": (
-        lambda y: ldp.privatize(y.copy(), epsilon=1.0, bounds=(0, 1), mechanism="two-point"),
-        ROWS,
-        PAIRS // 2,
-    ),
-    "privatize with a prior": (
-        lambda y: ldp.privatize(y.copy(), epsilon=1.0, bounds=(0, 1), mechanism="rp"),
-        ROWS,
-        FEWEST,
-    ),
-    "labels": (
-        lambda y: ldp.LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=(0, 1), rounds=1).fit(FEATURES, y.copy()),
-        len(FEATURES),
-        FEWEST,
-    ),
-    "model": (
-        lambda y: ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 1)).fit(FEATURES, y.copy()),
-        len(FEATURES),
-        FEWEST,
-    ),
+    **{name: (mechanisms(1.0)[name].randomize, ROWS, PAIRS) for name in ("two-point", "rr-on-bins", "unbiased")},
+    "counts": (lambda y: curator.count(y, (0.0, 1.0), 160), ROWS, PAIRS),
+    "fine counts": (lambda y: curator.count(y, (0.0, 1.0), curator.FINE), ROWS, PAIRS),
+    "prior": (lambda y: ldp.estimate_prior(y, **HOW), ROWS, PAIRS),
+    "privatize": (lambda y: ldp.privatize(y.copy(), **HOW, mechanism="two-point"), ROWS, PAIRS // 2),
+    "privatize with a prior": (lambda y: ldp.privatize(y.copy(), **HOW, mechanism="rp"), ROWS, FEWEST),
+    "labels": (lambda y: ldp.LabelReleaseRegressor(Ridge(), **HOW, rounds=1).fit(FEATURES, y.copy()), 60, FEWEST),
+    "model": (lambda y: ldp.ModelReleaseRegressor(**HOW).fit(FEATURES, y.copy()), 60, FEWEST),
 }
+"""Calls, the number of labels that they get, and how many pairs of calls are compared."""
 
 
 @pytest.mark.parametrize("name", WHOLE)

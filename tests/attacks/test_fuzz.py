@@ -16,8 +16,7 @@ import labeldp as ldp
 from forged_cards import forged, put
 from fuzzing import LONG, places, tries, values
 from helpers import linux_only, python
-from labeldp.accounts.reading import read_any_card
-from labeldp.accounts.verification import verify_card
+from labeldp import accounts
 
 pytestmark = pytest.mark.slow
 
@@ -29,10 +28,6 @@ def fitted(regressor, **options):
     return regressor(bounds=BOUNDS, **options).fit(LABELS[:, None], LABELS)
 
 
-def row_card():
-    return fitted(ldp.LabelReleaseRegressor, epsilon=4.0).release_.to_card()
-
-
 MAKE = {
     "rp": lambda: ldp.RPWithPrior(interval=BOUNDS, zeta=1.0, epsilon=1.0).to_json(),
     "two-point": lambda: ldp.TwoPoint(bounds=BOUNDS, epsilon=1.0).to_json(),
@@ -41,7 +36,7 @@ MAKE = {
     "rr-on-bins": lambda: ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0).to_json(),
     "unbiased": lambda: ldp.Unbiased.design(ldp.Histogram([0, 1, 5], [1, 1]), 1.0, size=4).to_json(),
     "release": lambda: ldp.privatize(LABELS, epsilon=1.0, bounds=BOUNDS, mechanism="rp").to_card(),
-    "rows": row_card,
+    "rows": lambda: fitted(ldp.LabelReleaseRegressor, epsilon=4.0).release_.to_card(),  # noqa: PLW0108
     "labels model": lambda: fitted(ldp.LabelReleaseRegressor, epsilon=4.0).to_card(),
     "model": lambda: fitted(ldp.ModelReleaseRegressor, epsilon=1.0).to_card(),
 }
@@ -57,9 +52,9 @@ def survives(text):
     """Read a card in every way there is; return what was read, or None if it was refused."""
     with contextlib.suppress(ldp.LabelDPError):
         ldp.load_mechanism(text)
-    verified = verify_card(text)
+    verified = ldp.verify_card(text)
     try:
-        found = read_any_card(text)
+        found = accounts.read_any_card(text)
     except ldp.LabelDPError:
         assert not verified.holds
         return None
@@ -146,9 +141,8 @@ def test_the_longest_card_there_is_takes_less_than_a_gigabyte():
     found = [line.split() for line in done.stdout.splitlines()]
     assert len(found) == len(tried)
     assert max(int(memory) for memory, _ in found) < 1024
-    assert float(found[-1][1]) < 60 * len(
-        tried
-    )  # of the processor; each takes 3, and a crowded cache makes that more
+    # Seconds of the processor: each takes 3, and a crowded cache makes that more.
+    assert float(found[-1][1]) < 60 * len(tried)
 
 
 MADE = {"bounds": (0, 5), "epsilon": 1.0}
@@ -163,8 +157,8 @@ def test_a_card_of_many_mechanisms_is_refused_before_one_is_built(monkeypatch):
     many = [put(content["mechanisms"][0], ("parameters", "epsilon"), 1 + k / 100) for k in range(17)]
     many = forged({**content, "mechanisms": many, "parts": list(range(17))})
     with pytest.raises(ldp.errors.CardError, match="17 distinct mechanisms"):
-        ldp.accounts.read_any_card(many)
+        accounts.read_any_card(many)
     assert not built
     with pytest.raises(ldp.errors.CardError):
-        ldp.accounts.read_any_card(many, most_mechanisms=17)
+        accounts.read_any_card(many, most_mechanisms=17)
     assert built

@@ -4,36 +4,25 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import labeldp as ldp
-from forged_cards import forged, put
+import model_cases
+from forged_cards import put
 from fuzzing import LONG, places, tries, values
 from helpers import python
-from labeldp.learning.models import load_model, write_model
-from labeldp.tables.encoder import TableEncoder
-from labeldp.tables.paths import sha256
 
 pytestmark = pytest.mark.slow
-
-RNG = np.random.default_rng(3)
-TABLE = pa.table({"a": RNG.normal(size=80), "town": RNG.choice(["x", "y", "z"], 80)})
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A saved model."""
-    path = tmp_path_factory.mktemp("model")
-    encoder = TableEncoder.fit(TABLE, TABLE.column_names)
-    fitted = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(
-        encoder.transform(TABLE), np.linspace(1, 4, 80)
+    return model_cases.saved(
+        model_cases.fitted(), model_cases.encoder(), tmp_path_factory.mktemp("saved") / "model"
     )
-    write_model(fitted, encoder, path, label="price")
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -46,18 +35,10 @@ def restored(folder, changed):
     shutil.copytree(folder, changed, dirs_exist_ok=True)
 
 
-def sealed(path):
-    """Give a model's card the hashes that its files have now."""
-    content = json.loads((path / "card.json").read_text())
-    content["files"] = {name: sha256(path / name) for name in content["files"]}
-    (path / "card.json").write_text(forged(content))
-
-
 def used(path):
-    """Load and use a model; return whether it was taken."""
+    """Load and use a model; return whether it was accepted."""
     try:
-        model = load_model(path)
-        predicted = model.predict(TABLE)
+        predicted = ldp.load_model(path).predict(model_cases.table())
     except ldp.LabelDPError:
         return False
     assert ((predicted >= 0) & (predicted <= 5)).all()
@@ -66,7 +47,7 @@ def used(path):
 
 def test_a_model_that_was_sealed_again_is_taken(folder, changed):
     restored(folder, changed)
-    sealed(changed)
+    model_cases.resealed(changed)
     assert used(changed)
 
 
@@ -90,7 +71,7 @@ def test_columns_with_any_value_replaced_and_the_hash_forged_are_used_or_refused
     for _ in range(data.draw(st.integers(1, 2))):
         content = put(content, data.draw(st.sampled_from(places(content) or [("more",)])), data.draw(values))
     (changed / "columns.json").write_text(json.dumps(content))
-    sealed(changed)
+    model_cases.resealed(changed)
     used(changed)
 
 

@@ -4,6 +4,7 @@ import copy
 import math
 from dataclasses import replace
 from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,11 +13,9 @@ from scipy import stats
 import broken
 import labeldp as ldp
 from helpers import FALSE_ALARM, NAMES, WORDS, mechanisms, respond, seeded
+from labeldp import exact
 from labeldp.exact import sampling
-from labeldp.exact.proof import Promise
-from labeldp.exact.sampling import Domain
-from labeldp.exact.shift import ShiftChannel
-from labeldp.mechanisms.additive import counts_from_weights
+from labeldp.mechanisms import additive
 
 EPSILON = 1.0
 SAMPLES = 200_000
@@ -70,6 +69,11 @@ def test_a_window_that_is_one_cell_short_is_refused():
         replace(channel, window=channel.window - 1)
 
 
+def rows_by(function):
+    """Let a function decide, for a while, which row of a channel a label gets."""
+    return mock.patch.multiple(sampling.Domain, nearest=function, rounded=function)
+
+
 def stay_inside(channel, labels):
     """Whether first, last and threshold words lead into the range of outputs, whatever the label."""
     limit = channel.cells * channel.background
@@ -79,13 +83,13 @@ def stay_inside(channel, labels):
     return bool((z >= first).all() and (z <= last).all())
 
 
-def test_a_window_that_starts_one_cell_too_far_is_caught(monkeypatch):
+def test_a_window_that_starts_one_cell_too_far_is_caught():
     channel = mechanisms(EPSILON)["rp"].channel
     labels = (*OUTSIDE, 0.0, 0.3, 1.0)
     assert stay_inside(channel, labels)
-    nearest = Domain.nearest
-    monkeypatch.setattr(Domain, "nearest", lambda *arguments: nearest(*arguments) + 1)
-    assert not stay_inside(channel, labels)
+    nearest = sampling.Domain.nearest
+    with rows_by(lambda *arguments: nearest(*arguments) + 1):
+        assert not stay_inside(channel, labels)
 
 
 @pytest.mark.parametrize("name", ["laplace", "staircase", "gaussian"])
@@ -167,14 +171,13 @@ def unclipped(self, labels, *rest):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_labels_outside_get_the_row_of_the_nearer_bound_and_without_a_clip_they_are_caught(name, monkeypatch):
+def test_labels_outside_get_the_row_of_the_nearer_bound_and_without_a_clip_they_are_caught(name):
     mechanism = mechanisms(EPSILON)[name]
     assert treats_outside_as_ends(mechanism)
     if name in ("two-point", "rr-on-bins", "unbiased"):
         return  # their rows are looked up in a table, which has no others
-    monkeypatch.setattr(Domain, "nearest", unclipped)
-    monkeypatch.setattr(Domain, "rounded", unclipped)
-    assert not treats_outside_as_ends(mechanism)
+    with rows_by(unclipped):
+        assert not treats_outside_as_ends(mechanism)
 
 
 # ---- the published staircase --------------------------------------------------------------------------
@@ -192,8 +195,8 @@ def grid_channel(noise, steps=16, ranges=4):
     reach = steps * ranges
     cells = np.clip(np.rint(noise * steps), -reach, reach).astype(np.int64) + reach
     weights = np.bincount(cells, minlength=2 * reach + 1)
-    counts = counts_from_weights(((weights + weights[::-1]) * (1 << 40)).tolist())
-    return ShiftChannel.from_counts(0.0, 1.0, steps, reach - steps, counts, Promise(Fraction(20)))
+    counts = additive.counts_from_weights(((weights + weights[::-1]) * (1 << 40)).tolist())
+    return exact.ShiftChannel.from_counts(0.0, 1.0, steps, reach - steps, counts, exact.Promise(Fraction(20)))
 
 
 def test_the_published_staircase_has_a_hole_and_is_private_at_no_epsilon():

@@ -45,26 +45,15 @@ TYPES = {
 class Input:
     """A table to write: two inputs that are compared differ in ``labels`` and in what a writer makes of them.
 
-    Attributes
-    ----------
-    labels : list of str
-        As they are written in text; empty if missing.
-    cuts : tuple of int
-        Where row groups, or record batches, or the files of a folder begin: many writers count bytes, labels
-        included, so that this follows from labels.
-    kind : str
-        The type of the label in binary formats, one of `KINDS`.
-    columns : dict, optional
-        The public columns, as text; by default those of `public`.
-    place : int, optional
-        How many columns stand before the label; by default half of them.
+    Row groups, record batches or the files of a folder begin at ``cuts``: many writers count bytes, labels
+    included, so that this follows from labels.
     """
 
-    labels: list
+    labels: list  # as they are written in text; empty if missing
     cuts: tuple = ()
-    kind: str = "float64"
-    columns: dict | None = None
-    place: int | None = None
+    kind: str = "float64"  # in binary formats, one of `KINDS`
+    columns: dict | None = None  # the public columns, as text; by default those of `public`
+    place: int | None = None  # how many columns stand before the label; by default half of them
 
     def pieces(self):
         """Return the first row of each piece, and the row after its last."""
@@ -180,11 +169,17 @@ def as_bytes(given, form):
     if form in ("csv", "tsv", "csv.gz"):
         text = as_text(given, "\t" if form == "tsv" else ",").encode(errors="surrogateescape")
         return gzip.compress(text, mtime=0) if form.endswith("gz") else text
-    pieces = [as_arrow(given)] if form == "arrow" else [as_arrow(piece) for piece in given.in_pieces()]
+    if form == "arrow":  # with one dictionary for all batches
+        return written([as_arrow(given).slice(a, b - a) for a, b in given.pieces()], form)
+    return written([as_arrow(piece) for piece in given.in_pieces()], form)
+
+
+def written(pieces, form):
+    """Return a file's bytes, with a row group or a batch for each piece."""
     writers = {"parquet": pq.ParquetWriter, "arrow": pa.ipc.new_file, "arrows": pa.ipc.new_stream}
     sink = io.BytesIO()
     with writers[form](sink, pieces[0].schema) as writer:
-        for piece in pieces if form != "arrow" else (pieces[0].slice(a, b - a) for a, b in given.pieces()):
+        for piece in pieces:
             writer.write_table(piece)
     return sink.getvalue()
 

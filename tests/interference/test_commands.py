@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from forged_cards import forged
 from interference import changes, tables
 from interference.harness import Way, compared, interference
-from labeldp.app.cli import app
+from labeldp.app import cli
 
 ROWS = 150
 CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS)}
@@ -23,27 +23,32 @@ WHAT = ["--label", tables.LABEL, "--bounds", LOW, HIGH]
 def typed(*words):
     """Type a command, and return its exit code."""
     try:
-        app([str(word) for word in words])
+        cli.app([str(word) for word in words])
     except SystemExit as end:
         return end.code
     raise AssertionError("a command ends with an exit code")
 
 
-def way(*commands, form="csv", kind="float64"):
+def with_table(folder, labels, name="table", form="csv"):
+    tables.write(folder, tables.Input(labels), form, name)
+
+
+def way(*commands, prepare=with_table):
     """Return the way out of typing some commands one after the other, in a folder with a table."""
 
     def act(given):
-        return [typed(*words) for words in commands]
-
-    def prepare(folder, labels):
-        tables.write(folder, tables.Input(labels, kind=kind), form)
+        with mock.patch.dict("os.environ", {"COLUMNS": "100"}):
+            return [typed(*words) for words in commands]
 
     return Way(act, prepare)
 
 
-@pytest.fixture(autouse=True)
-def screen(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "100")
+def assert_codes(expected, way, one, other, folder):
+    """Return what left for the first of two inputs, which nothing distinguishes, if commands end as expected."""
+    first, found = compared(way, one, other, folder)
+    assert codes(first) == expected, first.stderr.decode()
+    assert found == {}
+    return first
 
 
 PRIVATIZE = ["privatize", "table.csv", "-o", "out.parquet", *WHAT, "--epsilon", "1", "--ledger", "ledger.jsonl"]
@@ -65,39 +70,33 @@ def codes(observed):
 
 @pytest.mark.slow
 def test_privatize_and_all_that_is_made_of_its_card(tmp_path):
-    out = way([*PRIVATIZE, "--limit", "3"], *CHECKS)
-
     def prepare(folder, labels):
         key = Ed25519PrivateKey.from_private_bytes(bytes(32))
         (folder / "key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-        out.prepare(folder, labels)
+        with_table(folder, labels)
 
-    first, found = compared(Way(out.act, prepare), *CHANGES["all rows"], tmp_path)
-    assert codes(first) == [0] * 8, first.stderr.decode()
-    made = {"out.parquet", "out.parquet.card.json", "out.parquet.card.json.sig", "out.parquet.report.html"}
-    assert made | {"ledger.jsonl"} == set(first.files)
-    assert found == {}
+    out = way([*PRIVATIZE, "--limit", "3"], *CHECKS, prepare=prepare)
+    first = assert_codes([0] * 8, out, *CHANGES["all rows"], tmp_path)
+    endings = ("", ".card.json", ".card.json.sig", ".report.html")
+    assert set(first.files) == {"ledger.jsonl", *(f"out.parquet{ending}" for ending in endings)}
 
 
 @pytest.mark.parametrize("change", ["sorted", "first row -0.0", "constant"])
 def test_privatize_with_changes_of_labels(change, tmp_path):
     """Hints on sorted labels, and on columns that tell them, are for eyes on a terminal."""
     out = way([*PRIVATIZE, "--mechanism", "rp"], ["ledger", "ledger.jsonl"])
-    first, found = compared(out, *CHANGES[change], tmp_path)
-    assert codes(first) == [0, 0], first.stderr.decode()
-    assert found == {}
+    assert_codes([0, 0], out, *CHANGES[change], tmp_path)
 
 
 def test_hints_on_a_terminal_reach_nothing_else(tmp_path):
     """Somebody looks: what is told there follows from true labels. All else that leaves is equal."""
 
     def act(given):
-        terminal = mock.Mock(return_value=True)
-        with mock.patch.object(sys.stderr, "isatty", terminal), mock.patch.object(sys.stdin, "isatty", terminal):
-            return [typed(*PRIVATIZE, "--mechanism", "two-point")]
+        sys.stderr.isatty = sys.stdin.isatty = lambda: True
+        return [typed(*PRIVATIZE, "--mechanism", "two-point")]
 
     both = CHANGES["sorted"][::-1]
-    first, found = compared(Way(act, way().prepare, stdin=lambda _: b"y\n"), *both, tmp_path)
+    first, found = compared(Way(act, with_table, stdin=lambda _: b"y\n"), *both, tmp_path)
     assert codes(first) == [0]
     assert b"For you alone" in first.stderr
     assert set(found) == {"stderr"}
@@ -133,8 +132,8 @@ def test_fit_and_all_that_is_made_of_its_model(options, tmp_path):
     """The table to predict for has labels too: they are left out, and decide nothing."""
 
     def prepare(folder, labels):
-        tables.write(folder, tables.Input(labels), "csv")
-        tables.write(folder, tables.Input(labels), "csv", "new")
+        with_table(folder, labels)
+        with_table(folder, labels, "new")
 
     commands = [
         [*FIT, *FITS[options]],
@@ -144,20 +143,17 @@ def test_fit_and_all_that_is_made_of_its_model(options, tmp_path):
         ["ledger", "ledger.jsonl"],
         *([["report", "model"]] if options == "model" else []),
     ]
-    first, found = compared(Way(way(*commands).act, prepare), *CHANGES["all rows"], tmp_path)
-    assert codes(first) == [0] * len(commands), first.stderr.decode()
+    first = assert_codes([0] * len(commands), way(*commands, prepare=prepare), *CHANGES["all rows"], tmp_path)
     assert {"model/model.npz", "model/columns.json", "model/card.json", "predicted.csv"} <= set(first.files)
-    assert found == {}
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """The files of a model that was fitted to a table of the same columns."""
     folder = tmp_path_factory.mktemp("model")
-    tables.write(folder, tables.Input(CHANGES["all rows"][0]), "csv")
-    with mock.patch.dict("os.environ", {"COLUMNS": "100"}):
-        options = ("--epsilon", 2, "--drop", "code,word", "-o", folder / "model")
-        assert typed("fit", folder / "table.csv", *WHAT, *options) == 0
+    with_table(folder, CHANGES["all rows"][0])
+    options = ("--epsilon", 2, "--drop", "code,word", "-o", folder / "model")
+    assert typed("fit", folder / "table.csv", *WHAT, *options) == 0
     return {path.name: path.read_bytes() for path in (folder / "model").iterdir()}
 
 
@@ -173,6 +169,12 @@ def with_columns(change, label=tables.LABEL):
         return {**files, "columns.json": text, "card.json": forged({**card, "label": label}).encode()}
 
     return forge
+
+
+def with_model(folder, files):
+    (folder / "model").mkdir()
+    for name, content in files.items():
+        (folder / "model" / name).write_bytes(content)
 
 
 def left_out(name):
@@ -202,24 +204,18 @@ def test_predictions_for_tables_that_differ_in_labels_only(case, form, model, tm
     forge, options, code = PREDICT[case]
 
     def prepare(folder, labels):
-        tables.write(folder, tables.Input(labels), form)
-        (folder / "model").mkdir()
-        for name, content in forge(model).items():
-            (folder / "model" / name).write_bytes(content)
+        with_table(folder, labels, form=form)
+        with_model(folder, forge(model))
 
     command = ["predict", "model", f"table.{form}", "-o", "predicted.csv", *options]
-    first, found = compared(Way(way(command).act, prepare), *CHANGES["all rows"], tmp_path)
-    assert codes(first) == [code], first.stderr.decode()
+    first = assert_codes([code], way(command, prepare=prepare), *CHANGES["all rows"], tmp_path)
     assert ("predicted.csv" in first.files) == (code == 0)
-    assert found == {}
 
 
 def test_a_model_that_uses_the_label_under_the_name_of_another_is_said_to_copy_it(model, tmp_path, capsys):
     """A forged card may name another label; then the column is one that the model says it uses, and is shown."""
-    tables.write(tmp_path, tables.Input(CHANGES["all rows"][0]), "csv")
-    (tmp_path / "model").mkdir()
-    for name, content in with_columns(used(tables.LABEL), "other")(model).items():
-        (tmp_path / "model" / name).write_bytes(content)
+    with_table(tmp_path, CHANGES["all rows"][0])
+    with_model(tmp_path, with_columns(used(tables.LABEL), "other")(model))
     typed("predict", tmp_path / "model", tmp_path / "table.csv", "-o", tmp_path / "out.csv")
     copied = capsys.readouterr().err.partition("Copied from the table: ")[2]
     assert repr(tables.LABEL) in copied.partition("Left out")[0]
@@ -245,10 +241,7 @@ def test_what_is_said_of_labels_that_are_no_numbers(command, bad, tmp_path):
     pair = [
         changes.changed(labels, [17], [text]) for labels, text in zip(CHANGES["all rows"], BAD[bad], strict=True)
     ]
-    first, found = compared(way(command), *pair, tmp_path)
-    assert codes(first) == [2]
-    assert first.calls == ([], None)
-    assert found == {}
+    assert assert_codes([2], way(command), *pair, tmp_path).calls == ([], None)
 
 
 @pytest.mark.parametrize("command", [PRIVATIZE, FIT], ids=["privatize", "fit"])

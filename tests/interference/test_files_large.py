@@ -15,7 +15,7 @@ from fuzzing import LONG
 from interference import changes, tables
 from interference.harness import Way, assert_nothing_leaks, compared
 from interference.tables import LABEL, Input
-from interference.test_commands import codes, typed
+from interference.test_commands import WHAT, codes, typed
 from interference.test_files import privatized, way
 
 MIB = 1 << 20
@@ -163,12 +163,8 @@ def test_row_groups_that_end_by_their_size(to, tmp_path):
 @pytest.mark.slow
 def test_columns_of_a_model(tmp_path):
     """What a model takes a public column for was guessed from the first block."""
-    low, high = map(str, changes.BOUNDS)
-    words = ["fit", "table.csv", "--label", LABEL, "--bounds", low, high, "--epsilon", "0.2", "-o", "model"]
-    out = Way(
-        lambda _: [typed(*words, "--features", "number,late1,late4")],
-        lambda folder, given: tables.write(folder, given, "csv"),
-    )
+    words = ["fit", "table.csv", *WHAT, "--epsilon", "0.2", "-o", "model", "--features", "number,late1,late4"]
+    out = Way(lambda _: [typed(*words)], way("csv", "").prepare)
     first, found = compared(out, *pair(), tmp_path)
     assert codes(first) == [0], first.stderr.decode()
     assert "model/columns.json" in first.files

@@ -6,7 +6,6 @@ each of them has, in which order, and how it packed the label, all follow from l
 
 import datetime
 import decimal
-import io
 from itertools import pairwise
 
 import numpy as np
@@ -56,23 +55,23 @@ def columns():
 COLUMNS = columns()
 
 
-def written(table, cuts, form):
-    """Return a file's bytes, cut into row groups or batches."""
-    sink = io.BytesIO()
-    writers = {"parquet": pq.ParquetWriter, "arrow": pa.ipc.new_file, "arrows": pa.ipc.new_stream}
-    with writers[form](sink, table.schema) as writer:
-        for first, last in pairwise([0, *cuts, ROWS]):
-            writer.write_table(table.slice(first, last - first))
-    return sink.getvalue()
+def way(form, to, pieces, **options):
+    """Return the way out of a file of pieces, which follow from the labels and from where a writer cut them."""
 
-
-def way(form, to, public, **options):
     def prepare(folder, given):
-        labels, cuts = given
-        table = pa.table({**public, LABEL: changes.numbers(labels)})
-        (folder / f"table.{form}").write_bytes(written(table, cuts, form))
+        (folder / f"table.{form}").write_bytes(tables.written(list(pieces(*given)), form))
 
     return Way(lambda _: privatized(f"table.{form}", f"out.{to}", **options), prepare)
+
+
+def cut(public):
+    """Return the pieces of a table with these public columns."""
+
+    def pieces(labels, cuts):
+        table = pa.table({**public, LABEL: changes.numbers(labels)})
+        return [table.slice(first, last - first) for first, last in pairwise([0, *cuts, ROWS])]
+
+    return pieces
 
 
 @pytest.mark.parametrize(
@@ -85,12 +84,12 @@ def way(form, to, public, **options):
     ],
 )
 def test_columns_of_every_type(form, to, shuffle, tmp_path):
-    assert_nothing_leaks(way(form, to, COLUMNS, shuffle=shuffle), *PAIR, tmp_path)
+    assert_nothing_leaks(way(form, to, cut(COLUMNS), shuffle=shuffle), *PAIR, tmp_path)
 
 
 def test_runs_do_not_end_where_batches_did(tmp_path):
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([75, ROWS], pa.int32()), pa.array(["a", "b"]))
-    assert compared(way("arrow", "arrow", {"runs": runs}), *PAIR, tmp_path)[1] == {}
+    assert compared(way("arrow", "arrow", cut({"runs": runs})), *PAIR, tmp_path)[1] == {}
 
 
 @pytest.mark.parametrize(("form", "to"), [("parquet", "arrow"), ("arrows", "parquet"), ("arrows", "csv")])
@@ -105,15 +104,7 @@ def test_words_that_a_writer_sorted_in_each_piece(form, to, tmp_path):
             column = pa.DictionaryArray.from_arrays(pc.index_in(here, value_set=words), words)
             yield pa.table({"word": column, LABEL: changes.numbers(labels)[first:last]})
 
-    def prepare(folder, given):
-        made, sink = list(pieces(*given)), io.BytesIO()
-        with (pq.ParquetWriter if form == "parquet" else pa.ipc.new_stream)(sink, made[0].schema) as writer:
-            for piece in made:
-                writer.write_table(piece)
-        (folder / f"table.{form}").write_bytes(sink.getvalue())
-
-    out = Way(lambda _: privatized(f"table.{form}", f"out.{to}"), prepare)
-    assert_nothing_leaks(out, *PAIR, tmp_path)
+    assert_nothing_leaks(way(form, to, pieces), *PAIR, tmp_path)
 
 
 PACKED = {

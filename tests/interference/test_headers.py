@@ -5,11 +5,11 @@ Labels have separators in their text here, as numbers with commas between thousa
 
 import pytest
 
+import labeldp as ldp
 from interference.harness import Way, compared
-from interference.test_commands import codes, typed
+from interference.test_commands import assert_codes, typed
 from interference.test_page import Visitor
-from labeldp.tables.dialect import Dialect
-from labeldp.tables.file_release import privatize_file
+from labeldp.tables import Dialect
 
 ROWS = 60
 PLAIN = [f"{100 + 37 * row % 900}" for row in range(ROWS)]
@@ -43,35 +43,21 @@ def test_a_table_without_a_header_is_refused_in_the_same_words_whatever_its_firs
     command, options, tmp_path
 ):
     out = way([[*COMMANDS[command], *options]], lambda labels: table(labels, header=None))
-    first, found = compared(out, PLAIN, MARKED, tmp_path)
-    assert codes(first) == [2]
-    assert first.files == {}
-    assert found == {}
+    assert assert_codes([2], out, PLAIN, MARKED, tmp_path).files == {}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_names_for_a_table_without_a_header(command, tmp_path):
     out = way([[*COMMANDS[command], *NAMES]], lambda labels: table(labels, header=None))
-    first, found = compared(out, PLAIN, MARKED, tmp_path)
-    assert codes(first) == [0], first.stderr.decode()
-    assert found == {}
+    assert_codes([0], out, PLAIN, MARKED, tmp_path)
 
 
-NOTES = {
-    "in the first column": ["--multiline", "item"],
-    "in no column": [],
-}
-
-
-@pytest.mark.parametrize("options", NOTES)
-def test_values_with_line_breaks(options, tmp_path):
+@pytest.mark.parametrize(("options", "code"), [(["--multiline", "item"], 0), ([], 2)])
+def test_values_with_line_breaks(options, code, tmp_path):
     def lines(labels):
         return ["item,price,size", *(f'"a\nb, c",{label},{row}' for row, label in enumerate(labels))]
 
-    out = way([[*COMMANDS["privatize"], *NOTES[options]]], lines)
-    first, found = compared(out, PLAIN, MARKED, tmp_path)
-    assert codes(first) == [0 if NOTES[options] else 2], first.stderr.decode()
-    assert found == {}
+    assert_codes([code], way([[*COMMANDS["privatize"], *options]], lines), PLAIN, MARKED, tmp_path)
 
 
 LOST = {
@@ -84,19 +70,23 @@ LOST = {
 }
 
 
-@pytest.mark.parametrize("options", [[], ["--multiline", "item"], ["--multiline", "size"]])
-@pytest.mark.parametrize("kind", LOST)
-def test_lost_quotes_are_refused_in_the_same_words_however_labels_are_written(kind, options, tmp_path):
+def with_lost_quotes(kind):
+    """Return lines of which two have lost quotes."""
+
     def lines(labels):
         rows = table(labels)
         return [*rows[:20], *LOST[kind](labels[20], labels[21]), *rows[22:]]
 
-    out = way([[*COMMANDS["privatize"], *options]], lines)
-    first, found = compared(out, PLAIN, MARKED, tmp_path)
-    assert codes(first) == [2]
+    return lines
+
+
+@pytest.mark.parametrize("options", [[], ["--multiline", "item"], ["--multiline", "size"]])
+@pytest.mark.parametrize("kind", LOST)
+def test_lost_quotes_are_refused_in_the_same_words_however_labels_are_written(kind, options, tmp_path):
+    out = way([[*COMMANDS["privatize"], *options]], with_lost_quotes(kind))
+    first = assert_codes([2], out, PLAIN, MARKED, tmp_path)
     assert b"in row 20" in b" ".join(first.stderr.split())
     assert first.files == {}
-    assert found == {}
 
 
 @pytest.mark.parametrize("multiline", [None, "item"])
@@ -104,12 +94,9 @@ def test_lost_quotes_are_refused_in_the_same_words_however_labels_are_written(ki
 def test_lost_quotes_raise_the_same_error_from_the_same_line(kind, multiline, tmp_path):
     def act(_):
         dialect = Dialect(thousands=",", multiline=multiline)
-        return privatize_file("in.csv", "out.csv", label="price", bounds=(0, 1e9), epsilon=1, dialect=dialect)
+        return ldp.privatize_file("in.csv", "out.csv", label="price", bounds=(0, 1e9), epsilon=1, dialect=dialect)
 
-    def lines(labels):
-        return [*table(labels)[:20], *LOST[kind](labels[20], labels[21]), *table(labels)[22:]]
-
-    first, found = compared(Way(act, way([], lines).prepare), PLAIN, MARKED, tmp_path)
+    first, found = compared(Way(act, way([], with_lost_quotes(kind)).prepare), PLAIN, MARKED, tmp_path)
     assert first.error[0] == "DataError"
     assert found == {}
 

@@ -11,10 +11,9 @@ from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from interference import changes
-from interference.harness import Way, fresh, interference
+from interference.harness import Way, compared, fresh, interference
 from interference.outputs import described_error
-from labeldp.release.plan import Request
-from labeldp.release.stream import LabelStream
+from labeldp.release import plan, stream
 
 BOUNDS = changes.BOUNDS
 ONE = changes.numbers(changes.plain(40))
@@ -84,58 +83,50 @@ def tried(act):
     return Way(every)
 
 
-def ways_to_take_labels():
-    X = np.random.default_rng(0).normal(size=(40, 2))
-    options = {"epsilon": 1.0, "bounds": BOUNDS}
-    two_point = ldp.TwoPoint(**options)
-    return tried(
-        [
-            lambda y: ldp.privatize(y, **options, mechanism="rp"),
-            lambda y: ldp.privatize(y, **options, mechanism="rp", trust="local", epsilon_prior=0.3),
-            lambda y: ldp.estimate_prior(y, **options),
-            two_point.randomize,
-            lambda y: LabelStream(lambda: [y], Request(**options, mechanism="two-point")).release(y),
-            lambda y: ldp.LabelReleaseRegressor(Ridge(), **options, mechanism="two-point").fit(X, y),
-            lambda y: ldp.ModelReleaseRegressor(**options).fit(X, y),
-            lambda y: ldp.private_score(Ridge().fit(X, X[:, 0]), X, y, **options),
-        ]
-    )
+X = np.random.default_rng(0).normal(size=(40, 2))
+OPTIONS = {"epsilon": 1.0, "bounds": BOUNDS}
+
+
+def ways_to_take_labels(**options):
+    """Return all that labels can be given to, by name."""
+    options, rough = {**OPTIONS, **options}, Ridge().fit(X, np.zeros(40))
+    return {
+        "release": lambda y: ldp.privatize(y, **options, mechanism="rp"),
+        "release, local": lambda y: ldp.privatize(y, **options, trust="local", epsilon_prior=0.3),
+        "prior": lambda y: ldp.estimate_prior(y, **options),
+        "prior, local": lambda y: ldp.estimate_prior(y, **options, trust="local"),
+        "mechanism": ldp.TwoPoint(**options).randomize,
+        "stream": lambda y: stream.LabelStream(lambda: [y], plan.Request(**options)).release(y),
+        "labels": lambda y: ldp.LabelReleaseRegressor(Ridge(), **options, mechanism="two-point").fit(X, y),
+        "sums": lambda y: ldp.ModelReleaseRegressor(**options).fit(X, y),
+        "score": lambda y: ldp.private_score(rough, X, y, **options),
+    }
 
 
 @pytest.mark.parametrize("kind", BAD)
 def test_what_is_said_of_labels_that_cannot_be_used(kind, tmp_path):
-    way = ways_to_take_labels()
+    way = tried(ways_to_take_labels().values())
     assert interference(way, BAD[kind](ONE, True), BAD[kind](OTHER, False), tmp_path) == {}
 
 
 def test_labels_that_cannot_be_used_are_refused_everywhere(tmp_path):
     """Otherwise the test above would compare releases, which it does not mean to."""
-    left, tape = fresh(ways_to_take_labels(), BAD["text"](ONE, True), tmp_path)
+    left, tape = fresh(tried(ways_to_take_labels().values()), BAD["text"](ONE, True), tmp_path)
     assert tape.calls == []
-    assert str(left.value).count("LabelError") >= 8
+    assert str(left.value).count("LabelError") >= 9
     assert "secret" not in str(left)
 
 
 TINY = [5e-324, 1e-310, -1e-310, -0.0, 1e-200, 1.5e308, -1.5e308]
 
 
-@pytest.mark.parametrize("way", ["labels", "sums", "score", "prior", "release", "stream"])
+@pytest.mark.parametrize("way", ways_to_take_labels())
 def test_arithmetic_on_labels_raises_no_flag_that_numpy_warns_of(way, tmp_path):
-    """Whoever calls may have asked NumPy to warn of underflow: a tiny label, beside bounds at 0, would tell."""
-    X, options = np.random.default_rng(0).normal(size=(40, 2)), {"epsilon": 1.0, "bounds": (0.0, 5.0)}
-    zeros = Ridge().fit(X, np.zeros(40))
-    ways = {
-        "labels": lambda y: ldp.LabelReleaseRegressor(zeros, **options, mechanism="two-point").fit(X, y),
-        "sums": lambda y: ldp.ModelReleaseRegressor(**options).fit(X, y),
-        "score": lambda y: ldp.private_score(zeros, X, y, **options),
-        "prior": lambda y: [ldp.estimate_prior(y, **options, trust=trust) for trust in ("curator", "local")],
-        "release": lambda y: ldp.privatize(y, **options),
-        "stream": lambda y: LabelStream(lambda: [y], Request(**options)).release(y),
-    }
+    """Whoever calls may have asked NumPy to warn of underflow: a tiny label, beside bounds at 0, would leak."""
 
     def act(labels):
         with np.errstate(all="warn"):
-            return ways[way](labels)
+            return ways_to_take_labels(bounds=(0.0, 5.0))[way](labels)
 
     one, other = np.full(40, 2.5), np.full(40, 2.5)
     other[: len(TINY)] = TINY
@@ -165,8 +156,7 @@ def test_what_is_said_of_arguments(options, tmp_path):
 
 
 def labels_in_place_of_something_else():
-    X, options = np.random.default_rng(0).normal(size=(40, 2)), {"epsilon": 1.0, "bounds": BOUNDS}
-    fitted = Ridge().fit(X, X[:, 0])
+    options, fitted = OPTIONS, Ridge().fit(X, X[:, 0])
     private = ldp.ModelReleaseRegressor(**options, random_state=1).fit(X, X[:, 0])
     return tried(
         [
@@ -188,9 +178,9 @@ def labels_in_place_of_something_else():
 def test_labels_in_the_place_of_another_argument_are_refused_and_not_quoted(tmp_path):
     with pytest.warns(ldp.InsecureRandomnessWarning):
         way = labels_in_place_of_something_else()
-    left, _ = fresh(way, ONE, tmp_path)
-    assert str(left.value).count("ParameterError") >= 11
-    assert interference(way, ONE, OTHER, tmp_path) == {}
+    first, found = compared(way, ONE, OTHER, tmp_path)
+    assert str(first.value).count("ParameterError") >= 11
+    assert found == {}
 
 
 def test_what_is_said_when_the_budget_is_spent(tmp_path):
@@ -199,9 +189,9 @@ def test_what_is_said_when_the_budget_is_spent(tmp_path):
         ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, mechanism="two-point", ledger=ledger)
         ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, mechanism="two-point", ledger=ledger)
 
-    first, _ = fresh(Way(act), ONE, tmp_path)
+    first, found = compared(Way(act), ONE, OTHER, tmp_path)
     assert first.error[0] == "BudgetError"
-    assert interference(Way(act), ONE, OTHER, tmp_path) == {}
+    assert found == {}
 
 
 def test_the_warning_that_labels_were_released_before(tmp_path):
@@ -209,9 +199,9 @@ def test_the_warning_that_labels_were_released_before(tmp_path):
         for _ in range(2):
             ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, mechanism="two-point")
 
-    first, _ = fresh(Way(act), ONE.copy(), tmp_path)
+    first, found = compared(Way(act), ONE.copy(), OTHER.copy(), tmp_path)
     assert [category for category, *_ in first.warnings] == ["RepeatedReleaseWarning"]
-    assert interference(Way(act), ONE.copy(), OTHER.copy(), tmp_path) == {}
+    assert found == {}
 
 
 def test_an_estimator_that_fails_is_given_no_label_to_complain_with(tmp_path):
@@ -225,14 +215,9 @@ def test_an_estimator_that_fails_is_given_no_label_to_complain_with(tmp_path):
             return super().fit(X, y)
 
     def act(labels):
-        X = np.random.default_rng(0).normal(size=(40, 2))
-        return ldp.LabelReleaseRegressor(Complains(), epsilon=1.0, bounds=BOUNDS, mechanism="two-point").fit(
-            X, labels
-        )
+        return ldp.LabelReleaseRegressor(Complains(), **OPTIONS, mechanism="two-point").fit(X, labels)
 
-    first, _ = fresh(Way(act), ONE, tmp_path)
+    first, found = compared(Way(act), ONE, OTHER, tmp_path)
     assert first.error[0] == "ValueError"
-    assert first.logs
-    assert first.warnings
-    assert first.stdout
-    assert interference(Way(act), ONE, OTHER, tmp_path) == {}
+    assert all((first.logs, first.warnings, first.stdout))
+    assert found == {}

@@ -2,11 +2,9 @@
 
 import pickle
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from sklearn.linear_model import Ridge
@@ -16,10 +14,8 @@ from fuzzing import LONG, tries
 from interference import changes
 from interference.harness import Way, assert_nothing_leaks, fresh, interference, overspending
 from interference.outputs import described_error
-from labeldp.learning import sums
-from labeldp.learning.fit_plan import SumBudget
-from labeldp.learning.models import load_model, write_model
-from labeldp.tables.encoder import TableEncoder
+from interference.replay import replaced
+from labeldp.learning import fit_plan, sums
 
 BOUNDS = changes.BOUNDS
 ROWS = 240
@@ -52,10 +48,8 @@ def fitted(model, labels):
         left += [release, release.summary(), repr(release), release._repr_html_(), pickle.dumps(release)]
         left.append(release.to_series(like=pd.Series(labels, name="price")).to_json())
     if getattr(model, "estimator", None) is None:
-        Path("model").mkdir()
-        encoder = TableEncoder.fit(pa.table(dict(zip("abc", X.T, strict=True))), list("abc"))
-        left.append(write_model(model, encoder, Path("model"), label="y"))
-        left.append(load_model("model").predict(pa.table(dict(zip("abc", X[:50].T, strict=True)))))
+        ldp.save_model(model, "model", label="y")
+        left.append(ldp.load_model("model").predict(X[:50]))
     return left
 
 
@@ -90,20 +84,18 @@ def test_everything_of_a_fitted_model(model, change, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["labels, much ε", "sums", "labels behind a model"])
-def test_everything_of_a_model_that_measured_all_it_can(model, tmp_path, monkeypatch):
+def test_everything_of_a_model_that_measured_all_it_can(model, tmp_path):
     """With more rows a range is looked for, and distances are counted: here few are enough."""
-    for name in ("_RANGE_ROWS", "_GROUPED", "_MEASURED"):
-        monkeypatch.setattr(sums, name, 0.0)
-    monkeypatch.setattr(sums, "_COVER", -1e9)  # bounds count as loose
-    asked = []
-    release = SumBudget.release
+    asked, release = [], fit_plan.SumBudget.release
 
     def spy(budget, *exact, what, **options):
         asked.append(what)
         return release(budget, *exact, what=what, **options)
 
-    monkeypatch.setattr(SumBudget, "release", spy)
-    assert_nothing_leaks(Way(lambda labels: fitted(MODELS[model](), labels)), *pair("all rows"), tmp_path)
+    few = [(sums, name, 0.0) for name in ("_RANGE_ROWS", "_GROUPED", "_MEASURED")]
+    loose = sums, "_COVER", -1e9  # bounds count as loose
+    with replaced(*few, loose, (fit_plan.SumBudget, "release", spy)):
+        assert_nothing_leaks(Way(lambda labels: fitted(MODELS[model](), labels)), *pair("all rows"), tmp_path)
     assert {"largest count of a window", "counts of windows", "counts of distances"} <= set(asked)
 
 
@@ -197,14 +189,8 @@ def test_private_intervals(change, tmp_path):
             with warnings.catch_warnings(record=True) as said:
                 made = ldp.private_intervals(public, features(labels.size), labels, epsilon=epsilon, **options)
             said = [str(warning.message) for warning in said]
-            left += [
-                made,
-                made.summary(),
-                repr(made),
-                made.predict_interval(features(9)),
-                pickle.dumps(made),
-                said,
-            ]
+            left += [made, made.summary(), repr(made), pickle.dumps(made), said]
+            left.append(made.predict_interval(features(9)))
         return left
 
     assert_nothing_leaks(Way(act), *pair(change), tmp_path)
@@ -227,15 +213,15 @@ def test_a_fit_and_its_score_on_rows_held_out(change, tmp_path):
 
 
 @pytest.mark.parametrize("model", ["labels", "sums"])
-def test_without_replay_charges_words_and_public_parts_of_a_model_are_equal(model, tmp_path, monkeypatch):
+def test_without_replay_charges_words_and_public_parts_of_a_model_are_equal(model, tmp_path):
     """Channels draw a fixed number of words a label, and no other module draws any.
 
     Which sums are released next may follow from what was released before, so there is only one here.
     """
-    monkeypatch.setattr(sums, "_GROUPED", np.inf)
 
     def act(labels):
-        fit = MODELS[model]().fit(features(labels.size), labels)
+        with replaced((sums, "_GROUPED", np.inf)):
+            fit = MODELS[model]().fit(features(labels.size), labels)
         return fit.ledger_.total, fit.public_model()[0], fit.terms_.rows, fit.terms_.bounds
 
     (one, tape), (other, again) = (fresh(Way(act), labels, tmp_path) for labels in pair("all rows"))
