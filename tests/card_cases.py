@@ -9,14 +9,11 @@ import pytest
 import labeldp as ldp
 from forged_cards import forged
 from helpers import MAKERS
-from labeldp.accounts.budget import Budget, Charge
-from labeldp.accounts.reading import read_any_card
-from labeldp.accounts.statistic import Origin, Statistic
-from labeldp.accounts.terms import Terms
-from labeldp.accounts.verification import verify_card
-from labeldp.exact.proof import fingerprint
 from labeldp.release.curator import counts_of_labels
 
+fingerprint = ldp.exact.proof.fingerprint
+Charge = ldp.accounts.Charge
+Budget = ldp.Budget
 SMALL = {
     **MAKERS,
     "gaussian": lambda e, b: ldp.Gaussian(bounds=b, epsilon=e, delta=0.01),
@@ -31,10 +28,10 @@ OTHERS = [
     ldp.RPWithPrior(interval=(0, 5), zeta=0.5, epsilon=1.0),
     ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0),
 ]
-COUNTED = Origin((counts_of_labels("bins", 2, Fraction(1, 2)),))
+COUNTED = ldp.accounts.Origin((counts_of_labels("bins", 2, Fraction(1, 2)),))
 PRIOR = ldp.Histogram([0, 1, 5], [1, 3], COUNTED)
 """A prior from two counts that cost a half; `release` makes a public one of it if there is no charge for it."""
-REPORTED = ldp.Histogram([0, 1, 5], [1, 3], Origin(reports=ldp.TwoPoint(bounds=(0, 5), epsilon=0.5)))
+REPORTED = ldp.Histogram([0, 1, 5], [1, 3], ldp.accounts.Origin(reports=ldp.TwoPoint(bounds=(0, 5), epsilon=0.5)))
 """A prior from labels that were randomised one by one."""
 BOUNDS = (0.0, 5.0)
 
@@ -49,7 +46,15 @@ def paid(prior, column, charges):
 
 
 def labels(mechanism=STRONG, epsilon=1, delta=0, *, column=0, people=1):
-    return Charge("labels", Budget(epsilon, delta), WHEN, fingerprint(mechanism.channel), people, "labels", column)
+    return Charge(
+        "labels",
+        Budget(epsilon, delta),
+        WHEN,
+        fingerprint(mechanism.channel),
+        people,
+        "labels",
+        column,
+    )
 
 
 def prior(what="prior (curator)", epsilon=0.5, *, column=0, people=1):
@@ -57,8 +62,8 @@ def prior(what="prior (curator)", epsilon=0.5, *, column=0, people=1):
 
 
 SUMS = (
-    Statistic("counts of windows", "counts", 16, 1, Fraction(1, 25)),
-    Statistic("9 sums", "sums", 9, 1 << 16, Fraction(3, 50)),
+    ldp.accounts.Statistic("counts of windows", "counts", 16, 1, Fraction(1, 25)),
+    ldp.accounts.Statistic("9 sums", "sums", 9, 1 << 16, Fraction(3, 50)),
 )
 """What a charge of a tenth for sums bought."""
 
@@ -73,7 +78,7 @@ def release(*charges, mechanisms=(STRONG,), priors=None, bounds=BOUNDS, trust="c
     count = len(mechanisms)
     priors = (None,) * (count - 1) + (PRIOR,) * bool(count) if priors is None else priors
     priors = tuple(paid(prior, column, charges) for column, prior in enumerate(priors))
-    return Terms(70, mechanisms, priors, charges, (bounds,) * count, trust, secure)
+    return ldp.accounts.Terms(70, mechanisms, priors, charges, (bounds,) * count, trust, secure)
 
 
 ALL_PARTS = "; ".join(f"part {k}: {fingerprint(part.channel)}" for k, part in enumerate(PARTS, 1))
@@ -81,9 +86,9 @@ IN_ROUNDS = Charge("labels", Budget(1), WHEN, ALL_PARTS, 1, "labels")
 KNOWN = {"low": 0.0, "high": 5.0, "variance": 1.25, "residual": 0.0, "sums": 0}
 TERMS = {
     "release": release(labels(), prior()),
-    "row-release": Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "curator", True, SUMS),
-    "model": Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "curator", True, SUMS),
-    "model of sums": Terms(70, (), (), (other("sums"),), (BOUNDS,), "curator", True, SUMS),
+    "row-release": ldp.accounts.Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "curator", True, SUMS),
+    "model": ldp.accounts.Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "curator", True, SUMS),
+    "model of sums": ldp.accounts.Terms(70, (), (), (other("sums"),), (BOUNDS,), "curator", True, SUMS),
 }
 FILE = {
     "name": "out.csv", "format": "csv", "rows": 70, "rows_left_out": 0, "column": "price", "unbiased_column": None,
@@ -110,5 +115,5 @@ def of_terms(kind, terms, **more):
 
 def refuse(text, match="contradicts itself"):
     with pytest.raises(ldp.errors.CardError, match=match):
-        read_any_card(text)
-    assert not verify_card(text).holds
+        ldp.accounts.read_any_card(text)
+    assert not ldp.verify_card(text).holds

@@ -7,9 +7,10 @@ from typer.testing import CliRunner
 from labeldp.app.cli import app
 
 
-def run(*words, code=0, text=None, columns=200):
+def run(*words, code=0, text=None, columns=200, **variables):
     """Run a command that must end with a code, and return what it said, lines joined, and wrote."""
-    done = CliRunner().invoke(app, [str(word) for word in words], input=text, env={"COLUMNS": str(columns)})
+    environment = {"COLUMNS": str(columns), **variables}
+    done = CliRunner().invoke(app, [str(word) for word in words], input=text, env=environment)
     assert done.exit_code == code, (done.output, done.exception)
     assert "Traceback" not in done.output
     return done

@@ -123,24 +123,6 @@ def test_a_frame_with_no_names_but_its_own_numbering_has_a_label_called_label(tm
     refused("model release", "X has a column", frame[2], frame)
 
 
-def test_private_labels_in_a_series_have_no_number_for_a_name():
-    release = ldp.privatize(Y, **HOW)
-    series = pd.Series(Y, name=66993), pd.Series(Y), pl.Series(Y)
-    assert [release.to_series(like=each).name for each in series] == ["label", None, ""]
-    with pytest.raises(ldp.errors.ParameterError, match="reads as a number"):
-        release.to_series(like=pd.Series(Y, name="66993"))
-    both = ldp.privatize(np.column_stack([Y, Y]), epsilon=1.0, bounds=[(0, 5)] * 2)
-    assert list(both.to_series(like=pd.DataFrame(np.column_stack([Y, Y]))).columns) == [0, 1]
-
-
-def test_the_column_of_a_frame_without_names_is_called_label():
-    release = ldp.privatize(Y, **HOW)
-    frames = (pd.DataFrame(Y), pd.DataFrame({"0": Y}), pl.DataFrame({"0": Y}), pl.DataFrame({"": Y}))
-    assert [list(release.to_series(like=frame).columns) for frame in frames] == [["label"]] * 4
-    assert release.to_series(like=pa.table({"0": Y})).column_names == ["label"]
-    assert release.to_series(like=pa.table({"pay": Y})).column_names == ["pay"]
-
-
 def test_a_model_is_not_saved_under_a_number(tmp_path):
     model = ldp.ModelReleaseRegressor(**HOW).fit(X, Y)
     with pytest.raises(ldp.errors.ParameterError, match="reads as a number"):

@@ -199,21 +199,8 @@ class Labels:
         """
         return labels if isinstance(labels, cls) else cls(_finite(labels, allow_empty))
 
-    @property
-    def size(self) -> int:
-        """How many there are."""
-        return int(self.values.size)
-
-    def flat(self) -> Labels:
-        """Return them in one dimension."""
-        return Labels(self.values.reshape(-1))
-
-    def columns(self) -> list[Labels]:
-        """Return each label column of (n,) or (n, d) labels."""
-        return [Labels(column) for column in self.values.reshape(len(self.values), -1).T]
-
     def __repr__(self) -> str:
-        return f"<{self.size:,} labels>"
+        return f"<{self.values.size:,} labels>"
 
 
 def _finite(labels: Any, allow_empty: bool) -> NDArray[Any]:

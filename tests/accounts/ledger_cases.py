@@ -3,6 +3,8 @@
 import hashlib
 import json
 
+import labeldp as ldp
+
 WHEN = "2026-01-01T00:00:00+00:00"
 HEADER = {"schema": "labeldp.ledger/2", "limit": ["3", "1/1000"], "id": "0" * 32}
 ENTRY = {
@@ -28,3 +30,8 @@ def chained(*records):
         last = hashlib.sha256((last + canonical(record)).encode("ascii")).hexdigest()
         lines.append(canonical({**record, "hash": last}) + "\n")
     return "".join(lines).encode("ascii")
+
+
+def charge(what, epsilon, delta=0):
+    """Return a charge for something else than labels, at a fixed time."""
+    return ldp.accounts.Charge(what, ldp.Budget(epsilon, delta), WHEN)

@@ -2,9 +2,7 @@
 
 import json
 import os
-from datetime import datetime
 from fractions import Fraction
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -62,17 +60,6 @@ def test_bytes_that_are_no_ledger_are_refused_and_left_alone(tmp_path_factory, t
     path.write_bytes(text)
     assert spend(path) is None
     assert path.read_bytes() == text
-
-
-def test_a_clock_set_back_is_written_down_and_changes_nothing_else(tmp_path, monkeypatch):
-    ledger = ldp.Ledger.open(tmp_path / "ledger", limit=ldp.Budget(2))
-    ledger.charge("labels", epsilon=1.0)
-    clock = SimpleNamespace(now=lambda zone: datetime(1970, 1, 1, tzinfo=zone))
-    monkeypatch.setattr("labeldp.accounts.budget.datetime", clock)
-    ledger.charge("labels", epsilon=1.0)
-    assert ldp.Ledger.open(tmp_path / "ledger").charges[-1].when.startswith("1970")
-    with pytest.raises(ldp.BudgetError):
-        ledger.charge("labels", epsilon=1.0)
 
 
 def test_a_file_that_is_no_ledger_is_refused_before_its_second_line_is_read(tmp_path):

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import labeldp as ldp
-from labeldp.accounts.version_2 import fingerprint_2
 
 KEPT = Path(__file__).with_name("kept_cards.txt").read_text().splitlines()
 
@@ -18,7 +17,7 @@ KEPT = Path(__file__).with_name("kept_cards.txt").read_text().splitlines()
 @pytest.mark.parametrize("text", KEPT, ids=lambda text: text.partition('"parameters":')[2][:60])
 def test_a_kept_card_is_rebuilt_to_the_last_word(text):
     kept, mechanism = json.loads(text), ldp.load_mechanism(text)
-    assert fingerprint_2(mechanism.channel) == kept["channel"]
+    assert ldp.accounts.version_2.fingerprint_2(mechanism.channel) == kept["channel"]
     assert mechanism.parameters() == kept["parameters"]
     assert kept["proof"].items() <= mechanism.verify().as_data().items()
     assert ldp.load_mechanism(mechanism.to_json()) == mechanism

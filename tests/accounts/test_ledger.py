@@ -1,14 +1,17 @@
-"""The ledger in memory: charges add up exactly, and there is no way past the limit."""
+"""Budgets, charges and the ledger in memory: exact sums, no way past a limit, and each release is paid for."""
 
 import contextlib
 import copy
 import decimal
 import os
 import pickle
+import sys
 import threading
-import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -17,11 +20,9 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 
 import labeldp as ldp
+from accounts.ledger_cases import charge
 from helpers import built_in_choices, posix_only
 from labeldp import Budget, BudgetError, Ledger
-from labeldp.accounts.budget import new_charge, refuse_overspend
-from labeldp.errors import LedgerError, ParameterError
-from labeldp.exact.proof import exp_lower, fingerprint
 
 repeatable = settings(max_examples=40, deadline=None, derandomize=True, database=None)
 written = st.floats(1e-12, 1e6) | st.integers(1, 10**6).map(lambda k: k / 1000)
@@ -29,33 +30,12 @@ LABELS = np.linspace(0.0, 5.0, 300)
 BOUNDS, NAN, INFINITE = (0.0, 5.0), float("nan"), float("inf")
 
 
-class NoWords:
-    """A source of randomness that must not be asked."""
-
-    def fill(self, words):
-        raise AssertionError("randomness was drawn")
-
-
-class Noting(Ledger):
-    """A ledger that notes what it is asked for and then stops the release."""
-
-    def charge_all(self, charges):
-        self.asked = charges
-        raise BudgetError("stop here")
-
-
-def asked_for(labels, **settings):
-    """Return the charges that `privatize` asks for."""
-    ledger, bounds = Noting(), [BOUNDS] * labels.shape[1]
-    with pytest.raises(BudgetError, match="stop here"):
-        ldp.privatize(labels, bounds=bounds, ledger=ledger, random_state=NoWords(), **settings)
-    return ledger.asked
-
-
 def as_written(number):
     """Return the decimal that Python prints for a float, by way of another module."""
     return Fraction(decimal.Decimal(repr(number)))
 
+
+# ---- amounts ------------------------------------------------------------------------------------------
 
 NOT_AMOUNTS = [NAN, -0.1, -INFINITE, Fraction(-1, 2), "0.1", b"1", True, np.True_, None, [1], 1j]
 BAD_BUDGETS = [{"epsilon": value} for value in NOT_AMOUNTS]
@@ -64,12 +44,65 @@ BAD_BUDGETS += [{"epsilon": 1.0, "delta": value} for value in (*NOT_AMOUNTS, 1.5
 
 @pytest.mark.parametrize("amount", BAD_BUDGETS, ids=repr)
 def test_what_is_not_an_amount_is_refused_by_name_and_spends_nothing(amount):
-    ledger, name = Ledger(), list(amount)[-1]
-    with pytest.raises(ParameterError, match=name):
-        Budget(**amount)
-    with pytest.raises(ParameterError, match=name):
+    ledger = Ledger()
+    with pytest.raises(ldp.errors.ParameterError) as caught:
         ledger.charge("labels", **amount)
-    assert ledger.charges == ()
+    assert (caught.value.option, ledger.charges) == (list(amount)[-1], ())
+
+
+AMOUNTS = list(product([0, Fraction(1, 3), 2, INFINITE], [0, Fraction(1, 4), Fraction(4, 5), 1]))
+
+
+def test_sums_differences_and_order_are_those_of_numbers_with_infinity():
+    for one, other in product(AMOUNTS, repeat=2):
+        left, right = Budget(*one), Budget(*other)
+        assert left + right == Budget(one[0] + other[0], min(1, one[1] + other[1]))
+        rest = INFINITE if one[0] == INFINITE else max(0, one[0] - other[0])
+        assert left.minus(right) == Budget(rest, max(0, one[1] - other[1]))
+        assert (left <= right) == (one[0] <= other[0] and one[1] <= other[1])
+
+
+def test_a_budget_is_shown_to_people_in_few_digits_rounded_up():
+    assert [str(Budget(1 / 3)), str(Budget(2, 1 / 3)), str(Budget(INFINITE))] == [
+        *("ε = 0.333334", "ε = 2 and δ = 0.334", "ε = inf"),
+    ]
+    assert repr(Budget(Fraction(1, 3))) == "Budget(epsilon=0.33333333333333337)"  # the float below is less
+    assert len({Budget(0.1), Budget(np.float64(0.1)), Budget(Fraction(1, 10)), Budget(0.1, 0.0)}) == 1
+
+
+@repeatable
+@given(st.integers(1, 40), st.floats(0.001, 3), st.floats(1e-30, 1e-3))
+def test_k_rows_a_person_cost_k_epsilon_and_delta_rounded_up(k, epsilon, delta):
+    cost = Ledger().charge("labels", epsilon=epsilon, delta=delta, rows_per_person=k)
+    assert (cost.rows_per_person, cost.budget.exact_epsilon) == (k, k * as_written(epsilon))
+    with decimal.localcontext(prec=100):
+        power = (decimal.Decimal(repr(epsilon)) * (k - 1)).exp()
+        exact = k * Fraction(power) * as_written(delta)
+    error, slack = Fraction(1, 10**90), Fraction(1, 10**25)
+    assert min(1, exact * (1 - error)) <= cost.budget.exact_delta <= min(1, exact * (1 + slack))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "people", "cost"),
+    [
+        (INFINITE, 0.1, 4, Budget(INFINITE, 0.1)),
+        (0.001, 0.5, 4, Budget(0.004, 1)),
+        (10**9, 0.5, 10**6, Budget(10**15, 1)),  # e^(10^15) is never written out
+    ],
+)
+def test_a_group_that_nothing_protects_is_charged_without_computing_powers(epsilon, delta, people, cost):
+    assert Ledger().charge("labels", epsilon=epsilon, delta=delta, rows_per_person=people).budget == cost
+
+
+@pytest.mark.parametrize("people", [0, -1, 1.0, 2.5, True, "2", None])
+def test_a_group_is_an_integer_number_of_rows(people):
+    ledger = Ledger()
+    with pytest.raises(ldp.errors.ParameterError) as caught:
+        ledger.charge("labels", epsilon=0.5, rows_per_person=people)
+    assert (caught.value.option, ledger.charges) == ("rows_per_person", ())
+
+
+# ---- charges ------------------------------------------------------------------------------------------
 
 
 def test_ten_charges_of_a_tenth_fit_into_one_and_the_eleventh_spends_nothing():
@@ -98,8 +131,7 @@ def test_charges_add_up_to_the_sum_of_the_decimals_and_a_limit_of_that_sum_is_me
 
 
 def test_charges_made_together_are_all_spent_or_none():
-    ledger = Ledger(limit=Budget(1.0))
-    some = [new_charge(f"part {i}", Budget(0.4), purpose="other") for i in range(3)]
+    ledger, some = Ledger(limit=Budget(1.0)), [charge(f"part {k}", 0.4) for k in range(3)]
     with pytest.raises(BudgetError):
         ledger.charge_all(some)
     assert ledger.charges == ()
@@ -111,26 +143,53 @@ def test_a_ledger_without_limit_counts_and_refuses_nothing():
     ledger = Ledger()
     ledger.charge("labels as they are", epsilon=INFINITE)
     assert (ledger.limit, ledger.remaining, ledger.total) == (None, None, Budget(INFINITE))
-    with pytest.raises(ParameterError, match="Budget"):
+    with pytest.raises(ldp.errors.ParameterError, match="Budget"):
         Ledger(limit=3.0)
 
 
-def test_threads_that_race_for_the_last_budget_never_pass_the_limit(monkeypatch):
+def test_a_charge_says_what_when_and_for_how_many_rows():
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    made = Ledger().charge(
+        "labels", epsilon=0.5, purpose="labels", mechanism="sha256:0123", rows_per_person=np.int64(3)
+    )
+    when = datetime.fromisoformat(made.when)
+    assert before <= when <= datetime.now(UTC)
+    assert (when.utcoffset(), len(made.when)) == (timedelta(0), len("2026-01-01T00:00:00+00:00"))
+    assert made == ldp.accounts.Charge("labels", Budget(1.5), made.when, "sha256:0123", 3, "labels")
+    assert type(made.rows_per_person) is int
+
+
+def test_a_refusal_says_what_is_left_and_how_a_limit_for_delta_is_set():
+    ledger = Ledger(limit=Budget(3, 0.1))
+    ledger.charge("labels", epsilon=0.7, delta=0.01)
+    with pytest.raises(
+        BudgetError, match=r"cost ε = 2\.31, and of ε = 3 and δ = 0\.1 only ε = 2\.3 and δ = 0\.09"
+    ):
+        ledger.charge("too much", epsilon=2.31)
+    with pytest.raises(BudgetError, match=r"limit=Budget\(epsilon, delta\)"):
+        ledger.charge("labels", epsilon=0.5, delta=0.2)
+
+
+def test_threads_that_race_for_the_last_budget_never_pass_the_limit():
+    ledger, start, won = Ledger(limit=Budget(1.0)), threading.Barrier(16), []
+
     def race(_):
         start.wait()
         with contextlib.suppress(BudgetError):
             for _ in range(5):
                 won.append(ledger.charge("labels", epsilon=0.1))  # noqa: PERF401 (it ends with an error)
 
-    def slowly(*args):
-        refuse_overspend(*args)
-        time.sleep(0.001)  # lets others in between the question and the charge, if they can get in
-
-    monkeypatch.setattr("labeldp.accounts.ledger.refuse_overspend", slowly)
-    ledger, start, won = Ledger(limit=Budget(1.0)), threading.Barrier(16), []
-    with ThreadPoolExecutor(16) as pool:
-        list(pool.map(race, range(16)))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # lets others in between the question and the charge, if they can get in
+    try:
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(race, range(16)))
+    finally:
+        sys.setswitchinterval(interval)
     assert len(won) == len(ledger.charges) == 10
+
+
+# ---- one ledger ---------------------------------------------------------------------------------------
 
 
 def test_copies_and_scikit_learn_clones_are_the_one_ledger():
@@ -145,7 +204,7 @@ def test_copies_and_scikit_learn_clones_are_the_one_ledger():
 
 
 @pytest.mark.parametrize("limit", [None, Budget(1, 1e-6)])
-def test_a_pickle_tells_the_limit_and_what_was_spent_and_takes_no_charge(limit):
+def test_a_pickle_has_the_limit_and_what_was_spent_and_takes_no_charge(limit):
     ledger = Ledger(limit=limit)
     assert pickle.loads(pickle.dumps(ledger)).charges == ()
     ledger.charge("labels", epsilon=0.3, delta=1e-7)
@@ -154,74 +213,9 @@ def test_a_pickle_tells_the_limit_and_what_was_spent_and_takes_no_charge(limit):
     assert (sent.limit, sent.total, sent.remaining) == (ledger.limit, ledger.total, ledger.remaining)
     assert "sick days" not in repr(sent.charges), "what was paid for stays here"
     for copied in (sent, copy.deepcopy(sent), copy.copy(sent)):
-        with pytest.raises(LedgerError, match=r"Ledger\.open"):
+        with pytest.raises(ldp.errors.LedgerError, match=r"Ledger\.open"):
             copied.charge("more", epsilon=0.1)
     ledger.charge("more", epsilon=0.1)
-
-
-@repeatable
-@given(st.integers(1, 40), st.floats(0.001, 3), st.floats(1e-30, 1e-3))
-def test_k_rows_a_person_cost_k_epsilon_and_delta_rounded_up(k, epsilon, delta):
-    cost = Ledger().charge("labels", epsilon=epsilon, delta=delta, rows_per_person=k)
-    assert (cost.rows_per_person, cost.budget.exact_epsilon) == (k, k * as_written(epsilon))
-    with decimal.localcontext(prec=100):
-        power = (decimal.Decimal(repr(epsilon)) * (k - 1)).exp()
-        exact = k * Fraction(power) * as_written(delta)
-    error, slack = Fraction(1, 10**90), Fraction(1, 10**25)
-    assert min(1, exact * (1 - error)) <= cost.budget.exact_delta <= min(1, exact * (1 + slack))
-
-
-@pytest.mark.parametrize("mechanism", built_in_choices())
-@pytest.mark.parametrize("trust", ["curator", "local"])
-def test_a_release_over_budget_draws_no_randomness_and_leaves_the_ledger_as_it_was(mechanism, trust):
-    ledger = Ledger(limit=Budget(1.0, 0.1))
-    before = ledger.charge("earlier", epsilon=0.5)
-    settings = {"bounds": BOUNDS, "ledger": ledger, "trust": trust, "random_state": NoWords()}
-    delta = 1e-5 if mechanism == "gaussian" else 0.0
-    with pytest.raises(BudgetError, match=r"nothing was spent or\s+released"):
-        ldp.privatize(LABELS, epsilon=0.501, mechanism=mechanism, delta=delta, **settings)
-    with pytest.raises(BudgetError):
-        ldp.estimate_prior(LABELS, epsilon=0.501, **settings)
-    assert ledger.charges == (before,)
-
-
-@repeatable
-@given(
-    epsilon=st.floats(0.05, 20),
-    shape=st.tuples(st.integers(1, 2000), st.integers(1, 6)),
-    share=st.none() | st.sampled_from([0, 0.1, 1 / 3]),
-    mechanism=st.sampled_from(["auto", "two-point", "gaussian"]),
-    trust=st.sampled_from(["curator", "local"]),
-)
-def test_the_parts_of_a_release_sum_to_epsilon_and_delta_exactly(epsilon, shape, share, mechanism, trust):
-    part = None if share is None else share * epsilon
-    delta = 1e-5 if mechanism == "gaussian" else 0.0
-    settings = {"mechanism": mechanism, "trust": trust, "epsilon_prior": part, "delta": delta}
-    charges = asked_for(np.zeros(shape), epsilon=epsilon, **settings)
-    assert sum(charge.budget.exact_epsilon for charge in charges) == as_written(epsilon)
-    assert sum(charge.budget.exact_delta for charge in charges) == as_written(delta)
-    assert all(charge.budget.exact_epsilon > 0 for charge in charges)
-
-
-@pytest.mark.parametrize("mechanism", built_in_choices())
-def test_what_is_proven_never_exceeds_what_was_charged_and_the_charge_names_the_mechanism(mechanism):
-    delta = 2e-5 if mechanism == "gaussian" else 0.0
-    ledger = Ledger(limit=Budget(1, 1))
-    ledger.charge("earlier", epsilon=0)
-    labels = np.column_stack([LABELS, LABELS[::-1] / 2, LABELS / 3])
-    settings = {"bounds": [BOUNDS, (0, 2.5), (0, 2)], "mechanism": mechanism, "delta": delta}
-    release = ldp.privatize(labels, epsilon=1.0, ledger=ledger, **settings)
-    assert (release.charges, release.cost) == (ledger.charges[1:], ledger.total)
-    assert ledger.remaining.epsilon == 0
-    assert ledger.charges[0].mechanism is None
-    for column, made in enumerate(release.mechanisms):
-        charge, proof = release.charges[column], made.verify()
-        assert as_written(proof.epsilon) <= charge.budget.exact_epsilon
-        assert as_written(proof.delta) <= charge.budget.exact_delta
-        if proof.worst_ratio is not None:
-            assert proof.worst_ratio <= exp_lower(charge.budget.exact_epsilon)
-        assert charge.mechanism == fingerprint(made.channel)
-        assert charge.what == f"labels, column {column}"
 
 
 @posix_only
@@ -236,3 +230,107 @@ def test_a_forked_process_cannot_spend_from_memory():
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     assert ledger.charges == ()
+
+
+# ---- releases -----------------------------------------------------------------------------------------
+
+
+class NoWords:
+    """A source of randomness that must not be asked."""
+
+    def fill(self, words):
+        raise AssertionError("randomness was drawn")
+
+
+class Noting(Ledger):
+    """A ledger that notes what it is asked for and then stops the release."""
+
+    def charge_all(self, charges):
+        self.asked = charges
+        raise BudgetError("stop here")
+
+
+@pytest.mark.parametrize("mechanism", built_in_choices())
+@pytest.mark.parametrize("trust", ["curator", "local"])
+def test_a_release_over_budget_draws_no_randomness_and_leaves_the_ledger_as_it_was(mechanism, trust):
+    ledger = Ledger(limit=Budget(1.0, 0.1))
+    before = ledger.charge("earlier", epsilon=0.5)
+    shared = {"bounds": BOUNDS, "ledger": ledger, "trust": trust, "random_state": NoWords()}
+    delta = 1e-5 if mechanism == "gaussian" else 0.0
+    with pytest.raises(BudgetError, match=r"nothing was spent or\s+released"):
+        ldp.privatize(LABELS, epsilon=0.501, mechanism=mechanism, delta=delta, **shared)
+    with pytest.raises(BudgetError):
+        ldp.estimate_prior(LABELS, epsilon=0.501, **shared)
+    assert ledger.charges == (before,)
+
+
+@repeatable
+@given(
+    epsilon=st.floats(0.05, 20),
+    shape=st.tuples(st.integers(1, 2000), st.integers(1, 6)),
+    share=st.none() | st.sampled_from([0, 0.1, 1 / 3]),
+    mechanism=st.sampled_from(["auto", "two-point", "gaussian"]),
+    trust=st.sampled_from(["curator", "local"]),
+)
+def test_the_parts_of_a_release_sum_to_epsilon_and_delta_exactly(epsilon, shape, share, mechanism, trust):
+    part = None if share is None else share * epsilon
+    delta = 1e-5 if mechanism == "gaussian" else 0.0
+    how = {"mechanism": mechanism, "trust": trust, "epsilon_prior": part, "delta": delta}
+    ledger, bounds = Noting(), [BOUNDS] * shape[1]
+    with pytest.raises(BudgetError, match="stop here"):
+        ldp.privatize(
+            np.zeros(shape), epsilon=epsilon, bounds=bounds, ledger=ledger, random_state=NoWords(), **how
+        )
+    assert sum(one.budget.exact_epsilon for one in ledger.asked) == as_written(epsilon)
+    assert sum(one.budget.exact_delta for one in ledger.asked) == as_written(delta)
+    assert all(one.budget.exact_epsilon > 0 for one in ledger.asked)
+
+
+@pytest.mark.parametrize("mechanism", built_in_choices())
+def test_what_is_proven_never_exceeds_what_was_charged_and_the_charge_names_the_mechanism(mechanism):
+    delta = 2e-5 if mechanism == "gaussian" else 0.0
+    ledger = Ledger(limit=Budget(1, 1))
+    ledger.charge("earlier", epsilon=0)
+    labels = np.column_stack([LABELS, LABELS[::-1] / 2, LABELS / 3])
+    how = {"bounds": [BOUNDS, (0, 2.5), (0, 2)], "mechanism": mechanism, "delta": delta}
+    release = ldp.privatize(labels, epsilon=1.0, ledger=ledger, **how)
+    assert (release.charges, release.cost) == (ledger.charges[1:], ledger.total)
+    assert ledger.remaining.epsilon == 0
+    assert ledger.charges[0].mechanism is None
+    for column, made in enumerate(release.mechanisms):
+        paid, proof = release.charges[column], made.verify()
+        assert as_written(proof.epsilon) <= paid.budget.exact_epsilon
+        assert as_written(proof.delta) <= paid.budget.exact_delta
+        if proof.worst_ratio is not None:
+            assert proof.worst_ratio <= ldp.mechanisms.exp_lower(paid.budget.exact_epsilon)
+        assert paid.mechanism == ldp.exact.proof.fingerprint(made.channel)
+        assert paid.what == f"labels, column {column}"
+
+
+# ---- the same labels again ----------------------------------------------------------------------------
+
+HOW = {"epsilon": 1.0, "bounds": BOUNDS, "mechanism": "two-point"}
+
+
+@pytest.mark.filterwarnings("error::labeldp.errors.RepeatedReleaseWarning")
+@pytest.mark.parametrize("first", [ldp.privatize, ldp.estimate_prior])
+@pytest.mark.parametrize("second", [ldp.privatize, ldp.estimate_prior])
+def test_a_second_release_without_a_ledger_is_warned_of_once_and_one_with_a_ledger_is_not(first, second):
+    labels, how = np.linspace(0, 5, 300), {"epsilon": 1.0, "bounds": BOUNDS}
+    for _ in range(2):  # a ledger counts: no warning
+        first(labels, ledger=ldp.Ledger(), **how)
+    first(labels, **how)
+    with pytest.warns(ldp.errors.RepeatedReleaseWarning, match="released before") as caught:
+        second(labels, **how)
+    assert [one.filename for one in caught] == [__file__]
+    first(labels, **how)
+    first(labels.copy(), **how)
+
+
+def test_labels_that_are_gone_are_forgotten_and_never_taken_for_others():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(200):  # memory is used again: the same identity, and other labels
+            ldp.privatize(np.linspace(0, 5, 300), **HOW)
+        for _ in range(2):
+            ldp.privatize([1.0, 2.0], **HOW)  # a list cannot be remembered without being kept

@@ -1,38 +1,73 @@
-"""The ledger in a file: whole, locked and flushed, and refused wherever it is not what was written."""
+"""The ledger in a file: written byte by byte, whole, locked and flushed, and refused where it is changed."""
 
 import contextlib
 import copy
+import json
 import os
 import pickle
 import random
+import re
+import stat
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import partial
 
 import portalocker
 import pytest
 
-from helpers import posix_only
+import labeldp as ldp
+from accounts.ledger_cases import ENTRY, HEADER, NAMED, WHEN, chained, charge
+from helpers import linux_only, posix_only
 from labeldp import Budget, BudgetError, Ledger
-from labeldp.accounts.budget import new_charge
-from labeldp.errors import LedgerError
 
+LedgerError = ldp.errors.LedgerError
 LIMIT = Budget(10, 1e-3)
+CHARGE = ldp.accounts.Charge("café", Budget(Fraction(1, 3), Fraction(1, 10000)), WHEN, None, 2, "labels", 1)
 
 
 @pytest.fixture
 def ledger(path):
     made = Ledger.open(path, limit=LIMIT)
     made.charge("labels, café", epsilon=0.1)
-    made.charge_all(
-        [
-            new_charge("column 0", Budget(0.2, 1e-6), purpose="other"),
-            new_charge("column 1", Budget(0.3), purpose="other"),
-        ]
-    )
-    made.describe(1, "sha256:0123")
+    places = made.charge_all([charge("column 0", 0.2, 1e-6), charge("column 1", 0.3)])
+    made.describe_all(places, ["sha256:0123", None])
     made.charge("last", epsilon=0.4)
     return made
+
+
+def put(path, *records):
+    path.write_bytes(chained(*records))
+    return path
+
+
+# ---- what is written and read ---------------------------------------------------------------------------
+
+
+def test_a_ledger_is_written_as_its_account_says_and_read_again(path):
+    ledger = Ledger.open(path, limit=Budget(3, 0.001))
+    (named,) = ledger.describe_all(ledger.charge_all([CHARGE]), ["sha256:0123"])
+    ledger.charge_all([CHARGE, CHARGE])
+    header = {**HEADER, "id": json.loads(path.read_bytes().splitlines()[0])["id"]}
+    assert path.read_bytes() == chained(header, {"charges": [ENTRY]}, NAMED, {"charges": [ENTRY, ENTRY]})
+    again = Ledger.open(path, limit=Budget(3, 0.001))
+    assert again.charges == ledger.charges == (named, CHARGE, CHARGE)
+    assert (again.limit, again.total) == (Budget(3, 0.001), Budget(1, 0.0003))
+    free = Ledger.open(path.with_name("free"))
+    free.charge_all([ldp.accounts.Charge("all", Budget(float("inf")), WHEN, purpose="labels", column=1)])
+    all_of_it = {**ENTRY, "what": "all", "budget": [None, "0"], "rows_per_person": 1}
+    header = {**HEADER, "limit": None, "id": json.loads(path.with_name("free").read_bytes().splitlines()[0])["id"]}
+    assert path.with_name("free").read_bytes() == chained(header, {"charges": [all_of_it]})
+
+
+def test_an_amount_that_no_float_holds_is_kept_exactly_and_shown_as_infinite(path):
+    huge = Fraction(10**350)
+    Ledger.open(path, limit=Budget(3 * huge)).charge("labels", epsilon=huge)
+    again = Ledger.open(path)
+    assert (again.total, again.remaining) == (Budget(huge), Budget(2 * huge))
+    assert again.total.epsilon == float("inf")
+    with pytest.raises(BudgetError, match="ε = inf"):
+        again.charge("more", epsilon=2 * huge + 1)
 
 
 def test_a_reopened_ledger_keeps_its_limit_and_refuses_another(path):
@@ -47,10 +82,9 @@ def test_a_reopened_ledger_keeps_its_limit_and_refuses_another(path):
     assert path.read_bytes() == before
 
 
-def test_pickles_are_the_path_and_copies_the_ledger_itself(ledger, path, monkeypatch):
-    monkeypatch.chdir(path.parent)
-    pickled = pickle.dumps(Ledger.open("ledger"))
-    monkeypatch.chdir("/")
+def test_pickles_are_the_path_and_copies_the_ledger_itself(ledger, path):
+    with contextlib.chdir(path.parent):
+        pickled = pickle.dumps(Ledger.open("ledger"))
     sent = pickle.loads(pickled)
     sent.charge("elsewhere", epsilon=0.1)
     assert (sent.limit, sent.charges, sent.total) == (LIMIT, ledger.charges, Budget(1.1, 1e-6))
@@ -58,19 +92,114 @@ def test_pickles_are_the_path_and_copies_the_ledger_itself(ledger, path, monkeyp
 
 
 @posix_only
+def test_a_new_ledger_is_its_owners_alone_with_an_id_of_its_own(tmp_path):
+    umask = os.umask(0)
+    try:
+        for name in "ab":
+            Ledger.open(tmp_path / name, limit=Budget(1))
+    finally:
+        os.umask(umask)
+    ids = {json.loads((tmp_path / name).read_bytes())["id"] for name in "ab"}
+    assert len(ids) == 2
+    assert all(len(bytes.fromhex(one)) == 16 for one in ids)
+    assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in "ab"} == {0o600}
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]  # no unfinished file is left
+
+
+@posix_only
 def test_a_charge_is_on_the_disk_and_the_lock_is_off_when_it_returns(ledger, path, monkeypatch):
     import fcntl
 
-    calls, forked, write, fsync = [], [], os.write, os.fsync
-    monkeypatch.setattr(os, "write", lambda *a: (write(*a), calls.append("write"))[0])
-    monkeypatch.setattr(os, "fsync", lambda file: (fsync(file), calls.append("flush")))
+    flushed, fsync = [], os.fsync
+
+    def flush(handle):
+        fsync(handle)
+        flushed.append((os.fstat(handle), os.dup(handle)))  # a forked process has the file open too
+
+    monkeypatch.setattr(os, "fsync", flush)
     Ledger.open(path.with_name("new"), limit=LIMIT)
+    assert [stat.S_ISDIR(status.st_mode) for status, _ in flushed] == [False, True]  # the file, and its folder
     ledger.charge("more", epsilon=0.1)
-    assert calls == ["flush", "flush", "write", "flush"]  # a new file's folder is flushed too
-    monkeypatch.setattr(os, "fsync", lambda file: forked.append(os.dup(file)))  # what a fork does
-    ledger.charge("more", epsilon=0.1)
-    with path.open() as other, os.fdopen(forked[0]):
+    assert flushed[-1][0].st_size == path.stat().st_size
+    with path.open() as other:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    for _, handle in flushed:
+        os.close(handle)
+
+
+@linux_only
+def test_no_file_is_left_open(path):
+    before = len(os.listdir("/proc/self/fd"))
+    ledger = Ledger.open(path, limit=Budget(3))
+    ledger.charge("labels", epsilon=1)
+    assert ledger.total == Budget(1)
+    with pytest.raises(BudgetError):
+        ledger.charge("labels", epsilon=3)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+# ---- how it is opened -----------------------------------------------------------------------------------
+
+
+def late(path, limit=None):
+    return Ledger.open(path, limit=limit, create="late")
+
+
+def test_a_late_ledger_is_created_with_the_first_charge_that_is_accepted(path):
+    ledger = late(path, Budget(1))
+    assert (ledger.charges, ledger.total, ledger.remaining) == ((), Budget(0), Budget(1))
+    with pytest.raises(BudgetError, match="nothing was spent"):
+        ledger.charge("too much", epsilon=1.1)
+    assert os.listdir(path.parent) == []
+    ledger.charge("labels", epsilon=0.4)
+    assert (Ledger.open(path).limit, Ledger.open(path).total) == (Budget(1), Budget(0.4))
+    path.unlink()
+    with pytest.raises(LedgerError, match="cannot open"):
+        ledger.charge("more", epsilon=0.1)
+    assert not path.exists(), "one that is gone is not created again"
+
+
+def test_a_late_ledger_uses_a_file_that_another_created_meanwhile_unless_its_limit_is_another(path):
+    ledgers = [late(path), late(path, Budget(1)), late(path, Budget(2)), pickle.loads(pickle.dumps(late(path)))]
+    Ledger.open(path, limit=Budget(1)).charge("another's", epsilon=0.5)
+    for ledger in (ledgers[0], ledgers[1], ledgers[3]):
+        ledger.charge("labels", epsilon=0.1)
+        assert ledger.limit == Budget(1)
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="has the limit"):
+            ledgers[2].charge("labels", epsilon=0.1)
+    assert Ledger.open(path).total == Budget(0.8)
+
+
+@pytest.mark.parametrize("options", [{"create": "x"}, {"create": "never"}, {"limit": 3.0}], ids=str)
+def test_what_is_not_opened_makes_no_file(path, options):
+    with pytest.raises((LedgerError, ldp.errors.ParameterError)):
+        Ledger.open(path, **options)
+    assert os.listdir(path.parent) == []
+
+
+def test_a_ledger_that_is_only_read_keeps_its_torn_end(path):
+    torn = put(path, HEADER, {"charges": [ENTRY]}).read_bytes() + b'{"charges":['
+    path.write_bytes(torn)
+    assert Ledger.open(path, create="never").total == CHARGE.budget
+    assert path.read_bytes() == torn
+    Ledger.open(path)
+    assert path.read_bytes() == chained(HEADER, {"charges": [ENTRY]})
+
+
+def test_a_ledger_knows_its_own_charges_and_reserves_budget_for_those_that_follow(path):
+    ledger, other = Ledger.open(path, limit=Budget(1)), Ledger.open(path)
+    with ledger.reserve([charge("score", 0.5)]):
+        with pytest.raises(BudgetError, match="nothing was spent"):
+            ledger.charge("model", epsilon=0.6)
+        ledger.charge("model", epsilon=0.3)
+    other.charge("between", epsilon=0.2)
+    ledger.describe_all(ledger.charge_all([charge("score", 0.5)]), ["sha256:0123"])
+    assert ledger.own_charges == (ledger.charges[0], ledger.charges[2])
+    assert ledger.own_charges[1].mechanism == "sha256:0123"
+
+
+# ---- torn, changed, replaced ----------------------------------------------------------------------------
 
 
 def test_a_torn_last_line_is_dropped_wherever_it_was_cut(ledger, path):
@@ -81,7 +210,13 @@ def test_a_torn_last_line_is_dropped_wherever_it_was_cut(ledger, path):
         torn = Ledger.open(path)
         assert torn.total == Budget(0.6, 1e-6)
         torn.charge("next", epsilon=1)
-        assert [charge.what for charge in Ledger.open(path).charges][2:] == ["column 1", "next"]
+        assert [one.what for one in Ledger.open(path).charges][2:] == ["column 1", "next"]
+
+
+def test_a_last_line_that_lost_only_its_end_still_counts(ledger, path):
+    path.write_bytes(path.read_bytes()[:-1])
+    ledger.charge("next", epsilon=1)
+    assert Ledger.open(path).total == Budget(2, 1e-6)
 
 
 def test_an_open_ledger_notices_when_records_are_cut_off_or_it_is_replaced(ledger, path):
@@ -98,35 +233,26 @@ def test_an_open_ledger_notices_when_records_are_cut_off_or_it_is_replaced(ledge
         ledger.charge("again", epsilon=0.1)
 
 
-def test_a_last_line_that_lost_only_its_end_still_counts(ledger, path):
-    path.write_bytes(path.read_bytes()[:-1])
-    ledger.charge("next", epsilon=1)
-    assert Ledger.open(path).total == Budget(2, 1e-6)
-
-
 DAMAGE = {
     "empty": lambda lines: [],
     "cut in the first line": lambda lines: [lines[0][:50]],
     "no middle line": lambda lines: lines[:2] + lines[3:],
     "lines swapped": lambda lines: [lines[0], lines[2], lines[1], *lines[3:]],
     "a line twice": lambda lines: [*lines, lines[-1]],
-    "an amount edited": lambda lines: [line.replace(b'"1/10"', b'"1/20"') for line in lines],
-    "the limit edited": lambda lines: [line.replace(b'"10"', b'"90"') for line in lines],
-    "the same in other letters": lambda lines: [line.replace(b"u00e9", b"u00E9") for line in lines],
     "the last line end changed": lambda lines: [*lines[:-1], lines[-1][:-1] + b"*"],
     "junk": lambda lines: [random.Random(0).randbytes(1000) + b"\n"],
     "junk without a line": lambda lines: [b"\x93NUMPY somebody's only copy"],
-    "no hash": lambda lines: [b"{}\n"],
     "no record": lambda lines: [b"[]\n"],
     "deep": lambda lines: [*lines, b"[" * 100_000 + b"\n"],
     "a hash that is none": lambda lines: [*lines, b'{"hash":null}\n'],
     "an empty line": lambda lines: [*lines, b"\n"],
-    "the last line changed and without its end": lambda lines: [
-        *lines[:-1],
-        lines[-1][:-1].replace(b"2/5", b"2/9"),
-    ],
+    "changed and without its end": lambda lines: [*lines[:-1], lines[-1][:-1].replace(b"2/5", b"2/9")],
     "an end that is no part of a record": lambda lines: [*lines, b"{}"],
     "an end with a letter more": lambda lines: [*lines[:-1], lines[-1][:-1] + b" "],
+    "no header": lambda lines: [chained({"charges": [ENTRY]})],
+    "an older version": lambda lines: [chained({**HEADER, "schema": "labeldp.ledger/1"})],
+    "a schema of something else": lambda lines: [chained({**HEADER, "schema": "labeldp.ledgers/3"})],
+    "a version that is none": lambda lines: [chained({**HEADER, "schema": "labeldp.ledger/1" + "0" * 5000})],
 }
 
 
@@ -151,21 +277,48 @@ def test_a_changed_byte_is_found_wherever_it_is(ledger, path):
             Ledger.open(path)
 
 
+@pytest.mark.parametrize("end", ["", '{"charges'])
+def test_a_ledger_of_a_later_version_is_refused_by_name_and_left_alone(path, end):
+    before = put(path, {**HEADER, "schema": "labeldp.ledger/3"}).read_bytes() + end.encode()
+    path.write_bytes(before)
+    with pytest.raises(LedgerError, match=f"{re.escape(str(path))} has version 3, .* version 2: update labeldp$"):
+        Ledger.open(path)
+    assert path.read_bytes() == before
+
+
+def test_a_ledger_or_a_line_that_is_too_long_is_refused_unread(path):
+    put(path, HEADER)
+    os.truncate(path, 9 << 20)  # zeros: one line of 9 MiB
+    with pytest.raises(LedgerError, match="a line of more than"):
+        Ledger.open(path)
+    os.truncate(path, (1 << 28) + 1)
+    with pytest.raises(LedgerError, match="longer than"):
+        Ledger.open(path)
+
+
 @posix_only  # Windows removes no file that is open
-def test_a_file_that_is_gone_or_replaced_is_an_error_and_not_a_fresh_budget(ledger, path, monkeypatch):
-    sent, lock = pickle.dumps(ledger), portalocker.lock
-    with monkeypatch.context() as patch:  # it goes while the charge waits for the lock
-        patch.setattr(portalocker, "lock", lambda *a: (lock(*a), path.unlink(missing_ok=True)))
-        with pytest.raises(LedgerError, match="ledger"):
-            ledger.charge("into nothing", epsilon=0.1)
-    uses = [lambda: ledger.total, lambda: ledger.charge("more", epsilon=0.1), lambda: pickle.loads(sent)]
-    for use in [*uses, lambda: ledger.describe(0, "sha256:0123")]:
+def test_a_file_that_is_gone_or_replaced_is_an_error_and_not_a_fresh_budget(ledger, path):
+    import fcntl
+
+    sent = pickle.dumps(ledger)
+    with path.open() as other, ThreadPoolExecutor(1) as pool:  # it goes while the charge waits for the lock
+        fcntl.flock(other, fcntl.LOCK_EX)
+        waiting = pool.submit(ledger.charge, "into nothing", epsilon=0.1)
+        with contextlib.suppress(TimeoutError):
+            waiting.exception(timeout=0.2)
+        path.unlink()
+        fcntl.flock(other, fcntl.LOCK_UN)
+        assert isinstance(waiting.exception(), LedgerError)
+    for use in (lambda: ledger.total, lambda: ledger.charge("more", epsilon=0.1), lambda: pickle.loads(sent)):
         with pytest.raises(LedgerError, match="ledger"):
             use()
         assert not path.exists()
     Ledger.open(path, limit=Budget(0.1))  # another in its place, with less to spend
     with pytest.raises((LedgerError, BudgetError)):
         ledger.charge("more", epsilon=1)
+
+
+# ---- disks ----------------------------------------------------------------------------------------------
 
 
 def test_a_disk_without_locks_is_refused(ledger, path, monkeypatch):
@@ -178,7 +331,7 @@ def test_a_disk_without_locks_is_refused(ledger, path, monkeypatch):
 
 
 @posix_only
-def test_a_place_that_cannot_be_written_is_named_in_a_ledger_error(tmp_path):
+def test_a_path_that_cannot_be_written_is_named_in_a_ledger_error(tmp_path):
     with pytest.raises(LedgerError, match="no such folder"):
         Ledger.open(tmp_path / "nowhere" / "ledger", limit=LIMIT)
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as later:
@@ -194,7 +347,7 @@ def test_a_place_that_cannot_be_written_is_named_in_a_ledger_error(tmp_path):
 
 @posix_only
 @pytest.mark.parametrize("create", ["now", "late", "never"])
-def test_a_fifo_or_a_folder_in_a_ledgers_place_is_refused_at_once_even_if_it_comes_while_it_is_opened(
+def test_a_fifo_or_a_folder_instead_of_a_ledger_is_refused_at_once_even_if_it_comes_while_it_is_opened(
     ledger, path, monkeypatch, create
 ):
     place, opened = path.with_name("place"), os.open
@@ -217,10 +370,10 @@ def test_a_full_disk_leaves_nothing_half_written_and_the_next_charge_works(ledge
     before, new = path.read_bytes(), path.with_name("new")
     uses = {len(before) + 40: lambda: ledger.charge("more", epsilon=1), 40: lambda: Ledger.open(new)}
     with contextlib.ExitStack() as later:
-        room = resource.getrlimit(resource.RLIMIT_FSIZE)
-        later.callback(resource.setrlimit, resource.RLIMIT_FSIZE, room)
+        allowed = resource.getrlimit(resource.RLIMIT_FSIZE)
+        later.callback(resource.setrlimit, resource.RLIMIT_FSIZE, allowed)
         for size, use in uses.items():  # a write beyond the limit is done in part, as on a full disk
-            resource.setrlimit(resource.RLIMIT_FSIZE, (size, room[1]))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, allowed[1]))
             with pytest.raises(LedgerError, match=r"cannot (be written|create)"):
                 use()
     assert path.read_bytes() == before

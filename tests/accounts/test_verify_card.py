@@ -23,7 +23,6 @@ from card_cases import SMALL
 from forged_cards import forged, get
 from fuzzing import LONG
 from helpers import EVERY, posix_only
-from labeldp.accounts.verification import verify_card
 
 FILE = Path(__file__).parents[2] / "docs" / "verify_card.py"
 spec = importlib.util.spec_from_file_location("verify_card_of_docs", FILE)
@@ -42,7 +41,7 @@ def mine(text):
 
 def library(text):
     """Return the library's verdict in the words of the file."""
-    return {"cannot be checked here": OPEN}.get(verdict := verify_card(text).verdict, verdict)
+    return {"cannot be checked here": OPEN}.get(verdict := ldp.verify_card(text).verdict, verdict)
 
 
 # ---- cards of every kind ----------------------------------------------------------------------------------------
@@ -124,28 +123,8 @@ def test_every_honest_card_holds_for_both(cards):
 # ---- forged cards -----------------------------------------------------------------------------------------------
 
 SCALARS = [
-    None,
-    True,
-    False,
-    0,
-    1,
-    -1,
-    2,
-    3,
-    0.5,
-    1e-9,
-    1e308,
-    2**63,
-    2**64,
-    "",
-    "0",
-    "1",
-    "1/2",
-    "2/4",
-    "1/0",
-    "x",
-    [],
-    {},
+    *(None, True, False, 0, 1, -1, 2, 3, 0.5, 1e-9, 1e308, 2**63, 2**64),
+    *("", "0", "1", "1/2", "2/4", "1/0", "x", [], {}),
 ]
 
 
@@ -410,26 +389,6 @@ def test_reports_of_a_prior_have_no_origin_of_their_own():
     content = json.loads(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
     for depth, verdict in ((0, HOLDS), (1, HOLDS), (2, FALSE), (50, FALSE), (200, FALSE)):
         assert mine(forged(nested(content, depth)))[0] == verdict
-
-
-def test_every_value_may_be_of_any_type(cards_of_bytes):
-    """Whatever stands anywhere on a card, there is a verdict and no traceback."""
-    for content in cards_of_bytes:
-        for path in branches(content):
-            if any(isinstance(key, int) and key > 1 for key in path):
-                continue
-            for value in (None, True, -1, 1e300, "x", "1/3", [], {}, [[]], "é\ud800"):
-                forgery = copy.deepcopy(content)
-                get(forgery, path[:-1])[path[-1]] = value
-                assert mine(forged(forgery))[0] in (HOLDS, FALSE, OPEN)
-
-
-@pytest.fixture(scope="module")
-def cards_of_bytes():
-    """Return two small cards: of a mechanism, and of a release."""
-    y = np.linspace(0, 5, 2000)
-    release = ldp.privatize(y, epsilon=1.0, bounds=(0, 5), mechanism="two-point", ledger=ldp.Ledger())
-    return [json.loads(release.to_card()), json.loads(release.mechanism.to_json())]
 
 
 @posix_only

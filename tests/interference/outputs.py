@@ -201,7 +201,7 @@ def observed(act, folder, stdin=b""):
         os.chdir(folder)
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
-        ldp.accounts.ledger._seen.clear()
+        ldp.accounts.ledger._released.clear()
         records = stack.enter_context(_logged())
         typed = mock.patch("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
         with _redirected(1, "stdout", out), _redirected(2, "stderr", err), typed:

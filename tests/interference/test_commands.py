@@ -72,7 +72,7 @@ def codes(observed):
 def test_privatize_and_all_that_is_made_of_its_card(tmp_path):
     def prepare(folder, labels):
         key = Ed25519PrivateKey.from_private_bytes(bytes(32))
-        (folder / "key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        (folder / "key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
         with_table(folder, labels)
 
     out = way([*PRIVATIZE, "--limit", "3"], *CHECKS, prepare=prepare)

@@ -46,7 +46,6 @@ def fitted(model, labels):
     if release is not None:
         release.save("release.npz")
         left += [release, release.summary(), repr(release), release._repr_html_(), pickle.dumps(release)]
-        left.append(release.to_series(like=pd.Series(labels, name="price")).to_json())
     if getattr(model, "estimator", None) is None:
         ldp.save_model(model, "model", label="y")
         left.append(ldp.load_model("model").predict(X[:50]))

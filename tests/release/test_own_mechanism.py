@@ -8,15 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 import labeldp as ldp
-from labeldp.accounts.reading import read_any_card
-from labeldp.accounts.verification import verify_card
 from labeldp.app.cli import app
-from labeldp.evidence import check_mechanism
 from labeldp.evidence.label_noise import label_noise
-from labeldp.exact.proof import WORDS, Promise, exp_lower
-from labeldp.exact.table import TableChannel
-from labeldp.mechanisms.base import Mechanism, channel_field
-from labeldp.mechanisms.registry import register
 
 X = np.random.default_rng(0).normal(size=(600, 2))
 LABELS = np.clip(2.5 + X[:, 0], 0, 5)
@@ -24,21 +17,21 @@ LABELS = np.clip(2.5 + X[:, 0], 0, 5)
 
 @pytest.fixture(autouse=True)
 def own():
-    @register("coin")
+    @ldp.mechanisms.register("coin")
     @dataclass(frozen=True, slots=True, kw_only=True)
-    class Coin(Mechanism):
+    class Coin(ldp.mechanisms.Mechanism):
         bounds: tuple[float, float]
         epsilon: float
         weights: tuple[int, ...] = (1, 1)
-        channel: TableChannel = channel_field()
+        channel: ldp.mechanisms.TableChannel = ldp.mechanisms.channel_field()
 
         def _build(self):
-            promise = Promise.of(self.epsilon)
-            lie = -(-WORDS // (1 + exp_lower(promise.epsilon)))
+            promise = ldp.mechanisms.Promise.of(self.epsilon)
+            lie = -(-ldp.mechanisms.WORDS // (1 + ldp.mechanisms.exp_lower(promise.epsilon)))
             low, high = self.bounds
-            reach = lie / (WORDS - 2 * lie) * (high - low)
-            counts = [[WORDS - lie, lie], [lie, WORDS - lie]]
-            return TableChannel.from_counts(low, high, [low - reach, high + reach], counts, promise)
+            reach = lie / (ldp.mechanisms.WORDS - 2 * lie) * (high - low)
+            counts = [[ldp.mechanisms.WORDS - lie, lie], [lie, ldp.mechanisms.WORDS - lie]]
+            return ldp.mechanisms.TableChannel.from_counts(low, high, [low - reach, high + reach], counts, promise)
 
     return Coin
 
@@ -47,7 +40,7 @@ def test_it_is_released_by_name_in_several_columns_with_a_prior_and_read_from_it
     both = np.column_stack([LABELS, 10 * LABELS])
     release = ldp.privatize(both, epsilon=2.0, bounds=[(0, 5), (0, 50)], mechanism="coin")
     assert [made.name for made in release.mechanism] == ["coin", "coin"]
-    assert read_any_card(release.to_card()).terms.mechanisms == release.mechanisms
+    assert ldp.accounts.read_any_card(release.to_card()).terms.mechanisms == release.mechanisms
     assert abs(release.debiased[:, 0].mean() - LABELS.mean()) < 6 * 5 / np.sqrt(600)
     prior = ldp.Histogram([0, 2, 3, 5], [1, 8, 1])
     clipped = ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism="coin", prior=prior).mechanism
@@ -70,19 +63,19 @@ def test_a_command_takes_its_name(tmp_path):
 
 
 def test_a_mechanism_with_a_tuple_among_its_parameters_keeps_the_contract(own):
-    assert check_mechanism(own(bounds=(0.0, 5.0), epsilon=1.0, weights=(3, 4)), samples=5000)
+    assert ldp.evidence.check_mechanism(own(bounds=(0.0, 5.0), epsilon=1.0, weights=(3, 4)), samples=5000)
 
 
 @pytest.mark.parametrize(("attribute", "why"), [("unbiased", "no unbiased label"), ("needs_delta", "needs delta")])
 def test_it_is_refused_for_a_property_and_not_for_its_name(own, attribute, why):
-    @register("other")
+    @ldp.mechanisms.register("other")
     @dataclass(frozen=True, slots=True, kw_only=True)
-    class Other(Mechanism):
+    class Other(ldp.mechanisms.Mechanism):
         unbiased: ClassVar[bool] = attribute != "unbiased"
         needs_delta: ClassVar[bool] = attribute == "needs_delta"
         bounds: tuple[float, float]
         epsilon: float
-        channel: TableChannel = channel_field()
+        channel: ldp.mechanisms.TableChannel = ldp.mechanisms.channel_field()
 
         def _build(self):
             return own(bounds=self.bounds, epsilon=self.epsilon).channel
@@ -100,26 +93,14 @@ SPELLINGS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("spelling", SPELLINGS, ids=["lists and ints", "arrays", "scalars"])
-def test_however_parameters_are_spelt_it_works_everywhere_and_is_the_same_mechanism(own, spelling):
+def test_however_parameters_are_spelt_it_is_the_same_mechanism(own, spelling):
     made, same = own(**spelling), own(bounds=(0.0, 5.0), epsilon=1.0)
     assert (made, repr(made), hash(made)) == (same, repr(same), hash(same))
     assert made.to_json() == same.to_json()
     assert ldp.load_mechanism(made.to_json()) == made
-    assert set(np.unique(made.randomize(LABELS))) == set(np.unique(same.randomize(LABELS)))
-    release = ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism=made)
-    assert "ε = 1" in release.summary()
-    assert verify_card(release.to_card()).holds
-    unit = {**spelling, "bounds": [0, np.float32(1)]}
-    for fitted in (
-        ldp.LabelReleaseRegressor(
-            epsilon=np.float32(4), bounds=[0, 5], mechanism=lambda _, epsilon: own(**{**unit, "epsilon": epsilon})
-        ).fit(X, LABELS),
-        ldp.ModelReleaseRegressor(epsilon=np.float32(4), bounds=np.array([0, 5])).fit(X, LABELS),
-    ):
-        assert "ε = 4" in fitted.summary()
-        assert verify_card(fitted.to_card()).holds
+    release = ldp.privatize(LABELS, epsilon=np.float32(1), bounds=np.array([0, 5]), mechanism=made)
+    assert ldp.verify_card(release.to_card()).holds
 
 
 def test_a_parameter_that_no_card_can_hold_is_refused_when_it_is_given(own):

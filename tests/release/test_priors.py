@@ -16,15 +16,11 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.exact.integers import DiscreteLaplace
-from labeldp.release import curator
-from labeldp.release.curator import bins_for
-from labeldp.release.estimate import estimate_prior
-from labeldp.release.local import square_wave
-from mechanism_cases import ALPHA, kolmogorov
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
+DiscreteLaplace = ldp.exact.DiscreteLaplace
+estimate_prior, square_wave = ldp.estimate_prior, ldp.release.local.square_wave
 RNG = np.random.default_rng(0)
 SMOOTH = np.where(RNG.random(20_000) < 0.05, 5.0, np.minimum(RNG.gamma(3.0, 0.65, 20_000), 5.0))
 
@@ -83,20 +79,6 @@ def test_loose_bounds_are_narrowed_by_the_adaptive_method():
 # ---- a curator's privacy -----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def spied(monkeypatch):
-    """Return the list of (counts, noisy counts, ε) that estimates leave behind."""
-    seen, noisy = [], curator.noisy_counts
-
-    def spy(counts, epsilon, source):
-        result = noisy(counts, epsilon, source)
-        seen.append((counts.copy(), result.copy(), epsilon))
-        return result
-
-    monkeypatch.setattr(curator, "noisy_counts", spy)
-    return seen
-
-
 def spent(labels, neighbour, monkeypatch, **how):
     """Return what telling two inputs apart can cost at most: all noise gives out the same for both."""
     given, moved = [], []
@@ -135,32 +117,8 @@ def test_changing_one_label_costs_no_more_than_was_paid_for(method, monkeypatch)
         assert spent(labels, np.append(labels[1:], 5.0), patch, method=method) > Fraction(1, 2)
 
 
-def geometric_cdf(x, scale):
-    r = math.exp(-1 / scale)
-    return np.where(x < 0, r ** np.abs(x), 1 + r - r ** (np.abs(x) + 1)) / (1 + r)
-
-
-def test_noise_on_empty_bins_is_two_sided_geometric_of_scale_two_over_epsilon(spied, monkeypatch):
-    """5,000 empty bins or more: a gap of 0.046 in the distribution is seen; half the noise makes 0.12."""
-
-    how = {"epsilon": 3.0, "bounds": (0, 5)}
-
-    def fits():
-        spied.clear()
-        source = seeded(4)
-        for _ in range(200):
-            estimate_prior(np.full(400, 5.0), random_state=source, **how)
-        for stage in {epsilon for _, _, epsilon in spied}:
-            noise = np.concatenate([noisy[counts == 0] for counts, noisy, e in spied if e == stage])
-            yield kolmogorov(lambda x, scale=2 / float(stage): geometric_cdf(x, scale), noise)
-
-    assert min(fits()) > ALPHA
-    monkeypatch.setattr(DiscreteLaplace, "calibrated", lambda sensitivity, epsilon: DiscreteLaplace(1 / epsilon))
-    assert max(fits()) < ALPHA
-
-
 def test_the_number_of_bins_follows_from_rows_and_epsilon_alone():
-    rng = np.random.default_rng(5)
+    rng, bins_for = np.random.default_rng(5), ldp.release.curator.bins_for
     for rows, epsilon in [(1, 0.001), (300, 1.0), (20_000, 0.1), (20_000, 1.0)]:
         for labels in (np.zeros(rows), rng.uniform(-9, 9, rows), np.full(rows, 1e308)):
             prior = estimate_prior(labels, epsilon=epsilon, bounds=(0, 5), random_state=seeded(6))

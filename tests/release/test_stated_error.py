@@ -5,12 +5,11 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.accounts.accuracy import Accuracy
-from labeldp.accounts.numbers import number
 
 pytestmark = pytest.mark.statistical
 
 RNG = np.random.default_rng(16)
+number = ldp.accounts.numbers.number
 ROWS = 20_000
 KINDS = {
     "zeros": (np.where(RNG.random(ROWS) < 0.7, 0.0, RNG.lognormal(4, 1.2, ROWS)), (0, 2000)),
@@ -26,7 +25,7 @@ def releases(name, count):
         made = ldp.privatize(
             labels, epsilon=1.0, bounds=bounds, mechanism="rp", ledger=ldp.Ledger(), random_state=seeded(seed)
         )
-        accuracy = Accuracy.under(made.mechanism, made.prior, bounds)
+        accuracy = ldp.accounts.accuracy.Accuracy.under(made.mechanism, made.prior, bounds)
         stated = float(accuracy.error_of_mean(ROWS))
         assert f"their mean ±{number(stated)}" in made.summary()
         yield (made.debiased.mean() - np.clip(labels, *bounds).mean()) / stated, accuracy.noise
@@ -64,7 +63,7 @@ def test_a_known_prior_leaves_no_doubt_about_the_bias():
     mechanism = ldp.RPWithPrior(interval=(1.0, 2.0), zeta=0.5, epsilon=1.0)
     guess = ldp.estimate_prior(KINDS["a far group"][0], epsilon=1.0, bounds=(0, 10))
     public = ldp.Histogram(guess.nodes, guess.masses)
-    known, guess = (Accuracy.under(mechanism, prior, (0, 10)) for prior in (public, guess))
+    known, guess = (ldp.accounts.accuracy.Accuracy.under(mechanism, prior, (0, 10)) for prior in (public, guess))
     assert known.doubt == 0 < guess.doubt
     assert float(known.error_of_mean(10**12)) == pytest.approx(abs(known.bias))  # which no averaging removes
     assert known.error_of_mean(1000) < guess.error_of_mean(1000)

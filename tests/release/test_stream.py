@@ -11,11 +11,9 @@ import pytest
 
 import labeldp as ldp
 from helpers import PATIENCE, posix_only, seeded
-from labeldp.errors import DataError
 from labeldp.exact.sampling import CHUNK
 from labeldp.release.curator import FINE
-from labeldp.release.plan import Request
-from labeldp.release.stream import LabelCounts, LabelStream, prepare_counts
+from labeldp.release.stream import LabelCounts, prepare_counts
 
 BOUNDS = (0.0, 5.0)
 LABELS = np.random.default_rng(5).gamma(2.0, 0.8, 3 * CHUNK + 17)
@@ -38,11 +36,11 @@ ORDERS = {
 
 
 def order(**how):
-    return Request(**{"epsilon": 1.0, "bounds": BOUNDS, **how})
+    return ldp.release.Request(**{"epsilon": 1.0, "bounds": BOUNDS, **how})
 
 
 def small_stream(batches=lambda: [NINE], **options):
-    return LabelStream(batches, order(prior=PRIOR), **options)
+    return ldp.release.LabelStream(batches, order(prior=PRIOR), **options)
 
 
 def timeless(charges):
@@ -55,7 +53,7 @@ def test_batches_give_what_one_piece_gives(how):
     batches = [LABELS[:0], *np.split(LABELS, [CHUNK, 2 * CHUNK]), []]
     ledger = ldp.Ledger()
     ledger.charge("earlier", epsilon=0.1)
-    stream = LabelStream(lambda: batches, order(**how), ledger=ledger, random_state=seeded(3))
+    stream = ldp.release.LabelStream(lambda: batches, order(**how), ledger=ledger, random_state=seeded(3))
     parts = [stream.release(batch) for batch in batches]
     assert [part.shape for part in parts] == [np.shape(batch) for batch in batches]
     np.testing.assert_array_equal(np.concatenate(parts), whole.labels)
@@ -68,11 +66,6 @@ def test_batches_give_what_one_piece_gives(how):
     assert stream.mechanism is terms.mechanisms[0]
 
 
-def test_words_that_are_secure_are_told_and_others_are_told_too():
-    for state, secure in ((None, True), (seeded(1), False)):
-        assert small_stream(random_state=state).terms.secure is secure
-
-
 def test_a_ledger_that_is_created_late_has_no_file_before_all_labels_are_counted(tmp_path):
     path = tmp_path / "ledger.jsonl"
 
@@ -80,7 +73,7 @@ def test_a_ledger_that_is_created_late_has_no_file_before_all_labels_are_counted
         yield LABELS
         assert not path.exists()
 
-    LabelStream(batches, order(), ledger=ldp.Ledger.open(path, create="late"))
+    ldp.release.LabelStream(batches, order(), ledger=ldp.Ledger.open(path, create="late"))
     assert ldp.Ledger.open(path, create="never").total == ldp.Budget(1.0)
 
 
@@ -116,7 +109,7 @@ def test_labels_that_nobody_may_see_are_not_counted_and_none_at_all_are_refused(
 )
 def test_labels_are_not_counted_in_cells_that_no_curators_prior_needs(unneeded, monkeypatch):
     monkeypatch.setattr("labeldp.release.stream.count", lambda *given: pytest.fail("counted"))
-    stream = LabelStream(lambda: [LABELS, LABELS[:0]], order(**unneeded))
+    stream = ldp.release.LabelStream(lambda: [LABELS, LABELS[:0]], order(**unneeded))
     assert stream.terms.rows == LABELS.size
 
 
@@ -126,11 +119,11 @@ def test_labels_are_not_counted_in_cells_that_no_curators_prior_needs(unneeded, 
 def test_every_label_is_released_once_and_no_more():
     stream = small_stream()
     stream.release(NINE[:-1])
-    with pytest.raises(DataError, match="fewer"):
+    with pytest.raises(ldp.errors.DataError, match="fewer"):
         stream.finish()
     stream.release(NINE[-1:])
     assert stream.finish() is stream.terms
-    with pytest.raises(DataError, match="more"):
+    with pytest.raises(ldp.errors.DataError, match="more"):
         stream.release(NINE[:1])
 
 
@@ -174,7 +167,7 @@ def test_of_several_threads_one_releases_the_labels():
     def release():
         try:
             released.append(stream.release(Lazy(NINE, wait=lambda: meet.wait(PATIENCE))))
-        except DataError:
+        except ldp.errors.DataError:
             refused.append(True)
 
     threads = [threading.Thread(target=release) for _ in range(4)]
@@ -199,9 +192,9 @@ def test_bad_labels_a_design_that_fails_and_a_spent_ledger_cost_nothing():
     ledger = ldp.Ledger(limit=ldp.Budget(epsilon=0.5))
     for bad in ([np.nan], ["a"], [], [None]):
         with pytest.raises(ldp.errors.LabelError):
-            LabelStream(lambda bad=bad: [bad], order(epsilon=0.5), ledger=ledger)
+            ldp.release.LabelStream(lambda bad=bad: [bad], order(epsilon=0.5), ledger=ledger)
     with pytest.raises(ldp.errors.ParameterError, match="zeta"):
-        LabelStream(lambda: [LABELS], order(epsilon=0.5, zeta=1e-300, prior=PRIOR), ledger=ledger)
+        ldp.release.LabelStream(lambda: [LABELS], order(epsilon=0.5, zeta=1e-300, prior=PRIOR), ledger=ledger)
     with pytest.raises(ldp.BudgetError):
-        LabelStream(lambda: [LABELS], order(), ledger=ledger)
+        ldp.release.LabelStream(lambda: [LABELS], order(), ledger=ledger)
     assert ledger.charges == ()

@@ -7,24 +7,22 @@ import pytest
 from sklearn.dummy import DummyRegressor
 
 import labeldp as ldp
-from labeldp.accounts.budget import Budget, Charge
-from labeldp.accounts.explanation import explain
-from labeldp.accounts.terms import Split, Terms
-from labeldp.mechanisms.typed_data import plain
 
+explain = ldp.accounts.explanation.explain
+Budget = ldp.Budget
 WHEN = "2026-01-01T00:00:00+00:00"
 WEAK, STRONG = (ldp.TwoPoint(bounds=(0, 5), epsilon=epsilon) for epsilon in (2.0, 1.0))
 PRIOR = ldp.Histogram([0, 1, 5], [1, 3])
 
 
 def charge(epsilon, delta=0, *, purpose="labels", column=0, people=1):
-    return Charge(purpose, Budget(epsilon, delta), WHEN, None, people, purpose, column)
+    return ldp.accounts.Charge(purpose, Budget(epsilon, delta), WHEN, None, people, purpose, column)
 
 
 def terms(*charges, mechanisms=(STRONG,), trust="local", secure=True, **more):
     bounds = ((0.0, 5.0),) * len(mechanisms)
     priors = (None,) * (len(mechanisms) - 1) + (PRIOR,)
-    return Terms(70, mechanisms, priors, charges, bounds, trust, secure, **more)
+    return ldp.accounts.Terms(70, mechanisms, priors, charges, bounds, trust, secure, **more)
 
 
 ONE = terms(charge(1), charge(0.5, purpose="prior"))
@@ -54,7 +52,7 @@ def test_a_card_says_all_that_the_terms_say(schema):
         "mechanisms": [WEAK.as_data(), STRONG.as_data()],
         "parts": [0, 1],
         "priors": [None, {"nodes": [0.0, 1.0, 5.0], "masses": [0.25, 0.75]}],
-        "charges": plain(TWO.charges),
+        "charges": ldp.mechanisms.typed_data.plain(TWO.charges),
         "statistics": [],
         "file": {"name": "out.csv"},
     }
@@ -102,7 +100,7 @@ def test_whoever_counted_labels_for_a_prior_saw_them_also_where_noise_was_added_
 
 
 SCORED = (charge(1), charge(0.5, purpose="sums"), charge(0.25, purpose="score"))
-SPLIT = Split(0, 70, 4000)
+SPLIT = ldp.accounts.Split(0, 70, 4000)
 
 
 def test_the_explanation_of_a_model_names_the_score_that_was_released_with_it():
@@ -148,3 +146,24 @@ def test_what_is_not_private_says_so_first_and_promises_nothing():
     assert "raise their odds" not in seeded.text()
     assert explain(ONE).private
     assert "NOT PRIVATE" not in explain(ONE).text()
+
+
+def test_a_notebook_shows_what_was_done_and_what_it_cost_and_no_label():
+    X, y, how = np.arange(240.0).reshape(120, 2), np.full(120, 31.4159), {"epsilon": 0.5, "bounds": (0, 50)}
+    fitted = [ldp.ModelReleaseRegressor(**how).fit(X, y)]
+    fitted.append(ldp.LabelReleaseRegressor(**how, rounds=1).fit(X, y.copy()))
+    for shown in (ldp.privatize(y.copy(), **how), *fitted, fitted[1].release_):
+        text = shown._repr_html_()
+        assert "ε = 0.5 in all" in text
+        assert "31.4" not in text
+    assert "ModelReleaseRegressor(" in fitted[0]._repr_html_()
+    assert "sk-" in ldp.ModelReleaseRegressor(**how)._repr_html_(), "scikit-learn's diagram"
+
+
+def test_text_in_a_notebook_is_escaped_and_says_first_that_it_is_not_private():
+    hostile = '<script>alert(1)</script> & "quoted"'
+    text = ONE.html("model", code=hostile, model=hostile)
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    seeded = terms(charge(1), secure=False).html()
+    assert seeded.removeprefix('<pre style="white-space:pre-wrap">').startswith("NOT PRIVATE")

@@ -3,8 +3,8 @@
 from labeldp.accounts.budget import Budget, Charge, Purpose
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.reading import ReadCard, load_mechanism, read_any_card
-from labeldp.accounts.statistic import Statistic
-from labeldp.accounts.terms import Terms
+from labeldp.accounts.statistic import Origin, Statistic
+from labeldp.accounts.terms import Split, Terms
 from labeldp.accounts.verification import Check, Verification, verify_card
 
 __all__ = [
@@ -12,8 +12,10 @@ __all__ = [
     "Charge",
     "Check",
     "Ledger",
+    "Origin",
     "Purpose",
     "ReadCard",
+    "Split",
     "Statistic",
     "Terms",
     "Verification",

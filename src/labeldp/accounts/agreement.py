@@ -6,53 +6,62 @@ here cannot be true of any release.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from typing import Any
 
 from labeldp.accounts.budget import Budget, Charge, group_budget, name_of_charge, total_of
-from labeldp.accounts.statistic import Origin, origins_of
+from labeldp.accounts.statistic import Origin, origins_of, proven_cost
 from labeldp.accounts.terms import Terms
+from labeldp.errors import CardError
 from labeldp.exact.proof import fingerprint, join_fingerprints
 from labeldp.mechanisms.typed_data import canonical, plain
 
+_NO_SOURCE = "its charges do not fit the source of a prior"
+_DEAR_PRIOR = "the noise of a prior costs more than is charged for it"
 
-def contradictions(kind: str, card: dict[str, Any], terms: Terms) -> Iterator[str]:
-    """Yield what a card contradicts itself in; what is checked later relies on what was checked before."""
-    yield from _wrong_charges(card, terms)
-    yield from _unpaid_mechanisms(kind, terms)
+
+def require(holds: bool, contradiction: str) -> None:
+    """Refuse a card that contradicts itself."""
+    if not holds:
+        raise CardError(f"the card contradicts itself: {contradiction}")
+
+
+def require_agreement(kind: str, card: dict[str, Any], terms: Terms) -> None:
+    """Refuse a card that contradicts itself; what is checked later relies on what was checked before."""
+    _check_charges(card, terms)
+    _check_mechanisms(kind, card, terms)
     if kind == "release":
-        yield from _misplaced_columns(terms)
-        if card.get("file", {}).get("rows", terms.rows) != terms.rows:
-            yield "its file has other rows than its labels"
-    elif len(terms.bounds) != 1 or terms.priors:
-        yield "it must have one pair of bounds, and no prior beside it"
-    yield from _unpaid_origins(terms)
+        _check_columns(terms)
+        file_rows = card.get("file", {}).get("rows", terms.rows)
+        require(file_rows == terms.rows, "its file has other rows than its labels")
+    else:
+        has_one_column = len(terms.bounds) == 1 and not terms.priors
+        require(has_one_column, "it must have one pair of bounds, and no prior beside it")
+    _check_origins(card, terms)
     if kind == "row-release":
-        yield from _unpaid_knowledge(card["knowledge"], terms)
+        _check_knowledge(card["knowledge"], terms)
     if kind == "model":
-        yield from _unpaid_score(card, terms)
-    if len(card.get("rounding", terms.bounds)) != len(terms.bounds):
-        yield "it must say of each column to which step its values were rounded"
+        _check_score(card, terms)
+    steps = card.get("rounding", terms.bounds)
+    require(len(steps) == len(terms.bounds), "it must say of each column to which step its values were rounded")
 
 
-def _wrong_charges(card: dict[str, Any], terms: Terms) -> Iterator[str]:
-    """Find charges that do not add up to what is stated, and statistics that they do not pay for."""
-    charges, cost = terms.charges, terms.cost
-    if not charges or not all(charge.budget.exact_epsilon for charge in charges):
-        yield "it must have charges, each for more than nothing and for less than everything"
-    if len({charge.rows_per_person for charge in charges}) != 1:
-        yield "all of its charges must have the same rows_per_person"
-    if card["guarantee"] != terms.guarantee:
-        yield "its charges do not give the guarantee it states"
-    if card["cost"] != cost.rounded():
-        yield "its charges do not give the cost it states"
-    if terms.trust == "local" and any(charge.purpose in ("sums", "mean", "score") for charge in charges):
-        yield "with local trust nobody can sum labels, and it charges for sums"
-    for purpose, spent in spent_on_statistics(terms).items():
-        if purpose in ("labels", "prior"):
-            yield f"its statistics spend what it charges for {purpose}, which pays for something else"
-        if not spent <= charged_for(terms, purpose):
-            yield f"its statistics cost more than it charges for {purpose}"
+def _check_charges(card: dict[str, Any], terms: Terms) -> None:
+    """Require charges that add up to what is stated, and pay for statistics."""
+    charges = terms.charges
+    is_paid = bool(charges) and all(0 < charge.budget.exact_epsilon < math.inf for charge in charges)
+    require(is_paid, "it must have charges, each for more than nothing and for less than everything")
+    same_rows = len({charge.rows_per_person for charge in charges}) == 1
+    require(same_rows, "all of its charges must have the same rows_per_person")
+    require(card["guarantee"] == terms.guarantee, "its charges do not give the guarantee it states")
+    require(card["cost"] == terms.cost.rounded(), "its charges do not give the cost it states")
+    trusted = terms.trust == "curator" or not {"sums", "mean", "score"} & {charge.purpose for charge in charges}
+    require(trusted, "with local trust nobody can sum labels, and it charges for sums")
+    for purpose in dict.fromkeys(statistic.purpose for statistic in terms.statistics):
+        has_own_charge = purpose not in ("labels", "prior")
+        require(has_own_charge, f"its statistics spend what it charges for {purpose}, which pays for others")
+        is_paid = spent_on(terms, purpose) <= charged_for(terms, purpose)
+        require(is_paid, f"its statistics cost more than it charges for {purpose}")
 
 
 def charged_for(terms: Terms, purpose: str) -> Budget:
@@ -60,116 +69,102 @@ def charged_for(terms: Terms, purpose: str) -> Budget:
     return total_of(charge for charge in terms.charges if charge.purpose == purpose)
 
 
-def spent_on_statistics(terms: Terms) -> dict[str, Budget]:
-    """Return what a card's statistics cost, for all rows of a person, by the purpose of their charge."""
-    spent: dict[str, Budget] = {}
-    for statistic in terms.statistics:
-        cost = group_budget(Budget(statistic.epsilon), terms.rows_per_person)
-        spent[statistic.purpose] = spent.get(statistic.purpose, Budget(0)) + cost
-    return spent
+def spent_on(terms: Terms, purpose: str) -> Budget:
+    """Return what a card's statistics of a purpose cost, for all rows of a person."""
+    listed = [Budget(one.epsilon) for one in terms.statistics if one.purpose == purpose]
+    return sum((group_budget(cost, terms.rows_per_person) for cost in listed), Budget(0))
 
 
-def _unpaid_mechanisms(kind: str, terms: Terms) -> Iterator[str]:
-    """Find mechanisms that are not paid for: by their column's charge, or else by the one charge for labels."""
-    mechanisms = terms.mechanisms
+def _check_mechanisms(kind: str, card: dict[str, Any], terms: Terms) -> None:
+    """Require that mechanisms are paid for: by their column's charge, or else by the one charge for labels."""
+    distinct, parts = card["mechanisms"], card["parts"]
     paying = [charge for charge in terms.charges if charge.purpose == "labels"]
     if kind == "release":
-        groups = [[mechanism] for mechanism in mechanisms]
-        if [charge.column for charge in paying] != list(range(len(mechanisms))):
-            yield "each of its mechanisms needs a charge of its own, for labels of its column"
+        groups = [[part] for part in parts]
+        one_each = [charge.column for charge in paying] == list(range(len(parts)))
+        require(one_each, "each of its mechanisms needs a charge of its own, for labels of its column")
     else:
-        groups = [list(mechanisms)] if mechanisms else []
-        if len(paying) != len(groups):
-            yield "its mechanisms need one charge for labels, and such a charge needs mechanisms"
-    distinct = {id(mechanism): mechanism for mechanism in mechanisms}  # a card may name one ten thousand times
-    proofs = {key: mechanism.verify() for key, mechanism in distinct.items()}
-    prints = {key: fingerprint(mechanism.channel) for key, mechanism in distinct.items()}
+        groups = [parts] if parts else []
+        one_for_all = len(paying) == len(groups)
+        require(one_for_all, "its mechanisms need one charge for labels, and such a charge needs mechanisms")
+    costs = [group_budget(proven_cost(mechanism), terms.rows_per_person) for mechanism in distinct]
+    prints = [fingerprint(mechanism.channel) for mechanism in distinct]
     for group, charge in zip(groups, paying, strict=True):
-        for proof in {id(mechanism): proofs[id(mechanism)] for mechanism in group}.values():
-            if not group_budget(Budget(proof.epsilon, proof.delta), charge.rows_per_person) <= charge.budget:
-                yield "its mechanisms cost more than it charges"
-        if charge.mechanism != join_fingerprints([prints[id(mechanism)] for mechanism in group]):
-            yield "it charges for another mechanism than it shows"
+        is_paid = all(costs[part] <= charge.budget for part in set(group))
+        require(is_paid, "its mechanisms cost more than it charges")
+        noted = join_fingerprints([prints[part] for part in group])
+        require(charge.mechanism == noted, "it charges for another mechanism than it shows")
 
 
-def _misplaced_columns(terms: Terms) -> Iterator[str]:
-    """Find priors outside their bounds, and mechanisms for other labels only; they may be for more labels."""
-    if not len(terms.bounds) == len(terms.priors) == len(terms.mechanisms):
-        yield "each mechanism needs bounds, and a prior or none"
-    for column, (mechanism, prior, (low, high)) in enumerate(
-        zip(terms.mechanisms, terms.priors, terms.bounds, strict=True)
-    ):
-        rounding = 1e-9 * (high - low)
+def _check_columns(terms: Terms) -> None:
+    """Require priors inside their bounds, and mechanisms that overlap them; they may be for more labels."""
+    is_complete = len(terms.bounds) == len(terms.priors) == len(terms.mechanisms)
+    require(is_complete, "each mechanism needs bounds, and a prior or none")
+    for column, (low, high) in enumerate(terms.bounds):
+        first, last = terms.mechanisms[column].domain
+        require(first < high and low < last, "a mechanism is for labels outside its bounds")
+        prior = terms.priors[column]
         origin: Origin | None = None if prior is None else prior.origin
-        reported = origin is not None and origin.reports is not None  # a histogram of reports may be wider
-        first, last = (low, high) if prior is None or reported else prior.bounds
-        if first < low - rounding or high + rounding < last:
-            yield "a prior lies outside its bounds"
-        if mechanism.domain[1] <= low or high <= mechanism.domain[0]:
-            yield "a mechanism is for labels outside its bounds"
+        if prior is not None and (origin is None or origin.reports is None):  # one of reports may be wider
+            first, last = prior.bounds
+            rounding = 1e-9 * (high - low)
+            require(low - rounding <= first and last <= high + rounding, "a prior lies outside its bounds")
         if origin is not None and origin.charge is not None and origin.charge.column is not None:
             name = name_of_charge(f"prior ({terms.trust})", column, len(terms.priors))
-            if (origin.charge.column, origin.charge.what) != (column, name):
-                yield "its charges and trust do not fit the source of a prior"
-            if terms.trust == "local" and origin.statistics:
-                yield "with local trust nobody can count labels, and its prior is from counts"
+            require((origin.charge.column, origin.charge.what) == (column, name), _NO_SOURCE)
+            trusted = terms.trust == "curator" or not origin.statistics
+            require(trusted, "with local trust nobody can count labels, and its prior is from counts")
 
 
-def origin_problem(origin: Origin) -> str | None:
-    """Return what is wrong with the origin of a prior by itself; None if nothing is."""
+def checked_charge(origin: Origin) -> Charge:
+    """Return what paid for a prior; refuse an origin that is wrong by itself."""
     charge, reports = origin.charge, origin.reports
     if charge is None or charge.purpose != "prior" or not charge.what.startswith("prior ("):
-        return "its charges do not fit the source of a prior"
-    if any(one.purpose != "prior" for one in origin.statistics):
-        return "the statistics of a prior must have its purpose"
-    if reports is not None and (origin.statistics or reports.origin is not None):
-        return "a prior is either from counts or from reports, which have no prior of their own"
-    if origin.cost is not None and not group_budget(origin.cost, charge.rows_per_person) <= charge.budget:
-        return "the noise of a prior costs more than is charged for it"
-    return None
+        raise CardError(f"the card contradicts itself: {_NO_SOURCE}")
+    of_prior = all(one.purpose == "prior" for one in origin.statistics)
+    require(of_prior, "the statistics of a prior must have its purpose")
+    one_source = reports is None or not (origin.statistics or reports.origin)
+    require(one_source, "a prior is either from counts or from reports, which have no prior of their own")
+    is_paid = origin.cost is None or group_budget(origin.cost, charge.rows_per_person) <= charge.budget
+    require(is_paid, _DEAR_PRIOR)
+    return charge
 
 
-def _unpaid_origins(terms: Terms) -> Iterator[str]:
-    """Find priors whose charge is not on the card, or whose noise costs more, and charges for no prior."""
+def _check_origins(card: dict[str, Any], terms: Terms) -> None:
+    """Require that the charges of priors are on the card and pay for their noise, and each is for a prior."""
     paying = [charge for charge in terms.charges if charge.purpose == "prior"]
-    known, used = set(paying), dict[Charge, dict[str, Budget]]()
-    for origin in origins_of([*terms.priors, *{id(one): one for one in terms.mechanisms}.values()]):
-        if (problem := origin_problem(origin)) or origin.charge is None or origin.charge not in known:
-            yield problem or "its charges do not fit the source of a prior"
-            continue
-        if not origin.secure and terms.secure:
-            yield "a prior came from a seed, and it calls itself secure"
-        noise = used.setdefault(origin.charge, {})
-        if origin.cost is not None:  # priors from the same noise, of several columns, are paid for once
-            cost = group_budget(origin.cost, terms.rows_per_person)
-            noise[canonical(plain([origin.statistics, origin.reports]))] = cost
-    for charge, costs in used.items():
-        if not sum(costs.values(), Budget(0)) <= charge.budget:
-            yield "the noise of a prior costs more than is charged for it"
-    if len(used) != len(paying):
-        yield "it charges for a prior that it does not show"
+    known = set(paying)
+    noise: dict[Charge, dict[str, Budget]] = {}
+    for origin in origins_of([*terms.priors, *card["mechanisms"]]):
+        charge = checked_charge(origin)
+        require(charge in known, _NO_SOURCE)
+        require(origin.secure or not terms.secure, "a prior came from a seed, and it calls itself secure")
+        # priors from the same noise, of several columns, are paid for once
+        key = canonical(plain([origin.statistics, origin.reports]))
+        noise.setdefault(charge, {})[key] = group_budget(origin.cost or Budget(0), terms.rows_per_person)
+    require(len(noise) == len(paying), "it charges for a prior that it does not show")
+    for charge, costs in noise.items():
+        require(sum(costs.values(), Budget(0)) <= charge.budget, _DEAR_PRIOR)
 
 
-def _unpaid_knowledge(known: Any, terms: Terms) -> Iterator[str]:
-    """Find what is known of all labels, beyond the bounds, and was not paid for."""
+def _check_knowledge(known: Any, terms: Terms) -> None:
+    """Require that what is known of all labels, beyond the bounds, is paid for."""
     low, high = terms.bounds[0]
-    if known["variance"] <= 0 or known["residual"] < 0:
-        yield "what is known of its rows cannot be"
-    if not low <= known["low"] < known["high"] <= high:
-        yield "what is known of its rows lies outside its bounds"
+    require(known["variance"] > 0 and known["residual"] >= 0, "what is known of its rows cannot be")
+    is_inside = low <= known["low"] < known["high"] <= high
+    require(is_inside, "what is known of its rows lies outside its bounds")
     free = {"low": low, "high": high, "variance": (high - low) ** 2 / 20, "residual": 0, "sums": 0}
-    if known != free and "sums" not in {charge.purpose for charge in terms.charges}:
-        yield "it shows what it does not charge for, of all labels"
+    is_paid = any(charge.purpose == "sums" for charge in terms.charges)
+    require(is_paid or known == free, "it shows what it does not charge for, of all labels")
 
 
-def _unpaid_score(card: dict[str, Any], terms: Terms) -> Iterator[str]:
-    """Find a score that is not paid for, or paid for and not shown, and rows that were split in another way."""
+def _check_score(card: dict[str, Any], terms: Terms) -> None:
+    """Require a score that is paid for, and shown where it was, and rows that were split as it says."""
     quality, split = card.get("quality"), terms.split
-    if (quality is not None) != any(charge.purpose == "score" for charge in terms.charges):
-        yield "a score must be charged for, and a charge for a score must show it"
-    scored = None if quality is None else quality["rows"]
-    if split is not None and (split.train_rows, split.test_rows) != (terms.rows, scored):
-        yield "its rows were split in another way than it shows"
-    table = card.get("regression", {})
-    if len({len(column) for column in table.values()}) > 1:
-        yield "the columns of its table of coefficients are not equally long"
+    is_paid = any(charge.purpose == "score" for charge in terms.charges)
+    require(is_paid == (quality is not None), "a score must be charged for, and a charge for a score must show it")
+    if split is not None:
+        is_split = quality is not None and (split.train_rows, split.test_rows) == (terms.rows, quality["rows"])
+        require(is_split, "its rows were split in another way than it shows")
+    lengths = {len(column) for column in card.get("regression", {}).values()}
+    require(len(lengths) <= 1, "the columns of its table of coefficients are not equally long")

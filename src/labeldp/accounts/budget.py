@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
-from labeldp._values import as_fraction, parse_number
+from labeldp._values import Count, as_fraction, parse_number
 from labeldp.errors import BudgetError, ParameterError, Setting
 from labeldp.exact.proof import exp_upper
 from labeldp.mechanisms.typed_data import LONGEST_AMOUNT, Natural, Positive, parse_fraction
@@ -20,7 +20,7 @@ MOST_BITS = 8192
 """Bits of the numerator and the denominator of an exact sum: thousands of honest amounts need a few hundred."""
 
 
-def float_at_least(value: Fraction) -> float:
+def float_at_least(value: Fraction | float) -> float:
     """Return the smallest float that, written out as a decimal, is at least ``value``; infinite if there is none.
 
     Examples
@@ -65,8 +65,8 @@ class Budget:
 
     Attributes
     ----------
-    exact_epsilon : Fraction or None
-        ε exactly; None if it is infinite.
+    exact_epsilon : Fraction or float
+        ε exactly; a float only if it is infinite.
     exact_delta : Fraction
         δ exactly.
 
@@ -84,32 +84,24 @@ class Budget:
     Budget(epsilon=0.7)
     """
 
-    exact_epsilon: Fraction | None
+    exact_epsilon: Fraction | float
     exact_delta: Fraction
 
     def __init__(self, epsilon: float | Fraction, delta: float | Fraction = 0) -> None:
-        unlimited = isinstance(epsilon, float) and epsilon == math.inf
-        exact = None if unlimited else epsilon if isinstance(epsilon, Fraction) else _exact(epsilon, "epsilon")
-        spent = delta if isinstance(delta, Fraction) else _exact(delta, "delta")
-        if exact is not None and exact < 0:
+        is_infinite = isinstance(epsilon, float) and epsilon == math.inf
+        exact_epsilon = math.inf if is_infinite else _exact(epsilon, "epsilon")
+        exact_delta = _exact(delta, "delta")
+        if exact_epsilon < 0:
             raise ParameterError(Setting("epsilon"), f" must not be negative, got {epsilon}")
-        if not 0 <= spent <= 1:
+        if not 0 <= exact_delta <= 1:
             raise ParameterError(Setting("delta"), f" must lie in [0, 1], got {delta}")
-        object.__setattr__(self, "exact_epsilon", exact)
-        object.__setattr__(self, "exact_delta", spent)
-
-    @classmethod
-    def of(cls, epsilon: Fraction | None, delta: Fraction = Fraction(0)) -> Budget:
-        """Return the budget of exact amounts that are known to be some; ε is None where it is infinite."""
-        budget = object.__new__(cls)
-        object.__setattr__(budget, "exact_epsilon", epsilon)
-        object.__setattr__(budget, "exact_delta", delta)
-        return budget
+        object.__setattr__(self, "exact_epsilon", exact_epsilon)
+        object.__setattr__(self, "exact_delta", exact_delta)
 
     @property
     def epsilon(self) -> float:
         """ε as a float, for people, never less than it is; infinite where no float is as large."""
-        return math.inf if self.exact_epsilon is None else float_at_least(self.exact_epsilon)
+        return float_at_least(self.exact_epsilon)
 
     @property
     def delta(self) -> float:
@@ -117,16 +109,16 @@ class Budget:
         return float_at_least(self.exact_delta)
 
     def __add__(self, other: Budget) -> Budget:
-        delta = min(Fraction(1), _sum(self.exact_delta, other.exact_delta))
-        if self.exact_epsilon is None or other.exact_epsilon is None:
-            return Budget.of(None, delta)
-        return Budget.of(_sum(self.exact_epsilon, other.exact_epsilon), delta)
+        epsilon = self.exact_epsilon + other.exact_epsilon
+        delta = self.exact_delta + other.exact_delta
+        if _is_long(epsilon) or _is_long(delta):
+            raise ParameterError(
+                f"the exact sum of the amounts needs more than {MOST_BITS} bits: round them up first"
+            )
+        return Budget(epsilon, min(Fraction(1), delta))
 
     def __le__(self, other: Budget) -> bool:
-        fits = other.exact_epsilon is None or (
-            self.exact_epsilon is not None and self.exact_epsilon <= other.exact_epsilon
-        )
-        return fits and self.exact_delta <= other.exact_delta
+        return self.exact_epsilon <= other.exact_epsilon and self.exact_delta <= other.exact_delta
 
     def minus(self, other: Budget) -> Budget:
         """Return what is left of this after another budget, at least nothing.
@@ -136,15 +128,13 @@ class Budget:
         other : Budget
         """
         delta = max(Fraction(0), self.exact_delta - other.exact_delta)
-        if self.exact_epsilon is None:
-            return Budget.of(None, delta)
-        if other.exact_epsilon is None:
-            return Budget.of(Fraction(0), delta)
-        return Budget.of(max(Fraction(0), self.exact_epsilon - other.exact_epsilon), delta)
+        if self.exact_epsilon == math.inf:
+            return Budget(math.inf, delta)
+        return Budget(max(Fraction(0), self.exact_epsilon - other.exact_epsilon), delta)
 
     def __str__(self) -> str:
         delta = f" and δ = {rounded_up(self.exact_delta, 3)}" if self.exact_delta else ""
-        return f"ε = {rounded_up(math.inf if self.exact_epsilon is None else self.exact_epsilon)}{delta}"
+        return f"ε = {rounded_up(self.exact_epsilon)}{delta}"
 
     def __repr__(self) -> str:
         delta = f", delta={self.delta!r}" if self.exact_delta else ""
@@ -162,7 +152,12 @@ class Budget:
         ParameterError
             If `from_data` would refuse it, because it is too long.
         """
-        return [None if self.exact_epsilon is None else _text(self.exact_epsilon), _text(self.exact_delta)]
+        amounts = [self.exact_epsilon, self.exact_delta]
+        if any(_is_long(amount) or len(str(amount)) > LONGEST_AMOUNT for amount in amounts):
+            raise ParameterError(
+                f"epsilon and delta must have at most {LONGEST_AMOUNT} characters as fractions: round them up"
+            )
+        return [None if amount == math.inf else str(amount) for amount in amounts]
 
     @classmethod
     def from_data(cls, data: Any) -> Budget:
@@ -179,28 +174,14 @@ class Budget:
         return cls(math.inf if epsilon is None else parse_fraction(epsilon), parse_fraction(delta))
 
 
-def _text(amount: Fraction) -> str:
-    short = max(amount.numerator, amount.denominator).bit_length() <= MOST_BITS
-    return str(amount) if short and len(str(amount)) <= LONGEST_AMOUNT else _refuse_text()
-
-
-def _refuse_text() -> NoReturn:
-    raise ParameterError(
-        f"epsilon and delta must have at most {LONGEST_AMOUNT} characters as fractions: round them up"
-    )
-
-
-def _sum(one: Fraction, other: Fraction) -> Fraction:
-    """Return an exact sum, or refuse amounts whose denominators have so little in common that it only grows."""
-    total = one + other
-    return total if max(total.numerator, total.denominator).bit_length() <= MOST_BITS else _refuse_length()
-
-
-def _refuse_length() -> NoReturn:
-    raise ParameterError(f"the exact sum of the amounts needs more than {MOST_BITS} bits: round them up first")
+def _is_long(amount: Fraction | float) -> bool:
+    """Return whether an exact amount has more bits than honest ones: sums of such amounts only grow."""
+    return isinstance(amount, Fraction) and max(amount.numerator, amount.denominator).bit_length() > MOST_BITS
 
 
 def _exact(value: Any, name: str) -> Fraction:
+    if isinstance(value, Fraction):
+        return value
     number = parse_number(value, name)
     if not math.isfinite(number):
         raise ParameterError(Setting(name), f" must be finite, got {number}")
@@ -210,14 +191,14 @@ def _exact(value: Any, name: str) -> Fraction:
 def group_budget(budget: Budget, rows_per_person: int) -> Budget:
     """Return what a person with this many rows is exposed to: k·ε, and k·e^((k−1)ε)·δ."""
     k = rows_per_person
-    if budget.exact_epsilon is None or k == 1:
+    epsilon, delta = budget.exact_epsilon, budget.exact_delta
+    if k == 1 or not isinstance(epsilon, Fraction):
         return budget
-    delta = budget.exact_delta
-    if delta:
-        grown = (k - 1) * budget.exact_epsilon
-        hopeless = float(grown) > -math.log(delta)
-        delta = Fraction(1) if hopeless else min(Fraction(1), k * exp_upper(grown) * delta)
-    return Budget.of(k * budget.exact_epsilon, delta)
+    if delta and float((k - 1) * epsilon) > -math.log(delta):  # e^((k−1)ε) is never written out
+        delta = Fraction(1)
+    elif delta:
+        delta = min(Fraction(1), k * exp_upper((k - 1) * epsilon) * delta)
+    return Budget(k * epsilon, delta)
 
 
 Purpose = Literal["labels", "prior", "mean", "sums", "score", "intervals", "other"]
@@ -287,23 +268,26 @@ def new_charge(
 ) -> Charge:
     """Return a charge at the present time, at the price for all of a person's rows."""
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    cost = group_budget(budget, rows_per_person)
+    people = int(Count(rows_per_person, "rows_per_person"))
+    cost = group_budget(budget, people)
     cost.as_data()  # raises now, and not when the card of what is paid for is written
-    return Charge(what, cost, when, mechanism, rows_per_person, purpose, column)
+    return Charge(what, cost, when, mechanism, people, purpose, column)
 
 
 def total_of(charges: Iterable[Charge]) -> Budget:
     """Return what charges cost together."""
-    return sum((charge.budget for charge in charges), Budget.of(Fraction(0)))
+    return sum((charge.budget for charge in charges), Budget(0))
 
 
 def unmatched(charges: Iterable[Charge], others: Iterable[Charge]) -> list[Charge]:
     """Return the charges that are not among others; one that occurs twice must be there twice."""
-    left, found = Counter(other.key for other in others), []
+    left = Counter(other.key for other in others)
+    missing = []
     for charge in charges:
         left[charge.key] -= 1
-        found += [charge] if left[charge.key] < 0 else []
-    return found
+        if left[charge.key] < 0:
+            missing.append(charge)
+    return missing
 
 
 def refuse_overspend(limit: Budget | None, spent: Sequence[Charge], charges: Sequence[Charge]) -> None:
@@ -314,13 +298,13 @@ def refuse_overspend(limit: Budget | None, spent: Sequence[Charge], charges: Seq
     if before + price <= limit:
         return
     left = limit.minus(before)
-    how = (
-        "; how much δ may be spent is set when a ledger is created, by ",
-        Setting("limit_delta"),
-        ", in Python by limit=Budget(epsilon, delta)",
-    )
-    raise BudgetError(
-        f"this would cost {price}, and of {limit} only {left} is left; nothing was spent or released",
-        *(how if price.exact_delta > left.exact_delta else ()),
-        option="ledger",
-    )
+    parts: list[object] = [
+        f"this would cost {price}, and of {limit} only {left} is left; nothing was spent or released"
+    ]
+    if price.exact_delta > left.exact_delta:
+        parts += [
+            "; how much δ may be spent is set when a ledger is created, by ",
+            Setting("limit_delta"),
+            ", in Python by limit=Budget(epsilon, delta)",
+        ]
+    raise BudgetError(*parts, option="ledger")

@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from labeldp.accounts.accuracy import describe_largest_noise, describe_noise
 from labeldp.accounts.budget import Budget, Charge, rounded_up, total_of, unmatched
 from labeldp.accounts.numbers import EXAMPLE, WEAK, is_weak, odds_figures, odds_sentence, whose_labels
 from labeldp.accounts.scores import describe_quality
-from labeldp.accounts.statistic import origins_of
-from labeldp.exact.proof import Proof
-from labeldp.mechanisms.base import Mechanism
+from labeldp.accounts.statistic import origins_of, proven_cost
 
 if TYPE_CHECKING:
     from labeldp.accounts.terms import Terms
@@ -23,12 +19,15 @@ if TYPE_CHECKING:
 SUMMARY = ("What was done", "What it cost", "How noisy it is", "Do not")
 """The headings that a summary shows."""
 
+Sections = dict[str, list[str]]
+
 _TITLES = {
     "mechanism": "A mechanism for private labels",
     "release": "A release of private labels",
     "row-release": "A release of private labels, in rounds",
     "model": "A model trained with private labels",
 }
+_SEEN = {"mechanism": "the released value", "model": "this model"}
 _DONE = {
     "release": "Noise was added to {rows:,} labels before they were released",
     "row-release": "Noise was added to {rows:,} labels before they were released, each row once",
@@ -53,6 +52,13 @@ _DRAWN = "The randomness behind the noise: drawn from a secure source, used once
 _CLUSTER = (
     "The randomness behind the noise: derived from each row's id under a secret of this release, which is "
     "destroyed when it is closed."
+)
+_AGAIN = "{again} without need: that would cost again, and the costs add up. Keep this one and reuse it."
+_ONE_ROW = "Take one released value for the truth about one row."
+_BESIDE = "Publish the true labels, or anything else computed from them without noise, beside it."
+_REUSE = "Reuse these labels as often as you like: any number of models, searches and plots cost nothing more."
+_AVERAGE = (
+    "Average over many rows: noise that hides one label cancels out over many. Means and models need {unbiased}."
 )
 
 
@@ -90,12 +96,6 @@ class Explanation:
         return "\n".join(lines)
 
 
-@lru_cache(maxsize=64)
-def proof_of(mechanism: Mechanism) -> Proof:
-    """Return a mechanism's proof, which for some takes a second, once for all that is said of it."""
-    return mechanism.verify()
-
-
 def not_private(terms: Terms) -> str | None:
     """Return why what was done is not private, or None where it is."""
     if not terms.secure:
@@ -121,75 +121,123 @@ def explain(
     recorded : sequence of Charge, optional
         All charges of a ledger, to say what everything in it means.
     """
-    about, reason, budget = about or {}, not_private(terms), _budget(terms)
+    about, budget = about or {}, _budget(terms)
     total = total_of([*terms.charges, *unmatched(recorded or (), terms.charges)])
     ledger = None if recorded is None or total <= budget else total
-    worst, is_private = (ledger or budget).epsilon, reason is None
-    sections = {
-        "What was done": _done(terms, kind, budget, is_private=is_private),
-        "What it means": ["Nothing is promised to anyone whose label is in it."],
-        "What is released": _released(terms, kind, about),
-        "What stays private": _kept(terms, kind, about),
-        "What it cost": _cost(terms, budget),
-        "How noisy it is": _noise(terms, kind, about),
-        "Do": ["Use it for tests and experiments, with labels that are public or synthetic."],
-        "Do not": _do_not(kind, is_private=is_private),
-    }
-    if is_private:
-        sections |= {"What it means": _meaning(terms, kind, budget, ledger), "Do": _do(kind, about)}
-    weak = [WEAK.format(**odds_figures(worst))] if is_private and is_weak(worst) else []
+    meaning = _meaning(terms, kind, ledger)
+    is_used = kind != "mechanism"
+    sections = _sections(terms, kind, about, meaning) if is_used else _unused_sections(terms, meaning)
+    worst = (ledger or budget).epsilon
+    warnings = [WEAK.format(**odds_figures(worst))] if is_weak(worst) else []
+    reason = not_private(terms)
+    if reason is not None:
+        warnings = [reason]
+        sections |= _sections_without_privacy(sections, terms, kind)
     name = about.get("file", {}).get("name")
     return Explanation(
         title=f"Private labels in {name}" if name else _TITLES[kind],
         budget=budget,
         ledger=ledger,
-        private=is_private,
-        warnings=tuple([reason] if reason else weak),
+        private=reason is None,
+        warnings=tuple(warnings),
         sections={heading: tuple(lines) for heading, lines in sections.items() if lines},
     )
 
 
 def _budget(terms: Terms) -> Budget:
     """Return what terms promise; of a mechanism alone, what is proven for each use."""
-    return terms.cost if terms.charges else _proven(terms.mechanisms[0])
+    return terms.cost if terms.charges else proven_cost(terms.mechanisms[0])
 
 
-def _proven(mechanism: Mechanism) -> Budget:
-    proof = proof_of(mechanism)
-    return Budget(proof.epsilon, proof.delta)
+def _unused_sections(terms: Terms, meaning: list[str]) -> Sections:
+    """Return what a mechanism means that was not used yet."""
+    budget = _budget(terms)
+    paid = [origin.charge.budget for origin in origins_of(terms.mechanisms) if origin.charge is not None]
+    designed = [f"Its design used a private prior, for {spent} more, once." for spent in paid]
+    done = f"A mechanism that is private with {budget} for each label. No label was used yet."
+    return {
+        "What was done": [done, *_mechanism_names(terms)],
+        "What it means": meaning,
+        "What is released": ["Nothing yet: this card describes what would be done to labels."],
+        "What stays private": ["All labels."],
+        "What it cost": [f"{budget} for each use, proven. Uses on the same label add up.", *designed],
+        "How noisy it is": _noise(terms),
+        "Do": ["Use it once for each label, and charge a ledger for it."],
+        "Do not": ["Release the same labels twice: whoever averages the releases sees through the noise."],
+    }
 
 
-def _who_saw(terms: Terms) -> str:
-    """Return who saw labels: a curator who counted them for a prior did, also where trust is local."""
+def _sections(terms: Terms, kind: str, about: Mapping[str, Any], meaning: list[str]) -> Sections:
+    """Return what a release or a model means."""
+    purposes = {charge.purpose for charge in terms.charges}
+    scored = ", its score included" if "score" in purposes else ""
     counted = any(one.statistics for one in origins_of([*terms.priors, *terms.mechanisms]))
-    return "only the curator, who already held them," if counted or terms.trust == "curator" else "nobody"
-
-
-def _done(terms: Terms, kind: str, budget: Budget, *, is_private: bool) -> list[str]:
-    scored = ", its score included" if any(one.purpose == "score" for one in terms.charges) else ""
-    if not is_private:
-        said = (
-            f"What was computed from {terms.rows:,} labels protects nobody."
-            if terms.rows
-            else "It protects nobody."
-        )
-    elif kind == "mechanism":
-        said = f"A mechanism that is private with {budget} for each label. No label was used yet."
+    is_curated = counted or terms.trust == "curator"  # who counts labels for a prior sees them
+    who = "only the curator, who already held them," if is_curated else "nobody"
+    action = _DONE[kind].format(rows=terms.rows)
+    done = f"{action}, for {total_of(terms.charges)} in all{scored}; {who} saw the true ones."
+    is_cluster = kind == "release" and "release" in about  # see labeldp.spark
+    kept = [f"The true labels: {who} saw them.", _CLUSTER if is_cluster else _DRAWN]
+    if "prior" in purposes:
+        kept.append("The exact counts behind the prior; only counts with noise were used.")
+    if kind == "model":
+        released = _released_model(terms, about)
+        score = describe_quality(about.get("quality"), terms.charges)
+        measured = f"How wrong it is: {score}." if score else "See private_score, or compare with public labels."
+        noise = ["Its predictions carry the noise already.", measured]
+        do = ["Use the model as often as you like, and hand it on: predictions cost nothing more."]
+        do_not = [_AGAIN.format(again="Train again on the same labels")]
     else:
-        action = _DONE[kind].format(rows=terms.rows)
-        said = f"{action}, for {total_of(terms.charges)} in all{scored}; {_who_saw(terms)} saw the true ones."
-    columns: dict[str, list[str]] = {}
-    for column, mechanism in enumerate(terms.mechanisms):
-        name = f"{type(mechanism).__name__}, with a proof of {_proven(mechanism)}"
-        columns.setdefault(name, []).append(str(column))
-    if len(columns) > 1 and kind == "release":
-        columns = {f"{name} (column {', '.join(which)})": which for name, which in columns.items()}
-    verb = " is" if len(columns) == 1 else "s are"
-    return [said, f"The mechanism{verb} {'; '.join(columns)}."] if columns else [said]
+        kept.append("Which labels were clipped to the interval, and how far.")
+        released = _released_labels(terms, kind, about)
+        in_rounds = kind == "row-release"
+        noise = [describe_largest_noise(terms.mechanisms, terms.bounds[0])] if in_rounds else _noise(terms)
+        column = about.get("file", {}).get("unbiased_column")
+        do = [_REUSE, _AVERAGE.format(unbiased=f"the column {column}" if column else "the debiased labels")]
+        do_not = [_AGAIN.format(again="Release the same labels again"), _ONE_ROW]
+    return {
+        "What was done": [done, *_mechanism_names(terms)],
+        "What it means": meaning,
+        "What is released": [*released, _PUBLIC],
+        "What stays private": kept,
+        "What it cost": _cost(terms),
+        "How noisy it is": noise,
+        "Do": do,
+        "Do not": [*do_not, _BESIDE],
+    }
 
 
-def _meaning(terms: Terms, kind: str, budget: Budget, ledger: Budget | None) -> list[str]:
-    seen = {"mechanism": "the released value", "model": "this model"}.get(kind, "this release")
+def _sections_without_privacy(sections: Sections, terms: Terms, kind: str) -> Sections:
+    """Return the sections that say something else where nothing is protected."""
+    is_used = kind != "mechanism"
+    done = f"What was computed from {terms.rows:,} labels protects nobody." if is_used else "It protects nobody."
+    changed = {
+        "What was done": [done, *sections["What was done"][1:]],
+        "What it means": ["Nothing is promised to anyone whose label is in it."],
+        "Do": ["Use it for tests and experiments, with labels that are public or synthetic."],
+        "Do not": ["Use it on labels that are private."],
+    }
+    if is_used:
+        handed_on = "Hand on anything that was computed with it from private labels."
+        changed["Do not"] = [sections["Do not"][0], handed_on]
+        changed["What stays private"] = [
+            "Nothing, for whoever knows the seed: they can remove the noise and see the labels."
+        ]
+    if math.isinf(_budget(terms).epsilon):
+        changed["What it cost"] = ["All privacy there was."]
+    return changed
+
+
+def _mechanism_names(terms: Terms) -> list[str]:
+    proven = [f"{type(one).__name__}, with a proof of {proven_cost(one)}" for one in terms.mechanisms]
+    names = list(dict.fromkeys(proven))
+    if not names:
+        return []
+    return [f"The mechanism{' is' if len(names) == 1 else 's are'} {'; '.join(names)}."]
+
+
+def _meaning(terms: Terms, kind: str, ledger: Budget | None) -> list[str]:
+    budget, seen = _budget(terms), _SEEN.get(kind, "this release")
     knows = "all features" if kind == "mechanism" else "all features, and even every other label,"
     whose, figures = whose_labels(terms.rows_per_person), odds_figures(budget.epsilon)
     second = [_DELTA.format(delta=rounded_up(budget.delta, 3))] if budget.delta else []
@@ -201,71 +249,47 @@ def _meaning(terms: Terms, kind: str, budget: Budget, ledger: Budget | None) -> 
     ]
 
 
-def _released(terms: Terms, kind: str, about: Mapping[str, Any]) -> list[str]:
-    if kind == "mechanism":
-        return ["Nothing yet: this card describes what would be done to labels."]
+def _released_labels(terms: Terms, kind: str, about: Mapping[str, Any]) -> list[str]:
     if kind == "row-release":
-        lines = [
+        return [
             f"{terms.rows:,} private labels, each with the interval on which it was randomised and its noise.",
             "What is privately known of all labels: about where they lie, and how far they spread.",
         ]
-    elif kind == "model":
-        summed = any(charge.purpose == "sums" for charge in terms.charges)
-        sources = ["sums with noise"] * summed + ["private labels"] * bool(terms.mechanisms)
-        lines = [
-            f"The model ({about.get('model', 'a model')}), and all that it will predict.",
-            f"What it was trained on: {' and '.join(sources)}.",
-        ]
-        if "quality" in about:
-            which = "that this library held out" if terms.split else "said to be held out, which nobody can check"
-            lines.append(f"A score, how wrong it is: from sums of errors, with noise, on rows {which}.")
-    else:
-        each = f" in each of {len(terms.mechanisms)} columns" if len(terms.mechanisms) > 1 else ""
-        column = about.get("file", {}).get("column")
-        lines = [f"{terms.rows:,} private labels{each}{f' in the column {column}' if column else ''}."]
-        if any(terms.priors):
-            source = "with noise" if origins_of(terms.priors) else "publicly known before"
-            lines.append(f"The prior: about where labels lie, {source}.")
-        lines.append(_OPEN)
-    return [*lines, _PUBLIC]
+    count, column = len(terms.mechanisms), about.get("file", {}).get("column")
+    each = f" in each of {count} columns" if count > 1 else ""
+    lines = [f"{terms.rows:,} private labels{each}{f' in the column {column}' if column else ''}."]
+    if any(terms.priors):
+        source = "with noise" if origins_of(terms.priors) else "publicly known before"
+        lines.append(f"The prior: about where labels lie, {source}.")
+    return [*lines, _OPEN]
 
 
-def _kept(terms: Terms, kind: str, about: Mapping[str, Any]) -> list[str]:
-    if kind == "mechanism":
-        return ["All labels."]
-    if not terms.secure:
-        return ["Nothing, for whoever knows the seed: they can remove the noise and see the labels."]
-    is_cluster = kind == "release" and "release" in about  # see labeldp.spark
-    lines = [f"The true labels: {_who_saw(terms)} saw them.", _CLUSTER if is_cluster else _DRAWN]
-    if any(charge.purpose == "prior" for charge in terms.charges):
-        lines.append("The exact counts behind the prior; only counts with noise were used.")
-    return lines if kind == "model" else [*lines, "Which labels were clipped to the interval, and how far."]
-
-
-def _cost(terms: Terms, budget: Budget) -> list[str]:
-    if math.isinf(budget.epsilon):
-        return ["All privacy there was."]
-    if not terms.charges:
-        before = [origin.charge.budget for origin in origins_of(terms.mechanisms) if origin.charge is not None]
-        once = [f"Its design used a private prior, for {spent} more, once." for spent in before]
-        return [f"{budget} for each use, proven. Uses on the same label add up.", *once]
-    lines = [f"{total_of(terms.charges)} in all:", *(f"  {charge}" for charge in terms.charges)]
-    if terms.split is not None and terms.rows_per_person == 1:
-        lines.append(f"This library split the rows, none was used for both: one label costs {budget}.")
-    elif terms.split is not None:
-        lines.append("A person may have rows on both sides, so both count for everyone.")
-    if terms.rows_per_person > 1:
-        lines.append(f"That covers persons with up to {terms.rows_per_person:,} rows (group privacy).")
+def _released_model(terms: Terms, about: Mapping[str, Any]) -> list[str]:
+    summed = any(charge.purpose == "sums" for charge in terms.charges)
+    sources = ["sums with noise"] * summed + ["private labels"] * bool(terms.mechanisms)
+    lines = [
+        f"The model ({about.get('model', 'a model')}), and all that it will predict.",
+        f"What it was trained on: {' and '.join(sources)}.",
+    ]
+    if "quality" in about:
+        which = "that this library held out" if terms.split else "said to be held out, which nobody can check"
+        lines.append(f"A score, how wrong it is: from sums of errors, with noise, on rows {which}.")
     return lines
 
 
-def _noise(terms: Terms, kind: str, about: Mapping[str, Any]) -> list[str]:
-    if kind == "model":
-        score = describe_quality(about.get("quality"), terms.charges)
-        measured = f"How wrong it is: {score}." if score else "See private_score, or compare with public labels."
-        return ["Its predictions carry the noise already.", measured]
-    if kind == "row-release":
-        return [describe_largest_noise(terms.mechanisms, terms.bounds[0])]
+def _cost(terms: Terms) -> list[str]:
+    people = terms.rows_per_person
+    lines = [f"{total_of(terms.charges)} in all:", *(f"  {charge}" for charge in terms.charges)]
+    if terms.split is not None and people == 1:
+        lines.append(f"This library split the rows, none was used for both: one label costs {terms.cost}.")
+    elif terms.split is not None:
+        lines.append("A person may have rows on both sides, so both count for everyone.")
+    if people > 1:
+        lines.append(f"That covers persons with up to {people:,} rows (group privacy).")
+    return lines
+
+
+def _noise(terms: Terms) -> list[str]:
     known: dict[Any, list[str]] = {}  # a card may have thousands of columns with the same mechanism
     lines = []
     for k, column in enumerate(zip(terms.mechanisms, terms.priors, terms.bounds, strict=False)):
@@ -275,68 +299,3 @@ def _noise(terms: Terms, kind: str, about: Mapping[str, Any]) -> list[str]:
         where = "" if len(terms.mechanisms) == 1 else f"Column {k}: "
         lines += [where + sentence for sentence in known[key]]
     return lines
-
-
-def _do(kind: str, about: Mapping[str, Any]) -> list[str]:
-    if kind == "mechanism":
-        return ["Use it once for each label, and charge a ledger for it."]
-    if kind == "model":
-        return ["Use the model as often as you like, and hand it on: predictions cost nothing more."]
-    unbiased = about.get("file", {}).get("unbiased_column")
-    return [
-        "Reuse these labels as often as you like: any number of models, searches and plots cost nothing more.",
-        "Average over many rows: noise that hides one label cancels out over many. Means and models need "
-        + (f"the column {unbiased}." if unbiased else "the debiased labels."),
-    ]
-
-
-def _do_not(kind: str, *, is_private: bool) -> list[str]:
-    if kind == "mechanism":
-        twice = "Release the same labels twice: whoever averages the releases sees through the noise."
-        return [twice if is_private else "Use it on labels that are private."]
-    again = "Train again on the same labels" if kind == "model" else "Release the same labels again"
-    lines = [f"{again} without need: that would cost again, and the costs add up. Keep this one and reuse it."]
-    if not is_private:
-        return [*lines, "Hand on anything that was computed with it from private labels."]
-    if kind != "model":
-        lines.append("Take one released value for the truth about one row.")
-    return [*lines, "Publish the true labels, or anything else computed from them without noise, beside it."]
-
-
-# ---- in a notebook --------------------------------------------------------------------------------------------
-
-_BOX = (
-    "font-family:system-ui,sans-serif;line-height:1.45;max-width:60em;padding:.7em 1em;"
-    "border:1px solid rgba(128,128,128,.45);border-radius:6px"
-)
-_WARNING = "border-left:4px solid #c62828;padding-left:.6em;font-weight:600"
-_CELL = "text-align:left;padding:.1em 1.2em .1em 0"
-
-
-def panel(explanation: Explanation, facts: Mapping[str, str], *, code: str = "") -> str:
-    """Return a summary as HTML for a notebook: title, warnings, facts, the first section, and the others folded.
-
-    Parameters
-    ----------
-    explanation : Explanation
-    facts : mapping of str to str
-        What to show at a glance.
-    code : str
-        What to show under the title, as code.
-    """
-    parts = [f'<div style="{_BOX}"><div><b>{escape(explanation.title)}</b></div>']
-    if code:
-        parts.append(f'<code style="white-space:pre-wrap">{escape(code)}</code>')
-    parts += [f'<p style="{_WARNING}">{escape(warning)}</p>' for warning in explanation.warnings]
-    rows = "".join(
-        f'<tr><th scope="row" style="{_CELL};font-weight:normal;opacity:.75">{escape(name)}</th>'
-        f'<td style="{_CELL}">{escape(value)}</td></tr>'
-        for name, value in facts.items()
-    )
-    parts.append(f'<table style="border-collapse:collapse;margin:.5em 0">{rows}</table>')
-    for name in [name for name in SUMMARY if name in explanation.sections]:
-        lines = map(escape, explanation.sections[name])
-        body = "".join(f'<p style="margin:.25em 0;white-space:pre-wrap">{line}</p>' for line in lines)
-        folded = f'<details><summary style="cursor:pointer">{escape(name)}</summary>{body}</details>'
-        parts.append(body if name == SUMMARY[0] else folded)
-    return "".join([*parts, "</div>"])

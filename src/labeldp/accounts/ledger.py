@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, Literal, NoReturn
 
-from labeldp._values import Count
 from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, refuse_overspend, total_of
 from labeldp.accounts.ledger_file import FileStore
 from labeldp.errors import LedgerError, ParameterError, RepeatedReleaseWarning, Setting
@@ -50,8 +49,6 @@ class MemoryStore:
     def describe(self, place: int, mechanism: str) -> None:
         """Note which mechanism a charge was for."""
         with self._lock:
-            if not 0 <= place < len(self._charges):
-                raise LedgerError(f"the ledger has no charge {place}")
             self._charges[place] = dataclasses.replace(self._charges[place], mechanism=mechanism)
 
 
@@ -194,10 +191,8 @@ class Ledger:
         BudgetError
             If the limit would be passed; then nothing is spent.
         """
-        people = int(Count(rows_per_person, "rows_per_person"))
-        charge = new_charge(
-            what, Budget(epsilon, delta), purpose=purpose, mechanism=mechanism, rows_per_person=people
-        )
+        budget = Budget(epsilon, delta)
+        charge = new_charge(what, budget, purpose=purpose, mechanism=mechanism, rows_per_person=rows_per_person)
         self.charge_all([charge])
         return charge
 
@@ -217,17 +212,12 @@ class Ledger:
         self._own.update(zip(places, charges, strict=True))
         return places
 
-    def describe(self, place: int, mechanism: str) -> None:
-        """Note which mechanism a charge was for, where that was decided after charging."""
-        self._store.describe(place, mechanism)
-        if place in self._own:
-            self._own[place] = dataclasses.replace(self._own[place], mechanism=mechanism)
-
     def describe_all(self, places: Sequence[int], mechanisms: Sequence[str | None]) -> list[Charge]:
         """Note which mechanisms own charges were for, where one is given; return the charges."""
         for place, mechanism in zip(places, mechanisms, strict=True):
             if mechanism is not None:
-                self.describe(place, mechanism)
+                self._store.describe(place, mechanism)
+                self._own[place] = dataclasses.replace(self._own[place], mechanism=mechanism)
         return [self._own[place] for place in places]
 
     @contextmanager
@@ -292,29 +282,24 @@ def ledger_to_charge(ledger: Ledger | None, labels: Any) -> Ledger:
     return Ledger()
 
 
-_seen: dict[int, weakref.ref[Any]] = {}
-_warned: dict[int, weakref.ref[Any]] = {}
+_released: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+_warned: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """Label arrays that were released without a ledger, and those that a warning was given for, by identity."""
 
 
 def warn_if_seen(labels: Any, stacklevel: int = 3) -> None:
     """Warn, once, if this very object, whatever is in it, was released before without a ledger."""
+    key = id(labels)
+    is_repeated = key in _released
     try:
-        reference = weakref.ref(labels)
+        _released[key] = labels
     except TypeError:  # a list, say
         return
-    old = _seen.get(id(labels))
-    if old is not None and old() is labels:
-        if _warned.get(id(labels)) is old:
-            return
-        _warned[id(labels)] = old
+    if is_repeated and key not in _warned:
+        _warned[key] = labels
         warnings.warn(
             "these labels were released before: each release costs epsilon again, and the costs add up. "
             "Keep one release and reuse it, or pass a ledger that counts.",
             RepeatedReleaseWarning,
             stacklevel=stacklevel,
         )
-    for known in (_seen, _warned):
-        for key in [key for key, other in known.items() if other() is None]:
-            del known[key]
-    _seen[id(labels)] = reference

@@ -27,7 +27,7 @@ import portalocker
 from labeldp._atomic import as_path, atomic_file, flush_file, regular_handle
 from labeldp.accounts.budget import Budget, Charge, refuse_overspend
 from labeldp.errors import DataError, LabelDPError, LedgerError, ParameterError, Setting
-from labeldp.mechanisms.typed_data import Natural, plain, read
+from labeldp.mechanisms.typed_data import Natural, canonical, plain, read
 
 VERSION = 2
 SCHEMA = f"labeldp.ledger/{VERSION}"
@@ -66,45 +66,39 @@ class FileStore:
             raise ParameterError(Setting("create"), f' must be "now", "late" or "never", got {create!r}')
         self.path = os.path.abspath(as_path(path))
         self.limit = limit
-        self._lock = threading.RLock()
         self.exists = False  # once found or created, a file that is gone or another is refused
-        self._seen = (0, "")  # how many records there were at the last look, and the hash of the last one
-        self._counted: tuple[int, tuple[Charge, ...]] = (1, ())  # the charges of so many first records
-        if create == "now" and not os.path.lexists(self.path):
+        self._lock = threading.RLock()
+        self._count, self._last = 0, ""  # how many records there were at the last look, and the hash of the last
+        self._charges: tuple[Charge, ...] = ()  # in these records
+        is_there = os.path.lexists(self.path)
+        if create == "now" and not is_there:
             self._create()
-        if not self.exists and (create != "late" or os.path.lexists(self.path)):
-            self._attach(os.O_RDONLY if create == "never" else os.O_RDWR)
+        if not self.exists and (is_there or create != "late"):
+            with self._opened(os.O_RDONLY if create == "never" else os.O_RDWR):
+                pass
 
     def charges(self) -> tuple[Charge, ...]:
         """Return all charges in the file now, oldest first."""
         if not self.exists and not os.path.lexists(self.path):
             return ()
-        if not self.exists:
-            self._attach(os.O_RDONLY)
-        with self._locked(os.O_RDONLY) as (_, records, _last):
-            return self._charges_of(records)
+        with self._opened(os.O_RDONLY):
+            return self._charges
 
     def spend(self, charges: Sequence[Charge], reserve: Sequence[Charge] = ()) -> range:
         """Spend several charges together, or none of them; they are on the disk when this returns."""
         if not self.exists and not os.path.lexists(self.path):
             refuse_overspend(self.limit, (), [*charges, *reserve])
             self._create()
-        if not self.exists:
-            self._attach(os.O_RDWR)
-        with self._locked(os.O_RDWR) as (handle, records, last):
-            spent = self._charges_of(records)
-            refuse_overspend(self.limit, spent, [*charges, *reserve])
-            self._write(handle, {"charges": plain(list(charges))}, last, (*spent, *charges))
-            return range(len(spent), len(spent) + len(charges))
+        with self._opened(os.O_RDWR) as handle:
+            start = len(self._charges)
+            refuse_overspend(self.limit, self._charges, [*charges, *reserve])
+            self._write(handle, {"charges": plain(list(charges))})
+            return range(start, len(self._charges))
 
     def describe(self, place: int, mechanism: str) -> None:
         """Note which mechanism a charge was for."""
-        with self._locked(os.O_RDWR) as (handle, records, last):
-            charges = list(self._charges_of(records))
-            if not 0 <= place < len(charges):
-                raise LedgerError(f"the ledger {self.path} has no charge {place}")
-            charges[place] = dataclasses.replace(charges[place], mechanism=mechanism)
-            self._write(handle, {"describes": place, "mechanism": mechanism}, last, tuple(charges))
+        with self._opened(os.O_RDWR) as handle:
+            self._write(handle, {"describes": place, "mechanism": mechanism})
 
     def _create(self) -> None:
         """Make a ledger appear whole, unless another process was faster; a kill may leave a part beside it."""
@@ -115,42 +109,15 @@ class FileStore:
         try:
             with atomic_file(self.path, replace=False) as part:
                 part.write_bytes(_line(header, ""))
-        except ParameterError:  # another's: `_attach` reads it
+        except ParameterError:  # another process created it: `_opened` reads it
             return
         except OSError as error:
             raise LedgerError(f"cannot create the ledger {self.path}: {error.strerror}") from None
-        self._seen, self.exists = (1, _hash(header, "")), True
-
-    def _attach(self, flags: int) -> None:
-        """Find a file for the first time that another object created, and take its limit."""
-        with self._locked(flags) as (_, records, _last):
-            on_file = _parsed(_Header, records[0], self.path)["limit"]
-        if self.limit is not None and self.limit != on_file:
-            raise LedgerError(
-                f"the ledger {self.path} has the limit {on_file}, not {self.limit}: open it without limit, or "
-                "start another file"
-            )
-        self.limit = on_file
-        self.exists = True
-
-    def _charges_of(self, records: list[dict[str, Any]]) -> tuple[Charge, ...]:
-        """Return the charges, and read only records that are new: `_locked` compares the hash of the others."""
-        count, known = self._counted
-        charges = list(known)
-        for record in records[count:]:
-            _add(charges, record, self.path)
-        self._counted = (len(records), tuple(charges))
-        return self._counted[1]
-
-    def _write(self, handle: int, record: dict[str, Any], last: str, charges: tuple[Charge, ...]) -> None:
-        """Append a record, and remember the charges that there are with it: they need not be read again."""
-        _append(handle, record, last)
-        self._seen = (self._seen[0] + 1, _hash(record, last))
-        self._counted = (self._seen[0], charges)
+        self._count, self._last, self.exists = 1, _hash(header, ""), True
 
     @contextmanager
-    def _locked(self, flags: int) -> Iterator[tuple[int, list[dict[str, Any]], str]]:
-        """Yield an open file, its records and the last hash, while no other process may write."""
+    def _opened(self, flags: int) -> Iterator[int]:
+        """Yield the open file, its charges read, while no other process may write."""
         with self._lock:
             handle = _open(self.path, flags)
             try:
@@ -158,20 +125,39 @@ class FileStore:
                 if os.fstat(handle).st_nlink == 0:
                     raise LedgerError(f"the ledger {self.path} was removed")
                 records, hashes, tail = _read(handle, self.path)
-                count, old = self._seen
-                if len(hashes) < count or (count and hashes[count - 1] != old):
-                    raise LedgerError(
-                        f"records were removed from the ledger {self.path}, or another was put in its place: "
-                        "it is not used"
-                    )
+                self._update(records, hashes)
                 if flags & os.O_RDWR:
                     _mend_tail(handle, tail)
-                self._seen = (len(hashes), hashes[-1])
-                yield handle, records, hashes[-1]
+                yield handle
             finally:
                 with suppress(portalocker.LockException):  # it was never locked
                     portalocker.unlock(handle)  # closing does not where a forked child has the file open too
                 os.close(handle)
+
+    def _update(self, records: list[dict[str, Any]], hashes: list[str]) -> None:
+        """Take the limit of a file that is found for the first time, and the charges of records that are new."""
+        if len(hashes) < self._count or (self._count and hashes[self._count - 1] != self._last):
+            raise LedgerError(
+                f"records were removed from the ledger {self.path}, or another was put in its place: it is not "
+                "used"
+            )
+        if not self.exists:
+            on_file = _parsed(_Header, records[0], self.path)["limit"]
+            if self.limit is not None and self.limit != on_file:
+                raise LedgerError(
+                    f"the ledger {self.path} has the limit {on_file}, not {self.limit}: open it without limit, or "
+                    "start another file"
+                )
+            self.limit, self.exists = on_file, True
+        self._charges = _with_records(self._charges, records[max(1, self._count) :], self.path)
+        self._count, self._last = len(hashes), hashes[-1]
+
+    def _write(self, handle: int, record: dict[str, Any]) -> None:
+        """Append a record that can be read again, and take its charges."""
+        charges = _with_records(self._charges, [json.loads(canonical(record))], self.path)
+        _append(handle, record, self._last)
+        self._charges = charges
+        self._count, self._last = self._count + 1, _hash(record, self._last)
 
 
 def _lock(handle: int, path: str, *, exclusive: bool) -> None:
@@ -203,39 +189,38 @@ def _open(path: str, access: int) -> int:
 
 
 def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], bytes]:
-    """Return the records, their hashes, and what follows the last whole line."""
+    """Return the records, their hashes, and the last line if it has no end."""
     if os.fstat(handle).st_size > MOST_BYTES:
         raise LedgerError(f"the ledger {path} is longer than {MOST_BYTES} bytes: start another")
     records: list[dict[str, Any]] = []
     hashes: list[str] = []
-    tail = b""
+    line, last = b"", ""
     with os.fdopen(os.dup(handle), "rb") as stream:
         stream.seek(0)
-        while line := stream.readline(MOST_LINE + 2):  # of a file that is no ledger only the first is read
-            if len(line.removesuffix(b"\n")) > MOST_LINE:
+        while next_line := stream.readline(MOST_LINE + 2):  # of a file that is no ledger only the first is read
+            line = next_line
+            if len(line) > MOST_LINE + 1:
                 raise LedgerError(f"the ledger {path} has a line of more than {MOST_LINE:,} bytes: it is not used")
-            if not line.endswith(b"\n"):
-                tail = line
+            record = _checked(line.removesuffix(b"\n"), last)
+            if record is None and records and _is_torn(line, last):
                 break
-            last = hashes[-1] if hashes else ""
-            record = _checked(line[:-1], last)
             if record is None or (not records and record.get("schema") != SCHEMA):
                 _refuse_newer(b"" if records else line, path)
                 raise LedgerError(
                     f"line {len(records) + 1} of {path} is damaged, was changed, or is not a ledger's: the file "
                     "is not used, and not repaired. Treat its whole limit as spent, or start another ledger"
                 )
-            hashes.append(_hash(record, last))
+            last = _hash(record, last)
+            hashes.append(last)
             records.append(record)
     if not records:
-        _refuse_newer(tail, path)
-        raise LedgerError(f"{path} is empty, or not a ledger")
-    whole = _checked(tail, hashes[-1])
-    if whole is not None:  # only its line's end was lost: it counts
-        return [*records, whole], [*hashes, _hash(whole, hashes[-1])], tail
-    if _parse(tail) is not None or _checked(tail[:-1], hashes[-1]) is not None:
-        raise LedgerError(f"the end of the ledger {path} was changed: it is not used, and not repaired")
-    return records, hashes, tail
+        raise LedgerError(f"the ledger {path} is empty")
+    return records, hashes, b"" if line.endswith(b"\n") else line
+
+
+def _is_torn(line: bytes, last: str) -> bool:
+    """Return whether a line was being written when the machine stopped: neither whole nor changed at its end."""
+    return not line.endswith(b"\n") and _parse(line) is None and _checked(line[:-1], last) is None
 
 
 def _refuse_newer(line: bytes, path: str) -> None:
@@ -269,8 +254,7 @@ def _checked(line: bytes, last: str) -> dict[str, Any] | None:
 
 
 def _line(record: dict[str, Any], last: str) -> bytes:
-    content = {**record, "hash": _hash(record, last)}
-    return json.dumps(content, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+    return canonical({**record, "hash": _hash(record, last)}).encode() + b"\n"
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
@@ -282,8 +266,7 @@ def _parse(line: bytes) -> dict[str, Any] | None:
 
 
 def _hash(record: dict[str, Any], last: str) -> str:
-    text = last + json.dumps(record, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256((last + canonical(record)).encode()).hexdigest()
 
 
 def _append(handle: int, record: dict[str, Any], last: str) -> None:
@@ -311,13 +294,16 @@ def _parsed(hint: Any, record: dict[str, Any], path: str) -> Any:
         ) from None
 
 
-def _add(charges: list[Charge], record: dict[str, Any], path: str) -> None:
-    """Add the charges of a record, or what it says of one before it."""
-    if "charges" in record:
-        charges += _parsed(_Charged, record, path)["charges"]
-        return
-    note = _parsed(_Described, record, path)
-    place = note["describes"]
-    if place >= len(charges):
-        raise LedgerError(f"the ledger {path} has a record that is not valid: it has no charge {place}")
-    charges[place] = dataclasses.replace(charges[place], mechanism=note["mechanism"])
+def _with_records(known: tuple[Charge, ...], records: list[dict[str, Any]], path: str) -> tuple[Charge, ...]:
+    """Return charges with those of further records, and with what these say of charges before them."""
+    charges = list(known)
+    for record in records:
+        if "charges" in record:
+            charges += _parsed(_Charged, record, path)["charges"]
+            continue
+        note = _parsed(_Described, record, path)
+        place = note["describes"]
+        if place >= len(charges):
+            raise LedgerError(f"the ledger {path} has a record that is not valid: it has no charge {place}")
+        charges[place] = dataclasses.replace(charges[place], mechanism=note["mechanism"])
+    return tuple(charges)

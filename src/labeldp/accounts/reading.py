@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labeldp.accounts.agreement import contradictions, origin_problem
+from labeldp.accounts.agreement import checked_charge, require_agreement
 from labeldp.accounts.budget import Charge
 from labeldp.accounts.explanation import Explanation, explain
 from labeldp.accounts.schema import CARDS
+from labeldp.accounts.statistic import proof_of
 from labeldp.accounts.terms import Terms
 from labeldp.accounts.version_2 import upgraded
 from labeldp.errors import CardError
@@ -130,8 +131,7 @@ def read_content(
         return ReadCard(kind, content, terms)
     card = read(CARDS[content["schema"]], content)
     terms = _terms(kind, card)
-    for contradiction in contradictions(kind, card, terms):
-        raise CardError(f"the card contradicts itself: {contradiction}")
+    require_agreement(kind, card, terms)
     return ReadCard(kind, content, terms)
 
 
@@ -166,8 +166,8 @@ def _terms_of_mechanism(content: dict[str, Any], *, allow_no_privacy: bool) -> T
     mechanism: Mechanism = READERS[Mechanism](entry)
     if content["proof"]["epsilon"] == "infinite" and not allow_no_privacy:
         raise CardError("this card gives no privacy at all; say allow_no_privacy=True if you mean it")
-    if mechanism.origin is not None and (problem := origin_problem(mechanism.origin)):
-        raise CardError(f"the card contradicts itself: {problem}")
+    if mechanism.origin is not None:
+        checked_charge(mechanism.origin)
     has_range = hasattr(mechanism.channel, "low")  # a channel of somebody's own may have none
     bounds = (mechanism.domain,) if mechanism.private and has_range else ()
     secure = mechanism.origin is None or mechanism.origin.secure
@@ -181,7 +181,7 @@ def _terms(kind: str, card: dict[str, Any]) -> Terms:
         raise CardError("the card shows no mechanism, so nothing says how labels were released")
     if list(dict.fromkeys(parts)) != list(range(len(distinct))):
         raise CardError("the card must list each mechanism once, in the order in which its parts name them")
-    if any(math.isinf(mechanism.verify().epsilon) for mechanism in distinct):
+    if any(math.isinf(proof_of(mechanism).epsilon) for mechanism in distinct):
         raise CardError("the card has a mechanism that gives no privacy at all")
     return Terms(
         rows=card["rows"],

@@ -16,19 +16,13 @@ OpenSSH, PROTOCOL.sshsig.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import (
-    load_pem_private_key,
-    load_pem_public_key,
-    load_ssh_private_key,
-    load_ssh_public_key,
-)
+from cryptography.hazmat.primitives.serialization import load_ssh_private_key, load_ssh_public_key
 
 from labeldp.accounts.verification import Check
 from labeldp.errors import CardError, MissingExtraError, ParameterError
@@ -36,6 +30,7 @@ from labeldp.errors import CardError, MissingExtraError, ParameterError
 NAMESPACE = b"labeldp.card"
 
 _NO_BCRYPT = "a passphrase on an OpenSSH key needs bcrypt: pip install bcrypt"
+_WANTED = "only Ed25519 keys of OpenSSH are accepted, as ssh-keygen -t ed25519 makes them"
 _MAGIC, _KIND = b"SSHSIG", b"ssh-ed25519"
 _BEGIN, _END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
 _HASHES: dict[bytes, Callable[[bytes], Any]] = {b"sha256": hashlib.sha256, b"sha512": hashlib.sha512}
@@ -76,17 +71,13 @@ def check_signature(text: str, signature: str | None, trusted: Sequence[Ed25519P
         key = _signer(text, signature)
     except CardError as error:
         return Check("signature", False, str(error))
-    if key_name(key) in map(key_name, trusted):
-        return Check(
-            "signature", True, f"the card is as it was written, signed by the trusted key {key_name(key)}"
-        )
+    name = key_name(key)
+    if name in map(key_name, trusted):
+        return Check("signature", True, f"the card is as it was written, signed by the trusted key {name}")
     if trusted:
-        return Check("signature", False, f"the card is signed by {key_name(key)}, which is not a key you trust")
-    return Check(
-        "signature",
-        None,
-        f"signed by {key_name(key)}, whoever that is: give the public key that you trust to check that",
-    )
+        return Check("signature", False, f"the card is signed by {name}, which is not a key you trust")
+    unknown = f"signed by {name}, whoever that is: give the public key that you trust to check that"
+    return Check("signature", None, unknown)
 
 
 def _signer(text: str, signature: str) -> Ed25519PublicKey:
@@ -100,7 +91,7 @@ def _signer(text: str, signature: str) -> Ed25519PublicKey:
     kind, raw = _split(public, 0, 2)
     signed_kind, value = _split(signed, 0, 2)
     if kind != _KIND or signed_kind != _KIND or len(raw) != 32:
-        raise CardError(f"the signature is by a key of the kind {_shown(kind)}; only ssh-ed25519 is taken")
+        raise CardError("the signature is by a key of another kind than ssh-ed25519")
     try:
         key = Ed25519PublicKey.from_public_bytes(raw)
         key.verify(value, _signed_bytes(text, hashed))
@@ -110,15 +101,14 @@ def _signer(text: str, signature: str) -> Ed25519PublicKey:
 
 
 def _unarmoured(signature: str) -> bytes:
-    lines = signature.split()
-    text = " ".join(lines)
-    begin, end = text.startswith(_BEGIN), text.endswith(_END)
+    text = " ".join(signature.split())
     packed = text.removeprefix(_BEGIN).removesuffix(_END).replace(" ", "")
     try:
         blob = base64.b64decode(packed, validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         blob = b""
-    if not (begin and end and blob) or base64.b64encode(blob).decode() != packed:
+    is_armoured = text.startswith(_BEGIN) and text.endswith(_END)
+    if not is_armoured or not blob or base64.b64encode(blob).decode() != packed:
         raise CardError("the signature is not one that sign_card or ssh-keygen -Y sign wrote, or is damaged")
     return blob
 
@@ -163,60 +153,40 @@ def key_text(key: Ed25519PublicKey) -> str:
 
 
 def read_private_key(data: bytes, passphrase: Callable[[], str]) -> Ed25519PrivateKey:
-    """Return a private key from an OpenSSH or PEM file; its passphrase is asked for if it has one."""
-    if data.startswith(b"ssh-") or b"PUBLIC KEY-----" in data:
-        raise ParameterError("the key is a public one: sign with the private key, which others must not have")
+    """Return a private key as OpenSSH writes it; its passphrase is asked for if it has one."""
+    if b"BEGIN OPENSSH PRIVATE KEY" not in data:
+        raise ParameterError(f"the key is not a private key of OpenSSH: {_WANTED}")
     try:
-        key = _load_private(data, None)
+        key: object = load_ssh_private_key(data, None)
     except TypeError:  # it has a passphrase
-        words = passphrase().encode()
-        if not words:
-            raise ParameterError("the key has a passphrase, and an empty one was given") from None
-        key = _load_private(data, words)
+        key = _decrypted(data, passphrase())
+    except (ValueError, UnsupportedAlgorithm):
+        raise ParameterError(f"the key cannot be read: {_WANTED}") from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise ParameterError(f"the key is {_kind(key)}, and only Ed25519 keys are taken: ssh-keygen -t ed25519")
+        raise ParameterError(f"the key is of another kind: {_WANTED}")
     return key
 
 
-def _load_private(data: bytes, passphrase: bytes | None) -> object:
-    load: Any = load_ssh_private_key if b"BEGIN OPENSSH PRIVATE KEY" in data else load_pem_private_key
+def _decrypted(data: bytes, passphrase: str) -> object:
+    if not passphrase:
+        raise ParameterError("the key has a passphrase, and an empty one was given")
     try:
-        return load(data, passphrase)
-    except UnsupportedAlgorithm as error:
-        if "bcrypt" in str(error):
-            raise MissingExtraError(_NO_BCRYPT) from None
-        raise ParameterError("the key is of a kind that is not known; only Ed25519 keys are taken") from None
+        return load_ssh_private_key(data, passphrase.encode())
+    except UnsupportedAlgorithm:
+        raise MissingExtraError(_NO_BCRYPT) from None
     except ValueError:
-        raise ParameterError(
-            "the key cannot be read: the passphrase does not fit, or it is not a private key of OpenSSH or PEM"
-        ) from None
+        raise ParameterError("the key cannot be read: the passphrase does not fit") from None
 
 
 def read_public_key(data: bytes) -> Ed25519PublicKey:
-    """Return the one public key of an OpenSSH line or a PEM file."""
-    if b"PRIVATE KEY-----" in data:
-        raise ParameterError(
-            "the key is a private one, which only its owner should have: trust the public key, .pub"
-        )
-    pem = b"BEGIN PUBLIC KEY" in data
+    """Return the one public key of a line that OpenSSH writes."""
     try:
-        if not pem and len(data.strip().splitlines()) != 1:
-            raise ValueError("several keys")
-        key = load_pem_public_key(data) if pem else load_ssh_public_key(data.strip())
+        (line,) = data.strip().splitlines()
+        key = load_ssh_public_key(line)
     except (ValueError, UnsupportedAlgorithm):
-        raise ParameterError(
-            "the key cannot be read: give a file with one Ed25519 public key, as OpenSSH (.pub) or PEM writes it"
-        ) from None
+        key = None
     if not isinstance(key, Ed25519PublicKey):
-        raise ParameterError(f"the key is {_kind(key)}, and only Ed25519 keys are taken: ssh-keygen -t ed25519")
+        raise ParameterError(
+            "the key cannot be read: give a file with one Ed25519 public key, as OpenSSH writes it (.pub)"
+        )
     return key
-
-
-def _kind(key: object) -> str:
-    """Return the kind of a key, by its class: _RSAPrivateKey is RSA."""
-    name = type(key).__name__.lstrip("_")
-    return name.removesuffix("PrivateKey").removesuffix("PublicKey")
-
-
-def _shown(value: bytes) -> str:
-    return repr(value[:40].decode("ascii", errors="replace"))

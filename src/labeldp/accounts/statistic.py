@@ -8,15 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated
 
 from labeldp.accounts.budget import Budget, Charge
-from labeldp.exact.integers import NOISE, RULES, Rule, Statistic
+from labeldp.exact.integers import RULES, Statistic
+from labeldp.exact.proof import Proof
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.typed_data import at_most, optional
 
-__all__ = ["NOISE", "RULES", "Origin", "Rule", "Statistic", "cost_of", "origins_of"]
+__all__ = ["RULES", "Origin", "Statistic", "cost_of", "origins_of", "proof_of", "proven_cost"]
+
+
+@lru_cache(maxsize=64)
+def proof_of(mechanism: Mechanism) -> Proof:
+    """Return a mechanism's proof, which for some takes a second, once for all that is said of it."""
+    return mechanism.verify()
+
+
+def proven_cost(mechanism: Mechanism) -> Budget:
+    """Return what is proven for each use of a mechanism."""
+    proof = proof_of(mechanism)
+    return Budget(proof.epsilon, proof.delta)
 
 
 def cost_of(statistics: Iterable[Statistic]) -> Budget:
@@ -49,8 +63,7 @@ class Origin:
     def cost(self) -> Budget | None:
         """What the noise costs one row, or None if it is not known."""
         if self.reports is not None:
-            proof = self.reports.verify()
-            return Budget(proof.epsilon, proof.delta)
+            return proven_cost(self.reports)
         return cost_of(self.statistics) if self.statistics else None
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from labeldp._values import Index
 from labeldp.accounts.budget import Budget, Charge, rounded_up, total_of
-from labeldp.accounts.explanation import SUMMARY, explain, panel
-from labeldp.accounts.numbers import number
+from labeldp.accounts.explanation import SUMMARY, explain
 from labeldp.accounts.statistic import Statistic
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
@@ -98,13 +97,10 @@ class Terms:
         """
         if self.split is None or self.rows_per_person > 1:
             return total_of(self.charges)
-        parts = [
-            total_of(charge for charge in self.charges if (charge.purpose == "score") == scored)
-            for scored in (False, True)
-        ]
-        epsilons = [part.exact_epsilon for part in parts if part.exact_epsilon is not None]
-        epsilon = max(epsilons) if len(epsilons) == len(parts) else math.inf
-        return Budget(epsilon, max(part.exact_delta for part in parts))
+        score = total_of(charge for charge in self.charges if charge.purpose == "score")
+        model = total_of(charge for charge in self.charges if charge.purpose != "score")
+        epsilon = max(score.exact_epsilon, model.exact_epsilon)
+        return Budget(epsilon, max(score.exact_delta, model.exact_delta))
 
     @property
     def rows_per_person(self) -> int:
@@ -132,16 +128,9 @@ class Terms:
         return explain(self, kind, about).text(SUMMARY)
 
     def html(self, kind: str = "release", *, code: str = "", **about: Any) -> str:
-        """Return the same as a panel for a notebook; no label is in it, and all text is escaped."""
-        people = f", up to {self.rows_per_person} of a person" if self.rows_per_person > 1 else ""
-        facts = {
-            "labels": f"{self.rows:,}{people}",
-            "cost": str(self.cost),
-            "bounds": "; ".join(f"{number(low)} to {number(high)}" for low, high in self.bounds),
-            "mechanism": ", ".join(dict.fromkeys(type(one).__name__ for one in self.mechanisms)) or "noisy sums",
-            "noise": "secure" if self.secure else "repeatable from a seed: NOT PRIVATE",
-        }
-        return panel(explain(self, kind, about), facts, code=code)
+        """Return the same for a notebook, under a line of code; no label is in it, and all text is escaped."""
+        text = "\n".join(filter(None, [code, self.summary(kind, **about)]))
+        return f'<pre style="white-space:pre-wrap">{escape(text)}</pre>'
 
     def to_card(self, schema: str = "labeldp.release", **more: Any) -> str:
         """Return a card: JSON with a checksum, and no label in it.
@@ -205,16 +194,6 @@ class HoldsTerms:
     def cost(self) -> Budget:
         """What the release cost in all."""
         return self.terms.cost
-
-    @property
-    def bounds(self) -> tuple[tuple[float, float], ...]:
-        """Public bounds, one pair for each label column."""
-        return self.terms.bounds
-
-    @property
-    def trust(self) -> str:
-        """Who saw labels before noise, a "curator", or nobody ("local")."""
-        return self.terms.trust
 
     @property
     def secure(self) -> bool:

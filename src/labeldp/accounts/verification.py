@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from labeldp.accounts.agreement import charged_for, spent_on_statistics
-from labeldp.accounts.budget import Budget, rounded_up
-from labeldp.accounts.explanation import not_private, proof_of
+from labeldp.accounts.agreement import charged_for, spent_on
+from labeldp.accounts.budget import rounded_up
+from labeldp.accounts.explanation import not_private
 from labeldp.accounts.numbers import times
 from labeldp.accounts.reading import ReadCard, read_content
 from labeldp.accounts.schema import CARDS
-from labeldp.accounts.statistic import RULES, Origin, Statistic, origins_of
+from labeldp.accounts.statistic import RULES, Origin, Statistic, origins_of, proof_of
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError, LabelDPError, UncheckableError
 from labeldp.mechanisms import card_format
@@ -190,19 +190,23 @@ def _checks(card: ReadCard) -> Iterator[Check]:
         else "its charges pay for all it shows, and give the cost and guarantee it states"
     )
     yield Check("agreement", True, agreement)
-    for k, mechanism in enumerate(card.terms.mechanisms):
-        yield _proof(mechanism, "proof" if len(card.terms.mechanisms) == 1 else f"proof {k + 1}")
+    mechanisms = card.terms.mechanisms
+    for name, mechanism in zip(_numbered("proof", len(mechanisms)), mechanisms, strict=True):
+        yield _proof(mechanism, name)
     yield from noise_checks(card)
     yield _privacy(card)
+
+
+def _numbered(name: str, count: int) -> list[str]:
+    return [name] if count == 1 else [f"{name} {k + 1}" for k in range(count)]
 
 
 def noise_checks(card: ReadCard) -> Iterator[Check]:
     """Yield the noise of priors and statistics, computed again, and whether a score is of other rows."""
     yield from _priors(card.terms)
     yield from _calibrations(card.terms.statistics, "noise")
-    spent = spent_on_statistics(card.terms)
     for purpose in sorted({charge.purpose for charge in card.terms.charges} - {"labels", "prior"}):
-        yield _purpose(card.terms, purpose, spent.get(purpose, Budget(0)))
+        yield _purpose(card.terms, purpose)
     if "quality" in card.content:
         yield _held_out(card.terms)
 
@@ -219,17 +223,14 @@ def _proof(mechanism: Mechanism, name: str) -> Check:
 
 def _priors(terms: Terms) -> Iterator[Check]:
     """Say of each prior whether it was public, or which charge paid for it, and show its noise, computed again."""
-    several = len(terms.priors) > 1
-    shown = {f"prior {k + 1}" if several else "prior": prior for k, prior in enumerate(terms.priors) if prior}
-    known = set(origins_of(shown.values()))
-    for name, prior in shown.items():
-        if prior.origin is None:
+    for name, prior in zip(_numbered("prior", len(terms.priors)), terms.priors, strict=True):
+        if prior is not None and prior.origin is None:
             yield Check(name, None, "the card calls it public: known without these labels, which nobody can check")
-        else:
+        elif prior is not None:
             yield from _origin(prior.origin, name)
-    for origin in origins_of(terms.mechanisms):
+    known = set(origins_of(terms.priors))
+    for origin in dict.fromkeys(origins_of(terms.mechanisms)):
         if origin not in known:  # one charge may pay for two that differ: each must state its noise
-            known.add(origin)
             yield from _origin(origin, "prior of the design")
 
 
@@ -246,9 +247,9 @@ def _origin(origin: Origin, name: str) -> Iterator[Check]:
         yield from _calibrations(origin.statistics, f"{name} noise")
 
 
-def _purpose(terms: Terms, purpose: str, spent: Budget) -> Check:
+def _purpose(terms: Terms, purpose: str) -> Check:
     """Say whether the statistics of a purpose make up what was charged for it, and are those that charges note."""
-    charged, listed = charged_for(terms, purpose).exact_epsilon, spent.exact_epsilon
+    charged, listed = charged_for(terms, purpose).exact_epsilon, spent_on(terms, purpose).exact_epsilon
     if listed != charged:
         detail = f"epsilon = {charged} was charged for {purpose}, and the card lists statistics for {listed} of it"
         return Check(purpose, None, detail, needed=True)
@@ -275,14 +276,11 @@ def _held_out(terms: Terms) -> Check:
 def _calibrations(statistics: Sequence[Statistic], name: str) -> Iterator[Check]:
     """Show the noise of each statistic, those that are the same together."""
     different = Counter(statistics)
-    for k, (one, often) in enumerate(different.items()):
-        yield Check(
-            name if len(different) == 1 else f"{name} {k + 1}",
-            True,
-            f"{one.what} ({one.size:,} integers{f', {often} times' if often > 1 else ''}): sensitivity "
-            f"{one.sensitivity:,}, since {RULES[one.kind].reason}; over epsilon = {one.epsilon} that is noise of "
-            f"scale {one.noise.scale}, exactly as listed",
-        )
+    for each, (one, often) in zip(_numbered(name, len(different)), different.items(), strict=True):
+        what = f"{one.what} ({one.size:,} integers{f', {often} times' if often > 1 else ''})"
+        why = f"sensitivity {one.sensitivity:,}, since {RULES[one.kind].reason}"
+        noise = f"over epsilon = {one.epsilon} that is noise of scale {one.noise.scale}, exactly as listed"
+        yield Check(each, True, f"{what}: {why}; {noise}")
 
 
 def _privacy(card: ReadCard) -> Check:
@@ -290,7 +288,7 @@ def _privacy(card: ReadCard) -> Check:
         return Check("privacy", False, reason)
     if card.kind == "mechanism":
         return Check("privacy", True, "nothing is released yet")
-    epsilon, delta = card.terms.cost.epsilon, card.terms.cost.delta
-    second, aside = (f", delta = {rounded_up(delta, 3)}", ", delta left aside") if delta else ("", "")
-    detail = f"epsilon = {rounded_up(epsilon)}{second} for all that this card lists"
-    return Check("privacy", True, f"{detail}: odds rise by {times(epsilon)} at most{aside}")
+    cost = card.terms.cost
+    delta, aside = (f", delta = {rounded_up(cost.delta, 3)}", ", delta left aside") if cost.delta else ("", "")
+    detail = f"epsilon = {rounded_up(cost.epsilon)}{delta} for all that this card lists"
+    return Check("privacy", True, f"{detail}: odds rise by {times(cost.epsilon)} at most{aside}")

@@ -7,18 +7,17 @@ on rows held out is not among the charges; here it is, as it is in the ledger.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from labeldp.accounts.agreement import require
 from labeldp.accounts.budget import Charge, group_budget, total_of
 from labeldp.accounts.schema import Statistics, build_mechanism
-from labeldp.accounts.scores import Figure, describe_figures
 from labeldp.accounts.statistic import RULES, Statistic, cost_of
 from labeldp.accounts.terms import Terms
-from labeldp.errors import CardError, UncheckableError
+from labeldp.errors import CardError
 from labeldp.exact.proof import array_bytes, fingerprint, join_fingerprints
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
@@ -95,41 +94,39 @@ def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
     sentence = terms.guarantee.replace(" for all that this card lists", "").replace(
         "any of it", "anything released"
     )
-    if (content["guarantee"], content["cost"]) != (sentence, terms.cost.rounded()):
-        raise _contradiction("its charges do not give the guarantee and the cost it states")
+    is_stated = (content["guarantee"], content["cost"]) == (sentence, terms.cost.rounded())
+    require(is_stated, "its charges do not give the guarantee and the cost it states")
     one_each = content["schema"] == "labeldp.release"
     statistics = _statistics(content.get("statistics", []))
     charges = [_renamed(charge, mechanisms, statistics, one_each=one_each) for charge in charges]
     more = {name: content[name] for name in _SAME & content.keys()}
     priors = [_prior(entry, column, charges) for column, entry in enumerate(content["priors"])]
     if "quality" in content:
-        more |= _score(content, charges, statistics, has_labels=bool(mechanisms))
+        more |= _score(content["quality"], charges, statistics)
     terms = replace(terms, charges=tuple(charges))
-    places = {text: place for place, text in enumerate(built)}
+    numbers = {text: number for number, text in enumerate(built)}
     return {
         **more,
         "guarantee": terms.guarantee,
         "cost": terms.cost.rounded(),
         "secure": terms.secure,
         "mechanisms": [mechanism.as_data() for mechanism in built.values()],
-        "parts": [places[text] for text in content["mechanisms"]],
+        "parts": [numbers[text] for text in content["mechanisms"]],
         "priors": priors if one_each or any(priors) else [],
         "charges": plain(charges),
         "statistics": plain(statistics),
     }
 
 
-def _contradiction(what: str) -> CardError:
-    return CardError(f"the card contradicts itself: {what}")
-
-
-def _statistics(entries: Any) -> list[Statistic]:
+def _statistics(entries: list[dict[str, Any]]) -> list[Statistic]:
     """Return what was released with noise; why its sensitivity is what it is follows from its kind."""
-    if any(entry["because"] != RULES[entry["kind"]].reason for entry in entries if entry["kind"] in RULES):
-        raise _contradiction("the sensitivity of a statistic follows from something else than it states")
-    renamed = [{**entry, "size": entry["integers"]} for entry in entries]
-    left_out = ("integers", "because")
-    data = [{name: entry[name] for name in entry if name not in left_out} for entry in renamed]
+    data = []
+    for entry in entries:
+        size, because = entry["integers"], entry["because"]
+        is_known = entry["kind"] not in RULES or because == RULES[entry["kind"]].reason
+        require(is_known, "the sensitivity of a statistic follows from something else than it states")
+        same = {name: value for name, value in entry.items() if name not in ("integers", "because")}
+        data.append({**same, "size": size})
     statistics: list[Statistic] = read(Statistics, data, "statistics")
     return statistics
 
@@ -143,8 +140,8 @@ def _renamed(charge: Charge, mechanisms: list[Mechanism], listed: list[Statistic
         is_right = own and charge.mechanism in ("; ".join(noise), "; ".join(named))
         return replace(charge, mechanism="; ".join(map(str, own))) if is_right else charge
     paid = [mechanisms[charge.column]] if one_each and charge.column is not None else mechanisms
-    if charge.mechanism != join_fingerprints([fingerprint_2(one.channel) for one in paid] or [""]):
-        raise _contradiction("it charges for another mechanism than it shows")
+    noted = join_fingerprints([fingerprint_2(one.channel) for one in paid] or [""])
+    require(charge.mechanism == noted, "it charges for another mechanism than it shows")
     return replace(charge, mechanism=join_fingerprints([fingerprint(one.channel) for one in paid]))
 
 
@@ -155,49 +152,35 @@ def _prior(entry: Any, column: int, charges: list[Charge]) -> dict[str, Any] | N
     shown = {"nodes": entry["nodes"], "masses": entry["masses"]}
     if entry["source"] == "public" and "charge" not in entry:
         return shown
-    own = [place for place, one in enumerate(charges) if (one.purpose, one.column) == ("prior", column)]
-    place = entry.get("charge", own[0] if own else None)
-    if entry["source"] != "paid for" or type(place) is not int or not 0 <= place < len(charges):
-        raise _contradiction("its charges do not fit the source of a prior")
+    own = [number for number, one in enumerate(charges) if (one.purpose, one.column) == ("prior", column)]
+    number = entry.get("charge", own[0] if own else None)
+    is_paid = entry["source"] == "paid for" and type(number) is int and 0 <= number < len(charges)
+    require(is_paid, "its charges do not fit the source of a prior")
     statistics = plain(_statistics(entry.get("statistics", [])))
-    origin = {"charge": plain(charges[place]), "secure": True, "statistics": statistics}
+    origin = {"charge": plain(charges[number]), "secure": True, "statistics": statistics}
     if "reports" in entry:
         origin["reports"] = _built(card_format.parse(entry["reports"])).as_data()
     return {**shown, "origin": origin}
 
 
-def _score(
-    content: dict[str, Any], charges: list[Charge], statistics: list[Statistic], *, has_labels: bool
-) -> dict[str, Any]:
+def _score(quality: dict[str, Any], charges: list[Charge], statistics: list[Statistic]) -> dict[str, Any]:
     """Return the score as version 3 shows it, and add what was paid for it, on rows held out, to the charges.
 
-    One that was estimated from private labels, at no cost, is a note.
+    One that was estimated from private labels, at no cost, is left out.
     """
-    quality = content["quality"]
-    figures = {name: Figure(*read(tuple[float, float], pair)) for name, pair in quality.get("figures", {}).items()}
-    bought, paid = (
-        _statistics(quality.get("statistics", [])),
-        [one for one in statistics if one.purpose == "score"],
-    )
+    bought = _statistics(quality.get("statistics", []))
+    if not bought and quality.get("how") in _FREE and not quality.get("epsilon"):
+        return {}
+    paid = [one for one in statistics if one.purpose == "score"]
     people = max(charge.rows_per_person for charge in charges)
     price = group_budget(cost_of(bought), people)
-    if quality.get("epsilon", price.epsilon) != price.epsilon or (paid and Counter(paid) != Counter(bought)):
-        raise _contradiction("it charges for another score than it shows")
-    if not bought and (quality.get("how") not in _FREE or not has_labels):
-        raise UncheckableError("the card shows a score, and does not say with which noise it was released")
-    if not bought:
-        told = ", ".join(f"{name} {text}" for name, text in describe_figures(figures).items())
-        said = f"{told}, estimated from {quality.get('rows')} private labels, which nobody can check"
-        return {"note": " ".join(filter(None, (content.get("note"), said if told else "")))}
+    is_stated = quality.get("epsilon", price.epsilon) == price.epsilon and (not paid or paid == bought)
+    require(is_stated, "it charges for another score than it shows")
     if not paid:
-        noted = read(Charge, quality["charge"], "the charge of the score") if "charge" in quality else None
-        is_other = noted is not None and (noted.budget, noted.rows_per_person, noted.purpose) != (
-            price,
-            1,
-            "score",
-        )
-        if people > 1 or not price <= total_of(charges) or is_other:
-            raise _contradiction(f"its guarantee leaves out {price} for a score")
-        charges.append(Charge("score", price, "" if noted is None else noted.when, purpose="score"))
+        require(people == 1 and price <= total_of(charges), f"its guarantee leaves out {price} for a score")
+        noted = quality.get("charge", plain(Charge("score", price, "", purpose="score")))
+        charges.append(replace(read(Charge, noted, "the charge of the score"), mechanism=None))
         statistics += bought
-    return {"quality": {"rows": quality.get("rows", 1), "figures": plain(figures)}}
+    pairs = read(dict[str, tuple[float, float]], quality.get("figures", {}), "figures")
+    figures = {name: {"value": value, "standard_error": error} for name, (value, error) in pairs.items()}
+    return {"quality": {"rows": quality.get("rows", 1), "figures": figures}}

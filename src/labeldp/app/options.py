@@ -325,7 +325,7 @@ _TABLE = (
     ),
     Option(
         "trusted",
-        "A public Ed25519 key, as OpenSSH or PEM writes it, that must have signed the card.",
+        "A public Ed25519 key, as OpenSSH writes it, that must have signed the card.",
         type=list[Path],
         default=(),
         parse=lambda paths: list(paths or ()),
@@ -335,7 +335,7 @@ _TABLE = (
     Option("signature", "The card's signature, if it is not beside it as CARD.sig.", **_FILE),
     Option(
         "key",
-        "Your private Ed25519 key, as OpenSSH or PEM writes it; ssh-keygen -t ed25519 makes one.",
+        "Your private Ed25519 key, as OpenSSH writes it; ssh-keygen -t ed25519 makes one.",
         type=Path,
         default=REQUIRED,
         metavar="KEY",

@@ -21,7 +21,6 @@ from labeldp.exact.proof import array_bytes
 from labeldp.learning.array_files import MAX_FILE, ArraySpec, read_arrays
 from labeldp.learning.fit_plan import LabelSummary
 from labeldp.mechanisms import card_format
-from labeldp.release.series import as_series
 
 SCHEMA = "labeldp.row-release"
 _ANY, _VARIANCE, _COUNT = (
@@ -101,13 +100,6 @@ class RowRelease(HoldsTerms):
         if self.ledger is not None and not self.ledger.path:  # one in memory stays where it is
             fields["ledger"] = None
         return RowRelease, tuple(fields.values())
-
-    def to_series(self, like: Any, *, debiased: bool = False) -> Any:
-        """Return the labels as a Series that fits one that went in; see `Release.to_series`.
-
-        They are debiased in any case, each within its own interval.
-        """
-        return as_series(self.labels, like)
 
     @property
     def clipped(self) -> bool:

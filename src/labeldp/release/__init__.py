@@ -2,5 +2,7 @@
 
 from labeldp.release.arrays import Release, privatize
 from labeldp.release.estimate import estimate_prior
+from labeldp.release.plan import Request
+from labeldp.release.stream import LabelStream
 
-__all__ = ["Release", "estimate_prior", "privatize"]
+__all__ = ["LabelStream", "Release", "Request", "estimate_prior", "privatize"]

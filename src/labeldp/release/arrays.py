@@ -26,7 +26,6 @@ from labeldp.release.estimate import Method
 from labeldp.release.local import local_histogram
 from labeldp.release.names import name_of_labels
 from labeldp.release.plan import Plan, Request, prepare
-from labeldp.release.series import as_series
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -80,32 +79,6 @@ class Release(HoldsTerms):
         columns = self.labels.reshape(len(self.labels), -1).T
         unbiased = [m.debias(z) for m, z in zip(self.mechanisms, columns, strict=True)]
         return np.column_stack(unbiased).reshape(self.labels.shape)
-
-    def to_series(self, like: Any, *, debiased: bool = False) -> Any:
-        """Return the labels as a Series that fits one that went in: of its library, with its index and name.
-
-        Parameters
-        ----------
-        like : Series, DataFrame, Arrow array or table
-            Of pandas, Polars or Arrow, with as many rows; a data frame for several label columns. Its values are
-            not used.
-        debiased : bool
-            Whether to return unbiased labels, to train on.
-
-        Returns
-        -------
-        Series, DataFrame, Arrow array or table
-            As ``like`` is.
-
-        Examples
-        --------
-        >>> import pandas as pd, labeldp as ldp
-        >>> pay = pd.Series([12.0, 31.5], index=["ann", "bo"], name="pay")
-        >>> private = ldp.privatize(pay, epsilon=1.0, bounds=(0, 50)).to_series(like=pay)
-        >>> private.name, list(private.index)
-        ('pay', ['ann', 'bo'])
-        """
-        return as_series(self.debiased if debiased else self.labels, like)
 
     def __reduce__(self) -> tuple[Any, ...]:
         on_file = self.ledger is not None and self.ledger.path  # one in memory stays here

@@ -66,7 +66,7 @@ _SCALES, _PARTS = 24, 4
 """How many scales of a tail are weighed, and into how many parts each bin of a tail is cut."""
 
 
-Release = Callable[[Counts, Statistic, DiscreteLaplace], Counts]
+Release = Callable[[Counts, Statistic], Counts]
 """Returns exact counts with noise, and notes the statistic that they are."""
 
 
@@ -89,11 +89,6 @@ def _compared(cells: Counts, bins: int) -> Counts:
     for bin in range(bins):
         np.sum(cells >= bin, dtype=np.int64, out=above[bin : bin + 1], keepdims=True)
     return above[:-1] - above[1:]
-
-
-def noisy_counts(counts: Counts, epsilon: Fraction, source: WordSource) -> NDArray[np.float64]:
-    """Return counts with noise for ε: changing one label moves one of them down and one up."""
-    return DiscreteLaplace.calibrated(sensitivity=2, epsilon=epsilon).release(counts, source).astype(np.float64)
 
 
 def mean_variance(epsilon: Fraction, rows: int, bounds: tuple[float, float]) -> float:
@@ -137,10 +132,10 @@ def curator_histogram(
     if method == "adaptive":
         return adaptive_histogram(count(labels, bounds, FINE), epsilon, bounds, source)
     counts = count(labels, bounds, bins or bins_for(labels.size, float(epsilon)))
-    noisy = noisy_counts(counts, epsilon, source)
-    heights = onto_simplex(noisy, int(counts.sum()))
-    origin = Origin((counts_of_labels("bins of one width", counts.size, epsilon),))
-    return Histogram(np.linspace(*bounds, counts.size + 1), heights, origin)
+    statistic = counts_of_labels("bins of one width", counts.size, epsilon)
+    noisy = statistic.noise.release(counts, source).astype(np.float64)
+    nodes = np.linspace(*bounds, counts.size + 1)
+    return Histogram(nodes, onto_simplex(noisy, labels.size), Origin((statistic,)))
 
 
 # ---- bounds that may be far too wide -----------------------------------------------------------------
@@ -156,17 +151,17 @@ def adaptive_histogram(
     rows, cells = int(fine.sum()), fine.size
     spent: list[Statistic] = []
 
-    def release(exact: Counts, statistic: Statistic, noise: DiscreteLaplace) -> Counts:
+    def release(exact: Counts, statistic: Statistic) -> Counts:
         spent.append(statistic)
-        return noise.release(exact, source)
+        return statistic.noise.release(exact, source)
 
     first, last = _place(fine, epsilon, release) if rows * epsilon >= _SEARCHED else (0, cells)
     left = epsilon - sum(one.epsilon for one in spent)
     nodes = _nodes(first, last, cells, _bins(rows * float(left)))
     counts = counts_of_labels("bins about where they lie", nodes.size - 1, left)
-    noise = counts.noise
-    noisy = release(np.add.reduceat(fine, nodes[:-1]), counts, noise).astype(np.float64)
-    places, masses = expected_masses(nodes.astype(np.float64), noisy, rows, math.sqrt(noise.variance()))
+    noisy = release(np.add.reduceat(fine, nodes[:-1]), counts).astype(np.float64)
+    deviation = math.sqrt(counts.noise.variance())
+    places, masses = expected_masses(nodes.astype(np.float64), noisy, rows, deviation)
     low, high = bounds
     return Histogram.of(low + places / cells * (high - low), masses, Origin(tuple(spent)))
 
@@ -177,18 +172,17 @@ def adaptive_histogram(
 def _place(fine: Counts, epsilon: Fraction, release: Release) -> tuple[int, int]:
     """Return the cells between which most labels lie; all cells where bounds are about right."""
     rows, cells = int(fine.sum()), fine.size
-    each, place = (_part(epsilon, rows, *limits) for limits in (_PER_STEP, _PER_PLACE))
+    each = _part(epsilon, rows, *_PER_STEP)
     largest = Statistic("largest count of labels in a window", "largest count", 1, 1, each, "prior")
-    noise = largest.noise
 
     def holds_most(level: int) -> bool:
-        return bool(release(largest_window(fine, level), largest, noise)[0] >= _COVER * rows)
+        return bool(release(largest_window(fine, level), largest)[0] >= _COVER * rows)
 
     level = narrowest_level(holds_most, 0, _LEVELS)
     if level <= 1:
         return 0, cells
-    halves = counts_of_labels("halves of windows", 2 << level, place)
-    noisy = release(half_windows(fine, level), halves, halves.noise)
+    halves = counts_of_labels("halves of windows", 2 << level, _part(epsilon, rows, *_PER_PLACE))
+    noisy = release(half_windows(fine, level), halves)
     half = cells >> (level + 1)
     middle = half * (1 + int(np.argmax(noisy[1:] + noisy[:-1])))
     return max(0, middle - 2 * half), min(cells, middle + 2 * half)

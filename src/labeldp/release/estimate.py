@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from labeldp._values import Count, Epsilon, LabelBounds, Labels, as_fraction, parse_method, parse_positive
+from labeldp._values import Count, Epsilon, LabelBounds, Labels, parse_integer, parse_method, parse_positive
 from labeldp.accounts.budget import Budget, new_charge
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
-from labeldp.errors import LabelError, ParameterError, Setting, describe
+from labeldp.errors import LabelError
 from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.curator import curator_histogram
@@ -75,18 +77,32 @@ def estimate_prior(
     if array.ndim != 1 and array.shape[1:] != (1,):
         raise LabelError(f"a prior is of one label column, of shape (n,), got {array.shape}")
     array = array.reshape(-1)
-    epsilon, bounds = Epsilon(epsilon), LabelBounds(bounds)
+    exact, bounds = Epsilon(epsilon).exact, LabelBounds(bounds)
     way = parse_method(trust, method, default="counts")
-    if sigma is not None:
-        parse_positive(sigma, "sigma")
-    if bins is not None and not (isinstance(bins, int) and 1 <= bins <= 1 << 20):
-        raise ParameterError(Setting("bins"), f" must be an integer from 1 to 2^20, got {describe(bins)}")
+    sigma = None if sigma is None else parse_positive(sigma, "sigma")
+    bins = None if bins is None else parse_integer(bins, "bins", most=1 << 20)
+    people = int(Count(rows_per_person, "rows_per_person"))
     source, ledger = resolve_source(random_state), as_ledger(ledger)
-    exact, people = as_fraction(epsilon), int(Count(rows_per_person, "rows_per_person"))
-    charge = new_charge(f"prior ({trust})", Budget.of(exact), purpose="prior", rows_per_person=people)
-    ledger_to_charge(ledger, labels).charge_all([charge])
-    if trust == "curator":
-        prior = curator_histogram(array, exact, bounds, source, method=way, bins=bins)
-    else:
-        prior = local_histogram(array, exact, bounds, source, method=way, sigma=sigma)
-    return prior.paid_by(charge, secure=isinstance(source, SecureWords))
+
+    def estimate() -> Histogram:
+        if trust == "curator":
+            return curator_histogram(array, exact, bounds, source, method=way, bins=bins)
+        return local_histogram(array, exact, bounds, source, method=way, sigma=sigma)
+
+    ledger = ledger_to_charge(ledger, labels)
+    return pay_for_prior(estimate, exact, trust=trust, rows_per_person=people, ledger=ledger, source=source)
+
+
+def pay_for_prior(
+    estimate: Callable[[], Histogram],
+    epsilon: Fraction,
+    *,
+    trust: str = "curator",
+    rows_per_person: int,
+    ledger: Ledger,
+    source: WordSource,
+) -> Histogram:
+    """Charge a ledger for a prior alone, then estimate it."""
+    charge = new_charge(f"prior ({trust})", Budget(epsilon), purpose="prior", rows_per_person=rows_per_person)
+    ledger.charge_all([charge])
+    return estimate().paid_by(charge, secure=isinstance(source, SecureWords))

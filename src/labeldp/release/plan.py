@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -27,8 +26,9 @@ from labeldp._values import (
     parse_number,
     parse_positive,
 )
-from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge
+from labeldp.accounts.budget import Budget, Charge, Purpose, name_of_charge, new_charge
 from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.statistic import origins_of
 from labeldp.accounts.terms import Terms
 from labeldp.errors import NotUnbiasedError, ParameterError, Setting
 from labeldp.exact.integers import Statistic
@@ -72,50 +72,53 @@ class Request:
     prior_share: Fraction | None = field(init=False)
 
     def __post_init__(self) -> None:
-        store = partial(object.__setattr__, self)  # the instance is frozen
-        store("method", parse_method(self.trust, self.method))
-        store("rows_per_person", int(Count(self.rows_per_person, "rows_per_person")))
-        store("epsilon", Epsilon(self.epsilon))
-        store("bounds", parse_label_bounds(self.bounds))
-        store("zeta", None if self.zeta is None else parse_positive(self.zeta, "zeta"))
-        store("delta", Delta(self.delta))
-        amount = None if self.epsilon_prior is None else parse_number(self.epsilon_prior, "epsilon_prior")
-        share = as_fraction(self.epsilon) / len(self.bounds)
-        store("share", share)
-        asked = None if amount is None or not math.isfinite(amount) else as_fraction(amount) / len(self.bounds)
-        store("prior_share", asked)
-        self._refuse_split(amount)
+        """Parse each parameter by itself, then refuse what does not go together."""
+        bounds, epsilon = parse_label_bounds(self.bounds), Epsilon(self.epsilon)
+        parsed = {
+            "bounds": bounds,
+            "epsilon": epsilon,
+            "method": parse_method(self.trust, self.method),
+            "rows_per_person": int(Count(self.rows_per_person, "rows_per_person")),
+            "zeta": None if self.zeta is None else parse_positive(self.zeta, "zeta"),
+            "delta": Delta(self.delta),
+            "prior": _parse_priors(self.prior, bounds),
+            "share": epsilon.exact / len(bounds),
+            "prior_share": _parse_prior_share(self.epsilon_prior, epsilon, len(bounds)),
+        }
+        for name, value in parsed.items():
+            object.__setattr__(self, name, value)  # the instance is frozen
+        self._refuse_split()
         if self.zeta is not None:
-            store("mechanism", "rp" if self.mechanism == "auto" else self.mechanism)
-            is_instance = isinstance(self.mechanism, Mechanism)
-            if is_instance or "zeta" not in signature(mechanism_class(self.mechanism)).parameters:
-                raise ParameterError(
-                    Setting("zeta"), " goes with a mechanism that has one, such as ", Setting("mechanism", "rp")
-                )
-        store("delta", self._delta())
-        is_known = self.prior is not None
-        store("prior", _priors(self.prior, self.bounds) if is_known else (None,) * len(self.bounds))
-        if is_known or isinstance(self.mechanism, Mechanism):
-            self._refuse_origins()
+            object.__setattr__(self, "mechanism", self._windowed())
+        object.__setattr__(self, "delta", self._delta())
+        self._refuse_origins()
 
-    def _refuse_split(self, for_prior: float | None) -> None:
+    def _refuse_split(self) -> None:
         """Refuse parts of ε for priors and labels that no mechanism supports."""
-        if for_prior is not None and not 0 <= for_prior < self.epsilon:
-            raise ParameterError(Setting("epsilon_prior"), f" must lie in [0, epsilon), got {for_prior}")
-        if for_prior and (self.prior is not None or isinstance(self.mechanism, Mechanism)):
+        for_prior = self.prior_share or Fraction(0)
+        if for_prior and (self.prior[0] is not None or isinstance(self.mechanism, Mechanism)):
             raise ParameterError(
                 Setting("epsilon_prior"), " is for a prior that must be estimated; none is needed here"
             )
-        asked, columns = self.prior_share or Fraction(0), len(self.bounds)
-        for part, what in ((asked, "prior"), (self.share - asked, "labels")):
-            if not (LEAST <= part <= MOST or (what == "prior" and not part)):
-                of = f" of each of {columns} columns" if columns > 1 else ""
+        parts = {"labels": self.share - for_prior} | ({"prior": for_prior} if for_prior else {})
+        for what, part in parts.items():
+            if not LEAST <= part <= MOST:
+                columns = f" of each of {len(self.bounds)} columns" if len(self.bounds) > 1 else ""
                 raise ParameterError(
                     "the part of ",
                     Setting("epsilon"),
-                    f" for the {what}{of} is {float(part):.3g}: it must lie between {EPSILON_RANGE[0]:g} and "
+                    f" for the {what}{columns} is {float(part):.3g}: it must lie between {EPSILON_RANGE[0]:g} and "
                     f"{EPSILON_RANGE[1]:g}",
                 )
+
+    def _windowed(self) -> str:
+        """Return the name of the mechanism that zeta is for."""
+        name = "rp" if self.mechanism == "auto" else self.mechanism
+        if isinstance(name, Mechanism) or "zeta" not in signature(mechanism_class(name)).parameters:
+            raise ParameterError(
+                Setting("zeta"), " goes with a mechanism that has one, such as ", Setting("mechanism", "rp")
+            )
+        return name
 
     def _delta(self) -> float:
         """Return the δ to spend in all, if it goes with the mechanism."""
@@ -143,19 +146,25 @@ class Request:
 
     def _refuse_origins(self) -> None:
         """Refuse a private prior, or a mechanism designed with one, that was paid for another number of rows."""
-        for one in (*self.prior, self.mechanism if isinstance(self.mechanism, Mechanism) else None):
-            charge = None if one is None or one.origin is None else one.origin.charge
-            if charge is not None and charge.rows_per_person != self.rows_per_person:
-                people = Setting("rows_per_person", charge.rows_per_person)
-                raise ParameterError("the prior was paid for with ", people, ": pass that")
+        for one in (*self.prior, self.mechanism):
+            origin = getattr(one, "origin", None)  # a name has none
+            if origin is not None and origin.charge is not None:
+                people = origin.charge.rows_per_person
+                if people != self.rows_per_person:
+                    paid = Setting("rows_per_person", people)
+                    raise ParameterError("the prior was paid for with ", paid, ": pass that")
 
     def plan(self, rows: int) -> Plan:
         """Return the plan for this many rows: how ε is split, and all else that no label decides."""
-        for_prior = self.prior_share or Fraction(0)
-        name, is_open = self.mechanism, self.prior_share is None and self.prior[0] is None
-        if is_open and isinstance(name, str) and (name == "auto" or mechanism_class(name).needs_prior):
-            for_prior = prior_budget(rows, self.share, self.trust)
+        for_prior = prior_budget(rows, self.share, self.trust) if self._needs_prior() else self.prior_share
+        for_prior = for_prior or Fraction(0)
         return Plan(self, rows, self.share - for_prior, for_prior=for_prior)
+
+    def _needs_prior(self) -> bool:
+        """Return whether a part of ε is for a prior though none was asked for."""
+        if self.prior_share is not None or self.prior[0] is not None or isinstance(self.mechanism, Mechanism):
+            return False
+        return self.mechanism == "auto" or mechanism_class(self.mechanism).needs_prior
 
     def design(self, prior: Histogram | None, column: int, epsilon: Epsilon, rows: int) -> Mechanism:
         """Return the mechanism for a column: the instance that was given, or one designed by its class."""
@@ -168,19 +177,18 @@ class Request:
         return choose_mechanism(self.mechanism, prior, bounds=bounds, epsilon=epsilon, rows=rows, **given)
 
     def refuse_biased(self) -> None:
-        """Refuse a mechanism that has no unbiased labels, by a trial that needs no data."""
+        """Refuse a mechanism for one column that has no unbiased labels, by a trial that needs no data."""
         if self.mechanism == "auto":  # it chooses among those that have some
             return
-        for column, (prior, pair) in enumerate(zip(self.prior, self.bounds, strict=True)):
-            trial = self.plan(1000).mechanism_for(prior or Histogram(pair, [1.0]), column)
-            try:
-                trial.debias(trial.mean([pair[0]]))
-            except NotUnbiasedError:
-                raise ParameterError(
-                    f"{type(trial).__name__} has no unbiased labels, and a model trained on biased ones is wrong: "
-                    "choose another mechanism, or take its labels as they are if you know how to use them",
-                    option="mechanism",
-                ) from None
+        trial = self.plan(1000).mechanism_for(self.prior[0] or Histogram(self.bounds[0], [1.0]))
+        try:
+            trial.debias(trial.mean([self.bounds[0][0]]))
+        except NotUnbiasedError:
+            raise ParameterError(
+                f"{type(trial).__name__} has no unbiased labels, and a model trained on biased ones is wrong: "
+                "choose another mechanism, or take its labels as they are if you know how to use them",
+                option="mechanism",
+            ) from None
 
     def counts_labels(self) -> bool:
         """Return whether a curator makes the prior, for one number of rows or another: else nobody may count."""
@@ -212,23 +220,18 @@ class Plan:
 
     def charges(self) -> list[Charge]:
         """Return the labels' charges, one for each column, then the priors' or that of sums."""
-        request, columns = self.request, len(self.request.bounds)
-        delta = as_fraction(request.delta) / columns if request.delta else Fraction(0)
-        parts: list[tuple[Purpose, str, Fraction, Fraction]] = [
-            ("labels", "labels", self.for_labels, delta),
-            ("prior", f"prior ({request.trust})", self.for_prior, Fraction(0)),
-            ("sums", "sums", self.for_sums, Fraction(0)),
+        columns, people = len(self.request.bounds), self.request.rows_per_person
+        delta = as_fraction(self.request.delta) / columns
+        parts: list[tuple[Purpose, str, Budget]] = [
+            ("labels", "labels", Budget(self.for_labels, delta)),
+            ("prior", f"prior ({self.request.trust})", Budget(self.for_prior)),
+            ("sums", "sums", Budget(self.for_sums)),
         ]
         return [
-            new_charge(
-                what if columns == 1 else f"{what}, column {k}",
-                Budget.of(epsilon, delta),
-                purpose=purpose,
-                column=k,
-                rows_per_person=request.rows_per_person,
-            )
-            for purpose, what, epsilon, delta in parts
-            for k in range(columns if epsilon else 0)
+            new_charge(name_of_charge(what, k, columns), budget, purpose=purpose, column=k, rows_per_person=people)
+            for purpose, what, budget in parts
+            if budget.exact_epsilon
+            for k in range(columns)
         ]
 
     def pay(self, ledger: Ledger) -> Payment:
@@ -266,13 +269,24 @@ def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
     return min(max(Fraction(f"{ideal:.3g}"), LEAST), most)
 
 
-def _priors(prior: Any, bounds: tuple[Bounds, ...]) -> tuple[Histogram | None, ...]:
-    """Return a known prior for each column, cut to its bounds."""
+def _parse_priors(prior: Any, bounds: tuple[Bounds, ...]) -> tuple[Histogram | None, ...]:
+    """Return a known prior for each column, cut to its bounds, or None for each."""
+    if prior is None:
+        return (None,) * len(bounds)
     listed = [prior] if isinstance(prior, Histogram) else prior
     if not isinstance(listed, list | tuple) or len(listed) != len(bounds):
         raise ParameterError(Setting("prior"), f" must be a Histogram for each label column, here {len(bounds)}")
-    parsed = map(Histogram.parse, listed)
-    return tuple(one.restricted(*pair) for one, pair in zip(parsed, bounds, strict=True))
+    return tuple(Histogram.parse(one).restricted(*pair) for one, pair in zip(listed, bounds, strict=True))
+
+
+def _parse_prior_share(amount: Any, epsilon: Epsilon, columns: int) -> Fraction | None:
+    """Return the part of ε for the prior of each column, where one was given."""
+    if amount is None:
+        return None
+    number = parse_number(amount, "epsilon_prior")
+    if not 0 <= number < epsilon:
+        raise ParameterError(Setting("epsilon_prior"), f" must lie in [0, epsilon), got {number}")
+    return as_fraction(number) / columns
 
 
 # ---- charge, estimate, design -------------------------------------------------------------------------
@@ -299,17 +313,18 @@ class Payment:
 
         The ledger notes what labels and sums were spent on: mechanisms, of a column or of all rounds, and noise.
         """
-        prints, columns = [fingerprint(mechanism.channel) for mechanism in mechanisms], len(plan.request.bounds)
-        texts: list[str | None] = []
+        prints = [fingerprint(mechanism.channel) for mechanism in mechanisms]
+        notes: list[str | None] = []
         for charge in self.charges:
-            own = prints if columns == 1 else prints[charge.column or 0 :][:1]
-            spent = {"labels": join_fingerprints(own), "sums": "; ".join(map(str, statistics))}
-            texts.append(spent.get(charge.purpose))
-        charges = self.ledger.describe_all(self.places, texts)
-        origins = [one.origin for one in (*priors, *mechanisms) if one is not None and one.origin is not None]
-        known = set(charges)
+            if charge.purpose == "labels":
+                is_only = len(plan.request.bounds) == 1
+                notes.append(join_fingerprints(prints) if is_only else prints[charge.column or 0])
+            else:
+                notes.append("; ".join(map(str, statistics)) if charge.purpose == "sums" else None)
+        charges = self.ledger.describe_all(self.places, notes)
+        origins = origins_of([*priors, *mechanisms])
         paid = [origin.charge for origin in origins if origin.charge is not None]
-        charges += dict.fromkeys(charge for charge in paid if charge not in known)
+        charges = list(dict.fromkeys([*charges, *paid]))
         return Terms(
             rows=plan.rows,
             mechanisms=tuple(mechanisms),

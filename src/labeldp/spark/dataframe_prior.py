@@ -7,11 +7,11 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from labeldp._values import Count, Epsilon, LabelBounds, as_fraction
-from labeldp.accounts.budget import Budget, new_charge
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
-from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
+from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.curator import FINE, adaptive_histogram
+from labeldp.release.estimate import pay_for_prior
 from labeldp.spark.executor import count_labels
 from labeldp.spark.frame_checks import check_rows, label_column, stable_frame
 from labeldp.spark.session import column
@@ -76,7 +76,10 @@ def estimate_prior(
         counts = count_labels(rows.frame, pair, FINE, check_rows(rows.frame, name))
     finally:
         rows.drop()
-    charge = new_charge("prior (curator)", Budget(exact), purpose="prior", rows_per_person=people)
-    ledger_to_charge(ledger, df).charge_all([charge])
-    prior = adaptive_histogram(counts, exact, pair, source)
-    return prior.paid_by(charge, secure=isinstance(source, SecureWords))
+    return pay_for_prior(
+        lambda: adaptive_histogram(counts, exact, pair, source),
+        exact,
+        rows_per_person=people,
+        ledger=ledger_to_charge(ledger, df),
+        source=source,
+    )

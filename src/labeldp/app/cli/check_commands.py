@@ -245,12 +245,10 @@ def _show_ledger(opened: Ledger, console: Console) -> None:
 
 def _share(spent: Budget, limit: Budget) -> float:
     """Return the part of the limit that is spent, of ε or δ, whichever is further gone."""
-    pairs = [(spent.exact_epsilon, limit.exact_epsilon)]
-    pairs += [(spent.exact_delta, limit.exact_delta)] if limit.exact_delta else []
-    shares = [
-        1.0 if one is None or whole == 0 else float(one / whole) for one, whole in pairs if whole is not None
-    ]
-    return max(shares, default=0.0)
+    if spent.exact_epsilon >= limit.exact_epsilon:
+        return 1.0
+    delta = float(spent.exact_delta / limit.exact_delta) if limit.exact_delta else 0.0
+    return max(float(spent.exact_epsilon / limit.exact_epsilon), delta)
 
 
 def _ledger_data(opened: Ledger) -> dict[str, Any]:

@@ -9,9 +9,9 @@ import numpy as np
 from labeldp._values import Array
 from labeldp.accounts.accuracy import Accuracy, noise_and_bias
 from labeldp.accounts.budget import rounded_up, total_of
-from labeldp.accounts.explanation import proof_of
 from labeldp.accounts.numbers import number, percent, tick, times
 from labeldp.accounts.reading import ReadCard
+from labeldp.accounts.statistic import proof_of
 from labeldp.accounts.terms import Terms
 from labeldp.app.report.figures import COLOURS, DASHES, INK, blank, legend, stacked
 from labeldp.app.report.page import Section

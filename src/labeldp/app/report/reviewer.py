@@ -12,9 +12,9 @@ from importlib import metadata
 from typing import Any
 
 from labeldp import __version__
-from labeldp.accounts.explanation import proof_of
 from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.scores import describe_quality
+from labeldp.accounts.statistic import proof_of
 from labeldp.accounts.verification import noise_checks
 from labeldp.app.report.page import Section
 from labeldp.exact.proof import fingerprint
