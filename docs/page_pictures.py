@@ -86,7 +86,7 @@ def main() -> None:
             said.append(text)
             ready.set()
 
-        server = threading.Thread(target=serve, args=(folder,), kwargs={"browse": False, "say": say})
+        server = threading.Thread(target=serve, args=(folder,), kwargs={"browse": False, "say": say}, daemon=True)
         server.start()
         ready.wait()
         browser = tool.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])

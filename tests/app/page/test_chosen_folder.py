@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from app.page.page_client import Client
+from app.page.page_client import Client, ready
 from helpers import posix_only
 
 pytestmark = posix_only  # links and pipes are in the folder
@@ -51,13 +51,6 @@ def client(folder):
     return Client(folder).enter()
 
 
-def requested(client, **more):
-    unfinished = client.read("homes.csv", "price")
-    client.describe(unfinished)
-    client.budget(unfinished, **more)
-    return unfinished
-
-
 @pytest.mark.parametrize("text", OUTSIDE)
 def test_no_path_to_read_leads_out_of_the_folder(client, text):
     answer = client.post("/open", path=text)
@@ -68,7 +61,7 @@ def test_no_path_to_read_leads_out_of_the_folder(client, text):
 @pytest.mark.parametrize("text", ["../new.csv", "/new.csv", "linked/new.csv", "no-such/new.csv", "a\0b", ".."])
 @pytest.mark.parametrize("name", ["out", "ledger"])
 def test_no_path_to_write_leads_out_of_the_folder(client, name, text):
-    unfinished = requested(client, **{name: text})
+    unfinished = ready(client, **{name: text})
     assert unfinished.request is None
     assert list(unfinished.problems) == [name]
 
@@ -86,7 +79,7 @@ def test_what_may_be_read_is_listed_and_nothing_else(client, folder):
 
 @pytest.mark.parametrize("step", ["table", "release"])
 def test_a_table_that_became_a_link_since_it_was_chosen_is_not_read(client, folder, step):
-    unfinished = requested(client)
+    unfinished = ready(client)
     (folder / "homes.csv").unlink()
     (folder / "homes.csv").symlink_to(folder.parent / "secret.csv")
     answer = client.post(f"{unfinished.path}/{step}", label=1, request=unfinished.request.id)
@@ -97,7 +90,7 @@ def test_a_table_that_became_a_link_since_it_was_chosen_is_not_read(client, fold
 @pytest.mark.parametrize("name", ["out", "ledger"])
 def test_nothing_is_written_where_a_folder_became_a_link(client, folder, name):
     (folder / "sub").mkdir()
-    unfinished = requested(client, **{name: "sub/x.csv"})
+    unfinished = ready(client, **{name: "sub/x.csv"})
     (folder / "sub").rmdir()
     (folder.parent / "elsewhere").mkdir()
     (folder / "sub").symlink_to(folder.parent / "elsewhere")

@@ -1,6 +1,5 @@
 """The page in a real browser: the whole way, by keys, without scripts, on a phone, and what happens in between."""
 
-import signal
 import sys
 import threading
 from base64 import b64encode
@@ -9,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import labeldp as ldp
 import labeldp.app.page as labeldp_page
-from app.page.page_client import served
-from helpers import posix_only
 
 PHONE, DESKTOP, WIDE = 390, 1280, 1920
 BUDGET = "Privacy budget (ε)"
@@ -50,9 +46,9 @@ def running(folder):
 
 
 @contextmanager
-def tab(browser, address, *, width=DESKTOP, scripts=True):
+def tab(browser, address, *, width=DESKTOP):
     """Open the page; yield it, and check that it complained of nothing and asked nobody else."""
-    context = browser.new_context(viewport={"width": width, "height": 800}, java_script_enabled=scripts)
+    context = browser.new_context(viewport={"width": width, "height": 800})
     context.set_default_timeout(DONE)
     page, complaints, asked = context.new_page(), [], []
     page.on("console", lambda message: complaints.append(message.text))
@@ -212,81 +208,6 @@ def test_an_excel_file_is_dropped_and_becomes_a_model(browser, folder):
         close(page)
     assert (folder / "flats.xlsx").exists()
     assert (folder / "flats.model" / "card.json").exists()
-
-
-def test_the_whole_way_works_without_scripts_and_a_spent_limit_is_said(browser, folder):
-    with running(folder) as address, tab(browser, address, scripts=False) as page:
-        page.get_by_role("button", name="wohnungen.csv").click()
-        to_budget(page)
-        page.get_by_label(BUDGET, exact=True).fill("0.5")
-        page.get_by_label("Limit").fill("0.7")
-        page.get_by_role("button", name="Show this ε").click()
-        page.locator("main").get_by_text("e^ε = 1.65×").wait_for()
-        page.get_by_role("button", name="Review the release").click()
-        release(page)
-        page.get_by_role("link", name="All releases").click()
-        page.get_by_role("link", name="card.json").first.click()
-        page.locator("header").get_by_text("it holds").wait_for()
-        page.get_by_role("link", name="Table", exact=True).click()
-        page.get_by_role("button", name="wohnungen.csv", exact=True).click()
-        to_budget(page)
-        page.locator("main").get_by_text("These values were released before").wait_for()
-        choose_budget(page, "1")
-        page.locator("#summary").get_by_text("only ε = 0.2 is left").wait_for()
-        close(page)
-    assert ldp.Ledger.open(folder / "wohnungen.Miete.ledger.jsonl", create="never").total.epsilon == 0.5
-
-
-def test_two_tabs_do_not_disturb_each_other_and_a_changed_file_is_noticed(browser, folder):
-    with running(folder) as address, tab(browser, address) as one:
-        two = one.context.new_page()
-        two.goto(address.partition("?")[0])
-        for page, bounds in ((one, ("0", "3000")), (two, ("100", "2000"))):
-            page.get_by_role("button", name="wohnungen.csv").click()
-            to_budget(page, bounds=bounds)
-        choose_budget(one, "1", "one.csv")
-        choose_budget(two, "2", "two.csv")
-        one.locator("main").get_by_text("from 0 to 3 000").wait_for()
-        two.locator("main").get_by_text("from 100 to 2 000").wait_for()
-        release(one)
-        messy(folder / "wohnungen.csv", rows=401)
-        two.get_by_role("button", name="Release").click()
-        two.get_by_text("the file changed since it was opened").wait_for()
-        close(one)
-    assert ldp.Ledger.open(folder / "wohnungen.Miete.ledger.jsonl", create="never").total.epsilon == 1
-
-
-SLOW = """
-import time
-import labeldp.app.page as page
-def slow(self, what, done, total, old=page.Work.progress):
-    old(self, what, done, total)
-    if what == "Releasing":
-        time.sleep(600)
-page.Work.progress = slow
-"""
-
-
-@posix_only
-def test_a_kill_in_the_middle_leaves_nothing_half_written_and_what_was_spent_in_the_ledger(browser, folder):
-    with served(folder, SLOW) as (process, port, entry):
-        context = browser.new_context()
-        context.set_default_timeout(DONE)
-        page = context.new_page()
-        page.goto(f"http://127.0.0.1:{port}{entry}")
-        page.get_by_role("button", name="wohnungen.csv").click()
-        to_budget(page)
-        choose_budget(page, "1", "out.csv")
-        page.get_by_role("button", name="Release").click()
-        page.get_by_text("Releasing").wait_for()
-        page.wait_for_load_state()  # its script is there: only that can say later that nobody answers
-        assert not page.get_by_role("button", name="Stop").is_visible()
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        page.get_by_text("labeldp was stopped").wait_for()
-        context.close()
-    assert ldp.Ledger.open(folder / "wohnungen.Miete.ledger.jsonl", create="never").total.epsilon == 1
-    assert not [path.name for path in folder.iterdir() if path.name.startswith("out") and path.suffix != ".part"]
 
 
 def test_the_browser_is_started_with_a_file_for_its_owner_alone_which_leads_to_the_page(

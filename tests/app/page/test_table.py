@@ -193,16 +193,6 @@ def test_a_first_row_that_may_be_no_header_shows_no_number_until_it_is_confirmed
     assert "2019" in client.written(client.open("years.csv"), header="yes").words
 
 
-def test_a_column_with_line_breaks_is_named_on_the_page(client):
-    rows = [f'"a\nb",{n % 50}.5,{n}' for n in range(60)]
-    (client.site.folder.root / "lines.csv").write_text("\n".join(["item,price,size", *rows]) + "\n")
-    begun = client.read("lines.csv", "price")
-    assert "“Column with line breaks”" in client.show(begun, "table").words
-    again = client.unfinished(client.written(begun, multiline="item"))
-    again.reading.wait()
-    assert again.seen.rows == 60
-
-
 def test_no_message_shows_where_the_folder_is(client):
     root = client.site.folder.root
     (root / "sub").mkdir()
@@ -216,11 +206,3 @@ def test_no_message_shows_where_the_folder_is(client):
     page = client.budget(other)
     assert "out.csv exists already" in page.words
     assert str(root) not in page.html
-
-
-@pytest.mark.slow
-def test_a_table_may_have_thousands_of_columns(tmp_path):
-    names = [f"c{n}" for n in range(2100)]
-    (tmp_path / "wide.csv").write_text("\n".join([",".join(names), *[",".join("1" * 2100)] * 3]) + "\n")
-    client = Client(tmp_path).enter()
-    assert client.describe(client.read("wide.csv", "c0")).path.endswith("/budget")

@@ -58,6 +58,7 @@ def budget_page(request: Request, unfinished: Unfinished) -> Response:
         ledger_problem=problems.get("ledger", ""),
         others={other: ledger.total for other, ledger in ledgers.items() if ledger.charges},
         figures=Markup(figures),  # noqa: S704 (the library escapes it)
+        example=EXAMPLE,
         is_example="epsilon" not in chosen,
     )
 
