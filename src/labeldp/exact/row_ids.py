@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hmac
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -61,13 +63,14 @@ class TextIds:
         Where each starts, and where the last ends.
     data : array of uint8
     kind : {"text", "binary"}
-    cipher : AES under the hash's key, or None
+    key : bytes or None
+        Of the hash.
     """
 
     offsets: NDArray[np.int64]
     data: NDArray[np.uint8]
     kind: str
-    cipher: CipherContext | None = field(default=None, repr=False)
+    key: bytes | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, values: list[bytes], kind: str) -> TextIds:
@@ -75,61 +78,28 @@ class TextIds:
         offsets = np.concatenate([[0], np.cumsum([len(value) for value in values], dtype=np.int64)])
         return cls(offsets.astype(np.int64), np.frombuffer(b"".join(values), dtype=np.uint8), kind)
 
-    def under(self, cipher: CipherContext) -> TextIds:
+    def under(self, key: bytes) -> TextIds:
         """Return these ids, to be hashed with a key."""
-        return replace(self, cipher=cipher)
+        return replace(self, key=key)
 
     def __len__(self) -> int:
         return int(self.offsets.size - 1)
 
+    def _values(self, start: int, stop: int) -> Iterator[bytes]:
+        offsets = self.offsets[start : stop + 1]
+        data = self.data[offsets[0] : offsets[-1]].tobytes()
+        for first, last in pairwise((offsets - offsets[0]).tolist()):
+            yield data[first:last]
+
     def distinct(self) -> bool:
         """Return whether no two are equal."""
-        data = self.data[self.offsets[0] : self.offsets[-1]].tobytes()
-        places = (self.offsets - self.offsets[0]).tolist()
-        return len({data[start:stop] for start, stop in pairwise(places)}) == len(self)
+        return len(set(self._values(0, len(self)))) == len(self)
 
     def blocks(self, start: int, stop: int) -> Blocks:
-        """Return a keyed hash of each of some rows' ids: CMAC with AES-256 (RFC 4493), on all of them at once."""
-        assert self.cipher is not None  # noqa: S101 (for the type checker)
-        offsets = self.offsets[start : stop + 1]
-        length = np.diff(offsets)
-        count = np.maximum(1, -(-length // _BLOCK))
-        first = np.concatenate([[0], np.cumsum(count)])
-        message = self._padded(offsets, length, first)
-        last, whole = first[1:] - 1, (length > 0) & (length % _BLOCK == 0)
-        message[last] ^= np.where(whole[:, None], *_subkeys(self.cipher))
-
-        # Rows with most blocks first, so that those not yet done are always the first ones.
-        order = np.argsort(-count, kind="stable")
-        first, count = first[:-1][order], count[order]
-        state = np.zeros((stop - start, 2), dtype=np.uint64)
-        for step in range(int(count[0])):
-            left = int(np.searchsorted(-count, -step, side="left"))
-            state[:left] = encrypted(self.cipher, state[:left] ^ message[first[:left] + step])
-        result = np.empty_like(state)
-        result[order] = state
-        return result
-
-    def _padded(self, offsets: NDArray[np.int64], length: NDArray[np.int64], first: NDArray[np.int64]) -> Blocks:
-        """Return the messages in whole blocks: each followed by a bit, and zeros, where its last is not full."""
-        padded = np.zeros(int(first[-1]) * _BLOCK, dtype=np.uint8)
-        shift = first[:-1] * _BLOCK - offsets[:-1]
-        some = self.data[offsets[0] : offsets[-1]]
-        padded[np.arange(offsets[0], offsets[-1]) + np.repeat(shift, length)] = some
-        open_ended = (length % _BLOCK > 0) | (length == 0)
-        padded[(first[:-1] * _BLOCK + length)[open_ended]] = 0x80
-        return padded.view(np.uint64).reshape(-1, 2)
-
-
-def _subkeys(cipher: CipherContext) -> tuple[Blocks, Blocks]:
-    """Return what CMAC adds to a last block that is full, and to one that was padded."""
-    keys = []
-    value = int.from_bytes(encrypted(cipher, np.zeros((1, 2), dtype=np.uint64)).tobytes(), "big")
-    for _ in range(2):
-        carry = value >> 127
-        value = ((value << 1) & ((1 << 128) - 1)) ^ (0x87 if carry else 0)
-        keys.append(np.frombuffer(value.to_bytes(_BLOCK, "big"), dtype=np.uint64))
-    return keys[0], keys[1]
+        """Return a keyed hash of each of some rows' ids: the first 128 bits of HMAC-SHA256."""
+        assert self.key is not None  # noqa: S101 (for the type checker)
+        tags = [hmac.digest(self.key, value, "sha256")[:_BLOCK] for value in self._values(start, stop)]
+        return np.frombuffer(b"".join(tags), dtype=np.uint64).reshape(-1, 2)
 
 
 def as_ids(ids: Any) -> IntegerIds | TextIds:
@@ -157,5 +127,5 @@ def as_ids(ids: Any) -> IntegerIds | TextIds:
 def public_places(ids: IntegerIds | TextIds) -> Blocks:
     """Return two words for each id, the same everywhere and known to all: for public samples and orders."""
     key = bytes(32)
-    known = ids.under(aes(key)) if isinstance(ids, TextIds) else ids
+    known = ids.under(key) if isinstance(ids, TextIds) else ids
     return encrypted(aes(key), known.blocks(0, len(ids)))

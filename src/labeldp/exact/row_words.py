@@ -186,7 +186,7 @@ class RowWords:
         kind = self._ids.kind
         self._cipher = aes(_derive(secret, "words", kind, 0))
         if isinstance(self._ids, TextIds):
-            self._ids = self._ids.under(aes(_derive(secret, "ids", kind)))
+            self._ids = self._ids.under(_derive(secret, "ids", kind))
         self._once = _Once()
 
     def for_labels(self, rows: int) -> WordSource:
