@@ -270,13 +270,3 @@ def test_what_is_detectable_is_detected_and_half_as_much_rarely(delta):
     assert detections(least) >= stats.binom.ppf(FALSE_ALARM, 100, loss_bounds.POWER)
     assert detections((claim + least) / 2) < 50
     assert detections(claim) == 0
-
-
-def test_more_samples_detect_more_and_too_few_say_so():
-    few, many = (ldp.audit(mechanisms(1.0)["rp"], samples=n, random_state=seeded(1)) for n in (2000, 100_000))
-    assert few.detectable > many.detectable > 1.0
-    assert few.epsilon < many.epsilon <= many.proven
-    assert f"{many.detectable:.4g}" in many.summary()
-    few = ldp.audit(broken.coin(0.9, 0.9, 1), labels=ENDS, epsilon=9.0, samples=100)
-    assert math.isinf(few.detectable)
-    assert "take more samples" in few.summary()

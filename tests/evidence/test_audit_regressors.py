@@ -22,7 +22,6 @@ from helpers import seeded
 from labeldp.learning import label_rounds, learner, sums
 from labeldp.learning.features import FeatureTable, PublicFeatures
 from labeldp.learning.groups import Geometry
-from labeldp.learning.sums import CELLS, STEPS, Stage
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
@@ -156,17 +155,17 @@ def test_the_ledgers_total_bounds_what_an_audit_of_a_fit_finds_and_more_is_detec
 def raw_range(count_labels, bounds, budget, source):
     """The published mistake, in another place: where labels lie is read off them."""
     places = np.flatnonzero(count_labels())
-    width = (bounds[1] - bounds[0]) / CELLS
+    width = (bounds[1] - bounds[0]) / sums.CELLS
     return bounds[0] + width * places[0], bounds[0] + width * (places[-1] + 1)
 
 
-private_release = Stage.release
+private_release = sums.Stage.release
 
 
 def raw_release(stage, exact, epsilon, budget, source):
     """Sums of all stages get no noise."""
     private_release(stage, exact, epsilon, budget, source)
-    return exact * (stage.width / STEPS)
+    return exact * (stage.width / sums.STEPS)
 
 
 def with_own_mechanism(y, ledger, source):

@@ -10,8 +10,8 @@ import numpy as np
 
 import labeldp as ldp
 from command_line import said
+from labeldp.evidence import choices
 from labeldp.evidence.cautions import LEAST_POWER
-from labeldp.evidence.choices import choice_html, choice_table
 from labeldp.learning import sums
 
 SITE = Path(__file__).parents[2] / "docs" / "choose.md"
@@ -19,7 +19,7 @@ SITE = Path(__file__).parents[2] / "docs" / "choose.md"
 
 def test_a_page_without_scripts_says_what_the_preview_says():
     plan = ldp.preview(rows=300, bounds=(-5, 20), epsilon=0.1)
-    html = choice_html(plan)
+    html = choices.choice_html(plan)
     cells = dict(re.findall(r'<th scope="row">([^<]+)</th><td>([^<]*)</td>', html.replace("&#x27;", "'")))
     assert {name: text for name, text in cells.items() if text} == dict(plan.table()[1][1:])
     assert '<tr data-figure="thousand" hidden>' in html  # no group is larger than the table
@@ -34,23 +34,23 @@ def test_odds_and_cautions_are_those_of_a_person_with_several_rows():
     assert plan.cautions() == ldp.preview(rows=20_000, bounds=(0, 1), epsilon=6).cautions()
     assert plan.budgets == ldp.preview(rows=20_000, bounds=(0, 1), epsilon=2).budgets
     raised = "their odds on all labels of any one person with up to 3 rows by at most e^ε = 404×"
-    assert raised in choice_html(plan)
+    assert raised in choices.choice_html(plan)
 
 
 def test_odds_after_a_second_release_count_what_was_spent_before_and_errors_do_not():
     plan = ldp.preview(rows=20_000, bounds=(0, 1), epsilon=1)
     again, both = (
-        choice_html(plan, spent=ldp.Budget(3), score=1.5),
+        choices.choice_html(plan, spent=ldp.Budget(3), score=1.5),
         ldp.preview(rows=9, bounds=(0, 1), epsilon=5.5),
     )
     odds = re.compile(r'data-text="(?:odds|example|people)">([^<]*)<')
-    assert odds.findall(again) == odds.findall(choice_html(both))
+    assert odds.findall(again) == odds.findall(choices.choice_html(both))
     parts = "ε = 1 for this release; ε = 1.5 for its score; ε = 3 that the ledger has spent before"
     assert f"These odds are those after all of it, ε = 5.5: {parts}." in again
     assert "WEAK: at ε = 5.5 " in again
     cells = re.compile(r"<td>([^<]*)</td>")
-    assert cells.findall(again) == cells.findall(choice_html(plan))
-    assert "odds leave δ aside" in choice_html(plan, spent=ldp.Budget(0.1, 1e-6))
+    assert cells.findall(again) == cells.findall(choices.choice_html(plan))
+    assert "odds leave δ aside" in choices.choice_html(plan, spent=ldp.Budget(0.1, 1e-6))
 
 
 def test_cautions_name_the_budget_nearest_to_none_of_them():
@@ -68,9 +68,9 @@ def test_too_few_rows_for_a_model_are_those_of_which_a_fit_takes_the_mean():
 
 
 def test_the_table_is_small_and_closes_no_tag():
-    html = choice_html(ldp.preview(rows=20_000, bounds=(0, 200), epsilon=1.0))
+    html = choices.choice_html(ldp.preview(rows=20_000, bounds=(0, 200), epsilon=1.0))
     table = re.search(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)[1]
-    assert json.loads(table) == choice_table()
+    assert json.loads(table) == choices.choice_table()
     assert len(table.encode()) < 10_000
     assert "<" not in table
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from labeldp.accounts.budget import rounded_up
-from labeldp.accounts.numbers import number, percent, times
+from labeldp.accounts.numbers import number
 from labeldp.evidence.choices import choice_html, choice_table
 
 STATIC = Path(ldp.__file__).parent / "app" / "page" / "static"
@@ -102,24 +101,6 @@ def test_words_are_the_library_s(page):
         assert texts["notes"] == plan.notes()
         assert f">{texts['odds']}<" in choice_html(plan)
         assert f">{texts['people']}<" in choice_html(plan)
-
-
-def test_numbers_are_written_as_the_library_writes_them(page):
-    rng = np.random.default_rng(25)
-    sizes, shares = (10 ** rng.uniform(-6, 11, 200)).tolist(), [0.0, 1.0, *rng.random(50).tolist()]
-    budgets = rng.uniform(0.001, 20, 100).tolist()
-    found = page.evaluate(
-        """([sizes, shares, budgets]) => { const { number, percent, times, roundedUp } = labeldpChoices;
-        return [sizes.map(v => number(v, 3)), shares.map(percent), budgets.map(times),
-                budgets.map(v => roundedUp(v, 4))]; }""",
-        [sizes, shares, budgets],
-    )
-    assert found == [
-        [number(size, 3) for size in sizes],
-        [percent(share) for share in shares],
-        [times(budget) for budget in budgets],
-        [rounded_up(budget, 4) for budget in budgets],
-    ]
 
 
 def test_a_slider_moves_with_keys_and_all_figures_and_the_command_follow(page):

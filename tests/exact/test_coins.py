@@ -14,7 +14,6 @@ import pytest
 
 from labeldp.exact import integers, probabilities
 from labeldp.exact.integers import Coins
-from labeldp.exact.probabilities import bit_bounds, exp_minus_bounds
 
 BITS = 192
 RATES = ["0", "1/1000000000000000000000000000000000000000", "1/3", "1", "7/2", "13", "40", "133", "1000", "1e30"]
@@ -48,8 +47,8 @@ def test_bounds_contain_the_probability(rate, less):
     """The rate is rounded down, or is one less than that."""
     rate = Fraction(rate)
     rounded = lambda bits: math.floor(rate * 2**bits) - less  # noqa: E731
-    assert within(partial(exp_minus_bounds, rounded), exp_minus(rate))
-    assert within(partial(bit_bounds, rounded), exp_minus(rate) / (1 + exp_minus(rate)))
+    assert within(partial(probabilities.exp_minus_bounds, rounded), exp_minus(rate))
+    assert within(partial(probabilities.bit_bounds, rounded), exp_minus(rate) / (1 + exp_minus(rate)))
 
 
 def test_numbers_on_the_way_to_a_probability_have_one_length():
@@ -70,7 +69,7 @@ def test_numbers_on_the_way_to_a_probability_have_one_length():
         before = sys.gettrace()
         sys.settrace(trace)
         try:
-            exp_minus_bounds(lambda work: math.floor(Fraction(rate) * 2**work), BITS)
+            probabilities.exp_minus_bounds(lambda work: math.floor(Fraction(rate) * 2**work), BITS)
         finally:
             sys.settrace(before)
         return seen

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import labeldp as ldp
 from helpers import WORDS
+from labeldp.exact import proof as proofs
 from labeldp.exact import sampling
-from labeldp.exact.proof import epsilon_of, exp_upper, float_above, prove_pure
 from labeldp.exact.shift import _hockey_stick
 
 PRECISE = Context(prec=120, Emin=-(10**6), Emax=10**6)
@@ -42,7 +42,7 @@ def test_exp_lower_is_below_the_exponential_and_within_two_to_the_minus_100(x):
 @example(Fraction(0))
 def test_exp_upper_is_above_the_exponential_and_within_two_to_the_minus_89(x):
     true = exp(x)
-    assert true < exp_upper(x) < true * (1 + Fraction(1, 1 << 89))
+    assert true < proofs.exp_upper(x) < true * (1 + Fraction(1, 1 << 89))
 
 
 RATIOS = st.integers(1, WORDS - 1).flatmap(
@@ -55,7 +55,7 @@ RATIOS = st.integers(1, WORDS - 1).flatmap(
 @example(Fraction(2))
 @example(Fraction(WORDS - 1, 1))
 def test_epsilon_of_is_the_smallest_float_that_covers_the_ratio(ratio):
-    epsilon = epsilon_of(ratio)
+    epsilon = proofs.epsilon_of(ratio)
     assert ldp.mechanisms.exp_lower(Fraction(epsilon)) >= ratio
     assert epsilon == 0 or exp(Fraction(math.nextafter(epsilon, 0))) < ratio * (1 + Fraction(1, 1 << 99))
 
@@ -64,18 +64,18 @@ def test_epsilon_of_is_the_smallest_float_that_covers_the_ratio(ratio):
 def test_a_promise_that_is_used_up_is_kept_and_its_float_does_not_claim_less(epsilon):
     """Of 1/3 and 2/3 one float lies below, the other above."""
     bound = ldp.mechanisms.exp_lower(epsilon)
-    proof = prove_pure(bound, ldp.exact.Promise(epsilon), "all of it")
-    assert proof == ldp.exact.Proof(epsilon_of(bound), 0.0, bound, "all of it")
+    proof = proofs.prove_pure(bound, ldp.exact.Promise(epsilon), "all of it")
+    assert proof == ldp.exact.Proof(proofs.epsilon_of(bound), 0.0, bound, "all of it")
     assert exp(Fraction(proof.epsilon)) >= bound
     with pytest.raises(ldp.errors.PrivacyProofError, match="must not be used"):
-        prove_pure(bound + Fraction(1, 1 << 192), ldp.exact.Promise(epsilon), "")
+        proofs.prove_pure(bound + Fraction(1, 1 << 192), ldp.exact.Promise(epsilon), "")
 
 
 @given(st.fractions(0, 100))
 @example(Fraction(0))
 @example(Fraction(1, 10**320))
 def test_float_above_is_the_next_float_that_is_not_below(value):
-    number = float_above(value)
+    number = proofs.float_above(value)
     assert Fraction(number) >= value
     assert number == 0 or Fraction(math.nextafter(number, 0)) < value
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import labeldp as ldp
-from labeldp.exact.row_ids import IntegerIds, TextIds, as_ids, public_places
+from labeldp.exact import row_ids
 from labeldp.exact.row_words import RowWords
 
 KEY = bytes(range(32))
@@ -38,14 +38,14 @@ def blocks(ids, start, stop):
 @given(st.lists(st.binary(max_size=70), min_size=1, max_size=20), st.binary(min_size=32, max_size=32))
 @settings(max_examples=60, deadline=None)
 def test_ids_of_any_length_go_through_a_keyed_hash(ids, key):
-    assert blocks(TextIds.of(ids, "binary").under(key), 0, len(ids)) == [tag(key, one) for one in ids]
+    assert blocks(row_ids.TextIds.of(ids, "binary").under(key), 0, len(ids)) == [tag(key, one) for one in ids]
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 10), (1, 9), (3, 4), (4, 10), (7, 8)])
 def test_some_rows_have_the_blocks_that_they_have_among_all(start, stop):
-    texts = as_ids(TEXTS).under(KEY)
+    texts = row_ids.as_ids(TEXTS).under(KEY)
     assert blocks(texts, start, stop) == [tag(KEY, one.encode()) for one in TEXTS[start:stop]]
-    numbers = as_ids(np.arange(10) * 7 - 20)
+    numbers = row_ids.as_ids(np.arange(10) * 7 - 20)
     expected = [int(n).to_bytes(8, "little", signed=True) + bytes(8) for n in numbers.values[start:stop]]
     assert blocks(numbers, start, stop) == expected
 
@@ -53,10 +53,10 @@ def test_some_rows_have_the_blocks_that_they_have_among_all(start, stop):
 def test_public_places_are_those_of_a_key_of_zeros_and_spread():
     key = bytes(32)
     expected = [encrypt(key, n.to_bytes(8, "little", signed=True) + bytes(8)) for n in (5, -5)]
-    assert [one.tobytes() for one in public_places(as_ids([5, -5]))] == expected
-    texts = public_places(as_ids(TEXTS))
+    assert [one.tobytes() for one in row_ids.public_places(row_ids.as_ids([5, -5]))] == expected
+    texts = row_ids.public_places(row_ids.as_ids(TEXTS))
     assert [one.tobytes() for one in texts] == [encrypt(key, tag(key, one.encode())) for one in TEXTS]
-    assert np.unique(public_places(IntegerIds(np.arange(50_000)))[:, 0]).size == 50_000
+    assert np.unique(row_ids.public_places(row_ids.IntegerIds(np.arange(50_000)))[:, 0]).size == 50_000
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ def test_public_places_are_those_of_a_key_of_zeros_and_spread():
     ],
 )
 def test_ids_of_a_kind_are_kept_to_the_last_byte(ids, kind):
-    converted = as_ids(ids)
+    converted = row_ids.as_ids(ids)
     assert (converted.kind, len(converted)) == (kind, len(ids))
     if kind == "integer":
         assert converted.values.tolist() == [int(one) for one in ids]
     else:
         parts = [converted.data[a:b].tobytes() for a, b in pairwise(converted.offsets)]
         assert parts == [one if isinstance(one, bytes) else str(one).encode() for one in ids]
-    assert as_ids(converted) is converted
+    assert row_ids.as_ids(converted) is converted
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,11 @@ def test_ids_that_do_not_tell_rows_apart_for_sure_are_refused(ids):
         ["ann", "bob", "ann"],
         [b"", b""],
         np.array(["ann", "ann\0"]),  # one id, as NumPy keeps them
-        IntegerIds(np.array([3, 5, 3])),
-        TextIds.of([b"ann", b"bob", b"bob"], "text"),
-        TextIds(np.array([3, 6, 9]), np.frombuffer(b"eveannann!", dtype=np.uint8), "text"),  # a slice of a column
+        row_ids.IntegerIds(np.array([3, 5, 3])),
+        row_ids.TextIds.of([b"ann", b"bob", b"bob"], "text"),
+        row_ids.TextIds(
+            np.array([3, 6, 9]), np.frombuffer(b"eveannann!", dtype=np.uint8), "text"
+        ),  # a slice of a column
     ],
     ids=str,
 )

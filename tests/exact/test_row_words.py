@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 import labeldp as ldp
 from helpers import NAMES, PATIENCE, mechanisms, posix_only
+from labeldp.exact import row_words
 from labeldp.exact.row_ids import as_ids
-from labeldp.exact.row_words import ReleaseKey, RowWords, _encoded
 from labeldp.exact.word_sources import CHUNK
 
 pytestmark = pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
@@ -34,7 +34,7 @@ def words(secret, ids):
     """Return each row's word, and its rounding bits if a channel asks for them."""
     ids = as_ids(ids)
     out = np.empty(len(ids) + (len(ids) + 1) // 2, dtype=np.uint64)
-    RowWords(secret, ids).for_labels(len(ids)).fill(out)
+    row_words.RowWords(secret, ids).for_labels(len(ids)).fill(out)
     return out[: len(ids)], out[len(ids) :].view(np.uint32)[: len(ids)]
 
 
@@ -46,16 +46,16 @@ def test_a_row_is_randomised_alike_in_any_order_and_company(name):
     mechanism = mechanisms(1.0)[name]
     rng = np.random.default_rng(3)
     labels, ids = rng.random(ROWS), rng.permutation(ROWS) - 500
-    whole = mechanism.randomize(labels, random_state=RowWords(SECRET, ids))
+    whole = mechanism.randomize(labels, random_state=row_words.RowWords(SECRET, ids))
     some = rng.permutation(ROWS)[: ROWS // 2 + 1]
-    again = mechanism.randomize(labels[some], random_state=RowWords(SECRET, ids[some]))
+    again = mechanism.randomize(labels[some], random_state=row_words.RowWords(SECRET, ids[some]))
     np.testing.assert_array_equal(again, whole[some])
-    fresh = mechanism.randomize(labels, random_state=RowWords(bytes(32), ids))
+    fresh = mechanism.randomize(labels, random_state=row_words.RowWords(bytes(32), ids))
     assert (fresh != whole).any()  # another secret is another release
 
 
 def derived(secret, *fields):
-    return HKDF(hashes.SHA256(), 32, salt=b"labeldp row words 1", info=_encoded(*fields)).derive(secret)
+    return HKDF(hashes.SHA256(), 32, salt=b"labeldp row words 1", info=row_words._encoded(*fields)).derive(secret)
 
 
 def test_the_words_are_those_that_the_proof_speaks_of():
@@ -64,9 +64,9 @@ def test_the_words_are_those_that_the_proof_speaks_of():
     def encrypt(key, data):
         return Cipher(algorithms.AES256(key), modes.ECB()).encryptor().update(data)  # noqa: S305
 
-    assert _encoded() == bytes(8)
+    assert row_words._encoded() == bytes(8)
     two = bytes(7) + b"\2" + b"s" + bytes(7) + b"\3" + "Zö".encode() + b"i" + bytes(7) + b"\2" + b"-3"
-    assert _encoded("Zö", -3) == two
+    assert row_words._encoded("Zö", -3) == two
     key = derived(SECRET, "words", "integer", 0)
     integer = encrypt(key, (-7).to_bytes(16, "little", signed=True)[:8] + bytes(8))
     word, rounding = words(SECRET, [-7])
@@ -75,7 +75,7 @@ def test_the_words_are_those_that_the_proof_speaks_of():
     tag = hmac.digest(derived(SECRET, "ids", "text"), "Zoë".encode(), "sha256")[:16]
     text = encrypt(derived(SECRET, "words", "text", 0), tag)
     assert int(words(SECRET, ["Zoë"])[0][0]) == int.from_bytes(text[:8], "little")
-    release = ReleaseKey.from_seed(3)
+    release = row_words.ReleaseKey.from_seed(3)
     seed = hashlib.sha256(b"labeldp insecure release key 3").digest()
     expected = derived(seed, "rows", "test-3", "sha256:1", "y", 2)
     assert release.secret(card="sha256:1", column="y", round=2) == expected
@@ -84,7 +84,7 @@ def test_the_words_are_those_that_the_proof_speaks_of():
 
 def test_no_two_rows_share_a_word_however_many_pieces_they_come_in():
     rows = 3 * CHUNK + 5
-    source = RowWords(SECRET, np.arange(rows)).for_labels(rows)
+    source = row_words.RowWords(SECRET, np.arange(rows)).for_labels(rows)
     parts = [np.empty(size, dtype=np.uint64) for size in (CHUNK, CHUNK, CHUNK, 5)]
     for part in parts:
         source.fill(part)
@@ -98,7 +98,7 @@ def test_no_two_rows_share_a_word_however_many_pieces_they_come_in():
 def test_a_channel_gets_words_for_its_rows_or_half_as_many_more_and_nothing_else(rows):
     halves = (rows + 1) // 2
     for size in range(3 * rows + 3):
-        source = RowWords(SECRET, np.arange(rows)).for_labels(rows)
+        source = row_words.RowWords(SECRET, np.arange(rows)).for_labels(rows)
         buffer = np.full(size, np.iinfo(np.uint64).max)
         if size not in (rows, rows + halves):
             with pytest.raises(ldp.errors.ParameterError, match="other words"):
@@ -127,9 +127,9 @@ def attack(release):
     return runs.mean(), runs.std()
 
 
-def test_recomputing_tells_nothing_more_and_with_fresh_words_it_would():
+def test_recomputing_reveals_nothing_more_and_with_fresh_words_it_would():
     """1000 runs of Laplace noise of deviation 2.8: the average is within 0.5 of the label but for 1 in 10^7."""
-    middle, spread = attack(lambda m, y: m.randomize(y, random_state=RowWords(SECRET, [5])))
+    middle, spread = attack(lambda m, y: m.randomize(y, random_state=row_words.RowWords(SECRET, [5])))
     assert spread < 1e-12
     assert middle != pytest.approx(1.0, abs=1e-3)
     middle, _ = attack(lambda m, y: m.randomize(y))
@@ -142,10 +142,10 @@ def test_recomputing_tells_nothing_more_and_with_fresh_words_it_would():
 def test_whatever_names_a_word_changes_it():
     base = {"card": "sha256:1", "column": "y", "round": 0}
     changed = [base, {**base, "card": "sha256:2"}, {**base, "column": "x"}, {**base, "round": 1}]
-    first = [words(ReleaseKey.from_seed(1).secret(**one), [1])[0][0] for one in changed]
-    first.append(words(ReleaseKey.from_seed(2).secret(**base), [1])[0][0])
+    first = [words(row_words.ReleaseKey.from_seed(1).secret(**one), [1])[0][0] for one in changed]
+    first.append(words(row_words.ReleaseKey.from_seed(2).secret(**base), [1])[0][0])
     assert len(set(first)) == len(first)
-    key = ReleaseKey.from_seed(1)
+    key = row_words.ReleaseKey.from_seed(1)
     key.release = "another"
     assert words(key.secret(**base), [1])[0][0] not in first
 
@@ -158,11 +158,11 @@ FIELDS = st.lists(st.one_of(st.text(max_size=6), st.integers(-3, 12)), max_size=
 @example(["ab", "c"], ["a", "bc"])
 @example([1], ["1"])
 def test_no_two_lists_of_fields_are_encoded_alike(fields, other):
-    assert (_encoded(*fields) == _encoded(*other)) == (fields == other)
+    assert (row_words._encoded(*fields) == row_words._encoded(*other)) == (fields == other)
 
 
 def test_a_key_serves_each_column_and_round_once():
-    key = ReleaseKey()
+    key = row_words.ReleaseKey()
     key.secret(card="one", column="y")
     key.secret(card="one", column="y", round=1)
     for again in ({"card": "two"}, {"card": "one", "round": 0}):
@@ -172,8 +172,8 @@ def test_a_key_serves_each_column_and_round_once():
 
 @posix_only
 def test_a_forked_process_gets_nothing_from_a_key_or_a_source():
-    key = ReleaseKey()
-    words = RowWords(key.secret(card="c", column="z"), [1, 2])
+    key = row_words.ReleaseKey()
+    words = row_words.RowWords(key.secret(card="c", column="z"), [1, 2])
     child = os.fork()
     if not child:
         for forbidden in (lambda: key.secret(card="c", column="y"), lambda: words.for_labels(2)):
@@ -201,7 +201,7 @@ def at_once(act):
         done.append(True)
 
     def slow(frame, event, arg):
-        if frame.f_globals["__name__"] != RowWords.__module__:
+        if frame.f_globals["__name__"] != row_words.RowWords.__module__:
             return None
         time.sleep(0.01)  # before each line, so that the others come between any two without a lock
         return slow
@@ -219,14 +219,14 @@ def at_once(act):
 
 
 def test_of_several_threads_one_gets_a_columns_secret_or_a_sources_words():
-    key = ReleaseKey()
+    key = row_words.ReleaseKey()
     assert at_once(lambda: key.secret(card="c", column="y")) == 1
-    words = RowWords(key.secret(card="c", column="z"), [1, 2])
+    words = row_words.RowWords(key.secret(card="c", column="z"), [1, 2])
     assert at_once(lambda: words.for_labels(2)) == 1
 
 
 def test_a_destroyed_key_gives_nothing_and_keeps_nothing():
-    with ReleaseKey() as key:
+    with row_words.ReleaseKey() as key:
         secret = key._secret
         assert any(secret)
         assert len(secret) == 32
@@ -237,9 +237,9 @@ def test_a_destroyed_key_gives_nothing_and_keeps_nothing():
 
 
 def test_keys_and_sources_cannot_be_copied_and_do_not_show_themselves():
-    key = ReleaseKey()
+    key = row_words.ReleaseKey()
     secret = bytes(key._secret)
-    for thing in (key, RowWords(SECRET, [1]), RowWords(SECRET, [1, 2]).for_labels(2)):
+    for thing in (key, row_words.RowWords(SECRET, [1]), row_words.RowWords(SECRET, [1, 2]).for_labels(2)):
         for way in (pickle.dumps, copy.copy, copy.deepcopy):
             with pytest.raises(TypeError, match="cannot be copied or pickled"):
                 way(thing)
@@ -248,13 +248,13 @@ def test_keys_and_sources_cannot_be_copied_and_do_not_show_themselves():
 
 
 def test_keys_are_new_each_time_and_a_seed_warns():
-    one, other = ReleaseKey(), ReleaseKey()
+    one, other = row_words.ReleaseKey(), row_words.ReleaseKey()
     assert one.release != other.release
     assert len(bytes.fromhex(one.release)) == 16
     assert one.secret(card="c", column="y") != other.secret(card="c", column="y")
     assert one.secure
     with pytest.warns(ldp.InsecureRandomnessWarning):
-        assert not ReleaseKey.from_seed(3).secure
+        assert not row_words.ReleaseKey.from_seed(3).secure
 
 
 # ---- what cannot be used ------------------------------------------------------------------------------
@@ -264,17 +264,17 @@ def test_keys_are_new_each_time_and_a_seed_warns():
 def test_there_must_be_an_id_for_each_label(ids):
     mechanism = mechanisms(1.0)["rp"]
     with pytest.raises(ldp.errors.ParameterError, match="one id for each label"):
-        mechanism.randomize([0.1, 0.2, 0.3], random_state=RowWords(SECRET, ids))
+        mechanism.randomize([0.1, 0.2, 0.3], random_state=row_words.RowWords(SECRET, ids))
 
 
 def test_words_of_rows_serve_no_other_purpose():
     for use in (ldp.privatize, ldp.estimate_prior):
         with pytest.raises(ldp.errors.ParameterError, match="random_state"):
-            use([0.1, 0.2, 0.3], epsilon=1.0, bounds=(0, 1), random_state=RowWords(SECRET, [1, 2, 3]))
+            use([0.1, 0.2, 0.3], epsilon=1.0, bounds=(0, 1), random_state=row_words.RowWords(SECRET, [1, 2, 3]))
 
 
 def test_a_source_serves_one_release():
-    mechanism, source = mechanisms(1.0)["laplace"], RowWords(SECRET, [1, 2, 3])
+    mechanism, source = mechanisms(1.0)["laplace"], row_words.RowWords(SECRET, [1, 2, 3])
     mechanism.randomize([0.1, 0.2, 0.3], random_state=source)
     with pytest.raises(ldp.errors.ParameterError, match="used before"):
         mechanism.randomize([0.1, 0.2, 0.3], random_state=source)

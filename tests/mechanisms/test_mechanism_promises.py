@@ -102,7 +102,7 @@ class Overflowing(IdentityChannel):
 
 
 @pytest.mark.parametrize("method", ["randomize", "mean", "variance"])
-def test_whatever_a_channel_computes_no_warning_tells_a_label(method):
+def test_whatever_a_channel_computes_no_warning_reveals_a_label(method):
     with np.errstate(all="raise"):
         getattr(NotPrivate(), method)([[1.7e308], [5e-324]])
         with pytest.raises(FloatingPointError):

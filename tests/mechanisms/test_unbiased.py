@@ -50,7 +50,7 @@ def row_masses(prior, size):
 
 @pytest.mark.parametrize("epsilon", [0.001, 1.0, 20.0])
 @each_prior
-def test_every_row_averages_to_its_label_and_keeps_epsilon(prior, epsilon):
+def test_every_row_averages_to_its_label_and_satisfies_epsilon(prior, epsilon):
     mechanism = design(epsilon, 12, prior)
     rows = np.linspace(0, 1, 12)
     exact = [

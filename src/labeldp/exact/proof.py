@@ -33,7 +33,7 @@ def exp_lower(x: Fraction) -> Fraction:
     """Return a rational number at most e^x and within 2^-100 of it, relatively, for x ≥ 0.
 
     The Taylor series in fixed point; every term is rounded down, and the terms left out are positive. Counts that
-    keep to this ratio keep ε, whatever a float would round.
+    stay within this ratio satisfy ε-DP, whatever a float would round.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def exp_upper(x: Fraction) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a channel was built to keep: ε and δ, exactly.
+    """What a channel was built to satisfy: ε and δ, exactly.
 
     Parameters
     ----------

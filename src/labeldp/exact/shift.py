@@ -96,7 +96,7 @@ class ShiftChannel:
         counts : sequence of int
             How many of 2^64 words lead to each noise value; an odd number of counts.
         promise : Promise
-            What the counts must keep.
+            What the counts must satisfy.
         rule : mapping, optional
             How a card says that the counts follow.
 

@@ -86,7 +86,7 @@ class TableChannel:
         counts : sequence of sequences of int
             For each of equally spaced labels, how many of 2^64 words lead to each output.
         promise : Promise
-            What the counts must keep.
+            What the counts must satisfy.
 
         Raises
         ------

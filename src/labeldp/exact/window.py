@@ -90,7 +90,7 @@ class WindowChannel:
         zeta : float
             Half the width of the likelier window.
         promise : Promise
-            The ε to keep.
+            The ε to satisfy.
         spread_outside : bool
             Whether labels outside are answered from the whole range instead of clipped.
         """

@@ -109,7 +109,7 @@ class Mechanism(ABC):
     def for_bounds(
         cls, bounds: tuple[float, float], epsilon: float, *, prior: Histogram | None = None, **options: Any
     ) -> Self:
-        """Return the mechanism that tells all labels within bounds apart.
+        """Return the mechanism that distinguishes all labels within bounds.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class Mechanism(ABC):
         Raises
         ------
         PrivacyProofError
-            If the counts do not keep what was promised.
+            If the counts do not satisfy what was promised.
         """
         return self.channel.verify()
 
