@@ -9,8 +9,8 @@ from typing import Self
 import numpy as np
 
 from labeldp._values import Array
+from labeldp.accounts.accuracy import noise_and_bias
 from labeldp.accounts.numbers import number
-from labeldp.errors import NotUnbiasedError
 from labeldp.exact.word_sources import resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.interval import noise_weight
@@ -150,13 +150,8 @@ def mechanism_noise(mechanism: Mechanism, labels: Array) -> LabelNoise:
     >>> round(noise.one, 2), round(noise.mean, 3)           # √2 · 5, and a tenth of it
     (7.07, 0.707)
     """
-    unbiased = True
-    try:
-        bias, variance = mechanism.debias(mechanism.mean(labels)) - labels, mechanism.unbiased_variance(labels)
-    except NotUnbiasedError:
-        bias, variance, unbiased = mechanism.bias(labels), mechanism.variance(labels), False
-    noise = float(variance.mean())
-    squared_bias = float(np.mean(bias**2))
+    deviation, bias, unbiased = noise_and_bias(mechanism, labels)
+    noise, squared_bias = float(np.mean(deviation**2)), float(np.mean(bias**2))
     return LabelNoise(
         one=Estimate(math.sqrt(squared_bias + noise)),
         mean=Estimate(math.sqrt(float(bias.mean()) ** 2 + noise / labels.size)),
