@@ -17,8 +17,17 @@ from labeldp._values import EPSILON_RANGE
 from labeldp.accounts.budget import Budget, group_budget, rounded_up
 from labeldp.accounts.numbers import EXAMPLE, NEARLY_CERTAIN, PEOPLE, RAISE, number, odds_figures, whose_labels
 from labeldp.evidence.accuracy_suite import BEYOND, FEWEST, MARGIN, kept_curves
-from labeldp.evidence.cautions import CAUTIONS, LEAST_POWER, NOTHING, ROOMY_POWER, SPREAD, cautions, cost_to_person
-from labeldp.evidence.previews import CURVE, GROUPS, HELD_OUT, NAMES, NOTES, Preview
+from labeldp.evidence.cautions import (
+    CAUTIONS,
+    LEAST_POWER,
+    NOTES,
+    NOTHING,
+    ROOMY_POWER,
+    SPREAD,
+    cautions,
+    cost_to_person,
+)
+from labeldp.evidence.previews import CURVE, GROUPS, HELD_OUT, NAMES, Preview
 
 _STEPS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 _STOPS = {

@@ -18,7 +18,7 @@ from labeldp.accounts.numbers import number, percent, times
 from labeldp.accounts.scores import DEFAULT_METRICS
 from labeldp.errors import ParameterError, Setting
 from labeldp.evidence.accuracy_suite import Kept, kept_in_suite
-from labeldp.evidence.cautions import cautions
+from labeldp.evidence.cautions import NOTES, cautions
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.curator import mean_variance
 from labeldp.release.plan import Request
@@ -41,28 +41,6 @@ NAMES = {
     "curator_mean": "the mean alone",
 }
 """What errors are shown for."""
-
-NOTES = {
-    "basis": (
-        "No label is used for this, and nothing was spent. {labels} Groups are drawn at random. The last mean is "
-        "that of all labels, with noise of its own, where neither a table nor a model is released."
-    ),
-    "even": (
-        "Labels are spread evenly over the bounds, and noise is mostly less: a release takes up to 3/10 of ε to "
-        "find, privately, about where labels lie, and moves those far out to the ends of a narrower range."
-    ),
-    "prior": "Labels are private ones, as privatize would release them with this prior, errors of clipping too.",
-    "score": (
-        "A score: for this ε more, on {held} rows held out, it shows how wrong a model is, if by so much (RMSE)."
-    ),
-    "model": (
-        "A model keeps so much of what features explain: 100 % is as good as boosted trees without privacy, 0 % "
-        "is a constant. Median, and the middle half in brackets, over the public tables of the accuracy suite "
-        "with as many rows × ε (up to {tables} tables). Your table may differ."
-    ),
-    "unknown": "A model: the accuracy suite has too few tables with as many rows × ε.",
-}
-"""What figures rest on; a page fills in the same sentences."""
 
 
 @dataclass(frozen=True, slots=True)
