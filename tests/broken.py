@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from labeldp.mechanisms.staircase import optimal_tread
+from labeldp.mechanisms import staircase as true_staircase
 
 EPSILON = 1.0
 DELTA = 1e-5
@@ -33,7 +33,7 @@ def laplace(part, seed):
 def staircase(bits, seed, grid=True):
     """Staircase noise X = S[(1−B)(G+γU) + B(G+γ+(1−γ)U)]; the published code draws B from {−1, 1}."""
     rng = np.random.default_rng(seed)
-    b, gamma = math.exp(-EPSILON), optimal_tread(EPSILON, "absolute")
+    b, gamma = math.exp(-EPSILON), true_staircase.optimal_tread(EPSILON, "absolute")
 
     def randomize(y):
         sign = np.where(rng.random(y.size) < 0.5, -1.0, 1.0)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -66,11 +67,10 @@ def pytest_make_parametrize_id(config, val, argname):
 
 
 @pytest.fixture
-def cache(monkeypatch, tmp_path):
+def cache(tmp_path):
     """A user with no data and an empty cache; returns their cache folder."""
-    monkeypatch.delenv("LABELDP_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    return tmp_path / "caches" / "labeldp"
+    with mock.patch.dict(os.environ, {"LABELDP_DATA": "", "XDG_CACHE_HOME": str(tmp_path / "caches")}):
+        yield tmp_path / "caches" / "labeldp"
 
 
 FLAGS = [

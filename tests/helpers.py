@@ -10,8 +10,6 @@ import pytest
 from scipy import stats
 
 import labeldp as ldp
-from labeldp.exact.word_sources import SeededWords
-from labeldp.mechanisms.registry import mechanism_class, mechanism_names
 
 posix_only = pytest.mark.skipif(
     sys.platform == "win32", reason="Windows has no forks, and other signals and rights"
@@ -33,7 +31,7 @@ def seeded(seed):
     """Return repeatable words, without the warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ldp.InsecureRandomnessWarning)
-        return SeededWords(seed)
+        return ldp.exact.SeededWords(seed)
 
 
 class Chosen:
@@ -137,5 +135,5 @@ def python(code, *arguments, check, **options):
 
 def built_in_choices():
     """Return "auto" and the names of the library's own mechanisms: other tests register some of theirs."""
-    own = [name for name in mechanism_names() if mechanism_class(name).__module__.startswith("labeldp.")]
-    return ["auto", *own]
+    classes = {name: ldp.mechanisms.mechanism_class(name) for name in ldp.mechanisms.mechanism_names()}
+    return ["auto", *(name for name, each in classes.items() if each.__module__.startswith("labeldp."))]

@@ -7,14 +7,9 @@ import numpy as np
 import pyarrow as pa
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from labeldp import LabelReleaseRegressor, ModelReleaseRegressor
-from labeldp.learning.features import FeatureTable
-from labeldp.learning.fit_plan import LabelSummary
-from labeldp.learning.learner import Ensemble
-from labeldp.learning.models import model_folder, write_model
-from labeldp.mechanisms import card_format
-from labeldp.tables.encoder import TableEncoder
-from labeldp.tables.paths import sha256
+import labeldp as ldp
+from forged_cards import forged
+from labeldp.learning import features, fit_plan, learner, models
 
 BOUNDS = (0.0, 5.0)
 
@@ -39,55 +34,54 @@ def labels():
 
 @cache
 def encoder():
-    return TableEncoder.fit(table(), table().column_names)
+    return ldp.tables.TableEncoder.fit(table(), table().column_names)
 
 
 @cache
 def fitted():
-    return ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(encoder().transform(table()), labels())
+    return ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(encoder().transform(table()), labels())
 
 
 @cache
 def with_trees():
     """The same model with boosted trees blended in, as fits on many rows have them."""
     X = encoder().transform(table())
-    known = LabelSummary(0.0, 1.0, variance=1.0, sums=3)
-    inputs = FeatureTable(fitted()._public, X).codes(np.arange(len(X)))
+    known = fit_plan.LabelSummary(0.0, 1.0, variance=1.0, sums=3)
+    inputs = features.FeatureTable(fitted()._public, X).codes(np.arange(len(X)))
     synthetic = np.random.default_rng(2).normal(size=len(X))
     trees = HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=5, max_features=0.6, random_state=0)
     trees.fit(inputs, synthetic)
-    model = ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)
+    model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)
     model.__dict__.update(fitted().__dict__)
-    model._ensemble = Ensemble(fitted()._ensemble.linear, trees, 0.5, 0.1, 0.2, known)
+    model._ensemble = learner.Ensemble(fitted()._ensemble.linear, trees, 0.5, 0.1, 0.2, known)
     return model
 
 
 @cache
 def released():
-    model = LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS, rounds=1)
+    model = ldp.LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS, rounds=1)
     return model.fit(encoder().transform(table()), labels())
 
 
 @cache
 def wide(columns):
     """A model of so many columns, and its encoder."""
-    own = TableEncoder.fit(wide_table(columns), wide_table(columns).column_names)
-    model = ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)
+    own = ldp.tables.TableEncoder.fit(wide_table(columns), wide_table(columns).column_names)
+    model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)
     return model.fit(own.transform(wide_table(columns)), np.linspace(0, 5, 60)), own
 
 
 def saved(model, own, path):
-    with model_folder(path) as draft:
-        write_model(model, own, draft, label="price")
+    with models.model_folder(path) as draft:
+        models.write_model(model, own, draft, label="price")
     return path
 
 
 def resealed(path, **card):
     """Make a model's card say what is given, and its hashes fit, as a forger would."""
-    content = card_format.parse((path / "card.json").read_text(), "labeldp.model")
-    content["files"] = {name: sha256(path / name) for name in content["files"]}
-    content = {name: value for name, value in {**content, **card}.items() if name not in ("schema", "version")}
-    (path / "card.json").write_text(card_format.dump(content, "labeldp.model"))
+    content = json.loads((path / "card.json").read_text())
+    content["files"] = {name: models.sha256(path / name) for name in content["files"]}
+    (path / "card.json").write_text(forged({**content, **card}))
     return path
 
 

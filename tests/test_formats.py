@@ -12,11 +12,8 @@ import pytest
 
 import labeldp as ldp
 from forged_cards import forged
-from labeldp.accounts.signatures import read_public_key
-from labeldp.accounts.verification import verify_card
-from labeldp.app.card_check import verify_files
-from labeldp.errors import UncheckableError
-from labeldp.learning.row_release import RowRelease
+from labeldp.accounts import signatures
+from labeldp.app import card_check
 
 VERSIONS = sorted(path for path in Path(__file__).with_name("data").glob("[0-9]*") if path.is_dir())
 NEWER = "which a newer labeldp wrote; this one reads version"
@@ -40,13 +37,13 @@ def test_a_card_of_every_kind_that_was_ever_written_holds_with_its_files_and_its
         "model/card.json": folder / "model",
         "labels/card.json": folder / "labels",
     }.items():
-        result = verify_files((folder / name).read_text(encoding="utf-8"), file=file)
+        result = card_check.verify_files((folder / name).read_text(encoding="utf-8"), file=file)
         assert result.verdict == "holds", (name, result.checks)
-    key = read_public_key((folder / "key.pub").read_bytes())
+    key = signatures.read_public_key((folder / "key.pub").read_bytes())
     card, signature = (
         (folder / name).read_text(encoding="utf-8") for name in ("table.csv.card.json", "table.csv.card.json.sig")
     )
-    assert verify_files(card, signature=signature, trusted=[key]).holds
+    assert card_check.verify_files(card, signature=signature, trusted=[key]).holds
 
 
 def test_a_ledger_that_was_ever_written_counts_what_was_spent_and_takes_further_charges(folder):
@@ -68,7 +65,7 @@ def test_a_model_that_was_ever_saved_predicts_what_it_did(folder, name):
 
 def test_a_release_that_was_ever_saved_has_the_labels_it_had(folder):
     for name in ("rows.npz", "labels/release.npz"):
-        np.testing.assert_array_equal(RowRelease.load(folder / name).labels, expected(folder)["rows"])
+        np.testing.assert_array_equal(ldp.learning.RowRelease.load(folder / name).labels, expected(folder)["rows"])
 
 
 def newer(card, entry):
@@ -78,8 +75,8 @@ def newer(card, entry):
 
 def test_files_of_a_later_version_are_refused_by_name_and_not_called_damaged(folder):
     card = newer(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json(), "version")
-    assert verify_card(card).verdict == "cannot be checked here"
-    with pytest.raises(UncheckableError, match=f"the card has version 4, {NEWER} 3: update labeldp"):
+    assert ldp.verify_card(card).verdict == "cannot be checked here"
+    with pytest.raises(ldp.errors.UncheckableError, match=f"the card has version 4, {NEWER} 3: update labeldp"):
         ldp.load_mechanism(card)
 
     ledger = folder / "budget.jsonl"
@@ -91,11 +88,11 @@ def test_files_of_a_later_version_are_refused_by_name_and_not_called_damaged(fol
     model = folder / "model/card.json"
     content = json.loads(model.read_text(encoding="utf-8"))
     model.write_text(forged({**content, "format": 5}), encoding="utf-8")
-    with pytest.raises(UncheckableError, match=f"the format of the model .* has version 5, {NEWER} 4"):
+    with pytest.raises(ldp.errors.UncheckableError, match=f"the format of the model .* has version 5, {NEWER} 4"):
         ldp.load_model(folder / "model")
 
     with np.load(folder / "rows.npz") as archive:
         latest = forged({**json.loads(str(archive["card"])), "version": 3})
         np.savez(folder / "rows.npz", card=np.array(newer(latest, "version")))
-    with pytest.raises(UncheckableError, match=f"the card has version 4, {NEWER}"):
-        RowRelease.load(folder / "rows.npz")
+    with pytest.raises(ldp.errors.UncheckableError, match=f"the card has version 4, {NEWER}"):
+        ldp.learning.RowRelease.load(folder / "rows.npz")

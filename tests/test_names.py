@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import labeldp as ldp
 from fuzzing import tries
 from labeldp.release import names
-from labeldp.tables import Dialect, text_types
+from labeldp.tables import text_types
 
 NUMBERS = [
     *("66993", "66993.5", "66993,5", "66,993.50", "66.993,50", "66\u202f993", "66'993", "66_993"),
@@ -54,10 +54,10 @@ def test_no_letters_before_a_number_and_no_level_of_a_header_makes_it_a_name(nam
 @given(
     st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**30), 10**30),
     st.sampled_from(["{}", " {}", "{} ", "${}", "{} €", "+{}", "{:,}", "{:e}", "{:.2f}"]),
-    st.sampled_from([Dialect(), Dialect(thousands=","), Dialect(decimal=","), Dialect(thousands=".")]),
+    st.sampled_from([{}, {"thousands": ","}, {"decimal": ","}, {"thousands": "."}]),
 )
 def test_whatever_is_read_as_a_label_reads_as_a_number(value, form, dialect):
-    text = form.format(value)
+    text, dialect = form.format(value), ldp.tables.Dialect(**dialect)
     try:
         number = text_types.LabelText("y", dialect).parse(pa.array([text]))[0].as_py()
     except ldp.errors.LabelError:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import labeldp
-from labeldp.errors import MissingExtraError
 
 PAGES = Path(__file__).parents[1] / "docs" / "reference"
 
@@ -34,7 +33,7 @@ def found(name):
     module, _, attribute = name.rpartition(".")
     try:
         return getattr(import_module(module), attribute)
-    except MissingExtraError as error:
+    except labeldp.errors.MissingExtraError as error:
         pytest.skip(str(error))
 
 

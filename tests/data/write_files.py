@@ -12,8 +12,7 @@ import pandas as pd
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import labeldp as ldp
-from labeldp.accounts.signatures import key_text, sign_card
-from labeldp.tables.file_release import privatize_file
+from labeldp.accounts import signatures
 
 FOLDER = Path(__file__).parent / ldp.__version__
 BOUNDS = (0.0, 100.0)
@@ -44,12 +43,12 @@ def write_all() -> None:
 
     raw = FOLDER / "raw.csv"
     frame.assign(income=labels).to_csv(raw, index=False)
-    privatize_file(raw, FOLDER / "table.csv", label="income", epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    ldp.privatize_file(raw, FOLDER / "table.csv", label="income", epsilon=1.0, bounds=BOUNDS, ledger=ledger)
     raw.unlink()
     key = Ed25519PrivateKey.generate()
-    (FOLDER / "key.pub").write_text(key_text(key.public_key()), encoding="utf-8")
+    (FOLDER / "key.pub").write_text(signatures.key_text(key.public_key()), encoding="utf-8")
     card = (FOLDER / "table.csv.card.json").read_text(encoding="utf-8")
-    (FOLDER / "table.csv.card.json.sig").write_text(sign_card(card, key), encoding="utf-8")
+    (FOLDER / "table.csv.card.json.sig").write_text(signatures.sign_card(card, key), encoding="utf-8")
 
     expected = {}
     for name, kind in (("model", ldp.ModelReleaseRegressor), ("labels", ldp.LabelReleaseRegressor)):

@@ -224,23 +224,10 @@ def test_a_model_that_uses_the_label_under_the_name_of_another_is_said_to_copy_i
 # ---- what goes wrong ----------------------------------------------------------------------------------------
 
 
-BAD = {
-    "text": ("x", "a longer secret"),
-    "missing": ("", ""),
-    "not a number": ("nan", "nan"),
-    "decimal comma": ('"1,5"', '"-1234,5"'),
-    "hyphens": ("--", "-"),
-    "not text": ("\udc80", "\udc80\udc81"),
-}
-
-
-@pytest.mark.parametrize(
-    ("command", "bad"), [*((PRIVATIZE, bad) for bad in BAD), *((FIT, bad) for bad in ("text", "missing"))]
-)
+@pytest.mark.parametrize("bad", [("x", "a longer secret"), ("", ""), ('"1,5"', '"-1234,5"')])
+@pytest.mark.parametrize("command", [PRIVATIZE, FIT], ids=["privatize", "fit"])
 def test_what_is_said_of_labels_that_are_no_numbers(command, bad, tmp_path):
-    pair = [
-        changes.changed(labels, [17], [text]) for labels, text in zip(CHANGES["all rows"], BAD[bad], strict=True)
-    ]
+    pair = [changes.changed(labels, [17], [text]) for labels, text in zip(CHANGES["all rows"], bad, strict=True)]
     assert assert_codes([2], way(command), *pair, tmp_path).calls == ([], None)
 
 
@@ -251,22 +238,21 @@ def test_rows_without_labels_are_left_out(command, tmp_path):
     assert interference(way([*command, "--missing", "drop"]), *pair, tmp_path) == {}
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["privatize", "table.csv", "-o", "table.csv", *WHAT, "--epsilon", "1"],
-        ["privatize", "no-such.csv", "-o", "out.csv", *WHAT, "--epsilon", "1"],
-        ["privatize", "table.csv", "-o", "no-such-folder/out.csv", *WHAT, "--epsilon", "1"],
-        ["privatize", "table.csv", "-o", "out.csv", "--label", "incom", "--bounds", LOW, HIGH, "--epsilon", "1"],
-        ["privatize", "table.csv", "-o", "out.csv", *WHAT, "--epsilon", "1", "--mechanism", "no-such"],
-        ["privatize", "table.csv", "-o", "out.csv", *WHAT, "--epsilon", "0"],
-        ["fit", "table.csv", "-o", "model", *WHAT, "--epsilon", "1", "--drop", "id,word,day,ratio,code,kind"],
-        ["compare", "table.csv", *WHAT],
-    ],
-    ids=lambda words: " ".join(words[:4]),
-)
+IMPOSSIBLE = {
+    "in place": ["privatize", "table.csv", "-o", "table.csv", *WHAT],
+    "no table": ["privatize", "no-such.csv", "-o", "out.csv", *WHAT],
+    "no folder": ["privatize", "table.csv", "-o", "no-such-folder/out.csv", *WHAT],
+    "no label": ["privatize", "table.csv", "-o", "out.csv", "--label", "incom", "--bounds", LOW, HIGH],
+    "no mechanism": ["privatize", "table.csv", "-o", "out.csv", *WHAT, "--mechanism", "no-such"],
+    "no feature": ["fit", "table.csv", "-o", "model", *WHAT, "--drop", "id,word,day,ratio,code,kind"],
+    "not public": ["compare", "table.csv", *WHAT],
+}
+
+
+@pytest.mark.parametrize("words", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 def test_what_is_said_of_commands_that_cannot_be_done(words, tmp_path):
-    first, found = compared(way(words), *CHANGES["all rows"], tmp_path)
+    epsilon = [] if words[0] == "compare" else ["--epsilon", "1"]
+    first, found = compared(way([*words, *epsilon]), *CHANGES["all rows"], tmp_path)
     assert codes(first) != [0]
     assert first.calls == ([], None)
     assert found == {}

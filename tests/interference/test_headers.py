@@ -13,8 +13,8 @@ from labeldp.tables import Dialect
 
 ROWS = 60
 PLAIN = [f"{100 + 37 * row % 900}" for row in range(ROWS)]
-MARKED = [f'"{(1000 + 7919 * row) * 1000:,}.5"' for row in range(ROWS)]
-"""Two columns of labels: short ones, and long ones in quotes with commas."""
+MARKED = [f'"{(1000 + 7919 * row % 977) * 1000:,}.5"' for row in range(ROWS)]
+"""Two columns of labels, of no order that the page would hint at: short ones, and long ones with commas."""
 
 NAMES = ["--names", "item,price,size"]
 WHAT = ["--label", "price", "--bounds", "0", "1e9", "--thousands", ","]
@@ -80,16 +80,14 @@ def with_lost_quotes(kind):
     return lines
 
 
-@pytest.mark.parametrize("options", [[], ["--multiline", "item"], ["--multiline", "size"]])
 @pytest.mark.parametrize("kind", LOST)
-def test_lost_quotes_are_refused_in_the_same_words_however_labels_are_written(kind, options, tmp_path):
-    out = way([[*COMMANDS["privatize"], *options]], with_lost_quotes(kind))
-    first = assert_codes([2], out, PLAIN, MARKED, tmp_path)
+def test_lost_quotes_are_refused_by_a_command_in_the_same_words(kind, tmp_path):
+    first = assert_codes([2], way([COMMANDS["privatize"]], with_lost_quotes(kind)), PLAIN, MARKED, tmp_path)
     assert b"in row 20" in b" ".join(first.stderr.split())
     assert first.files == {}
 
 
-@pytest.mark.parametrize("multiline", [None, "item"])
+@pytest.mark.parametrize("multiline", [None, "item", "size"])
 @pytest.mark.parametrize("kind", LOST)
 def test_lost_quotes_raise_the_same_error_from_the_same_line(kind, multiline, tmp_path):
     def act(_):
@@ -104,11 +102,11 @@ def test_lost_quotes_raise_the_same_error_from_the_same_line(kind, multiline, tm
 def test_the_page_shows_nothing_of_a_table_without_a_header(tmp_path):
     def act(_):
         visitor = Visitor()
-        answer = visitor.client.post("/open", path="in.csv")
-        unfinished = visitor.client.unfinished(answer)
-        visitor.answers["opened"] = answer.body
-        visitor.answers["named"] = visitor.client.written(unfinished, names="item,price,size", thousands=",").body
-        visitor.client.name(unfinished, "price")
+        client = visitor.client
+        opened = client.post("/open", path="in.csv")
+        named = client.written(client.unfinished(opened), names="item,price,size", thousands=",")
+        visitor.answers |= {"opened": opened.body, "named": named.body}
+        unfinished = client.unfinished(client.name(client.unfinished(named), "price"))
         unfinished.reading.wait()
         visitor.look(f"{unfinished.path}/table", "read")
         return visitor.answers

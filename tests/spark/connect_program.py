@@ -47,7 +47,7 @@ def interference(spark):
     """Return what is output besides the noise; and what would be, if rows stayed where they lay."""
     for name, value in ways.SMALL_SPLITS.items():
         spark.conf.set(name, value)
-    executor.PART_ROWS, spread = 300, executor.spread_by_id
+    executor.PART_ROWS, spread = 200, executor.spread_by_id
     results = [leaks(spark, way, number) for number, way in enumerate(("release", "model from labels"))]
     executor.spread_by_id = lambda frame, id, rows: frame
     results.append(leaks(spark, "release", 2))

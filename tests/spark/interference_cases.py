@@ -20,7 +20,7 @@ import labeldp as ldp
 from labeldp.exact.integers import IntegerNoise
 from labeldp.spark import dataframe_release, model_passes
 
-ROWS, FILES = 1500, 3
+ROWS, FILES = 1000, 3
 BOUNDS = (0.0, 5.0)
 SCHEMA = "id string, a double, b double, note string, y double"
 SMALL_SPLITS = {"spark.sql.files.maxPartitionBytes": "4096", "spark.sql.files.openCostInBytes": "0"}
@@ -31,7 +31,7 @@ BASE = [f"{(k * 37) % 50 / 10}" for k in range(ROWS)]
 LABELS = {
     "base": BASE,
     "first row": ["4.123456789012345", *BASE[1:]],
-    "some rows": [f"{text}0000000000000000" if 700 < k < 900 else text for k, text in enumerate(BASE)],
+    "some rows": [f"{text}0000000000000000" if 400 < k < 600 else text for k, text in enumerate(BASE)],
     "all rows": [("-1.7e308", "1e-300", "-0.0")[k % 3] for k in range(ROWS)],
     "last row": [*BASE[:-1], "0.00000000000000000000001"],
     "short text": ["1"] * ROWS,

@@ -26,7 +26,7 @@ FEW = CHANGES if LONG else ["base", "all rows"]
 
 @pytest.fixture
 def small_splits(spark, monkeypatch):
-    monkeypatch.setattr(executor, "PART_ROWS", 300)
+    monkeypatch.setattr(executor, "PART_ROWS", 200)
     if not LONG:  # trees take long, and see private labels only
         monkeypatch.setattr("labeldp.learning.learner._WORTH", 1e9)
     for name, value in ways.SMALL_SPLITS.items():
