@@ -82,7 +82,7 @@ def _begin(request: Request, path: str) -> Response:
     site = site_of(request)
     source = site.folder.source(path)
     begun = Unfinished(TableFile.open(source, Dialect()))
-    for before in site.unfinished.values():
+    for before in list(site.unfinished.values()):
         if before.table.source == source and before.label is not None:
             begun.label, begun.left_out = before.label, before.left_out
     site.unfinished[begun.id] = begun
