@@ -54,17 +54,3 @@ def test_on_a_synthetic_survey_nothing_is_worse_than_the_private_mean_and_a_fair
     tiny = [relative_error(regressor, 0.03, seed) for seed in range(3)]
     assert np.mean(tiny) < 1.1
     assert relative_error(regressor, 3.0, seed=0) < 0.75
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("regressor", [ldp.LabelReleaseRegressor, ldp.ModelReleaseRegressor])
-def test_more_budget_and_rounds_and_a_nonlinear_learner_help(regressor):
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(3000, 4))
-    y = np.clip(2.5 + X[:, 0] + 0.5 * np.sin(2 * X[:, 1]) + 0.3 * rng.normal(size=3000), 0, 5)
-    errors = []
-    for epsilon in (0.5, 4.0):
-        model = regressor(epsilon=epsilon, bounds=(0.0, 5.0), random_state=seeded(2)).fit(X[:2400], y[:2400])
-        errors.append(np.mean((model.predict(X[2400:]) - y[2400:]) ** 2) / y.var())
-    assert errors[1] < errors[0] < 0.7
-    assert errors[1] < 0.2, "a straight line without noise leaves 0.16"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labeldp.learning.bayes import fit_linear, solve_few, solve_likely, solve_many, unknown_variance
+from labeldp.learning.bayes import fit_linear, solve_likely, solve_many, unknown_variance
 from labeldp.learning.features import FeatureTable, PublicFeatures
 
 COLUMNS = {"pairs of columns": 3, "many columns": 11, "pairs of directions": 14, "few waves": 30}
@@ -72,20 +72,6 @@ def test_statistics_of_rows_are_sums_over_their_features_also_when_remembered():
         assert found.count == 2500
 
 
-def test_few_observations_give_the_same_model_in_their_own_dimension_as_in_that_of_features():
-    X, table = table_of(120, 5)
-    labels = np.sin(X[:, 4]) + X[:, 3] / 2
-    rows = np.arange(120)
-    observed = [
-        table.observations(part, labels[part], noise) for part, noise in ((rows[:70], 0.1), (rows[70:], 0.5))
-    ]
-    assert all(part.design is not None for part in observed)
-    options = unknown_variance(4.0)
-    few, many = (solve(observed, table.public.block, 4.0, options) for solve in (solve_few, solve_many))
-    np.testing.assert_allclose(few[0], many[0], atol=0.01)
-    np.testing.assert_allclose(few[1], many[1], atol=1e-3)
-
-
 def test_the_average_over_choices_is_that_of_dense_formulas():
     X, table = table_of(90, 4)
     labels, block = X[:, 3] + 0.1 * X[:, 1].clip(0, 9), table.public.block
@@ -118,13 +104,3 @@ def test_choices_that_are_left_out_have_no_weight_to_speak_of(noise):
     np.testing.assert_allclose(*averages, atol=2e-3)
     if noise < 1:
         assert np.isinf(solve_likely(observed, table.public.block, 5.0, options)[0]).sum() > 20
-
-
-def test_without_some_rows_there_is_left_what_other_rows_give():
-    X, table = table_of(3000, 3)
-    rows, labels = np.arange(3000), X[:, 0]
-    whole, part, rest = (table.observations(some, labels[some], 0.5) for some in (rows, rows[:900], rows[900:]))
-    left = whole.without(part)
-    np.testing.assert_allclose(left.gram, rest.gram, atol=0.02)
-    np.testing.assert_allclose(left.moment, rest.moment, atol=0.02)
-    assert (left.count, left.noise, round(left.square, 3)) == (2100, 0.5, round(rest.square, 3))

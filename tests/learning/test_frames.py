@@ -90,19 +90,6 @@ def test_new_categories_gaps_and_further_columns_are_fine_and_a_pickle_keeps_the
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(fresh), predicted)
 
 
-def test_columns_with_other_names_than_text_and_cut_columns_are_taken():
-    odd = TABLE[["area"]].assign(cut=pd.cut(TABLE["area"], 3))
-    odd[5] = np.arange(ROWS)
-    model = fit(REGRESSORS[1], odd)
-    assert model.encoder_.names == ["area", "cut", "5"]
-    assert np.isfinite(model.predict(odd[[5, "cut", "area"]])).all()
-
-
-def test_the_index_is_no_feature():
-    assert as_table(TABLE).equals(as_table(TABLE.set_index(Y.index[::-1])))
-    assert as_table(TABLE.rename_axis("person")).column_names == list(TABLE.columns)
-
-
 @both
 @pytest.mark.parametrize(
     ("X", "error"),
@@ -144,23 +131,6 @@ def test_columns_of_no_use_are_named_and_an_array_stands_for_the_columns_in_orde
         pytest.raises(ldp.errors.DataError, match="rows of 3 columns"),
     ):
         model.predict(numbers.to_numpy()[:, :2])
-
-
-def test_a_plain_array_takes_the_old_way_and_forgets_the_columns_of_an_earlier_fit():
-    X = np.random.default_rng(0).normal(size=(ROWS, 2))
-    model = fit(REGRESSORS[1])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ldp.InsecureRandomnessWarning)
-        model.fit(X, Y.copy())
-    assert model.encoder_ is None
-    assert not hasattr(model, "feature_names_in_")
-    assert np.array_equal(model.predict(X), fit(REGRESSORS[1], X).predict(X))
-
-
-def test_a_learner_of_ones_own_gets_the_numbers():
-    model = fit(REGRESSORS[0], estimator=Ridge(), mechanism="rp", epsilon=8.0)
-    assert model.estimator_.n_features_in_ == model.encoder_.width
-    assert np.isfinite(model.predict(TABLE)).all()
 
 
 @both
@@ -213,19 +183,3 @@ def test_labels_in_another_order_than_the_rows_are_refused_before_they_are_paid_
     levels = pd.MultiIndex.from_product([range(2), range(ROWS // 2)])
     for index in ([f"row {row}" for row in range(ROWS)], levels):  # another index: as they stand
         model.fit(table.set_axis(index), y)
-
-
-def test_an_array_that_is_no_table_of_types_is_refused_by_name_of_the_trouble():
-    table = frame()[["area"]]
-    model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(table, labels(frame()))
-    with (
-        pytest.warns(UserWarning, match="feature names"),
-        pytest.raises(ldp.errors.DataError, match="several types"),
-    ):
-        model.predict(np.array([[1.5], [object()]]))
-
-
-def test_a_column_of_a_type_that_cannot_be_used_is_named_with_its_type_in_words():
-    months = frame().assign(month=pd.period_range("2020-01", periods=ROWS, freq="M"))
-    encoder = TableEncoder.fit(as_table(months), frame_names(months))
-    assert encoder.left_out == (("month", "pandas.period cannot be used: convert it first"),)

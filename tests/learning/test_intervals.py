@@ -5,16 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import labeldp as ldp
 from helpers import seeded
 from labeldp.learning import intervals as interval_module
-from labeldp.learning.base import row_digests
 from labeldp.learning.coverage_plan import CoveragePlan, most_misses, plan_coverage
 
 BOUNDS = (0.0, 1.0)
@@ -205,24 +202,10 @@ def test_rows_of_the_training_are_refused_also_inside_a_pipeline(kind):
         assert not calibrate(trained, slice(600, 1200)).full
 
 
-def test_the_training_rows_of_a_search_are_refused():
-    search = GridSearchCV(ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS), {"verbose": [False]}, cv=2)
-    search.fit(X[:400], Y[:400])
-    with pytest.raises(ldp.errors.ParameterError, match="100 % of these rows"):
-        calibrate(search, slice(0, 400))
-
-
 def test_fresh_rows_of_a_table_with_few_kinds_of_rows_are_not_refused():
     kinds = RNG.integers(0, 5, size=(1200, 2)).astype(float)
     model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(kinds[:600], Y[:600])
     ldp.private_intervals(model, kinds[600:], Y[600:], epsilon=1.0, bounds=BOUNDS)
-
-
-def test_digests_tell_rows_apart_and_are_the_same_for_sparse_tables():
-    table = RNG.integers(-50, 50, size=(20_000, 3)) * np.array([1.0, 0.5, 1024.0])
-    assert np.unique(row_digests(table)).size == np.unique(table, axis=0).shape[0]
-    assert np.array_equal(row_digests(sparse.csr_array(table)), row_digests(table))
-    assert np.array_equal(row_digests(-np.zeros((1, 2))), row_digests(np.zeros((1, 2))))
 
 
 def test_intervals_around_a_model_from_a_seed_are_not_private_either():

@@ -5,12 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sklearn
-from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.pipeline import make_pipeline
 
 import labeldp as ldp
 from labeldp import LabelReleaseRegressor, ModelReleaseRegressor
-from labeldp.accounts.reading import read_any_card
 from labeldp.learning.model_arrays import Forest
 from labeldp.learning.models import model_folder, write_model
 from model_cases import BOUNDS, saved, wide, wide_table
@@ -34,13 +31,6 @@ def test_wide_tables_come_back_too(columns, tmp_path):
     again = ldp.load_model(saved(model, own, tmp_path / "model"))
     table = wide_table(columns)
     assert np.array_equal(again.predict(table), model.predict(own.transform(table)))
-
-
-def test_the_card_of_the_folder_is_a_card_like_any_other_and_names_the_versions(path):
-    card = read_any_card((path / "card.json").read_text())
-    assert card.terms.cost.epsilon == 1.0
-    assert set(card.content["versions"]) == {"python", "labeldp", "numpy", "scikit-learn"}
-    assert {each.name for each in path.iterdir()} == {"card.json", "columns.json", "model.npz"}
 
 
 def test_released_labels_lie_in_the_folder_and_say_what_they_are(released, encoder, tmp_path):
@@ -131,15 +121,3 @@ def test_the_trees_predict_as_scikit_learn_does(with_trees):
     assert np.array_equal(again.predict(inputs), booster.predict(inputs))
     with pytest.raises(ldp.errors.CardError, match="columns"):
         again.predict(inputs[:, 1:])
-
-
-def test_what_is_no_private_regressor_is_not_saved_and_is_named(fitted, tmp_path):
-    for other in (make_pipeline(fitted), HistGradientBoostingRegressor()):
-        with pytest.raises(ldp.errors.ParameterError, match=f"can be saved, got {type(other).__name__}"):
-            ldp.save_model(other, tmp_path / "model")
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_model_that_was_read_is_one_short_line_in_a_notebook(fitted, tmp_path):
-    ldp.save_model(fitted, tmp_path / "model", label="price")
-    assert repr(ldp.load_model(tmp_path / "model")) == "<SavedModel of 'price' from 4 columns, ε = 1>"

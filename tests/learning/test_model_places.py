@@ -8,7 +8,7 @@ import pytest
 import labeldp as ldp
 from labeldp import Budget, BudgetError, Ledger
 from labeldp.app import model_fit
-from labeldp.app.model_predictions import FilePredictions, predict_file
+from labeldp.app.model_predictions import predict_file
 from labeldp.learning import score
 
 
@@ -62,12 +62,6 @@ def test_a_model_is_not_paid_for_if_nothing_is_left_for_its_score():
     with pytest.raises(BudgetError):
         fit(book, left_out=charge)
     assert book.total == Budget(0.5)
-
-
-def test_every_copied_column_is_named_however_many_there_are():
-    names = [f"f{k:02}" for k in range(40)]
-    [said] = FilePredictions(1, "price", [], names, []).columns
-    assert all(f"'{name}'" in said for name in names)
 
 
 def test_a_column_for_predictions_that_is_not_unicode_is_refused(tmp_path):

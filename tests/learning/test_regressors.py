@@ -1,7 +1,6 @@
 """Both regressors: each label once, everything charged, and what cannot work refused before anything is spent."""
 
 import dataclasses
-import json
 import warnings
 from fractions import Fraction
 
@@ -66,11 +65,6 @@ def test_charges_sum_to_epsilon_exactly_and_stay_within_the_limit(regressor, eps
         assert all(Fraction(repr(mechanism.epsilon)) <= labels for mechanism in mechanisms)
 
 
-def test_with_local_trust_nothing_but_randomised_labels_leaves_a_person():
-    model = label_model(trust="local").fit(X, Y)
-    assert [charge.purpose for charge in model.charges_] == ["labels"]
-
-
 @pytest.mark.slow
 def test_every_charge_names_its_noise_or_the_mechanism_of_each_round():
     labels = label_model(Ridge(), epsilon=LABELS, rounds=3).fit(np.tile(X, (8, 1)), np.tile(Y, 8))
@@ -97,8 +91,6 @@ WILD = np.where(np.arange(300) % 3 == 0, 1e308, np.where(np.arange(300) % 3 == 1
     ("bad", "error"),
     [
         ({"bounds": (5, 0)}, "lo < hi"),
-        ({"bounds": (1e15, 1e15 + 200)}, "offset"),
-        ({"bounds": (0, 1e-150)}, "change the unit"),
         ({"bounds": (0, 1e150)}, "change the unit"),
         ({"bounds": (1e15, 1e15 + 1)}, "subtract a public offset"),
         ({"random_state": "x"}, "random_state"),
@@ -232,28 +224,7 @@ def test_private_labels_are_unbiased_and_as_noisy_as_they_say():
     assert errors.var() == pytest.approx(release.noise.mean(), rel=0.05)
 
 
-@pytest.mark.slow
-def test_labels_are_released_by_the_mechanism_that_was_asked_for():
-    for name in ("rp", "two-point", "unbiased", "laplace", "staircase"):
-        model = label_model(Ridge(), epsilon=3.0, mechanism=name, rounds=2).fit(X[:100], Y[:100])
-        assert {m.name for m in model.release_.mechanisms} == {name}
-
-
 # ---- the model ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@both
-def test_a_model_says_what_it_cost_and_whether_it_is_private(regressor):
-    model = regressor(epsilon=0.5, bounds=BOUNDS).fit(X, Y)
-    card = json.loads(model.to_card())
-    assert "for ε = 0.5 in all" in model.summary()
-    assert "label differential privacy with ε = 0.5" in card["guarantee"]
-    assert card["secure"] is True
-    seeded_one = regressor(epsilon=0.5, bounds=BOUNDS, random_state=seeded(1)).fit(X, Y)
-    assert (model.secure_, seeded_one.secure_) == (True, False)
-    assert "NOT PRIVATE" in seeded_one.summary()
-    assert "NOT PRIVATE" in seeded_one.to_card()
 
 
 @both
@@ -292,16 +263,6 @@ def test_a_handful_of_rows_gives_a_finite_prediction_within_the_bounds(regressor
     for epsilon in (0.05, 8.0):
         predicted = regressor(epsilon=epsilon, bounds=BOUNDS).fit(X[:rows], Y[:rows]).predict(X[:5])
         assert ((predicted >= BOUNDS[0]) & (predicted <= BOUNDS[1])).all()
-
-
-@pytest.mark.slow
-@both
-def test_constant_and_repeated_columns_do_no_harm(regressor):
-    same = np.column_stack([X[:, 0], np.full(300, 7.0), X[:, 0], np.zeros(300)])
-    model = regressor(epsilon=LABELS, bounds=BOUNDS, random_state=seeded(1)).fit(same, Y)
-    assert np.mean((model.predict(same) - Y) ** 2) < 0.5 * Y.var()
-    only = regressor(epsilon=4.0, bounds=BOUNDS).fit(np.ones((300, 2)), Y)
-    assert np.isfinite(only.predict(np.ones((2, 2)))).all()
 
 
 @pytest.mark.slow

@@ -75,14 +75,6 @@ def test_a_release_of_0_2_0_that_paid_for_squares_stays_readable(tmp_path):
     assert (loaded.terms.statistics[-1].what, loaded.knowledge, loaded.cost) == ("squares", known, now.cost)
 
 
-def test_a_file_that_is_none_or_missing_is_told_apart(tmp_path):
-    (tmp_path / "empty.npz").touch()
-    with pytest.raises(ldp.errors.CardError, match="not written by labeldp"):
-        ldp.learning.RowRelease.load(tmp_path / "empty.npz")
-    with pytest.raises(FileNotFoundError):
-        ldp.learning.RowRelease.load(tmp_path / "nowhere.npz")
-
-
 def test_a_release_whose_labels_were_changed_is_refused(tmp_path):
     path = tmp_path / "release.npz"
     release().save(path)

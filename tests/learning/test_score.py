@@ -1,7 +1,6 @@
 """private_score: how wrong a model is on fresh labels, for a stated price, with the ± that was expected."""
 
 import re
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +16,6 @@ from helpers import seeded
 from labeldp.accounts.scores import Figure, describe_quality
 from labeldp.accounts.statistic import RULES
 from labeldp.learning import score_sums
-from labeldp.learning.quality import rmse_of
 from labeldp.learning.score_sums import ScorePlan
 
 RNG = np.random.default_rng(8)
@@ -136,25 +134,6 @@ def test_bad_input_to_a_score_costs_nothing():
     assert not ledger.charges
 
 
-@pytest.mark.parametrize("true", [0.0, 0.5, 1.5, 4.0, 100.0])
-def test_the_root_of_an_error_is_within_twice_its_noise_whenever_the_square_is(true):
-    for estimate in np.linspace(true - 2, true + 2, 41):  # the square is ± 1, and may come out below 0
-        rmse = rmse_of(Figure(estimate, 1.0))
-        assert abs(rmse.value - true**0.5) <= 2 * rmse.standard_error + 1e-9
-    assert rmse_of(Figure(1e4, 1.0)).standard_error == pytest.approx(
-        1 / 200, rel=0.01
-    )  # no more than by its slope
-
-
-def test_a_repr_tells_the_estimates_their_rows_and_their_price():
-    mse = Figure(72_000.0, 3_100.0)
-    risk = ldp.learning.Risk({"mse": mse, "rmse": rmse_of(mse)}, 4000, ldp.Budget(0.2), secure=True)
-    unknown = replace(risk, figures={"rmse": rmse_of(mse), "r2": Figure(np.nan, np.inf)})
-    assert unknown.table() == [["typical error (RMSE)", "268.3 ± 5.9"], ["R²", "hidden by noise"]]
-    says = "typical error (RMSE) 268.3 ± 5.9, mean squared error 72,000 ± 3,100 from 4,000 rows"
-    assert repr(risk) == f"<Risk: {says}, ε = 0.2, secure>"
-
-
 @pytest.mark.parametrize("value", [-53_170_000.0, 0.0, 30_000_000.0])
 def test_where_noise_hides_squares_texts_lead_with_the_absolute_error_and_print_a_limit(value):
     """A negative square comes from old cards only."""
@@ -240,19 +219,6 @@ def test_a_variance_that_is_plugged_in_would_be_found_out_by_rare_large_errors(m
         covered[reach.__name__] = 1 - np.mean(missed)
     assert covered["_reach"] >= 0.97
     assert covered["plugged"] < 0.8
-
-
-def test_a_score_in_thousand_euro_is_that_in_euro():
-    """With the same words figures in the label's unit grow by 1,000, squares by a million, and R² stays."""
-    figures = []
-    for unit in (1.0, 1000.0):
-        model = Ridge().fit(X[:500], unit * Y[:500])
-        options = {"epsilon": 2.0, "bounds": (0.0, 5.0 * unit), "metrics": ["rmse", "mae", "r2"]}
-        risk = ldp.private_score(model, X, unit * Y, random_state=seeded(1), ledger=ldp.Ledger(), **options)
-        powers = {"rmse": 1, "mae": 1, "mse": 2, "r2": 0}
-        scaled = [np.array([f.value, f.standard_error]) / unit ** powers[n] for n, f in risk.figures.items()]
-        figures.append(np.concatenate(scaled))
-    assert figures[1] == pytest.approx(figures[0], rel=1e-6)
 
 
 def test_rows_that_a_regressor_was_trained_on_are_not_scored_where_that_can_be_told():

@@ -13,7 +13,6 @@ from labeldp.exact.integers import DiscreteLaplace
 from labeldp.learning import base, sums
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FitRequest, SumBudget
-from labeldp.learning.groups import Geometry
 from labeldp.learning.sums import CELLS, STEPS, Stage, find_range, fit_sums
 from labeldp.release.curator import count
 
@@ -110,14 +109,6 @@ def test_a_budget_for_sums_gives_out_no_more_than_there_is_and_names_what_it_bou
 # ---- the range ----------------------------------------------------------------------------------------------
 
 
-def most_in_a_window(labels, level):
-    """Return the largest number of labels in a window as wide as the bounds over 2^level, by half a width each."""
-    cells = np.clip(np.floor((np.clip(labels, *BOUNDS) - 1) / 5 * CELLS), 0, CELLS - 1)
-    halves = 2 << level
-    half = CELLS // halves
-    return max(int(((cells >= k * half) & (cells < (k + 2) * half)).sum()) for k in range(halves - 1))
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_one_label_moves_the_count_of_a_window_by_one_and_the_counts_by_two(seed, scripted):
     """Whatever was found before: the second labels get the answers of the first."""
@@ -138,15 +129,6 @@ def test_one_label_moves_the_count_of_a_window_by_one_and_the_counts_by_two(seed
             assert len(exact) == 1 or sum(exact) == ROWS
             assert sum(abs(a - b) for a, b in zip(exact, before, strict=True)) <= min(2, len(exact))
         assert spent(runs[0][1], asked) <= epsilon
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_search_for_a_width_asks_for_the_largest_count_of_any_window(seed, scripted):
-    labels = random_labels(seed)
-    find_range(
-        lambda: count(labels, BOUNDS, CELLS), BOUNDS, SumBudget(Fraction(3), ROWS), np.random.default_rng(seed)
-    )
-    assert scripted[0][1] == [most_in_a_window(labels, 3)]
 
 
 @pytest.mark.parametrize("middle", [1.0, 1.2, 3.0, 5.999])
@@ -261,18 +243,6 @@ def test_one_label_spends_no_more_than_epsilon_over_all_stages(seed, scripted):
         runs.append(list(scripted))
     most = max(spent(one, other) for one in runs for other in runs)
     assert 0 < most <= EPSILON
-
-
-def test_groups_cover_each_row_once_and_sum_its_features():
-    table = small_table(500)
-    groups = Geometry.of(table, np.full(6, 0.1)).groups(table, noise=20.0, rest=0.5)
-    again = Geometry.of(table, np.full(6, 0.1)).groups(table, noise=20.0, rest=0.5)
-    assert np.array_equal(groups.group, again.group)
-    assert 1 < groups.sizes.size < 500
-    assert groups.sizes.tolist() == [(groups.group == k).sum() for k in range(groups.sizes.size)]
-    features = Few().transform(table.X)
-    by_hand = [features[groups.group == k].sum(axis=0) for k in range(groups.sizes.size)]
-    np.testing.assert_allclose(groups.features, by_hand, rtol=1e-4, atol=1e-4)
 
 
 # ---- nobody trusted -------------------------------------------------------------------------------------------

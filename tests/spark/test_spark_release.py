@@ -93,13 +93,6 @@ def test_an_estimated_prior_is_that_of_one_machine(spark):
     assert ledger.total == ldp.Budget(epsilon=0.5)
 
 
-def test_a_prior_that_is_estimated_again_without_a_ledger_warns(spark):
-    df, ask = frame(spark), {"label": "y", "epsilon": 1.0, "bounds": BOUNDS}
-    estimate_prior(df, **ask)
-    with pytest.warns(ldp.errors.RepeatedReleaseWarning, match="released before"):
-        estimate_prior(df, **ask)
-
-
 def test_a_release_is_paid_for_and_has_a_card_and_nothing_of_the_label(spark):
     ledger = ldp.Ledger(limit=ldp.Budget(epsilon=1.5))
     df = frame(spark)
@@ -266,14 +259,6 @@ def test_wrong_parameters_are_refused_before_any_row_is_read(spark):
 )
 def test_a_public_column_that_is_not_flat_is_refused_by_its_name(spark, column):
     assert "'more'" in refuse(frame(spark).withColumn("more", F.expr(column)), DataError)
-
-
-def test_what_a_frame_computed_before_is_accepted_as_it_is(spark):
-    """As an array or a data frame is: the guide names the mistakes to avoid."""
-    df = frame(spark).withColumn("copy", F.col("y")).where("y > 1").orderBy("y")
-    release = privatize(df, **ASK)
-    assert release.frame.columns == ["id", "x", "y", "copy"]
-    assert release.terms.rows == (LABELS > 1).sum()
 
 
 def checkpoints(spark):

@@ -20,7 +20,16 @@ from labeldp.accounts.terms import Terms
 from labeldp.errors import LabelError, ParameterError
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures
-from labeldp.learning.fit_plan import UNIT, FitRequest, from_units, unit_labels
+from labeldp.learning.fit_plan import (
+    UNIT,
+    FitRequest,
+    Step,
+    from_units,
+    idle_cores,
+    limit_threads,
+    steps,
+    unit_labels,
+)
 from labeldp.learning.label_rounds import (
     LabelRows,
     Measured,
@@ -32,7 +41,6 @@ from labeldp.learning.label_rounds import (
     measure,
 )
 from labeldp.learning.learner import Ensemble
-from labeldp.learning.runtime import Step, idle_cores, limit_threads, steps
 from labeldp.learning.sums import CELLS, Stage
 from labeldp.release.curator import count
 from labeldp.release.names import name_of_labels

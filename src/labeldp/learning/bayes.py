@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from labeldp._values import Array
-from labeldp.learning.runtime import limit_threads
+from labeldp.learning.fit_plan import limit_threads
 
 MIXES = (
     (1.0, 0.0, 0.0, 0.0),

@@ -27,8 +27,7 @@ from labeldp.learning.bayes import (
     unknown_variance,
 )
 from labeldp.learning.features import Codes, FeatureTable
-from labeldp.learning.fit_plan import LabelSummary
-from labeldp.learning.runtime import idle_cores, limit_threads
+from labeldp.learning.fit_plan import LabelSummary, idle_cores, limit_threads
 
 _WORTH = 60
 """Trees are tried only if this many rows average the noise below the labels' variance."""
