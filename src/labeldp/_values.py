@@ -87,14 +87,14 @@ class Delta(float):
 
     __slots__ = ()
 
-    def __new__(cls, value: object) -> Self:
-        return value if isinstance(value, cls) else super().__new__(cls, _delta(value))
+    def __new__(cls, value: object, name: str = "delta") -> Self:
+        return value if isinstance(value, cls) else super().__new__(cls, _delta(value, name))
 
 
-def _delta(value: object) -> float:
-    delta = parse_number(value, "delta")
+def _delta(value: object, name: str) -> float:
+    delta = parse_number(value, name)
     if not 0 <= delta < 1:
-        raise ParameterError(Setting("delta"), f" must lie in [0, 1), got {delta}")
+        raise ParameterError(Setting(name), f" must lie in [0, 1), got {delta}")
     return delta
 
 

@@ -123,10 +123,3 @@ def test_a_report_that_showed_rounded_labels_or_statistics_would_be_found(name, 
     assert seen(f"{told[name]} labels: {some}") == ["labels"]
     summary = " ".join(f"{number:.4f}" for number in statistics(Y))
     assert "statistics" in seen(f"{told[name]} {summary}")
-
-
-def test_a_comparison_shows_statistics_of_labels_and_is_not_made_unless_they_are_public(tmp_path):
-    with in_folder(tmp_path):
-        done = run("compare", "in.csv", *WHAT, code=2)
-        assert seen(done.output) == []
-        assert not Path("page.html").exists()

@@ -114,7 +114,7 @@ def test_what_cannot_be_planned_is_refused_by_its_option(options):
 @pytest.mark.slow
 def test_the_command_reads_no_table_and_shows_the_same_figures(tmp_path):
     plot = tmp_path / "preview.png"
-    words = ("--rows", 5000, "--bounds", 0, 100, "--budgets", "0.5,2", "--wanted", 3, "--plot", plot)
+    words = ("--rows", 5000, "--bounds", 0, 100, "--epsilon", "0.5,2", "--wanted", 3, "--plot", plot)
     shown = said("preview", *words, "--edges", "0,20,100", "--masses", "80,20")
     prior = ldp.Histogram([0, 20, 100], [80, 20])
     plan = ldp.preview(rows=5000, bounds=(0, 100), epsilon=[0.5, 2], prior=prior, wanted=3)
@@ -122,6 +122,19 @@ def test_the_command_reads_no_table_and_shows_the_same_figures(tmp_path):
         assert all(cell in shown for cell in line)
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert "exists already" in said("preview", *words, code=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--edges", "0,1"], "go together"),
+        (["--edges", "0,1", "--masses", "1,2"], "masses"),
+        (["--epsilon", "one"], "numbers with commas"),
+        (["--plot", "preview.doc"], ".png"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options, words):
+    assert words in said("preview", "--rows", 100, "--bounds", 0, 1, *options, code=2)
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch, tmp_path):

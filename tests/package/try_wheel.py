@@ -29,7 +29,6 @@ MISSING = {
         ["privatize", "homes.csv", "-o", "private.csv", *TABLE],
         ["fit", "homes.csv", "-o", "model", *TABLE],
         ["predict", "model", "homes.csv", "-o", "priced.csv"],
-        ["compare", "homes.csv", "--public", "--label", "price", "--bounds", "0", "5"],
     ],
     "excel": [["privatize", "homes.xlsx", "-o", "private.xlsx", *TABLE]],
     "plots": [

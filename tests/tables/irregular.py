@@ -31,7 +31,6 @@ READ = {  # what is replaced, and what reads it: a command, or a function
     "privatize a file of IN": ("parts/b.csv", ["privatize", "parts", *PRIVATIZE[2:]]),
     "privatize --ledger": ("book.jsonl", [*PRIVATIZE, "--ledger", "book.jsonl"]),
     "fit IN": ("table.csv", ["fit", "table.csv", "-o", "new", *LABELS]),
-    "compare IN": ("table.csv", ["compare", "table.csv", *LABELS[:5], "--public"]),
     "predict IN": ("table.csv", ["predict", "model", "table.csv", "-o", "out.csv"]),
     "explain CARD": (CARD, ["explain", CARD]),
     "explain the card beside": (CARD, ["explain", "table.csv"]),

@@ -25,13 +25,10 @@ def noise_and_bias(mechanism: Mechanism, labels: Array) -> tuple[Array, Array, b
 
     Without an unbiased label they are of the released value. A bias below a millionth of the noise counts as none.
     """
-    mean, deviation = mechanism.mean(labels), np.sqrt(mechanism.variance(labels))
+    channel, unbiased = mechanism.channel, True
+    mean, deviation = channel.mean(labels), np.sqrt(channel.variance(labels))
     try:
-        deviation, mean, unbiased = (
-            deviation / abs(mechanism.channel.slope()),
-            mechanism.channel.debias(mean),
-            True,
-        )
+        deviation, mean = deviation / abs(channel.slope()), channel.debias(mean)
     except NotUnbiasedError:
         unbiased = False
     bias = mean - labels

@@ -11,7 +11,7 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
-from labeldp._values import Count, as_fraction, parse_number
+from labeldp._values import Count, parse_number
 from labeldp.errors import BudgetError, ParameterError, Setting
 from labeldp.exact.proof import exp_upper
 from labeldp.mechanisms.typed_data import LONGEST_AMOUNT, Natural, Positive, parse_fraction
@@ -87,7 +87,7 @@ class Budget:
     exact_epsilon: Fraction | float
     exact_delta: Fraction
 
-    def __init__(self, epsilon: float | Fraction, delta: float | Fraction = 0) -> None:
+    def __init__(self, epsilon: float | Fraction, delta: float | Fraction = 0.0) -> None:
         is_infinite = isinstance(epsilon, float) and epsilon == math.inf
         exact_epsilon = math.inf if is_infinite else _exact(epsilon, "epsilon")
         exact_delta = _exact(delta, "delta")
@@ -182,10 +182,10 @@ def _is_long(amount: Fraction | float) -> bool:
 def _exact(value: Any, name: str) -> Fraction:
     if isinstance(value, Fraction):
         return value
-    number = parse_number(value, name)
+    number = value if type(value) is float else parse_number(value, name)
     if not math.isfinite(number):
         raise ParameterError(Setting(name), f" must be finite, got {number}")
-    return as_fraction(number)
+    return Fraction(repr(number))
 
 
 def group_budget(budget: Budget, rows_per_person: int) -> Budget:

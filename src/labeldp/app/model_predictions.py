@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from labeldp.tables.paths import PIPE, refuse_same
 
 if TYPE_CHECKING:
     from labeldp.tables.dialect import Dialect
+    from labeldp.tables.opening import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def predict_file(
     format: str | None = None,
     dialect: Dialect | None = None,
     force: bool = False,
-    progress: Callable[[str, int, int | None], None] = lambda *_: None,
+    progress: Progress | None = None,
 ) -> FilePredictions:
     """Add a private model's predictions to a table, batch by batch.
 
@@ -93,7 +94,6 @@ def predict_file(
 
     column = as_text(column, "column")
     pa, saved = arrow(), load_model(model)
-    progress("Reading", 0, None)
     needs = saved.encoder.names
     for name in keep:
         if same_name(name, saved.label):
@@ -118,6 +118,7 @@ def predict_file(
             predicted = pa.array(saved.predict(table.parse(batch, needs), tally))
             writer.write(pa.RecordBatch.from_arrays([*batch.select(names).columns, predicted], schema=schema))
             rows += batch.num_rows
-            progress("Predicting", rows, table.rows)
+            if progress is not None:
+                progress("Predicting", rows, table.rows)
     left_out = sorted(table.private - {*drop})
     return FilePredictions(rows, saved.label, [*table.notes, *tally_notes(tally)], names, left_out)

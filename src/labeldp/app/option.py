@@ -44,6 +44,10 @@ def join_names(names: Iterable[str]) -> str:
     return text.getvalue()
 
 
+def _unchanged(value: Any) -> Any:
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """An option, as the command line, the page and messages use it.
@@ -59,7 +63,8 @@ class Option:
     default : object
         `REQUIRED` if the option must be given.
     parse : callable
-        Turns what was typed into a value that cannot be wrong, or raises `ParameterError` with this option.
+        Turns what was typed into a value, or raises `ParameterError` with this option. What the Python function
+        checks itself needs none.
     metavar : str
         Stands for the value in help; without one the option is a positional argument or a flag.
     flags : tuple of str
@@ -78,7 +83,7 @@ class Option:
     help: str
     type: Any = str
     default: Any = None
-    parse: Callable[[Any], Any] = lambda value: value
+    parse: Callable[[Any], Any] = _unchanged
     metavar: str = ""
     flags: tuple[str, ...] | None = None
     panel: str = ""
@@ -101,16 +106,18 @@ def parse_options(options: Iterable[Option], typed: Mapping[str, Any]) -> dict[s
     >>> parse_options([OPTIONS["epsilon"], OPTIONS["drop"]], {"epsilon": 1.0, "drop": "id,name"})
     {'epsilon': 1.0, 'drop': ['id', 'name']}
     """
-    values, parts = dict[str, Any](), dict[str, dict[str, Any]]()
+    parts: dict[str, dict[str, Any]] = {"": {}, "dialect": {}, "ledger": {}}
     for option in options:
         value = typed[option.name]
-        parsed = None if value is None and option.default is None else option.parse(value)
-        (parts.setdefault(option.part_of, {}) if option.part_of else values)[option.name] = parsed
-    if "dialect" in parts:
+        if option.parse is not _unchanged and (value is not None or option.default is not None):
+            value = option.parse(value)
+        parts[option.part_of][option.name] = value
+    values = parts[""]
+    if parts["dialect"]:
         from labeldp.tables.dialect import Dialect  # noqa: PLC0415 (an extra)
 
         values["dialect"] = Dialect(**parts["dialect"])
-    if "ledger" in parts:
+    if parts["ledger"]:
         values["ledger"] = open_ledger(**parts["ledger"])
     return values
 

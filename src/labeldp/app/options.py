@@ -1,75 +1,48 @@
 """The table of options: each is declared here once, for the command line, the page and messages.
 
-The command line makes its commands from the table (`labeldp.app.cli.command`), the page its forms. An error names
+The command line makes its commands from the table (`labeldp.app.cli.shell`), the page its forms. An error names
 options by `labeldp.errors.Setting`, which `labeldp.app.sentences` spells as a flag or as a field of the page.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from labeldp._values import (
-    Count,
-    Delta,
-    Epsilon,
-    LabelBounds,
-    parse_choice,
-    parse_integer,
-    parse_number,
-    parse_positive,
-)
+from labeldp._values import Count, Delta, Epsilon, LabelBounds, parse_integer, parse_positive
 from labeldp.accounts.scores import DEFAULT_METRICS
 from labeldp.app.option import REQUIRED, Option, split_names
 from labeldp.errors import ParameterError, Setting
 
 
-def _choice(name: str, *choices: str) -> dict[str, Any]:
-    return {"parse": partial(parse_choice, name=name, choices=choices), "metavar": "|".join(choices)}
+def _number(metavar: str, parse: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+    return {"type": float, "metavar": metavar} | ({"parse": parse} if parse else {})
 
 
-def _number(metavar: str, parse: Callable[[Any], Any]) -> dict[str, Any]:
-    return {"type": float, "parse": parse, "metavar": metavar}
+def _numbers(name: str, example: str) -> dict[str, Any]:
+    """Return what an option has that takes numbers with commas between."""
+
+    def parse(value: str) -> list[float]:
+        try:
+            numbers = [float(part) for part in split_names(value)]
+        except ValueError:
+            numbers = []
+        if not numbers:
+            raise ParameterError(Setting(name), f" must be numbers with commas between them, such as {example}")
+        return numbers
+
+    return {"parse": parse, "metavar": "NUMBERS"}
 
 
-def integer(name: str, least: int = 1, most: float = math.inf) -> dict[str, Any]:
-    """Return what an option of integers has."""
-    return {"type": int, "parse": partial(parse_integer, name=name, least=least, most=most), "metavar": "N"}
-
-
-def _listed(name: str, example: str) -> dict[str, Any]:
-    return {"parse": partial(_numbers, name=name, example=example), "metavar": "NUMBERS"}
-
-
-def _between(low: float, high: float, name: str) -> Callable[[Any], float]:
-    def parse(value: Any) -> float:
-        number = parse_number(value, name)
-        if not low <= number <= high:
-            raise ParameterError(Setting(name), f" must lie between {low:g} and {high!r}, got {number:g}")
-        return number
-
-    return parse
-
-
-def _numbers(value: str, name: str, example: str) -> list[float]:
-    """Return numbers that were typed with commas between."""
-    try:
-        numbers = [float(part) for part in split_names(value)]
-    except ValueError:
-        numbers = []
-    if not numbers:
-        raise ParameterError(Setting(name), f" must be numbers with commas between them, such as {example}")
-    return numbers
-
-
-_NAMES: dict[str, Any] = {"default": (), "parse": split_names, "metavar": "COLUMNS"}
+_POSITIONAL: dict[str, Any] = {"default": REQUIRED, "flags": ()}
+_COLUMNS: dict[str, Any] = {"default": (), "parse": split_names, "metavar": "COLUMNS"}
+_SEVERAL: dict[str, Any] = {"type": list[str], "default": (), "parse": split_names}
+_INTEGER: dict[str, Any] = {"type": int, "metavar": "N"}
 _FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
 _FLAG: dict[str, Any] = {"type": bool, "default": False}
-_BUDGET = "Budget"
-_LEDGER: dict[str, Any] = {"panel": _BUDGET, "part_of": "ledger"}
+_LEDGER: dict[str, Any] = {"panel": "Budget", "part_of": "ledger"}
 _TEXT: dict[str, Any] = {"panel": "How a text file is written, where it does not show", "part_of": "dialect"}
 _HEADER: dict[str, Any] = {"panel": "Names of columns, of text files and sheets", "part_of": "dialect"}
 _EXCEL: dict[str, Any] = {"panel": "Excel", "part_of": "dialect"}
@@ -79,9 +52,8 @@ _TABLE = (
     Option(
         "source",
         "A table: CSV, TSV, Excel, Parquet, Arrow or Feather; a file, a folder, a glob in quotes, or - (pipe).",
-        default=REQUIRED,
         metavar="IN",
-        flags=(),
+        **_POSITIONAL,
     ),
     Option(
         "out",
@@ -103,7 +75,7 @@ _TABLE = (
     ),
     Option(
         "epsilon",
-        "The whole privacy budget; less is more private.",
+        "The whole privacy budget; a smaller ε is more private.",
         default=REQUIRED,
         **_number("ε", Epsilon),
         flags=("--epsilon", "-e"),
@@ -113,7 +85,7 @@ _TABLE = (
         "release",
         "What is released: the model alone, which mostly predicts better, or private labels too.",
         default="model",
-        **_choice("release", "model", "labels"),
+        metavar="model|labels",
     ),
     # how labels are randomised
     Option(
@@ -122,35 +94,33 @@ _TABLE = (
         default="auto",
         metavar="NAME",
     ),
-    Option("delta", "δ, for mechanisms that need one.", default=0.0, **_number("δ", Delta)),
-    Option(
-        "zeta", "Half-width of rp's window, as in the paper.", **_number("ζ", partial(parse_positive, name="zeta"))
-    ),
+    Option("delta", "δ, for mechanisms that need one.", default=0.0, **_number("δ")),
+    Option("zeta", "Half-width of rp's window, as in the paper.", **_number("ζ")),
     Option(
         "epsilon_prior",
         "The part of ε for the prior, an estimate of where labels lie; by default it follows from the number of "
         "rows and ε.",
-        **_number("ε", partial(parse_number, name="epsilon_prior")),
+        **_number("ε"),
     ),
     Option(
         "trust",
         "Who sees labels before noise: a curator, or nobody (each is randomised on its own).",
         default="curator",
-        **_choice("trust", "curator", "local"),
+        metavar="curator|local",
     ),
     Option(
         "debiased",
-        "Values as released may be pulled to the middle, and a model trained on them is wrong then. replace: the "
-        "label column holds unbiased labels, which are right to train on. add: it holds the values as released, "
-        "and LABEL_debiased beside it what to train on. no: only the values as released.",
+        "Values as released may be biased towards the middle, and so is a model trained on them. replace: the "
+        "label column holds unbiased labels, to train on. add: it holds the values as released, and "
+        "LABEL_debiased beside it the unbiased labels. no: only the values as released.",
         default="replace",
-        **_choice("debiased", "replace", "add", "no"),
+        metavar="replace|add|no",
     ),
     Option(
         "missing",
         "Rows whose label is missing or not finite: stop, or leave them out (which rows is public then).",
         default="error",
-        **_choice("missing", "error", "drop"),
+        metavar="error|drop",
         field="Leave out rows without a label",
     ),
     Option(
@@ -160,20 +130,20 @@ _TABLE = (
         field="Random order of rows",
     ),
     # columns
-    Option("features", "Columns to learn from, such as a,b,c; all by default.", **_NAMES),
-    Option("drop", "Columns to leave out, such as id,name.", **_NAMES, field="Leave out"),
-    Option("categories", "Columns of numbers that name things, such as zip,region.", **_NAMES),
+    Option("features", "Columns to learn from, such as a,b,c; all by default.", **_COLUMNS),
+    Option("drop", "Columns to leave out, such as id,name.", **_COLUMNS, field="Leave out"),
+    Option("categories", "Columns of numbers that are categories, such as zip,region.", **_COLUMNS),
     Option(
         "keep",
         "Columns to copy though the model does not use them, such as id,name. Others are left out: they may hold "
         "true labels, and with true labels OUT is not private.",
-        **_NAMES,
+        **_COLUMNS,
     ),
-    Option("column", "The new column's name.", default="prediction", metavar="NAME"),
+    Option("column", "Name of the new column.", default="prediction", metavar="NAME"),
     # the score of a model
     Option(
         "score",
-        "ε more, to measure the error on a tenth of the rows, held out.",
+        "Additional ε, to measure the error on a tenth of the rows, held out.",
         **_number("ε", partial(Epsilon, name="score")),
         field="ε more for a score",
     ),
@@ -187,33 +157,32 @@ _TABLE = (
     # the ledger
     Option(
         "ledger",
-        "Keeps what was spent on these labels, and refuses more than its limit; created if new.",
+        "File that records what is spent on these labels, and refuses more than its limit; created if new.",
         **_FILE,
         **_LEDGER,
         field="Ledger file",
     ),
     Option(
         "limit",
-        "The most ε that a new ledger ever lets be spent.",
-        **_number("ε", _between(0, math.inf, "limit")),
+        "The limit of ε, for a new ledger.",
+        **_number("ε", partial(parse_positive, name="limit")),
         **_LEDGER,
         field="Limit of the ledger (ε)",
     ),
     Option(
         "limit_delta",
-        "The most δ that a new ledger ever lets be spent.",
+        "The limit of δ, for a new ledger.",
         default=0.0,
-        **_number("δ", _between(0, 1, "limit_delta")),
+        **_number("δ", partial(Delta, name="limit_delta")),
         **_LEDGER,
     ),
     Option(
         "rows_per_person",
         "Rows that one person may have; the cost covers them all.",
-        type=int,
         default=1,
         parse=partial(Count, name="rows_per_person"),
-        metavar="N",
-        panel=_BUDGET,
+        **_INTEGER,
+        panel="Budget",
         field="Rows that one person may have",
     ),
     # how a file is written
@@ -224,7 +193,7 @@ _TABLE = (
     ),
     Option(
         "separator",
-        "What stands between values, such as ';' or tab; the header shows it.",
+        "Character between values, such as ';' or tab; by default as the header shows.",
         metavar="MARK",
         **_TEXT,
         field="Between values",
@@ -232,7 +201,7 @@ _TABLE = (
     ),
     Option(
         "decimal",
-        "The decimal mark, . or ','; public columns show it.",
+        "Decimal mark, . or ','; by default as public columns show.",
         metavar="MARK",
         **_TEXT,
         field="Decimal mark",
@@ -240,7 +209,7 @@ _TABLE = (
     ),
     Option(
         "thousands",
-        "The mark between thousands: . or ',' or space; public columns show it.",
+        "Mark between thousands, . or ',' or space; by default as public columns show.",
         metavar="MARK",
         **_TEXT,
         field="Between thousands",
@@ -262,10 +231,8 @@ _TABLE = (
     Option(
         "na",
         "A word for missing values beside the usual ones; may be repeated.",
-        type=list[str],
-        default=(),
-        parse=split_names,
         metavar="WORD",
+        **_SEVERAL,
         **_TEXT,
         field="Words for missing values",
     ),
@@ -286,7 +253,7 @@ _TABLE = (
     Option(
         "names",
         "Names of all columns, such as a,b,c, if there is no header.",
-        **_NAMES,
+        **_COLUMNS,
         **_HEADER,
         field="Names of all columns",
     ),
@@ -295,7 +262,7 @@ _TABLE = (
         "formulas",
         "Columns whose formulas may be used, such as a,b: public ones that do not use the label, or the label "
         "itself, if each formula uses its own row only. Others are refused.",
-        **_NAMES,
+        **_COLUMNS,
         **_EXCEL,
         field="Columns whose formulas may be used",
     ),
@@ -304,23 +271,20 @@ _TABLE = (
         "card_file",
         "A card, the file it lies beside, a model's folder, or - for a pipe.",
         type=Path,
-        default=REQUIRED,
         metavar="CARD",
-        flags=(),
+        **_POSITIONAL,
     ),
     Option("file", "What was released with it; found by its name beside the card.", **_FILE, flags=()),
     Option("card", "Where the card goes; by default OUT.card.json.", **_FILE),
-    Option("report", "Write a page (HTML) that explains it all.", **_FILE, field="With a report"),
+    Option("report", "Write a report, an HTML page that explains the release.", **_FILE, field="With a report"),
     Option("plot", "Draw the curves: a .png, .svg or .pdf file.", **_FILE),
     Option("force", "Replace what is there.", **_FLAG),
     Option("as_json", "For scripts: the same as JSON.", **_FLAG, flags=("--json",)),
     Option(
         "modules",
         "A module, or a .py file, with mechanisms of your own. It is run: name only what you trust.",
-        type=list[str],
-        default=(),
-        parse=split_names,
         metavar="MODULE",
+        **_SEVERAL,
         flags=("--import",),
     ),
     Option(
@@ -340,45 +304,41 @@ _TABLE = (
         default=REQUIRED,
         metavar="KEY",
     ),
-    Option("model", "The folder that labeldp fit wrote.", type=Path, default=REQUIRED, metavar="MODEL", flags=()),
-    # plans, comparisons and audits
-    Option("budgets", "Values of ε, with commas.", default="0.1,0.3,1,3", **_listed("budgets", "0.1,0.3,1,3")),
-    Option("rows", "Rows at most; of more, a random part is taken.", default=20_000, **integer("rows")),
-    Option(
-        "repeats",
-        "Fits of each regressor at each ε: their errors vary by chance.",
-        default=2,
-        **integer("repeats", 1, 100),
-    ),
-    Option(
-        "mechanisms",
-        "Some of {mechanisms}, with commas; by default all that the options allow.",
-        default=(),
-        parse=split_names,
-        metavar="NAMES",
-    ),
-    Option("public", "The labels are public, or synthetic.", **_FLAG),
+    Option("model", "The folder that labeldp fit wrote.", type=Path, metavar="MODEL", **_POSITIONAL),
+    # previews and audits
+    Option("rows", "How many rows the table has.", default=REQUIRED, **_INTEGER),
     Option(
         "wanted",
         "An error that would be good enough, in the label's unit: show which ε gives it.",
-        **_number("±", partial(parse_positive, name="wanted")),
+        **_number("±"),
     ),
     Option(
-        "edges", "Public bins of the label, such as 0,20,50,200; with --masses.", **_listed("edges", "0,20,50,200")
+        "edges",
+        "Public bins of the label, such as 0,20,50,200; with --masses.",
+        **_numbers("edges", "0,20,50,200"),
     ),
-    Option("masses", "What share lies in each bin, such as 50,30,20.", **_listed("masses", "50,30,20")),
-    Option("samples", "Outputs to draw for each of four labels.", default=1_000_000, **integer("samples", 100)),
-    Option(
-        "confidence",
-        "Probability that a true claim is not refuted.",
-        default=0.999999,
-        **_number("P", _between(0.5, 1 - 1e-12, "confidence")),
-    ),
+    Option("masses", "What share lies in each bin, such as 50,30,20.", **_numbers("masses", "50,30,20")),
+    Option("samples", "Outputs to draw for each of four labels.", default=1_000_000, **_INTEGER),
+    Option("confidence", "Probability that a true claim is not refuted.", default=0.999999, **_number("P")),
     # the page
     Option("folder", "The folder with your tables.", type=Path, default=Path(), metavar="FOLDER", flags=()),
     Option("no_open", "Do not open the browser; only show the address.", **_FLAG),
-    Option("port", "The port; 0 takes any that is free.", default=0, **integer("port", 0, 65535)),
+    Option(
+        "port",
+        "The port; 0 takes any that is free.",
+        default=0,
+        parse=partial(parse_integer, name="port", least=0, most=65535),
+        **_INTEGER,
+    ),
 )
+
+EPSILONS: dict[str, Any] = {
+    **_numbers("epsilon", "0.1,0.3,1,3"),
+    "type": str,
+    "default": "0.1,0.3,1,3",
+    "help": "Values of ε, with commas.",
+}
+"""How the option ``epsilon`` differs where several values can be given."""
 
 OPTIONS = {option.name: option for option in _TABLE}
 """Every option, by its name."""

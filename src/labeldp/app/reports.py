@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.report.card_report import write_report
+from labeldp.app.report import write_report
 from labeldp.app.report.figures import require_matplotlib
-from labeldp.tables.paths import Target
+from labeldp.tables.paths import Target, reserve
 
 if TYPE_CHECKING:
     from labeldp.tables.file_release import FileRelease
@@ -46,7 +46,7 @@ def reserve_report(path: str | os.PathLike[str] | None, *, force: bool) -> Itera
         yield
         return
     require_matplotlib()
-    with Target(str(path), force).reserve():
+    with reserve(Target(str(path), force)):
         yield
 
 

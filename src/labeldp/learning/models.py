@@ -44,7 +44,7 @@ from labeldp.release.names import UNNAMED, as_label_name
 from labeldp.tables.encoder import TableEncoder
 from labeldp.tables.encodings import Tally
 from labeldp.tables.frames import as_table
-from labeldp.tables.paths import MODEL_FILES, Target, sha256
+from labeldp.tables.paths import MODEL_FILES, Target, reserve, sha256
 
 CARD, COLUMNS, MODEL, RELEASE = "card.json", "columns.json", "model.npz", "release.npz"
 FORMAT, IN_LABEL_UNITS = 4, 3
@@ -65,7 +65,7 @@ def reserve_model(
     """
     names = {*MODEL_FILES, CARD, f"{CARD}.sig", "card.report.html"}  # what sign and report put there
     target = Target(f"{os.fspath(path)}/", force, names.__contains__)
-    with target.reserve():
+    with reserve(target):
         yield partial(atomic_folder, path, check=target.refuse_existing)
 
 

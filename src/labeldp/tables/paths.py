@@ -10,7 +10,7 @@ import re
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain, combinations, product, takewhile
 from pathlib import Path, PurePath
@@ -130,7 +130,7 @@ def is_folder(to: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A place to write to, whose name can be written.
+    """A place to write to.
 
     Attributes
     ----------
@@ -146,9 +146,6 @@ class Target:
     force: bool
     may_go: Callable[[str], Any] | None = None
 
-    def __post_init__(self) -> None:
-        as_path(self.to)
-
     def refuse_existing(self) -> None:
         """Refuse to destroy what is there, unless it may be replaced."""
         if self.to != PIPE and os.path.lexists(Path(self.to)):  # without the slash of a folder
@@ -156,23 +153,27 @@ class Target:
 
     def refuse(self) -> None:
         """Refuse to write where that cannot work, or would destroy something."""
-        self.refuse_existing()
         if self.to != PIPE:
-            _refuse_folder(Path(self.to))
+            path = as_path(self.to)
+            self.refuse_existing()
+            _refuse_folder(path)
 
-    @contextmanager
-    def reserve(self) -> Iterator[None]:
-        """Refuse as `refuse` does, and refuse all others that would write to this place during the block.
 
-        Entered before a charge, so that of two who write to one place at once only one pays.
-        """
-        if self.to == PIPE:
-            yield
-            return
-        _refuse_folder(Path(self.to))
-        with reserve_name(self.to):
-            self.refuse_existing()  # now, as another may have been done just before
-            yield
+@contextmanager
+def reserve(*targets: Target) -> Iterator[None]:
+    """Refuse as `Target.refuse` does, and refuse all others that would write to these places during the block.
+
+    Entered before a charge, so that of two who write to one place at once only one pays.
+    """
+    places = [target for target in targets if target.to != PIPE]
+    for path in [as_path(target.to) for target in places]:
+        _refuse_folder(path)
+    with ExitStack() as stack:
+        for target in places:
+            stack.enter_context(reserve_name(target.to))
+        for target in places:
+            target.refuse_existing()  # now, as another may have been done just before
+        yield
 
 
 def _refuse_folder(path: Path) -> None:

@@ -28,6 +28,7 @@ from labeldp.tables.paths import (
     format_of,
     is_folder,
     is_part,
+    reserve,
     sha256,
 )
 from labeldp.tables.rehearsal import least_size, refuse_schema, refuse_size, refuse_values
@@ -281,10 +282,7 @@ class TableAndCard:
         self._ready, self._text = False, ""
 
     def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            for target in self._targets:
-                stack.enter_context(target.reserve())
-            self._reservations = stack.pop_all()
+        self._reservations.enter_context(reserve(*self._targets))
         return self
 
     def refuse_targets(self) -> None:

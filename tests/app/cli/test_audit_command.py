@@ -74,6 +74,6 @@ def test_what_cannot_be_audited_is_refused(audit, tmp_path):
     run("audit", tmp_path / "none.json", code=2)
     for card in ("{}", "no card"):
         audit(card, code=4)
-    audit(mechanisms(1.0)["two-point"].to_json(), "--confidence", 0.999999999999999, code=2)
+    audit(mechanisms(1.0)["two-point"].to_json(), "--confidence", 1.0, code=2)
     model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:60], LABELS[:60])
     assert "audit_pipeline" in audit(model.to_card(), code=2)

@@ -274,7 +274,6 @@ def test_one_place_for_two_purposes_is_refused_and_nothing_is_lost(folder, tmp_p
         ("fit", table, *FIT, "-o", model, "--ledger", model / "budget.jsonl"),
         ("predict", model, table, "-o", table),
         ("predict", model, table, "-o", model / "model.npz"),
-        ("compare", table, *FIT[:5], "--public", "--plot", table),
         ("report", model, "-o", model / "card.json"),
         ("report", model, "-o", book, "--ledger", book),
     ]

@@ -18,7 +18,6 @@ WAITING = [
     ["privatize", "-", "-o", "out.csv", *LABEL, "--epsilon", "1", "--ledger", "new.jsonl"],
     ["fit", "-", "-o", "new", *LABEL, "--epsilon", "1", "--ledger", "new.jsonl"],
     ["predict", "model", "-", "-o", "out.csv"],
-    ["compare", "-", *LABEL, "--public"],
     ["explain", "-"],
     ["verify", "-"],
     ["audit", "-"],

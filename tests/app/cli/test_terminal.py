@@ -41,7 +41,6 @@ def assert_harmless(text, name):
 
 def commands(name):
     """Return commands that print a name, and the codes that they end with."""
-    laplace = ["--mechanisms", "laplace"]
     options = ["--bounds", "0", "100", "--epsilon", "1"]
     return {
         "a file that is not there": (["explain", f"{name}.json"], 2),
@@ -53,7 +52,6 @@ def commands(name):
         "a table's title": (["audit", name, "--samples", "1000"], 0),
         "what was written": (["report", CARD, "-o", f"{name}.html"], 0),
         "a ledger": (["ledger", "new.jsonl"], 0),
-        "a label": (["compare", "in.csv", "--label", name, *options[:3], "--public", *laplace], 0),
         "columns that are left out": (["predict", "model", "in.csv", "-o", "out.csv"], 0),
     }  # fmt: skip
 

@@ -1,20 +1,28 @@
 """The command line: ``labeldp --help`` leads the way.
 
-Commands are imported when they are called, so that none waits for what it does not use.
+Commands are made from the table of options, and imported when they are called, so that none waits for what it does
+not use.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import wraps
 from importlib import import_module
+from inspect import Parameter, Signature
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from labeldp import __version__
-from labeldp.app.cli.shell import plain_usage, spell_out
+from labeldp.accounts.ledger import Ledger
+from labeldp.app.cli.shell import explained, plain_usage, spell_out
+from labeldp.app.option import REQUIRED, Option, join_names, parse_options, split_names
+from labeldp.app.options import OPTIONS
 
-__all__ = ["COMMANDS", "EXIT_CODES", "app", "load_command"]
+__all__ = ["COMMANDS", "DIALECT", "EXIT_CODES", "LEDGER", "app", "command", "load_command"]
 
 
 class Command(NamedTuple):
@@ -29,7 +37,7 @@ COMMANDS = {
     "Start here": {
         "demo": Command(
             "See it work: private incomes of a synthetic survey, and what privacy costs.",
-            "demo",
+            "planning",
             "--rows 50000 --plot price.png",
         ),
         "page": Command("Do the whole job in a browser, on this machine.", "local_page", "tables/"),
@@ -37,7 +45,7 @@ COMMANDS = {
     "Plan": {
         "preview": Command(
             "What each ε would give, before any label is read.",
-            "preview",
+            "planning",
             "--rows 20000 --bounds 0 200 --wanted 2 --plot preview.png",
         )
     },
@@ -53,26 +61,19 @@ COMMANDS = {
             "homes.parquet --label price --bounds 0 5 --epsilon 1 -o model",
         ),
         "predict": Command(
-            "Add a private model's predictions to a table.", "predict", "model new-homes.csv -o priced.csv"
-        ),
-        "compare": Command(
-            "For PUBLIC labels: which mechanism and ε suit a table like yours.",
-            "compare",
-            "old-homes.csv --label price --bounds 0 5 --public --plot compare.png",
+            "Add a private model's predictions to a table.", "fit", "model new-homes.csv -o priced.csv"
         ),
     },
     "Check": {
-        "explain": Command(
-            "Say in plain words what a card promises.", "check_commands", "private.parquet.card.json"
-        ),
+        "explain": Command("Say in plain words what a card promises.", "cards", "private.parquet.card.json"),
         "verify": Command(
             "Run a card's proof again, and check its file and its signature.",
-            "check_commands",
+            "cards",
             "private.parquet.card.json --trust owner.pub",
         ),
         "sign": Command(
-            "Sign a card, so that others can tell that it is as you wrote it.",
-            "sign",
+            "Sign a card, so that others can check that it is as you wrote it.",
+            "cards",
             "private.parquet.card.json --key ~/.ssh/id_ed25519",
         ),
         "audit": Command(
@@ -80,10 +81,10 @@ COMMANDS = {
             "audit",
             "private.parquet.card.json --samples 200000",
         ),
-        "ledger": Command("Show what was spent on what, and what is left.", "check_commands", "budget.jsonl"),
+        "ledger": Command("Show what was spent on what, and what is left.", "ledgers", "budget.jsonl"),
         "report": Command(
             "Explain a card on one HTML page, for a colleague.",
-            "check_commands",
+            "cards",
             "private.parquet.card.json --ledger budget.jsonl",
         ),
     },
@@ -102,13 +103,73 @@ EXIT_CODES = {
 """What the end of a command says to a script."""
 
 
+DIALECT = tuple(name for name, option in OPTIONS.items() if option.part_of == "dialect")
+LEDGER = tuple(name for name, option in OPTIONS.items() if option.part_of == "ledger")
+
+
+def command(
+    *names: str, stopped: str = "Stopped; nothing was written.", **changes: Mapping[str, Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a function a command with these options; it is called with their parsed values.
+
+    Parameters
+    ----------
+    *names : str
+        Options, in the order of help. Those of a text file's dialect become one argument ``dialect``, and those
+        of a ledger ``ledger``.
+    stopped : str
+        What to say after Ctrl-C.
+    **changes : mapping
+        What an option has otherwise here, by its name.
+    """
+    options = [replace(OPTIONS[name], **changes.get(name, {})) for name in names]
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def run(**typed: Any) -> None:
+            ledgers: list[Ledger] = []
+            with explained(stopped, ledgers):
+                given = parse_options(options, typed)
+                ledgers += [value for value in given.values() if isinstance(value, Ledger)]
+                function(**given)
+
+        parameters = [_parameter(option) for option in options]
+        run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run
+
+    return decorate
+
+
+def _parameter(option: Option) -> Parameter:
+    """Return an option as a parameter that Typer understands."""
+    info: dict[str, Any] = {"metavar": option.metavar or None, "help": option.help}
+    if "{mechanisms}" in option.help:
+        from labeldp.release.plan import mechanism_choices  # noqa: PLC0415 (slow to import)
+
+        info["help"] = option.help.format(mechanisms=", ".join(mechanism_choices()))
+    if option.panel:
+        info["rich_help_panel"] = option.panel
+    default = option.default
+    if option.parse is split_names and option.type is str:
+        default = join_names(default)
+    is_optional = default in (None, (), "")
+    kind = typer.Option(*option.all_flags, **info) if option.all_flags else typer.Argument(**info)
+    return Parameter(
+        option.name,
+        Parameter.KEYWORD_ONLY,
+        default=Parameter.empty if default is REQUIRED else None if is_optional else default,
+        annotation=Annotated[option.type | None if is_optional else option.type, kind],
+    )
+
+
 def load_command(name: str) -> Any:
     """Import a command, and return it with the help that people read."""
-    command = next(panel[name] for panel in COMMANDS.values() if name in panel)
+    found = next(panel[name] for panel in COMMANDS.values() if name in panel)
     app = typer.Typer(add_completion=False, pretty_exceptions_show_locals=False)
-    function = getattr(import_module(f"labeldp.app.cli.{command.module}"), name)
+    function = getattr(import_module(f"labeldp.app.cli.{found.module}"), name)
     paragraphs = (" ".join(part.split()) for part in str(function.__doc__).split("\n\n"))  # lines fit the screen
-    example = f"Example:  labeldp {name} {command.example}"
+    example = f"Example:  labeldp {name} {found.example}"
     app.command(name, help="\n\n".join(paragraphs), epilog=example)(function)
     return typer.main.get_command(app)
 

@@ -1,4 +1,4 @@
-"""``labeldp fit``: a private model from a table, in a folder that is safe to open."""
+"""``labeldp fit`` and ``predict``: a private model from a table, and its predictions for another one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.cli.command import DIALECT, LEDGER, command
+from labeldp.app.cli import DIALECT, LEDGER, command
 from labeldp.app.cli.shell import PlainConsole, news, progress, raise_problem, tell
 from labeldp.app.model_fit import fit_file
+from labeldp.app.model_predictions import predict_file
 from labeldp.app.reports import NO_REPORT
 
 
@@ -22,8 +23,8 @@ from labeldp.app.reports import NO_REPORT
 def fit(source: str, out: Path, ledger: Ledger, release: str, report: Path | None, **given: Any) -> None:
     """Learn to predict a private column, and save a model that is ε-differentially private for every label.
 
-    All other columns are public features: numbers, booleans, dates and text, and a missing value is no obstacle.
-    The budget is charged after everything that can be checked without labels.
+    All other columns are public features: numbers, booleans, dates and text, and values may be missing. The budget
+    is charged after everything that can be checked without labels.
 
     What is released: the model's folder, with the model as plain numbers and its card. With --release labels,
     private labels are in it too; true labels never are.
@@ -40,15 +41,37 @@ def fit(source: str, out: Path, ledger: Ledger, release: str, report: Path | Non
         while_reading=progress(),
         **given,
     )
-    for line in (done.summary, *done.expected):
-        tell(console, line)
-    tell(console, f"The model is in {out}:  labeldp predict {out} TABLE -o OUT")
+    notes = [f"The model is in {out}:  labeldp predict {out} TABLE -o OUT"]
     if release == "labels":
-        tell(console, f"The private labels are in {out / 'release.npz'} too; both may be made public.")
+        notes.append(f"The private labels are in {out / 'release.npz'} too; both may be made public.")
     if report is not None and NO_REPORT not in done.problems:
-        tell(console, f"The report is in {report}.")
+        notes.append(f"The report is in {report}.")
     if ledger.path is None:
-        tell(console, "No ledger was kept: fitting these labels again costs again, and nobody counts it.")
+        notes.append("No ledger was kept: fitting these labels again costs again, and nobody counts it.")
     elif (remaining := ledger.remaining) is not None:
-        tell(console, f"The ledger {ledger.path} has {remaining} left.")
+        notes.append(f"The ledger {ledger.path} has {remaining} left.")
+    tell(console, done.summary, *done.expected, *notes)
     raise_problem(done.problems)
+
+
+@command(
+    *("model", "source", "out", "column", "keep", "drop", "format", *DIALECT, "force"),
+    out={"help": "The table to write, or - for a pipe."},
+)
+def predict(model: Path, source: str, out: str, column: str, keep: list[str], **given: Any) -> None:
+    """Add a private model's predictions to a table.
+
+    Columns are found by name, in any order. Whatever is done with a private model costs no more ε.
+
+    What is released: OUT, with the columns of IN that the model uses, those that you --keep, and the predictions.
+    Other columns may hold true labels, whatever they are called: they are not read, and left out. The column that
+    the model predicts is never copied.
+    """
+    with progress() as bars:
+        done = predict_file(model, source, out, column=column, keep=keep, progress=bars, **given)
+    said = f"{done.rows:,} rows, with {done.label!r} as predicted in the column {column!r}: {out}"
+    tell(news(), said, *done.notes, *done.columns)
+    if done.left_out:
+        tell(news(), "--keep copies columns.")
+    if keep:
+        tell(news(), "With true labels among the columns that you keep, the output is not private.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from labeldp.app.cli.command import command
+from labeldp.app.cli import command
 from labeldp.app.cli.shell import news, tell
 
 

@@ -13,10 +13,9 @@ import typer
 from rich.console import Console
 
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.cli.command import DIALECT, LEDGER, command
+from labeldp.app.cli import DIALECT, LEDGER, command
 from labeldp.app.cli.shell import EXIT, Bars, news, progress, raise_problem, someone_looks, tell
 from labeldp.app.reports import privatize_and_report
-from labeldp.app.sentences import printable
 from labeldp.errors import Message
 
 
@@ -37,37 +36,34 @@ def privatize(source: str, out: str, ledger: Ledger, report: Path | None, **give
     labels is public: columns, the number of rows, and their order unless you --shuffle.
     """
     screen, asked = news(), someone_looks()  # now: while bars are drawn, Rich 14 says that nobody looks
-    with progress() as update:
-        hints = partial(_ask, screen, update) if asked else None
+    with progress() as bars:
+        hints = partial(_ask, screen, bars) if asked else None
         done, problems = privatize_and_report(
-            source, out, ledger=ledger, report=report, progress=update, hints=hints, **given
+            source, out, ledger=ledger, report=report, progress=bars, hints=hints, **given
         )
-    tell(screen, done.terms.summary())
-    for note in done.notes:
-        tell(screen, note)
-    for name, (old, new) in done.types_changed.items():
-        tell(screen, printable(f"The column {name!r} could not stay {old}: it is {new} now."))
+    changed = done.types_changed.items()
+    notes = [f"The column {name!r} could not stay {old}: it is {new} now." for name, (old, new) in changed]
     if not asked:
-        tell(screen, "Hints on what may give labels away are shown on a terminal only.")
+        notes.append("Hints on what may give labels away are shown on a terminal only.")
     if done.card_path is None:
-        tell(screen, "No card was kept, because the table went through a pipe: --card FILE keeps one.")
+        notes.append("No card was kept, because the table went through a pipe: --card FILE keeps one.")
     else:
         what = "The table's card is" if done.path == "-" else f"The table is in {done.path}, its card"
-        tell(screen, f"{what} in {done.card_path}; both may be made public.")
+        notes.append(f"{what} in {done.card_path}; both may be made public.")
     if report is not None and not problems:
-        tell(screen, f"The report is in {report}.")
+        notes.append(f"The report is in {report}.")
     if ledger.path is None:
-        tell(screen, "Nobody adds up what is spent on these labels: --ledger FILE --limit 3 would.")
+        notes.append("No ledger adds up what is spent on these labels: --ledger FILE --limit 3 would.")
     elif (remaining := ledger.remaining) is not None:
-        tell(screen, f"The ledger {ledger.path} has {remaining} left.")
+        notes.append(f"The ledger {ledger.path} has {remaining} left.")
+    tell(screen, done.terms.summary(), *done.notes, *notes)
     raise_problem(problems)
 
 
 def _ask(screen: Console, bars: Bars | None, hints: Sequence[str]) -> None:
     """Show what gives labels away to the one who can answer, since logs are kept; stop unless told to go on."""
     with nullcontext() if bars is None else bars.aside():
-        for hint in hints:
-            tell(screen, Message("For you alone: ", hint), "yellow")
+        tell(screen, *(Message("For you alone: ", hint) for hint in hints), style="yellow")
         tell(screen, "What you see here, and what you answer, depends on true labels: keep it to yourself.")
         screen.print("Release the table as it is? [y/N] ", end="")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):  # typer's own question writes to stdout

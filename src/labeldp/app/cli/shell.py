@@ -1,4 +1,4 @@
-"""What all commands share: what goes wrong becomes one sentence and an exit code that scripts can trust.
+"""What all commands share: errors as one sentence with an exit code, and plain text on the terminal.
 
 `labeldp.app.cli.EXIT_CODES` says what each code means.
 """
@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import codecs
+import json
+import math
 import os
 import signal
 import sys
@@ -14,7 +16,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
-from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -31,9 +32,7 @@ from labeldp.errors import (
     LabelDPError,
     LedgerError,
     MissingExtraError,
-    ParameterError,
     PrivacyProofError,
-    Setting,
     UncheckableError,
 )
 
@@ -47,125 +46,15 @@ _CODES: dict[type[BaseException] | tuple[type[BaseException], ...], str] = {  # 
     (OSError, MemoryError): "machine",
 }
 
+# ---- errors -------------------------------------------------------------------------------------------
+
 
 UsageError: Any = typer.BadParameter.__mro__[1]
 """Typer's errors of wrong options; they quote what was typed, or names of files that a shell filled in."""
 
-_SPELLING = {"ε": "epsilon", "δ": "delta", "−": "-", "±": "+/-", "≤": "<=", "≥": ">=", "≈": "~", "∞": "inf"}
-_SPELLING |= {"✓": "+", "✗": "x", "×": "x", "█": "#", "░": "."}
-
-
-def _spell(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeEncodeError)  # noqa: S101 (nothing is read so)
-    return _SPELLING.get(error.object[error.start], "?"), error.start + 1
-
-
-codecs.register_error("labeldp", _spell)
-
-
-def spell_out() -> None:
-    """Spell characters that a terminal or a pipe cannot take, such as ε in most of Windows' code pages."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="labeldp")
-
-
-class PlainConsole(Console):
-    """Prints text as it is: nothing in it is markup, and nothing in it commands a terminal.
-
-    All that a command prints goes through here: names of columns and files are other people's text.
-    """
-
-    def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """Yield what is shown, without control characters but those of Rich itself."""
-        for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=without_controls(segment.text))
-
-
-def news() -> Console:
-    """Return where to tell people how it goes: standard error, so that pipes carry nothing but data."""
-    return PlainConsole(stderr=True)
-
-
-def someone_looks() -> bool:
-    """Whether a person can read and answer: both ends are a terminal, which forced colours do not make them."""
-    return sys.stderr.isatty() and sys.stdin.isatty()
-
-
-def tell(console: Console, text: str, style: str | None = None) -> None:
-    """Print a text without breaking its lines; options in it are spelled as flags."""
-    console.print(spelled(text, as_flag), style=style, soft_wrap=True)
-
-
-def figure_table(title: str, header: Sequence[str], lines: Iterable[Sequence[str]]) -> Table:
-    """Return a table of figures: names on the left, numbers on the right of their columns."""
-    table = Table(title=title, title_justify="left")
-    for k, name in enumerate(header):
-        table.add_column(name, justify="right" if k else "left", overflow="fold")
-    for line in lines:
-        table.add_row(*line)
-    return table
-
-
-def refuse_plot(path: Path | None, *, force: bool) -> None:
-    """Refuse a picture that could not be written, before any work."""
-    if path is None:
-        return
-    from labeldp.app.report.figures import require_matplotlib  # noqa: PLC0415
-    from labeldp.tables.paths import Target  # noqa: PLC0415 (an extra)
-
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise ParameterError(Setting("plot"), f" must end in .png, .svg or .pdf, got {path}")
-    Target(str(path), force).refuse()
-    require_matplotlib()
-
-
-class Bars:
-    """Draws bars: what is being done, how much of it is done, and of how much; nothing where nobody looks."""
-
-    def __init__(self, bar: Any = None) -> None:
-        self._bar, self._tasks = bar, dict[str, Any]()
-
-    def __call__(self, what: str, done: int, total: int | None) -> None:
-        """Draw how much of something is done."""
-        if self._bar is None:
-            return
-        if what not in self._tasks:
-            for task in self._bar.tasks:  # what has no end is over once something else begins
-                self._bar.update(task.id, visible=task.total is not None)
-            self._tasks[what] = self._bar.add_task(what, total=total)
-        self._bar.update(self._tasks[what], completed=done)
-
-    @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Take the bars off the screen for a while."""
-        if self._bar is not None:
-            self._bar.stop()
-        yield
-        if self._bar is not None:
-            self._bar.start()
-
 
 @contextmanager
-def progress() -> Iterator[Bars]:
-    """Yield bars, which are drawn on a terminal only."""
-    screen = news()
-    if not screen.is_terminal:
-        yield Bars()
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
-
-    text = TextColumn("{task.description}", markup=False)
-    columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=screen, transient=True) as bar:
-        yield Bars(bar)
-
-
-@contextmanager
-def explained(stopped: str = "Stopped; nothing was written.", ledger: Ledger | None = None) -> Iterator[None]:
+def explained(stopped: str = "Stopped; nothing was written.", ledgers: Sequence[Ledger] = ()) -> Iterator[None]:
     """Turn what goes wrong inside into one sentence on standard error, and end with its exit code.
 
     A termination signal is treated as Ctrl-C, so that unfinished files are removed on the way out.
@@ -174,8 +63,8 @@ def explained(stopped: str = "Stopped; nothing was written.", ledger: Ledger | N
     ----------
     stopped : str
         What to say after Ctrl-C.
-    ledger : Ledger, optional
-        If it is in a file, what was charged to it before it went wrong is said too: it stays spent.
+    ledgers : sequence of Ledger
+        What was charged to their files before it went wrong is said too: it stays spent.
     """
     with stoppable():
         try:
@@ -184,23 +73,23 @@ def explained(stopped: str = "Stopped; nothing was written.", ledger: Ledger | N
             _fail(stopped, EXIT["stopped"])
         except EXPLAINED as error:
             code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
-            _fail(explain_error(error, as_flag, ledger), EXIT[code])
+            _fail(explain_error(error, as_flag, *ledgers), EXIT[code])
         except (typer.Exit, typer.Abort, UsageError):
             raise
         except Exception as error:
-            _fail(explain_defect(error, ledger), EXIT["machine"])
+            _fail(explain_defect(error, *ledgers), EXIT["machine"])
 
 
 def raise_problem(problems: Mapping[str, Exception]) -> None:
     """Say what could not be done after a release was in place, and end with the first reason."""
     for what in problems:
-        tell(news(), f"{what}.", "red")
+        tell(news(), f"{what}.", style="red")
     for error in problems.values():
         raise error
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
-    tell(news(), sentence, "red")
+    tell(news(), sentence, style="red")
     raise typer.Exit(code) from None
 
 
@@ -212,10 +101,6 @@ def plain_usage() -> Iterator[None]:
     except UsageError as error:
         error.message = without_controls(error.message)
         raise
-
-
-PAUSE = 0.1
-"""Seconds between two attempts to wake a command."""
 
 
 @contextmanager
@@ -264,7 +149,7 @@ def _woken() -> Iterator[None]:
             pass
         while received and not ended:
             signal.pthread_kill(main, signal.SIGURG)
-            time.sleep(PAUSE)
+            time.sleep(0.1)
 
     idle = signal.signal(signal.SIGURG, lambda *_: None)
     wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -279,3 +164,113 @@ def _woken() -> Iterator[None]:
         thread.join()
         os.close(reader)
         signal.signal(signal.SIGURG, idle)
+
+
+# ---- the terminal -------------------------------------------------------------------------------------
+
+
+_SPELLING = {"ε": "epsilon", "δ": "delta", "−": "-", "±": "+/-", "≤": "<=", "≥": ">=", "≈": "~", "∞": "inf"}
+_SPELLING |= {"✓": "+", "✗": "x", "×": "x", "█": "#", "░": "."}
+
+
+def _spell(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)  # noqa: S101 (nothing is read so)
+    return _SPELLING.get(error.object[error.start], "?"), error.start + 1
+
+
+codecs.register_error("labeldp", _spell)
+
+
+def spell_out() -> None:
+    """Spell characters that a terminal or a pipe cannot take, such as ε in most of Windows' code pages."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="labeldp")
+
+
+class PlainConsole(Console):
+    """Prints text as it is: nothing in it is markup, and nothing in it commands a terminal.
+
+    All that a command prints goes through here: names of columns and files are other people's text.
+    """
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Yield what is shown, without control characters but those of Rich itself."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=without_controls(segment.text))
+
+
+def news() -> Console:
+    """Return where to tell people how it goes: standard error, so that pipes carry nothing but data."""
+    return PlainConsole(stderr=True)
+
+
+def someone_looks() -> bool:
+    """Whether a person can read and answer: both ends are a terminal, which forced colours do not make them."""
+    return sys.stderr.isatty() and sys.stdin.isatty()
+
+
+def tell(console: Console, *texts: str, style: str | None = None) -> None:
+    """Print texts without breaking their lines; options in them are spelled as flags."""
+    for text in texts:
+        console.print(spelled(text, as_flag), style=style, soft_wrap=True)
+
+
+def print_json(**data: Any) -> None:
+    """Print data for scripts."""
+    typer.echo(json.dumps(data, indent=2, allow_nan=False))
+
+
+def finite(amount: float) -> float | str:
+    """Return an amount as JSON can hold it."""
+    return amount if math.isfinite(amount) else "infinite"
+
+
+def figure_table(title: str, header: Sequence[str], lines: Iterable[Sequence[str]]) -> Table:
+    """Return a table of figures: names on the left, numbers on the right of their columns."""
+    table = Table(title=title, title_justify="left")
+    for k, name in enumerate(header):
+        table.add_column(name, justify="right" if k else "left", overflow="fold")
+    for line in lines:
+        table.add_row(*line)
+    return table
+
+
+class Bars:
+    """Draws bars: what is being done, how much of it is done, and of how much."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar, self._tasks = bar, dict[str, Any]()
+
+    def __call__(self, what: str, done: int, total: int | None) -> None:
+        """Draw how much of something is done."""
+        if what not in self._tasks:
+            for task in self._bar.tasks:  # what has no end is over once something else begins
+                self._bar.update(task.id, visible=task.total is not None)
+            self._tasks[what] = self._bar.add_task(what, total=total)
+        self._bar.update(self._tasks[what], completed=done)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Take the bars off the screen for a while."""
+        self._bar.stop()
+        yield
+        self._bar.start()
+
+
+@contextmanager
+def progress() -> Iterator[Bars | None]:
+    """Yield bars; None where no terminal shows them."""
+    screen = news()
+    if not screen.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    text = TextColumn("{task.description}", markup=False)
+    columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=screen, transient=True) as bar:
+        yield Bars(bar)

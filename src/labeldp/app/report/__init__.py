@@ -2,7 +2,7 @@
 
 from labeldp.accounts.numbers import number
 from labeldp.app.report.card_report import render_report, write_report
-from labeldp.app.report.figures import COLOURS, INK, SOFT, blank
+from labeldp.app.report.figures import COLOURS, INK, SOFT, blank, require_matplotlib
 from labeldp.app.report.page import Section, render_page, write_page
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "number",
     "render_page",
     "render_report",
+    "require_matplotlib",
     "write_page",
     "write_report",
 ]

@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 
@@ -18,8 +17,8 @@ from labeldp.accounts.numbers import at_most, percent, times
 from labeldp.accounts.terms import Terms
 from labeldp.accounts.verification import Verification, verify_card
 from labeldp.app.report.column_figures import column_sections
-from labeldp.app.report.figures import COLOURS, DASHES, SOFT, blank, legend
-from labeldp.app.report.page import Section, escaped, render_page, write_page
+from labeldp.app.report.figures import COLOURS, DASHES, SOFT, blank, escaped, legend
+from labeldp.app.report.page import Section, render_page, write_page
 from labeldp.app.report.reviewer import file_section, proof_sections
 from labeldp.tables.paths import Target
 
@@ -28,7 +27,6 @@ def write_report(
     path: str | os.PathLike[str],
     card_text: str,
     *,
-    file: Mapping[str, Any] | None = None,
     ledger: Ledger | None = None,
     sections: Sequence[Section] = (),
     force: bool = False,
@@ -39,7 +37,7 @@ def write_report(
     ----------
     path : path-like
         The file to write.
-    card_text, file, ledger, sections
+    card_text, ledger, sections
         As for `render_report`.
     force : bool
         Whether to replace a file.
@@ -62,14 +60,13 @@ def write_report(
     True
     """
     Target(str(path), force).refuse()
-    page = render_report(card_text, file=file, ledger=ledger, sections=sections)
+    page = render_report(card_text, ledger=ledger, sections=sections)
     write_page(path, page, force=force)
 
 
 def render_report(
     card_text: str,
     *,
-    file: Mapping[str, Any] | None = None,
     ledger: Ledger | None = None,
     sections: Sequence[Section] = (),
     verification: Verification | None = None,
@@ -80,8 +77,6 @@ def render_report(
     ----------
     card_text : str
         The card of a mechanism, a release or a model.
-    file : mapping, optional
-        What to say about the file that the labels are in, where the card does not say it.
     ledger : Ledger, optional
         Shows what else was spent on these labels, and what is left.
     sections : sequence of Section
@@ -117,7 +112,7 @@ def render_report(
         _tiles(explanation, terms),
         _meaning(explanation),
         _sides(texts, {"What is released": "open", "What stays private": "safe"}),
-        file_section(dict(card.content.get("file") or file or {})),
+        file_section(card.content.get("file", {})),
         _budget(terms, ledger) if terms.charges else None,
         Section("How noisy it is", texts["How noisy it is"]) if "How noisy it is" in texts else None,
         *column_sections(card),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import io
 import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from xml.etree import ElementTree as ET
 
 from labeldp.accounts.numbers import tick
 from labeldp.errors import MissingExtraError
@@ -35,8 +35,13 @@ _SETTINGS = {
     "ytick.labelcolor": INK,
 }
 _DRAWING = threading.RLock()
-_SVG = "http://www.w3.org/2000/svg"
-_LINK = "{http://www.w3.org/1999/xlink}href"
+_ADAPTED = {
+    "<metadata>.*?</metadata>|<defs>\\s*<style.*?</defs>": "",  # a style that would reach the whole page
+    " xlink:href=": " href=",
+    'font-family: [^;"]*;? ?': "",  # the page has its own
+}
+_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, marks that turn text round, and halves of characters: they hide what a text says."""
 
 
 def blank(xlabel: str, ylabel: str, *, size: tuple[float, float] = (4.7, 3.0)) -> tuple[Any, Any]:
@@ -114,43 +119,27 @@ def svg(figure: Any, title: str, alternative: str, prefix: str) -> str:
     sink = io.StringIO()
     with _settings():
         figure.savefig(sink, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
-    root = ET.fromstring(sink.getvalue())  # noqa: S314 (Matplotlib's own, made just now)
-    for part in ("metadata", "defs"):  # the first defs hold a style that would reach the whole page
-        definition = root.find(f"{{{_SVG}}}{part}")
-        if definition is not None and (part == "metadata" or definition.find(f"{{{_SVG}}}style") is not None):
-            root.remove(definition)
-    for element in root.iter():
-        _adapt(element, prefix)
-    names = {"title": title, "desc": alternative}
-    for place, (tag, text) in enumerate(names.items()):
-        element = ET.Element(f"{{{_SVG}}}{tag}", {"id": f"{prefix}-{tag}"})
-        element.text = text
-        root.insert(place, element)
-    for size in ("width", "height"):
-        root.attrib.pop(size, None)
-    root.attrib.update(
-        {
-            "class": "chart",
-            "role": "img",
-            "aria-labelledby": f"{prefix}-title",
-            "aria-describedby": f"{prefix}-desc",
-        }
+    drawing = sink.getvalue()
+    drawing = drawing[drawing.index(">", drawing.index("<svg")) + 1 :]
+    for pattern, text in _ADAPTED.items():
+        drawing = re.sub(pattern, text, drawing, flags=re.DOTALL)
+    drawing = re.sub(r'( id="| href="#|url\(#)', rf"\g<1>{prefix}-", drawing)
+    drawing = re.sub(r"#[0-9a-f]{6}", lambda colour: _VARIABLES.get(colour[0], colour[0]), drawing)
+    width, height = (72 * inches for inches in figure.get_size_inches())
+    return (
+        f'<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img" '
+        f'aria-labelledby="{prefix}-title" aria-describedby="{prefix}-desc">'
+        f'<title id="{prefix}-title">{escaped(title)}</title>'
+        f'<desc id="{prefix}-desc">{escaped(alternative)}</desc>' + drawing.replace("\n", " ")
     )
-    ET.register_namespace("", _SVG)
-    return ET.tostring(root, encoding="unicode").replace("\n", " ")
 
 
-def _adapt(element: ET.Element, prefix: str) -> None:
-    """Make ids the drawing's own, and colours and fonts the page's."""
-    attributes = element.attrib
-    if "id" in attributes:
-        attributes["id"] = f"{prefix}-{attributes['id']}"
-    if _LINK in attributes:
-        attributes["href"] = f"#{prefix}-{attributes.pop(_LINK).removeprefix('#')}"
-    for name in ("clip-path", "style"):
-        if name in attributes:
-            attributes[name] = attributes[name].replace("url(#", f"url(#{prefix}-")
-    if "style" in attributes:
-        style = re.sub(r"#[0-9a-f]{6}", lambda m: _VARIABLES.get(m[0], m[0]), attributes["style"])
-        attributes["style"] = re.sub(r"font-family: [^;]*;? ?", "", style)
-    element.tail = None if element.tag.endswith("text") else element.tail
+def escaped(text: object) -> str:
+    """Return a text that HTML shows as it is, in text and in attributes.
+
+    Examples
+    --------
+    >>> escaped('<b title="x">')
+    '&lt;b title=&quot;x&quot;&gt;'
+    """
+    return html.escape(_INVISIBLE.sub("\ufffd", str(text)), quote=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -13,15 +11,12 @@ from typing import Any
 
 from labeldp import __version__
 from labeldp._atomic import atomic_file
-from labeldp.app.report.figures import svg
+from labeldp.app.report.figures import escaped, svg
 from labeldp.errors import ParameterError
 from labeldp.tables.paths import Target
 
 LONGEST = 600
 """Characters of one cell of a table; a card may be as long as it likes, a page should stay one."""
-
-_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, marks that turn text round, and halves of characters: they hide what a text says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +63,6 @@ class Section:
             raise ParameterError("each row of a table needs one cell for each column of the header")
 
 
-def escaped(text: object) -> str:
-    """Return a text that HTML shows as it is, in text and in attributes.
-
-    Examples
-    --------
-    >>> escaped('<b title="x">')
-    '&lt;b title=&quot;x&quot;&gt;'
-    """
-    return html.escape(_INVISIBLE.sub("\ufffd", str(text)), quote=True)
-
-
 def _cell(text: object) -> str:
     whole = str(text)
     return escaped(whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}… ({len(whole):,} characters)")
@@ -94,14 +78,12 @@ def _table_html(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     if not rows:
         return ""
     head = "".join(f'<th scope="col">{_cell(text)}</th>' for text in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{_cell(text)}</td>" for text in row) + "</tr>"
-        if header
-        else f'<tr><th scope="row">{_cell(row[0])}</th>'
-        + "".join(f"<td>{_cell(text)}</td>" for text in row[1:])
-        + "</tr>"
-        for row in rows
-    )
+    body = ""
+    for row in rows:
+        first, *others = (f"<td>{_cell(text)}</td>" for text in row)
+        if not header:
+            first = f'<th scope="row">{_cell(row[0])}</th>'
+        body += f"<tr>{first}{''.join(others)}</tr>"
     table = f"<table><thead><tr>{head}</tr></thead>" if header else '<table class="named">'
     return f'<div class="table">{table}<tbody>{body}</tbody></table></div>'
 

@@ -6,10 +6,10 @@ import json
 import platform
 import sys
 from collections import defaultdict
-from contextlib import suppress
 from fractions import Fraction
-from importlib import metadata
 from typing import Any
+
+import numpy as np
 
 from labeldp import __version__
 from labeldp.accounts.reading import ReadCard
@@ -29,11 +29,12 @@ def proof_sections(card: ReadCard, checksum: str) -> list[Section]:
 
 def _noise(card: ReadCard) -> list[Section]:
     """Return the noise of priors, sums and a score, computed again just now; what cannot be is said."""
-    checks = list(noise_checks(card))
-    words = [
-        "Counts and sums of labels were released with integer noise. When this page was written, each scale was "
-        "computed again as sensitivity over ε, in fractions, and the parts added up to what was charged."
-    ] * any(check.holds for check in checks)
+    checks, words = list(noise_checks(card)), []
+    if any(check.holds for check in checks):
+        words.append(
+            "Counts and sums of labels were released with integer noise. When this page was written, each scale "
+            "was computed again as sensitivity over ε, in fractions, and the parts added up to what was charged."
+        )
     if any(check.holds is None and check.needed for check in checks):
         words.append("Not all of it can be checked: the card does not say enough, as cards of older versions.")
     rows = [[check.name, check.detail] for check in checks]
@@ -41,15 +42,15 @@ def _noise(card: ReadCard) -> list[Section]:
 
 
 def _proofs(mechanisms: tuple[Mechanism, ...]) -> Section:
-    rows, places = [], defaultdict(list)
-    for place, mechanism in enumerate(mechanisms, 1):
-        places[mechanism].append(str(place))
-    for mechanism, columns in places.items():
+    rows, positions = [], defaultdict(list)
+    for position, mechanism in enumerate(mechanisms, 1):
+        positions[mechanism].append(str(position))
+    for mechanism, columns in positions.items():
         where = f", used for {', '.join(columns)} of {len(mechanisms)}" if len(mechanisms) > 1 else ""
         proof = proof_of(mechanism)
         rows += [
             ["mechanism", type(mechanism).__name__ + where],
-            ["parameters", _settings(mechanism)],
+            ["parameters", ", ".join(f"{name} = {value}" for name, value in _settings(mechanism).items())],
             ["promised", f"ε ≤ {mechanism.epsilon!r}" + _delta(mechanism.delta)],
             ["proven", f"ε ≤ {proof.epsilon!r}" + _delta(proof.delta)],
             ["worst ratio, exact", _ratio(proof.worst_ratio)],
@@ -67,17 +68,15 @@ def _proofs(mechanisms: tuple[Mechanism, ...]) -> Section:
     )
 
 
-def _settings(mechanism: Mechanism) -> str:
-    settings = {name: value for name, value in mechanism.parameters().items() if value is not None}
-    return ", ".join(f"{name} = {_brief(value)}" for name, value in settings.items())
-
-
-def _brief(value: object) -> str:
-    """Return a setting; of long lists only how long they are, as the fingerprint holds them to the bit."""
-    if isinstance(value, list) and len(value) > 8:
-        inner = f" × {len(value[0])}" if isinstance(value[0], list) else ""
-        return f"[{len(value)}{inner} numbers]"
-    return json.dumps(value, default=str)
+def _settings(mechanism: Mechanism) -> dict[str, str]:
+    """Return the parameters; of long lists only their shapes, as the fingerprint holds them to the bit."""
+    given = {name: value for name, value in mechanism.parameters().items() if value is not None}
+    return {
+        name: f"{' × '.join(map(str, np.shape(value)))} numbers"
+        if isinstance(value, list) and len(value) > 8
+        else json.dumps(value, default=str)
+        for name, value in given.items()
+    }
 
 
 def _delta(delta: float) -> str:
@@ -91,37 +90,29 @@ def _ratio(ratio: Fraction | None) -> str:
 
 
 def _statements(card: ReadCard) -> Section:
+    content, terms = card.content, card.terms
     source = "secure: AES-256 in counter mode, keyed by the operating system"
-    rows = [["random words", source if card.terms.secure else "seeded, NOT PRIVATE"]]
-    if "guarantee" in card.content:
-        rows.append(["guarantee, as the card states it", card.content["guarantee"]])
-    if "note" in card.content:
-        rows.append(["note", card.content["note"]])
-    if (quality := describe_quality(card.content.get("quality"), card.terms.charges)) is not None:
+    rows = [["random words", source if terms.secure else "seeded, NOT PRIVATE"]]
+    rows += [[name, content[name]] for name in ("guarantee", "note") if name in content]
+    if (quality := describe_quality(content.get("quality"), terms.charges)) is not None:
         rows.append(["how good the model is", quality])
-    rows += [["bounds (public)", f"{low:.9g} to {high:.9g}"] for low, high in card.terms.bounds]
-    rows += [[f"paid for: {charge.what}", charge.mechanism] for charge in card.terms.charges if charge.mechanism]
+    rows += [["bounds (public)", f"{low:.9g} to {high:.9g}"] for low, high in terms.bounds]
+    rows += [[f"paid for: {charge.what}", charge.mechanism] for charge in terms.charges if charge.mechanism]
     if card.kind == "row-release":
-        knowledge = card.content["knowledge"].items()
-        rows += [[f"privately known: {name.replace('_', ' ')}", _short(value)] for name, value in knowledge]
+        rows += [[f"privately known: {name}", value] for name, value in _entries(content["knowledge"])]
     return Section("What the card says", rows=rows)
 
 
 def _how_to_check(card: ReadCard, checksum: str) -> Section:
-    versions = {"labeldp": __version__, f"Python ({sys.platform})": platform.python_version()}
-    for name in ("numpy", "scipy", "cryptography", "matplotlib"):
-        with suppress(metadata.PackageNotFoundError):  # a card without figures needs no Matplotlib
-            versions[name] = metadata.version(name)
+    python = f"Python {platform.python_version()} ({sys.platform})"
     rows = [
         ["card", f"{card.content['schema']}, version {card.content['version']}"],
         ["checksum of the card", checksum],
-        ["page written with", ", ".join(f"{name} {version}" for name, version in versions.items())],
+        ["page written with", f"labeldp {__version__}, {python}, NumPy {np.__version__}"],
     ]
-    does = (
-        "it builds the mechanisms from the card, proves them again and compares fingerprints"
-        if card.terms.mechanisms
-        else "it computes the noise of each sum again, and adds it up to what was charged"
-    )
+    does = "it computes the noise of each sum again, and adds it up to what was charged"
+    if card.terms.mechanisms:
+        does = "it builds the mechanisms from the card, proves them again and compares fingerprints"
     return Section(
         "Check it yourself",
         [
@@ -134,55 +125,23 @@ def _how_to_check(card: ReadCard, checksum: str) -> Section:
     )
 
 
-ENTRIES = {
-    "name": "name",
-    "column": "private column",
-    "column_holds": "it holds",
-    "unbiased_column": "column to train on",
-    "rows": "rows",
-    "rows_left_out": "left out, without a label",
-    "row_order": "order of rows",
-    "columns": "all columns",
-    "types_changed": "columns of another type",
-    "format": "format",
-    "separator": "between values",
-    "decimal": "decimal mark",
-    "encoding": "encoding",
-    "not_copied": "not copied",
-    "sha256": "SHA-256",
-}
-"""What a card says of a file, in the order in which people ask for it; other entries come after."""
-
-
 def file_section(file: dict[str, Any]) -> Section | None:
-    """Return what a card says about the file that the labels are in; any entries it has, but empty ones."""
-    known = {name: file[name] for name in ENTRIES if name in file}
-    entries = {name: value for name, value in {**known, **file}.items() if value not in ({}, [], None, "")}
-    rows = [
-        [
-            ENTRIES.get(name, name.replace("_", " ")),
-            _changes(value) if name == "types_changed" else _short(value),
-        ]
-        for name, value in entries.items()
-    ]
+    """Return what a card says about the file that the labels are in."""
+    rows = [list(entry) for entry in _entries(file)]
     return Section("The file", rows=rows) if rows else None
 
 
-def _short(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:.9g}"
+def _entries(content: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the names and values of entries of a card as text, without those that are empty."""
+    shown = {name: value for name, value in content.items() if value not in ({}, [], None, "")}
+    return [(name.replace("_", " "), _text(value)) for name, value in shown.items()]
+
+
+def _text(value: object) -> str:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value)
-    return _MARKS.get(value, value) if isinstance(value, str) else json.dumps(value)
-
-
-_MARKS = {"\t": "tab", ",": "comma", ";": "semicolon", ".": "point", "|": "vertical bar"}
-
-
-def _changes(value: dict[str, tuple[str, str]]) -> str:
-    """Return the columns whose type changed, in words."""
-    return "; ".join(f"{name}: {was} → {now}" for name, (was, now) in value.items())
+    if isinstance(value, str) and len(value) > 1:
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return f"{value:.9g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)

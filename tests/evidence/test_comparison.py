@@ -1,70 +1,14 @@
-"""``labeldp compare``: only for labels that are said to be public; exact errors, and advice that follows."""
+"""`compare_table`: exact errors of labels, models judged on other rows, and advice that follows."""
 
 import math
 import re
-import sys
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 
 import labeldp as ldp
-from command_line import files_in, homes, said
 from labeldp.evidence import comparison as compared
 from labeldp.evidence import label_noise as noises
-
-NAMES = "laplace,rr-on-bins,auto"
-OPTIONS = ("--label", "price", "--bounds", 0, 5, "--budgets", "3,0.5", "--repeats", 2, "--mechanisms", NAMES)
-
-
-@pytest.fixture
-def table(tmp_path):
-    pa.parquet.write_table(homes(160), tmp_path / "homes.parquet")
-    return tmp_path / "homes.parquet"
-
-
-def test_without_the_word_public_it_stops_before_it_opens_anything(tmp_path):
-    shown = said("compare", tmp_path / "nowhere.parquet", *OPTIONS, "--plot", tmp_path / "compare.png", code=2)
-    assert "--public" in shown
-    assert "nowhere" not in shown
-    assert not list(tmp_path.iterdir())
-
-
-def test_it_warns_that_nothing_is_private_shows_both_curves_and_gives_advice(table, tmp_path):
-    plot = tmp_path / "compare.png"
-    shown = said("compare", table, *OPTIONS, "--public", "--plot", plot)
-    for words in ("PUBLIC", "not private", "labels released", "model released", "private constant", "--release"):
-        assert words in shown
-    assert shown.index("ε = 0.5") < shown.index("ε = 3")
-    assert "rr-on-bins: nearest one by one" in shown
-    assert f"{5 * math.sqrt(2) / 0.5:.3g}" in shown  # Laplace at ε = 0.5: width · √2/ε
-    assert plot.read_bytes().startswith(b"\x89PNG")
-    assert shown.count(" ± ") >= 8  # of two regressors, the constant and what is not private, at two budgets
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (["--budgets", "one"], "--budgets"),
-        (["--budgets", "1,inf"], "inf"),
-        (["--mechanisms", "laplas"], "--mechanisms"),
-        (["--mechanisms", "gaussian"], "--delta"),
-        (["--plot", "compare.doc"], "--plot"),
-        (["--label", "prise"], "price"),
-        (["--bounds", 5, 0], "--bounds"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused_before_any_work(options, named, table, tmp_path):
-    assert named in said("compare", table, *OPTIONS, "--public", *options, code=2)
-    assert files_in(tmp_path) == ["homes.parquet"]
-
-
-def test_without_matplotlib_it_says_what_to_install_before_any_work(monkeypatch, table, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    shown = said("compare", table, *OPTIONS, "--public", "--plot", tmp_path / "compare.png", code=1)
-    assert "labeldp[plots]" in shown
-    assert "labels released" not in shown
 
 
 @pytest.mark.parametrize("name", ["laplace", "rp", "rr-on-bins"])
