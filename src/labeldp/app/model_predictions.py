@@ -94,6 +94,8 @@ def predict_file(
 
     column = as_text(column, "column")
     pa, saved = arrow(), load_model(model)
+    progress = progress or (lambda *_: None)
+    progress("Reading", 0, None)
     needs = saved.encoder.names
     for name in keep:
         if same_name(name, saved.label):
@@ -118,7 +120,6 @@ def predict_file(
             predicted = pa.array(saved.predict(table.parse(batch, needs), tally))
             writer.write(pa.RecordBatch.from_arrays([*batch.select(names).columns, predicted], schema=schema))
             rows += batch.num_rows
-            if progress is not None:
-                progress("Predicting", rows, table.rows)
+            progress("Predicting", rows, table.rows)
     left_out = sorted(table.private - {*drop})
     return FilePredictions(rows, saved.label, [*table.notes, *tally_notes(tally)], names, left_out)
