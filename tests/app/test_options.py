@@ -1,4 +1,4 @@
-"""The table of options: API and command line have the same defaults, and accept and refuse the same values."""
+"""The table of options: API, command line and page have the same defaults, and accept the same values."""
 
 import inspect
 import math
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
+from app.page.page_client import Client
 from command_line import files_in, flat, said
 from labeldp.app import option, options, sentences
 from labeldp.tables import Dialect
@@ -142,8 +143,7 @@ def test_what_the_api_refuses_is_refused_on_the_command_line_in_its_words(comman
         call(command, table, tmp_path / "called.csv", name, value)
     shown = said(*words(command, table, tmp_path / "typed.csv", name, value), code=2)
     assert flat(error.value.spell(sentences.as_flag)) in shown
-    if name not in ("drop", "features", "categories"):  # of columns the table's own names are listed
-        assert error.value.option == name
+    assert error.value.option == name
     assert not files_in(tmp_path)
 
 
@@ -157,6 +157,59 @@ def test_arrays_and_regressors_refuse_the_same_with_the_same_option(command, nam
     with pytest.raises(ldp.LabelDPError) as error:
         release(X[:, 0])
     assert error.value.option == name
+
+
+# ---- the page -------------------------------------------------------------------------------------------------
+
+
+IN_FORMS = {
+    "describe": ["bounds", "rows_per_person"],
+    "budget": ["epsilon", "score"],
+    "written": ["separator", "decimal", "thousands", "encoding"],
+}
+"""Options that people type on the page, by the form that they are in."""
+
+
+@pytest.fixture
+def client(table, tmp_path):
+    (tmp_path / "homes.csv").write_bytes(table.read_bytes())
+    return Client(tmp_path).enter()
+
+
+def typed_on_the_page(client, name, value):
+    """Return whether a release could be asked for with one value changed."""
+    begun = client.read("homes.csv", "price")
+    described, budget = {"bounds": GIVEN["bounds"]}, {"epsilon": GIVEN["epsilon"]}
+    (described if name in IN_FORMS["describe"] else budget)[name] = value
+    client.describe(begun, **described)
+    client.budget(begun, kind="model" if name == "score" else "table", **budget)
+    return begun.request is not None
+
+
+@pytest.mark.parametrize("name", [*IN_FORMS["describe"], *IN_FORMS["budget"]])
+def test_the_page_accepts_and_refuses_the_same_values(name, client):
+    accepted, refused = CASES[name]
+    assert all(typed_on_the_page(client, name, value) for value in accepted)
+    assert not any(typed_on_the_page(client, name, value) for value in refused)
+
+
+@pytest.mark.parametrize("name", IN_FORMS["written"])
+def test_the_page_refuses_the_same_way_to_write_a_file_by_the_name_of_its_field(name, client):
+    for value in CASES[name][1]:
+        with pytest.raises(ldp.LabelDPError) as error:
+            call("privatize", client.site.folder.root / "homes.csv", "out.csv", name, value)
+        begun = client.unfinished(client.post("/open", path="homes.csv"))
+        assert flat(error.value.spell(sentences.as_field)) in client.written(begun, **{name: value}).words
+
+
+def test_every_field_of_the_page_is_typed_here_or_chosen():
+    chosen = {"label", "drop", "missing", "shuffle", "report", "header", "multiline", "names", "sheet", "formulas"}
+    others = {"out", "ledger", "limit", "na"}
+    fields = {name for name, each in OPTIONS.items() if each.field}
+    assert fields == {*chosen, *others, *(name for names in IN_FORMS.values() for name in names)}
+
+
+# ---- limits, and how options are spelled ----------------------------------------------------------------------
 
 
 LIMITS = [({"limit": 2.0}, "limit"), ({"limit_delta": 0.1}, "limit_delta"), ({"limit": -1.0}, "limit")]

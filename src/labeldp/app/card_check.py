@@ -103,22 +103,23 @@ def _beside(name: object, folder: str | os.PathLike[str] | None) -> Path | None:
 
 def _same_bytes(path: Path, hashes: dict[str, str], *, is_model: bool) -> Check:
     """Compare a file, or all files of a folder, with their hashes; a model's folder may hold a report too."""
-    name = resolve_path(path).name
-    single = set(hashes) == {""}
-    if path.is_dir() == single or not (path.is_dir() or path.is_file()):
-        return Check("file", False, f"{name} is not a {'file' if single else 'folder'}")
-    if not single and any(Path(part).name != part for part in hashes):
-        return Check("file", False, "the card names files outside its folder")
-    if not single and not is_model and {part.name for part in path.iterdir()} != set(hashes):
-        return Check("file", False, f"{name} holds other files than the card says")
-    if is_model and any((path / part).exists() for part in MODEL_FILES - set(hashes)):
-        return Check("file", False, f"{name} holds files of a model of which the card has no checksum")
-    for part, expected in hashes.items():
+    name, is_single = resolve_path(path).name, set(hashes) == {""}
+    found = {part.name for part in path.iterdir()} if path.is_dir() else {""}
+    problem = ""
+    if path.is_dir() == is_single or not path.exists():
+        problem = f"{name} is not a {'file' if is_single else 'folder'}"
+    elif any(Path(part).name != part for part in hashes):
+        problem = "the card names files outside its folder"
+    elif not is_model and found != set(hashes):
+        problem = f"{name} holds other files than the card says"
+    elif is_model and found & MODEL_FILES - set(hashes):
+        problem = f"{name} holds files of a model of which the card has no checksum"
+    for part, expected in () if problem else hashes.items():
         file = path / part
         if not file.is_file() or sha256(file) != expected:
-            return Check("file", False, f"{part or name} is another file, was changed, or is not there")
-    words = "the file" if single else f"the {len(hashes)} files"
-    return Check("file", True, f"{name} is, to the byte, {words} of this card")
+            problem = f"{part or name} is another file, was changed, or is not there"
+    files = "the file" if is_single else f"the {len(hashes)} files"
+    return Check("file", not problem, problem or f"{name} is, to the byte, {files} of this card")
 
 
 def _cluster_files(card: ReadCard, path: Path | None) -> Iterator[Check]:
@@ -132,18 +133,17 @@ def _cluster_files(card: ReadCard, path: Path | None) -> Iterator[Check]:
 
 def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: Path) -> Iterator[Check]:
     """Compare a table's rows and columns with what the card says of them."""
-    rows = card.terms.rows
+    rows, mechanism = card.terms.rows, card.terms.mechanisms[0]
     try:
-        written = [entry.get(name) for name in ("separator", "decimal", "encoding", "format")]
-        dialect = files.Dialect(separator=written[0], decimal=written[1], encoding=written[2], header=True)
-        table = files.open_table(path, written[3], dialect=dialect)
+        written: dict[str, Any] = {name: entry.get(name) for name in ("separator", "decimal", "encoding")}
+        table = files.open_table(path, entry.get("format"), dialect=files.Dialect(**written, header=True))
         columns = list(table.schema.names)
         listed = _listed_labels(card, entry, columns)
-        count, strange = 0, dict.fromkeys(listed, 0)
+        count, impossible = 0, dict.fromkeys(listed, 0)
         for batch in table.batches([*listed] or columns[:1]):
             count += batch.num_rows
             for name, debiased in listed.items():
-                strange[name] += _count_impossible(batch.column(name), card.terms.mechanisms[0], debiased=debiased)
+                impossible[name] += _count_impossible(batch.column(name), mechanism, debiased=debiased)
     except MissingExtraError:
         yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
         return
@@ -152,11 +152,9 @@ def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: P
         return
     yield Check("rows", count == rows, f"{count:,} rows in the file, {rows:,} on the card")
     yield _columns(columns, named, entry.get("columns", columns))
-    for name, found in strange.items():
-        some = (
-            f"{found:,} of {count:,} values of {name!r} cannot be" if found else f"every value of {name!r} can be"
-        )
-        yield Check("labels", not found, f"{some} an output of the mechanism")
+    for name, bad in impossible.items():
+        which = f"{bad:,} of {count:,} values of {name!r} cannot be" if bad else f"every value of {name!r} can be"
+        yield Check("labels", not bad, f"{which} an output of the mechanism")
 
 
 def _listed_labels(card: ReadCard, entry: dict[str, Any], columns: list[str]) -> dict[str, bool]:

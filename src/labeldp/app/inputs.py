@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from labeldp._values import Array
 from labeldp.errors import ParameterError
 from labeldp.tables.encoder import TableEncoder
@@ -35,25 +33,25 @@ def read_inputs(
     source: str,
     label: str,
     *,
-    features: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    categories: Sequence[str] = (),
-    missing: str = "error",
-    rows: int | None = None,
-    format: str | None = None,
-    dialect: Dialect | None = None,
-    progress: Progress | None = None,
+    features: Sequence[str],
+    drop: Sequence[str],
+    categories: Sequence[str],
+    missing: str,
+    format: str | None,
+    dialect: Dialect | None,
+    progress: Progress | None,
 ) -> Inputs:
-    """Read a table, ``rows`` of it at most, and refuse whatever cannot be used before anything is paid."""
+    """Read a table, and refuse whatever cannot be used before anything is paid."""
     from labeldp.tables.columns import label_values  # noqa: PLC0415
     from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
     from labeldp.tables.paths import DELIMITERS  # noqa: PLC0415
 
     table = open_table(source, format, label=label, text=categories, drop=drop, dialect=dialect)
-    for name in [*features, *drop, *categories]:
-        table.refuse_unknown(name)
+    for option, columns in {"features": features, "drop": drop, "categories": categories}.items():
+        for name in columns:
+            table.refuse_unknown(name, option)
     if label in features or label in categories:
-        raise ParameterError(f"{label!r} is the label: it cannot be a feature too")
+        raise ParameterError(f"{label!r} is the label: it cannot be a feature too", option="label")
     names = features or [name for name in table.schema.names if name != label]
     names = [name for name in dict.fromkeys(names) if name not in drop]
 
@@ -63,33 +61,27 @@ def read_inputs(
 
     read = read_columns(table, [label, *names], count=count)
     labels, missing_rows = label_values(read.column(label), allow_missing=missing == "drop")
-    messages = list(table.notes)
+    notes = list(table.notes)
     if missing_rows.any():
         read, labels = read.filter(~missing_rows), labels[~missing_rows]
-        messages.append(f"{int(missing_rows.sum()):,} rows without a label were left out.")
+        notes.append(f"{int(missing_rows.sum()):,} rows without a label were left out.")
     if not len(labels):
         raise ParameterError("no row has a label")
-    if rows is not None and len(labels) > rows:
-        some = np.sort(np.random.default_rng(0).permutation(len(labels))[:rows])
-        read, labels = read.take(some), labels[some]
     encoder = TableEncoder.fit(read, names, categories=categories, strict=bool(features))
     refuse_too_wide(read.num_rows, encoder.width)
     tally: Tally = Counter()
     X = encoder.transform(read, tally)
     left_out = [f"{name} was left out: {why}." for name, why in encoder.left_out]
-    return Inputs(X, labels, encoder, [*messages, *left_out, *tally_notes(tally)], left_out)
+    return Inputs(X, labels, encoder, [*notes, *left_out, *tally_notes(tally)], left_out)
 
 
 def tally_notes(tally: Tally) -> list[str]:
     """Return what to say of values that were missing, or new since the fit."""
     says = {
         "missing": "missing; the column's middle value, or none of its categories, stood in",
-        "new": "new since the fit, and taken for rare ones",
+        "new": "new since the fit, and counted as rare",
     }
-    return [
-        f"{name}: 1 value was {says[what].replace('rare ones', 'a rare one')}."
-        if count == 1
-        else f"{name}: {count:,} values were {says[what]}."
-        for (name, what), count in tally.items()
-        if count
-    ]
+    amounts = {
+        key: "1 value was" if count == 1 else f"{count:,} values were" for key, count in tally.items() if count
+    }
+    return [f"{name}: {amount} {says[what]}." for (name, what), amount in amounts.items()]

@@ -135,7 +135,7 @@ def fit_file(
     epsilon, bounds = Epsilon(epsilon), LabelBounds(bounds)
     parse_choice(release, "release", ("model", "labels"))
     parse_choice(missing, "missing", ("error", "drop"))
-    out = Path(out)
+    out, later = Path(out), list[Charge]()
     refuse_same({"the model": out, "the ledger": ledger.path, "the report": report}, {"the table": source})
     from labeldp.learning.models import (  # noqa: PLC0415
         add_to_card,
@@ -145,12 +145,12 @@ def fit_file(
     )
     from labeldp.tables.rehearsal import refuse_size  # noqa: PLC0415
 
-    later = _score_charges(score, rows_per_person)
-    refuse_overspend(
-        ledger.limit,
-        ledger.charges,
-        [new_charge("model", Budget(epsilon), purpose="other", rows_per_person=rows_per_person), *later],
-    )
+    if score is not None:
+        price = Budget(Epsilon(score, "score"))
+        later.append(new_charge("score", price, purpose="score", rows_per_person=rows_per_person))
+    price = Budget(epsilon)
+    first = new_charge("model", price, purpose="other", rows_per_person=rows_per_person)
+    refuse_overspend(ledger.limit, ledger.charges, [first, *later])
     problems: Problems = {}
     with reserve_report(report, force=force), reserve_model(out, force=force) as open_draft:
         with open_draft() as draft:
@@ -168,43 +168,31 @@ def fit_file(
                 )
             columns_text(inputs.encoder, label)  # refuses what a model cannot hold
             rows = len(inputs.labels)
-            plans = [] if score is None else [plan_test(rows, score, bounds, metrics)]
-            for message in [*inputs.notes, *(plan.describe() for plan in plans)]:
-                say(message)
+            for text in inputs.notes:
+                say(text)
+            if score is not None:
+                say(plan_test(rows, score, bounds, metrics).describe())
             left_out(inputs.left_out)
-            refuse_size(f"{out}/", 80 * len(inputs.labels) if release == "labels" else 0)
-            shared: dict[str, Any] = {
-                "epsilon": epsilon,
-                "bounds": bounds,
-                "rows_per_person": rows_per_person,
-                "ledger": ledger,
-                "verbose": verbose,
-            }
-            regressors: dict[str, Any] = {"model": ModelReleaseRegressor, "labels": LabelReleaseRegressor}
-            model = regressors[release](**shared)
+            refuse_size(f"{out}/", 80 * rows if release == "labels" else 0)
+            regressor: Any = LabelReleaseRegressor if release == "labels" else ModelReleaseRegressor
+            model = regressor(
+                epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, ledger=ledger, verbose=verbose
+            )
             risk = _fit(model, inputs, score, metrics, problems)
             note, expected = None, [not_scored(rows)] if score is None else []
             if risk is not None:
                 note = score_note(model.charges_, later, risk.rows)
                 expected = [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", note]
             card, terms = write_model(model, inputs.encoder, draft, label=label, note=note), model.terms_
+            about: dict[str, Any] = {"model": type(model).__name__}
             if risk is not None:
-                terms = terms_with_score(terms, risk)
-                card = add_to_card(draft, card, terms, quality=risk.as_data())
-        try_report(
-            report,
-            card,
-            problems,
-            ledger=ledger,
-            sections=report_sections(label, inputs, expected, risk),
-            force=force,
-        )
+                terms, about["quality"] = terms_with_score(terms, risk), risk.as_data()
+                card = add_to_card(draft, card, terms, quality=about["quality"])
+        sections = report_sections(label, inputs, expected, risk)
+        try_report(report, card, problems, ledger=ledger, sections=sections, force=force)
     names = ", ".join(inputs.encoder.names) or "no column"
     notes = [f"The model predicts {label} from {names}.", *inputs.notes]
-    summary = terms.summary(
-        "model", model=type(model).__name__, **({} if risk is None else {"quality": risk.as_data()})
-    )
-    return FileFit(out, card, summary, expected, notes, problems)
+    return FileFit(out, card, terms.summary("model", **about), expected, notes, problems)
 
 
 def _fit(
@@ -221,13 +209,6 @@ def _fit(
             raise
         problems["How good the model is could not be measured"] = error
         return None
-
-
-def _score_charges(score: float | None, rows_per_person: int) -> list[Charge]:
-    """Return what a score will cost, if one was asked for."""
-    if score is None:
-        return []
-    return [new_charge("score", Budget(Epsilon(score, "score")), purpose="score", rows_per_person=rows_per_person)]
 
 
 def score_note(paid: Sequence[Charge], later: Sequence[Charge], rows: int) -> str:

@@ -102,8 +102,9 @@ def predict_file(
             raise ParameterError(f"{name!r} is what the model predicts: true labels are never copied")
     copies = {*needs, *keep} - {*drop}
     table = open_table(source, format, text=saved.encoder.texts, only={*needs, *copies}, dialect=dialect)
-    for name in [*keep, *drop]:
-        table.refuse_unknown(name)
+    for option, names in {"keep": keep, "drop": drop}.items():
+        for name in names:
+            table.refuse_unknown(name, option)
     saved.encoder.check(table.schema, sorted(table.private))
     output = table.as_text()
     fields = [field for field in output.schema if field.name in copies]

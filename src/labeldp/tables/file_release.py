@@ -269,7 +269,7 @@ def _open(
     as_written = out_format in DELIMITERS
     table = table_of(parts, kind, label, lambda name: as_written, dialect, exact=True, drop=drop)
     for name in drop:
-        table.refuse_unknown(name)
+        table.refuse_unknown(name, "drop")
     return table, out_format
 
 

@@ -208,8 +208,8 @@ class Table:
                 ]
                 yield pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
-    def refuse_unknown(self, name: str) -> None:
-        """Name the nearest column if there is none of this name."""
+    def refuse_unknown(self, name: str, option: str = "label") -> None:
+        """Name the nearest column if there is none of this name, which an option has."""
         if name in self._names:
             return
         near = nearest(name, self._names)
@@ -224,7 +224,7 @@ class Table:
                 Setting("separator", "," if separator == ";" else ";"),
             ]
         advice = [f"did you mean {near!r}?"] if near else known
-        raise ParameterError(f"there is no column {name!r}; ", *advice)
+        raise ParameterError(f"there is no column {name!r}; ", *advice, option=option)
 
 
 class TypedTable(Table):

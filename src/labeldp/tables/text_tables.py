@@ -46,7 +46,7 @@ class TextTable(Table):
 
     def _refuse_multiline_label(self) -> None:
         if self.dialect.multiline is not None:
-            self.refuse_unknown(self.dialect.multiline)
+            self.refuse_unknown(self.dialect.multiline, "multiline")
             if self.dialect.multiline == self.label:
                 raise ParameterError(
                     Setting("multiline"), f" must name a public column, and {self.label!r} is the label"
