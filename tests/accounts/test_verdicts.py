@@ -107,9 +107,8 @@ def test_a_statistic_or_noise_of_a_kind_that_is_not_known_cannot_be_checked():
 def test_what_does_not_hold_is_said_even_where_something_else_cannot_be_checked():
     seeded = dataclasses.replace(TERMS["model"], secure=False, statistics=())
     assert verify_card(of_terms("model", seeded)).verdict == "does not hold"
-    assert (
-        verify_card(card("model", statistics=[], cost={"epsilon": 0.1, "delta": 0.0})).verdict == "does not hold"
-    )
+    cheaper = card("model", statistics=[], cost={"epsilon": 0.1, "delta": 0.0})
+    assert verify_card(cheaper).verdict == "does not hold"
 
 
 OWN = """
@@ -161,19 +160,14 @@ def test_nothing_is_imported_because_a_card_names_it(own, monkeypatch):
     assert path.stem not in sys.modules
 
 
-@pytest.mark.parametrize("code", ["1 / 0", "raise SystemExit", "import nothing_of_this_name", "("])
-def test_a_module_that_cannot_be_imported_is_named(own, code):
+@pytest.mark.parametrize(
+    "code", ["raise SystemExit", "import nothing_of_this_name", "(", OWN.replace("NAME", "laplace")]
+)
+def test_a_module_that_cannot_be_imported_or_takes_a_known_name_is_named(own, code):
     path, card_file = own
     path.write_text(code)
     assert f"--import {path}:" in said("verify", card_file, "--import", path, code=2)
-    assert "--import no_such_module_here:" in said("verify", card_file, "--import", "no_such_module_here", code=2)
     assert path.stem not in sys.modules
-
-
-def test_a_module_cannot_take_the_name_of_a_mechanism_that_is_known(own):
-    path, card_file = own
-    path.write_text(OWN.replace("NAME", "laplace"))
-    assert "registered already" in said("verify", card_file, "--import", path, code=2)
     assert ldp.mechanisms.mechanism_class("laplace") is ldp.Laplace
 
 

@@ -131,9 +131,9 @@ def describe_noise(
 
 def describe_largest_noise(mechanisms: Sequence[Mechanism], bounds: tuple[float, float]) -> str:
     """Return the noise of rows in rounds at its largest: on the whole range of the bounds, at the worst label."""
-    places = np.linspace(0.0, 1.0, 65)
+    points = np.linspace(0.0, 1.0, 65)
     try:
-        worst = max(float(np.sqrt(mechanism.unbiased_variance(places).max())) for mechanism in mechanisms)
+        worst = max(float(np.sqrt(mechanism.unbiased_variance(points).max())) for mechanism in mechanisms)
     except NotUnbiasedError:
         return "How noisy each label is stands beside it in the release."
     return (

@@ -55,18 +55,13 @@ def _check_charges(card: dict[str, Any], terms: Terms) -> None:
     require(same_rows, "all of its charges must have the same rows_per_person")
     require(card["guarantee"] == terms.guarantee, "its charges do not give the guarantee it states")
     require(card["cost"] == terms.cost.rounded(), "its charges do not give the cost it states")
-    trusted = terms.trust == "curator" or not {"sums", "mean", "score"} & {charge.purpose for charge in charges}
+    trusted = terms.trust == "curator" or not any(map(terms.charges_for, ("sums", "mean", "score")))
     require(trusted, "with local trust nobody can sum labels, and it charges for sums")
     for purpose in dict.fromkeys(statistic.purpose for statistic in terms.statistics):
         has_own_charge = purpose not in ("labels", "prior")
         require(has_own_charge, f"its statistics spend what it charges for {purpose}, which pays for others")
-        is_paid = spent_on(terms, purpose) <= charged_for(terms, purpose)
+        is_paid = spent_on(terms, purpose) <= total_of(terms.charges_for(purpose))
         require(is_paid, f"its statistics cost more than it charges for {purpose}")
-
-
-def charged_for(terms: Terms, purpose: str) -> Budget:
-    """Return what was charged for a purpose."""
-    return total_of(charge for charge in terms.charges if charge.purpose == purpose)
 
 
 def spent_on(terms: Terms, purpose: str) -> Budget:
@@ -78,7 +73,7 @@ def spent_on(terms: Terms, purpose: str) -> Budget:
 def _check_mechanisms(kind: str, card: dict[str, Any], terms: Terms) -> None:
     """Require that mechanisms are paid for: by their column's charge, or else by the one charge for labels."""
     distinct, parts = card["mechanisms"], card["parts"]
-    paying = [charge for charge in terms.charges if charge.purpose == "labels"]
+    paying = terms.charges_for("labels")
     if kind == "release":
         groups = [[part] for part in parts]
         one_each = [charge.column for charge in paying] == list(range(len(parts)))
@@ -132,7 +127,7 @@ def checked_charge(origin: Origin) -> Charge:
 
 def _check_origins(card: dict[str, Any], terms: Terms) -> None:
     """Require that the charges of priors are on the card and pay for their noise, and each is for a prior."""
-    paying = [charge for charge in terms.charges if charge.purpose == "prior"]
+    paying = terms.charges_for("prior")
     known = set(paying)
     noise: dict[Charge, dict[str, Budget]] = {}
     for origin in origins_of([*terms.priors, *card["mechanisms"]]):
@@ -154,14 +149,14 @@ def _check_knowledge(known: Any, terms: Terms) -> None:
     is_inside = low <= known["low"] < known["high"] <= high
     require(is_inside, "what is known of its rows lies outside its bounds")
     free = {"low": low, "high": high, "variance": (high - low) ** 2 / 20, "residual": 0, "sums": 0}
-    is_paid = any(charge.purpose == "sums" for charge in terms.charges)
-    require(is_paid or known == free, "it shows what it does not charge for, of all labels")
+    is_paid = known == free or bool(terms.charges_for("sums"))
+    require(is_paid, "it shows what it does not charge for, of all labels")
 
 
 def _check_score(card: dict[str, Any], terms: Terms) -> None:
     """Require a score that is paid for, and shown where it was, and rows that were split as it says."""
     quality, split = card.get("quality"), terms.split
-    is_paid = any(charge.purpose == "score" for charge in terms.charges)
+    is_paid = bool(terms.charges_for("score"))
     require(is_paid == (quality is not None), "a score must be charged for, and a charge for a score must show it")
     if split is not None:
         is_split = quality is not None and (split.train_rows, split.test_rows) == (terms.rows, quality["rows"])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from labeldp._values import Count, parse_number
 from labeldp.errors import BudgetError, ParameterError, Setting
@@ -87,7 +87,7 @@ class Budget:
     exact_epsilon: Fraction | float
     exact_delta: Fraction
 
-    def __init__(self, epsilon: float | Fraction, delta: float | Fraction = 0.0) -> None:
+    def __init__(self, epsilon: float | Fraction, delta: float | Fraction = Fraction(0)) -> None:
         is_infinite = isinstance(epsilon, float) and epsilon == math.inf
         exact_epsilon = math.inf if is_infinite else _exact(epsilon, "epsilon")
         exact_delta = _exact(delta, "delta")
@@ -97,6 +97,14 @@ class Budget:
             raise ParameterError(Setting("delta"), f" must lie in [0, 1], got {delta}")
         object.__setattr__(self, "exact_epsilon", exact_epsilon)
         object.__setattr__(self, "exact_delta", exact_delta)
+
+    @classmethod
+    def of(cls, epsilon: Fraction | float, delta: Fraction = Fraction(0)) -> Budget:
+        """Return the budget of exact amounts that are known to be some."""
+        budget = object.__new__(cls)
+        object.__setattr__(budget, "exact_epsilon", epsilon)
+        object.__setattr__(budget, "exact_delta", delta)
+        return budget
 
     @property
     def epsilon(self) -> float:
@@ -112,10 +120,8 @@ class Budget:
         epsilon = self.exact_epsilon + other.exact_epsilon
         delta = self.exact_delta + other.exact_delta
         if _is_long(epsilon) or _is_long(delta):
-            raise ParameterError(
-                f"the exact sum of the amounts needs more than {MOST_BITS} bits: round them up first"
-            )
-        return Budget(epsilon, min(Fraction(1), delta))
+            _refuse_sum()
+        return Budget.of(epsilon, min(Fraction(1), delta))
 
     def __le__(self, other: Budget) -> bool:
         return self.exact_epsilon <= other.exact_epsilon and self.exact_delta <= other.exact_delta
@@ -129,8 +135,8 @@ class Budget:
         """
         delta = max(Fraction(0), self.exact_delta - other.exact_delta)
         if self.exact_epsilon == math.inf:
-            return Budget(math.inf, delta)
-        return Budget(max(Fraction(0), self.exact_epsilon - other.exact_epsilon), delta)
+            return Budget.of(math.inf, delta)
+        return Budget.of(max(Fraction(0), self.exact_epsilon - other.exact_epsilon), delta)
 
     def __str__(self) -> str:
         delta = f" and δ = {rounded_up(self.exact_delta, 3)}" if self.exact_delta else ""
@@ -179,6 +185,10 @@ def _is_long(amount: Fraction | float) -> bool:
     return isinstance(amount, Fraction) and max(amount.numerator, amount.denominator).bit_length() > MOST_BITS
 
 
+def _refuse_sum() -> NoReturn:
+    raise ParameterError(f"the exact sum of the amounts needs more than {MOST_BITS} bits: round them up first")
+
+
 def _exact(value: Any, name: str) -> Fraction:
     if isinstance(value, Fraction):
         return value
@@ -198,7 +208,7 @@ def group_budget(budget: Budget, rows_per_person: int) -> Budget:
         delta = Fraction(1)
     elif delta:
         delta = min(Fraction(1), k * exp_upper((k - 1) * epsilon) * delta)
-    return Budget(k * epsilon, delta)
+    return Budget.of(k * epsilon, delta)
 
 
 Purpose = Literal["labels", "prior", "mean", "sums", "score", "intervals", "other"]
@@ -268,15 +278,16 @@ def new_charge(
 ) -> Charge:
     """Return a charge at the present time, at the price for all of a person's rows."""
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    people = int(Count(rows_per_person, "rows_per_person"))
-    cost = group_budget(budget, people)
+    if type(rows_per_person) is not int or rows_per_person < 1:
+        rows_per_person = int(Count(rows_per_person, "rows_per_person"))
+    cost = group_budget(budget, rows_per_person)
     cost.as_data()  # raises now, and not when the card of what is paid for is written
-    return Charge(what, cost, when, mechanism, people, purpose, column)
+    return Charge(what, cost, when, mechanism, rows_per_person, purpose, column)
 
 
 def total_of(charges: Iterable[Charge]) -> Budget:
     """Return what charges cost together."""
-    return sum((charge.budget for charge in charges), Budget(0))
+    return sum((charge.budget for charge in charges), Budget.of(Fraction(0)))
 
 
 def unmatched(charges: Iterable[Charge], others: Iterable[Charge]) -> list[Charge]:

@@ -169,8 +169,7 @@ def _unused_sections(terms: Terms, meaning: list[str]) -> Sections:
 
 def _sections(terms: Terms, kind: str, about: Mapping[str, Any], meaning: list[str]) -> Sections:
     """Return what a release or a model means."""
-    purposes = {charge.purpose for charge in terms.charges}
-    scored = ", its score included" if "score" in purposes else ""
+    scored = ", its score included" if terms.charges_for("score") else ""
     counted = any(one.statistics for one in origins_of([*terms.priors, *terms.mechanisms]))
     is_curated = counted or terms.trust == "curator"  # who counts labels for a prior sees them
     who = "only the curator, who already held them," if is_curated else "nobody"
@@ -178,7 +177,7 @@ def _sections(terms: Terms, kind: str, about: Mapping[str, Any], meaning: list[s
     done = f"{action}, for {total_of(terms.charges)} in all{scored}; {who} saw the true ones."
     is_cluster = kind == "release" and "release" in about  # see labeldp.spark
     kept = [f"The true labels: {who} saw them.", _CLUSTER if is_cluster else _DRAWN]
-    if "prior" in purposes:
+    if terms.charges_for("prior"):
         kept.append("The exact counts behind the prior; only counts with noise were used.")
     if kind == "model":
         released = _released_model(terms, about)
@@ -265,8 +264,7 @@ def _released_labels(terms: Terms, kind: str, about: Mapping[str, Any]) -> list[
 
 
 def _released_model(terms: Terms, about: Mapping[str, Any]) -> list[str]:
-    summed = any(charge.purpose == "sums" for charge in terms.charges)
-    sources = ["sums with noise"] * summed + ["private labels"] * bool(terms.mechanisms)
+    sources = ["sums with noise"] * bool(terms.charges_for("sums")) + ["private labels"] * bool(terms.mechanisms)
     lines = [
         f"The model ({about.get('model', 'a model')}), and all that it will predict.",
         f"What it was trained on: {' and '.join(sources)}.",

@@ -34,7 +34,7 @@ class MemoryStore:
             return tuple(self._charges)
 
     def spend(self, charges: Sequence[Charge], reserve: Sequence[Charge] = ()) -> range:
-        """Spend several charges together, or none of them, and leave room for those in reserve."""
+        """Spend several charges together, or none of them, and keep budget for those in reserve."""
         if self.owner != os.getpid():
             raise LedgerError(
                 "this is a copy of a ledger that is in the memory of another process, which would not see the "
@@ -46,10 +46,10 @@ class MemoryStore:
             self._charges.extend(charges)
             return range(start, start + len(charges))
 
-    def describe(self, place: int, mechanism: str) -> None:
+    def describe(self, position: int, mechanism: str) -> None:
         """Note which mechanism a charge was for."""
         with self._lock:
-            self._charges[place] = dataclasses.replace(self._charges[place], mechanism=mechanism)
+            self._charges[position] = dataclasses.replace(self._charges[position], mechanism=mechanism)
 
 
 class Ledger:
@@ -197,7 +197,7 @@ class Ledger:
         return charge
 
     def charge_all(self, charges: Sequence[Charge]) -> range:
-        """Spend several charges together, or none of them; return their places in `charges`.
+        """Spend several charges together, or none of them; return their positions in `charges`.
 
         Parameters
         ----------
@@ -208,21 +208,21 @@ class Ledger:
         BudgetError
             If the limit would be passed; then nothing is spent.
         """
-        places = self._store.spend(charges, self._reserve)
-        self._own.update(zip(places, charges, strict=True))
-        return places
+        positions = self._store.spend(charges, self._reserve)
+        self._own.update(zip(positions, charges, strict=True))
+        return positions
 
-    def describe_all(self, places: Sequence[int], mechanisms: Sequence[str | None]) -> list[Charge]:
+    def describe_all(self, positions: Sequence[int], mechanisms: Sequence[str | None]) -> list[Charge]:
         """Note which mechanisms own charges were for, where one is given; return the charges."""
-        for place, mechanism in zip(places, mechanisms, strict=True):
+        for position, mechanism in zip(positions, mechanisms, strict=True):
             if mechanism is not None:
-                self._store.describe(place, mechanism)
-                self._own[place] = dataclasses.replace(self._own[place], mechanism=mechanism)
-        return [self._own[place] for place in places]
+                self._store.describe(position, mechanism)
+                self._own[position] = dataclasses.replace(self._own[position], mechanism=mechanism)
+        return [self._own[position] for position in positions]
 
     @contextmanager
     def reserve(self, charges: Sequence[Charge]) -> Iterator[None]:
-        """Keep room for charges that follow later: in the block, what would leave too little for them is refused.
+        """Keep budget for charges that follow: in the block, what would leave too little for them is refused.
 
         Parameters
         ----------

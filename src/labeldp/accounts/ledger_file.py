@@ -92,13 +92,15 @@ class FileStore:
         with self._opened(os.O_RDWR) as handle:
             start = len(self._charges)
             refuse_overspend(self.limit, self._charges, [*charges, *reserve])
-            self._write(handle, {"charges": plain(list(charges))})
+            self._write(handle, {"charges": plain(list(charges))}, [*self._charges, *charges])
             return range(start, len(self._charges))
 
-    def describe(self, place: int, mechanism: str) -> None:
+    def describe(self, position: int, mechanism: str) -> None:
         """Note which mechanism a charge was for."""
         with self._opened(os.O_RDWR) as handle:
-            self._write(handle, {"describes": place, "mechanism": mechanism})
+            charges = list(self._charges)
+            charges[position] = dataclasses.replace(charges[position], mechanism=mechanism)
+            self._write(handle, {"describes": position, "mechanism": mechanism}, charges)
 
     def _create(self) -> None:
         """Make a ledger appear whole, unless another process was faster; a kill may leave a part beside it."""
@@ -152,11 +154,10 @@ class FileStore:
         self._charges = _with_records(self._charges, records[max(1, self._count) :], self.path)
         self._count, self._last = len(hashes), hashes[-1]
 
-    def _write(self, handle: int, record: dict[str, Any]) -> None:
-        """Append a record that can be read again, and take its charges."""
-        charges = _with_records(self._charges, [json.loads(canonical(record))], self.path)
+    def _write(self, handle: int, record: dict[str, Any], charges: list[Charge]) -> None:
+        """Append a record, and remember the charges that there are with it."""
         _append(handle, record, self._last)
-        self._charges = charges
+        self._charges = tuple(charges)
         self._count, self._last = self._count + 1, _hash(record, self._last)
 
 
@@ -302,8 +303,8 @@ def _with_records(known: tuple[Charge, ...], records: list[dict[str, Any]], path
             charges += _parsed(_Charged, record, path)["charges"]
             continue
         note = _parsed(_Described, record, path)
-        place = note["describes"]
-        if place >= len(charges):
-            raise LedgerError(f"the ledger {path} has a record that is not valid: it has no charge {place}")
-        charges[place] = dataclasses.replace(charges[place], mechanism=note["mechanism"])
+        position = note["describes"]
+        if position >= len(charges):
+            raise LedgerError(f"the ledger {path} has a record that is not valid: it has no charge {position}")
+        charges[position] = dataclasses.replace(charges[position], mechanism=note["mechanism"])
     return tuple(charges)

@@ -1,4 +1,4 @@
-"""The terms of a release: all but its labels, as a value, in words and as a card."""
+"""The terms of a release: all but its labels, as a value, in sentences and as a card."""
 
 from __future__ import annotations
 
@@ -97,10 +97,14 @@ class Terms:
         """
         if self.split is None or self.rows_per_person > 1:
             return total_of(self.charges)
-        score = total_of(charge for charge in self.charges if charge.purpose == "score")
+        score = total_of(self.charges_for("score"))
         model = total_of(charge for charge in self.charges if charge.purpose != "score")
         epsilon = max(score.exact_epsilon, model.exact_epsilon)
         return Budget(epsilon, max(score.exact_delta, model.exact_delta))
+
+    def charges_for(self, purpose: str) -> list[Charge]:
+        """Return the charges with a purpose."""
+        return [charge for charge in self.charges if charge.purpose == purpose]
 
     @property
     def rows_per_person(self) -> int:
@@ -109,7 +113,7 @@ class Terms:
 
     @property
     def guarantee(self) -> str:
-        """What is promised, in words."""
+        """What is promised, in a sentence."""
         if not self.secure:
             return "NOT PRIVATE: the noise can be repeated from a seed"
         cost, people = self.cost, self.rows_per_person
@@ -124,7 +128,7 @@ class Terms:
         )
 
     def summary(self, kind: str = "release", **about: Any) -> str:
-        """Return what was done, for people: the part of `explain` that tells releases apart."""
+        """Return what was done, for people: the part of `explain` in which releases differ."""
         return explain(self, kind, about).text(SUMMARY)
 
     def html(self, kind: str = "release", *, code: str = "", **about: Any) -> str:
@@ -144,7 +148,7 @@ class Terms:
         """
         once = {id(mechanism): canonical(plain(mechanism)) for mechanism in self.mechanisms}
         texts = [once[id(mechanism)] for mechanism in self.mechanisms]
-        distinct = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         content = {
             "guarantee": self.guarantee,
             "cost": self.cost.rounded(),
@@ -201,8 +205,8 @@ class HoldsTerms:
         return self.terms.secure
 
     def __repr__(self) -> str:
-        words = "secure" if self.secure else "NOT PRIVATE"
-        return f"<{type(self).__name__} of {len(self.labels):,} labels, {self.cost}, {words}>"
+        state = "secure" if self.secure else "NOT PRIVATE"
+        return f"<{type(self).__name__} of {len(self.labels):,} labels, {self.cost}, {state}>"
 
     def _repr_html_(self) -> str:
         return self.terms.html(self.kind)

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from labeldp.accounts.agreement import charged_for, spent_on
-from labeldp.accounts.budget import rounded_up
+from labeldp.accounts.agreement import spent_on
+from labeldp.accounts.budget import rounded_up, total_of
 from labeldp.accounts.explanation import not_private
 from labeldp.accounts.numbers import times
 from labeldp.accounts.reading import ReadCard, read_content
@@ -174,12 +174,12 @@ def verify_card(text: str) -> Verification:
             Check("checksum", True, "the card is undamaged; anyone can compute a checksum, a forger too")
         )
         card = read_content(content, allow_no_privacy=True)
-        found = tuple(_checks(card))
+        checks += list(_checks(card))  # all of them, or none
     except UncheckableError as error:
         return Verification((*checks, Check("agreement", None, str(error), needed=True)), None)
     except LabelDPError as error:
         return Verification((*checks, Check("agreement" if checks else "checksum", False, str(error))), None)
-    return Verification((*checks, *found), card)
+    return Verification(tuple(checks), card)
 
 
 def _checks(card: ReadCard) -> Iterator[Check]:
@@ -249,11 +249,12 @@ def _origin(origin: Origin, name: str) -> Iterator[Check]:
 
 def _purpose(terms: Terms, purpose: str) -> Check:
     """Say whether the statistics of a purpose make up what was charged for it, and are those that charges note."""
-    charged, listed = charged_for(terms, purpose).exact_epsilon, spent_on(terms, purpose).exact_epsilon
+    charges = terms.charges_for(purpose)
+    charged, listed = total_of(charges).exact_epsilon, spent_on(terms, purpose).exact_epsilon
     if listed != charged:
         detail = f"epsilon = {charged} was charged for {purpose}, and the card lists statistics for {listed} of it"
         return Check(purpose, None, detail, needed=True)
-    noted = [charge.mechanism for charge in terms.charges if charge.purpose == purpose]
+    noted = [charge.mechanism for charge in charges]
     statistics = "; ".join(str(one) for one in terms.statistics if one.purpose == purpose)
     if None not in noted and "; ".join(map(str, noted)) != statistics:
         return Check(purpose, False, f"the charge for {purpose} notes other noise than the card lists")

@@ -1,6 +1,6 @@
 """Where nobody is trusted: a prior from labels that were randomised one by one.
 
-The square wave is `RPWithPrior` with a ζ that tells distributions apart best. Its reports are counted, and the
+The square wave is `RPWithPrior` with the ζ that distinguishes distributions best. Its reports are counted, and the
 labels' histogram that explains the counts is found by smoothed expectation maximisation. The paper's Algorithm 3
 takes the histogram of Laplace-randomised labels as it is.
 """
@@ -80,7 +80,7 @@ def _deviation(values: NDArray[np.float64], mean: float) -> float:
 
 
 def square_wave(epsilon: float, bounds: tuple[float, float]) -> RPWithPrior:
-    """Return the square-wave mechanism: RPWithPrior with ζ chosen to tell distributions apart.
+    """Return the square-wave mechanism: RPWithPrior with ζ chosen to distinguish distributions.
 
     References
     ----------
@@ -135,9 +135,9 @@ class Reports:
         low, high = self.bounds
         bins, edges = self._bins, self._edges()
         channel = self.mechanism.channel
-        # A bin's labels are anywhere in it: average the channel over several places.
-        places = low + (high - low) * (np.arange(bins * _PLACES) + 0.5) / (bins * _PLACES)
-        each = [np.diff(channel.cumulative(place, edges)) for place in places]
+        # A bin's labels are anywhere in it: average the channel over several points.
+        points = low + (high - low) * (np.arange(bins * _PLACES) + 0.5) / (bins * _PLACES)
+        each = [np.diff(channel.cumulative(point, edges)) for point in points]
         likelihood = np.array(each).reshape(bins, _PLACES, -1).mean(axis=1).T
         masses = _smoothed_em(likelihood, counts / counts.sum())
         return Histogram(np.linspace(low, high, bins + 1), masses, Origin(reports=self.mechanism))

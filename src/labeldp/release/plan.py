@@ -28,7 +28,6 @@ from labeldp._values import (
 )
 from labeldp.accounts.budget import Budget, Charge, Purpose, name_of_charge, new_charge
 from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.statistic import origins_of
 from labeldp.accounts.terms import Terms
 from labeldp.errors import NotUnbiasedError, ParameterError, Setting
 from labeldp.exact.integers import Statistic
@@ -81,8 +80,8 @@ class Request:
             "rows_per_person": int(Count(self.rows_per_person, "rows_per_person")),
             "zeta": None if self.zeta is None else parse_positive(self.zeta, "zeta"),
             "delta": Delta(self.delta),
-            "prior": _parse_priors(self.prior, bounds),
             "share": epsilon.exact / len(bounds),
+            "prior": _parse_priors(self.prior, bounds),
             "prior_share": _parse_prior_share(self.epsilon_prior, epsilon, len(bounds)),
         }
         for name, value in parsed.items():
@@ -221,11 +220,11 @@ class Plan:
     def charges(self) -> list[Charge]:
         """Return the labels' charges, one for each column, then the priors' or that of sums."""
         columns, people = len(self.request.bounds), self.request.rows_per_person
-        delta = as_fraction(self.request.delta) / columns
+        delta = as_fraction(self.request.delta) / columns if self.request.delta else Fraction(0)
         parts: list[tuple[Purpose, str, Budget]] = [
-            ("labels", "labels", Budget(self.for_labels, delta)),
-            ("prior", f"prior ({self.request.trust})", Budget(self.for_prior)),
-            ("sums", "sums", Budget(self.for_sums)),
+            ("labels", "labels", Budget.of(self.for_labels, delta)),
+            ("prior", f"prior ({self.request.trust})", Budget.of(self.for_prior)),
+            ("sums", "sums", Budget.of(self.for_sums)),
         ]
         return [
             new_charge(name_of_charge(what, k, columns), budget, purpose=purpose, column=k, rows_per_person=people)
@@ -298,7 +297,7 @@ class Payment:
 
     ledger: Ledger
     charges: Sequence[Charge]
-    places: Sequence[int]
+    positions: Sequence[int]
 
     def terms(
         self,
@@ -321,8 +320,8 @@ class Payment:
                 notes.append(join_fingerprints(prints) if is_only else prints[charge.column or 0])
             else:
                 notes.append("; ".join(map(str, statistics)) if charge.purpose == "sums" else None)
-        charges = self.ledger.describe_all(self.places, notes)
-        origins = origins_of([*priors, *mechanisms])
+        charges = self.ledger.describe_all(self.positions, notes)
+        origins = [one.origin for one in (*priors, *mechanisms) if one is not None and one.origin is not None]
         paid = [origin.charge for origin in origins if origin.charge is not None]
         charges = list(dict.fromkeys([*charges, *paid]))
         return Terms(
