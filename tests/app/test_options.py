@@ -109,7 +109,7 @@ def words(command, table, out, name, value):
 
 
 def test_every_option_of_a_file_command_has_a_case():
-    free = {"label", "out", "ledger", "card", "report", "force", "names", "sheet", "formulas", "multiline"}
+    free = {"label", "out", "ledger", "card", "report", "force", "names", "sheet"}
     for command in ("privatize", "fit"):
         named = {name for name in OPTIONS if takes(command, name)}
         assert named <= {*CASES, *free, "source", "dialect"}

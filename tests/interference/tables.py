@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from interference import changes
 
 LABEL = "income"
-FORMATS = ("csv", "tsv", "csv.gz", "parquet", "arrow", "arrows")
+FORMATS = ("csv", "tsv", "csv.gz", "parquet")
 
 
 def public(rows):
@@ -139,11 +139,11 @@ DIALECTS = {"german.csv": (";", "cp1252"), "excel.csv": ("\t", "utf-16")}
 
 
 def _with_commas(given):
-    """Return the table with commas in decimals, and its labels in the one currency that they are in."""
+    """Return the table with commas in decimals."""
     columns = {**_columns(given)}
     if "ratio" in columns:
         columns["ratio"] = [cell.replace(".", ",") for cell in columns["ratio"]]
-    labels = [label and "€" + label.replace(".", ",") for label in given.labels]
+    labels = [label.replace(".", ",") for label in given.labels]
     return Input(labels, given.cuts, given.kind, columns, given.place)
 
 
@@ -169,16 +169,13 @@ def as_bytes(given, form):
     if form in ("csv", "tsv", "csv.gz"):
         text = as_text(given, "\t" if form == "tsv" else ",").encode(errors="surrogateescape")
         return gzip.compress(text, mtime=0) if form.endswith("gz") else text
-    if form == "arrow":  # with one dictionary for all batches
-        return written([as_arrow(given).slice(a, b - a) for a, b in given.pieces()], form)
-    return written([as_arrow(piece) for piece in given.in_pieces()], form)
+    return written([as_arrow(piece) for piece in given.in_pieces()])
 
 
-def written(pieces, form):
-    """Return a file's bytes, with a row group or a batch for each piece."""
-    writers = {"parquet": pq.ParquetWriter, "arrow": pa.ipc.new_file, "arrows": pa.ipc.new_stream}
+def written(pieces):
+    """Return the bytes of a Parquet file, with a row group for each piece."""
     sink = io.BytesIO()
-    with writers[form](sink, pieces[0].schema) as writer:
+    with pq.ParquetWriter(sink, pieces[0].schema) as writer:
         for piece in pieces:
             writer.write_table(piece)
     return sink.getvalue()

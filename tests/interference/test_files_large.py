@@ -71,8 +71,8 @@ CHANGES = {
     "one character": pair(rows=[0], longer=["10"]),
     "one block or two": pair(4 * MIB),
 }
-FORMS = [("csv", "csv"), ("csv", "parquet"), ("csv", "arrow"), ("tsv", "parquet"), ("csv.gz", "csv")]
-CASES = [("first row", *form) for form in FORMS] + [(change, "csv", "arrow") for change in list(CHANGES)[1:]]
+FORMS = [("csv", "csv"), ("csv", "parquet"), ("tsv", "parquet"), ("csv.gz", "csv")]
+CASES = [("first row", *form) for form in FORMS] + [(change, "csv", "parquet") for change in list(CHANGES)[1:]]
 
 
 @pytest.mark.parametrize(("change", "form", "to"), CASES)
@@ -89,7 +89,7 @@ def test_a_folder_of_texts_of_which_each_has_several_blocks(tmp_path):
     def prepare(folder, given):
         tables.write_parts(folder / "parts", dataclasses.replace(given, cuts=(EDGE // 2,)), "csv")
 
-    assert_nothing_leaks(Way(lambda _: privatized("parts", "out.arrow"), prepare), *pair(), tmp_path)
+    assert_nothing_leaks(Way(lambda _: privatized("parts", "out.parquet"), prepare), *pair(), tmp_path)
 
 
 @pytest.mark.parametrize("options", [{"shuffle": True}, {"missing": "drop"}, {"debiased": "add"}], ids=str)
@@ -126,7 +126,7 @@ def test_a_line_as_long_as_a_block(block, beyond, tmp_path):
     columns[filling][rows - 2] += "-" * (block - beyond)
     one = [SHORT] * len(columns["id"])
     both = Input(one, columns=columns), Input(changes.changed(one, [0], ["10"]), columns=columns)
-    assert compared(way("csv", "out.arrow"), *both, tmp_path)[1] == {}
+    assert compared(way("csv", "out.parquet"), *both, tmp_path)[1] == {}
 
 
 # ---- binary formats --------------------------------------------------------------------------------------------
@@ -146,13 +146,13 @@ def many_rows():
     return Input(one, (60_000, 66_000), columns=columns), Input(other, (59_999, 66_001, 130_001), columns=columns)
 
 
-@pytest.mark.parametrize(("form", "to"), [("parquet", "csv"), ("arrow", "parquet"), ("arrows", "arrows")])
+@pytest.mark.parametrize(("form", "to"), [("parquet", "csv"), ("parquet", "parquet")])
 def test_binary_formats_whose_pieces_were_cut_elsewhere(form, to, tmp_path):
     assert_nothing_leaks(way(form, f"out.{to}"), *many_rows(), tmp_path)
 
 
 @pytest.mark.skipif(not LONG, reason="LABELDP_LONG is not set: writes a row group of 128 MiB")
-@pytest.mark.parametrize("to", ["parquet", "arrow", "csv"])
+@pytest.mark.parametrize("to", ["parquet", "csv"])
 def test_row_groups_that_end_by_their_size(to, tmp_path):
     assert_nothing_leaks(way("csv", f"out.{to}"), *pair(GROUP_BYTES, line=1 << 13), tmp_path)
 

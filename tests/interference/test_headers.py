@@ -52,7 +52,7 @@ def test_names_for_a_table_without_a_header(command, tmp_path):
     assert_codes([0], out, PLAIN, MARKED, tmp_path)
 
 
-@pytest.mark.parametrize(("options", "code"), [(["--multiline", "item"], 0), ([], 2)])
+@pytest.mark.parametrize(("options", "code"), [(["--drop", "item"], 0), ([], 2)])
 def test_values_with_line_breaks(options, code, tmp_path):
     def lines(labels):
         return ["item,price,size", *(f'"a\nb, c",{label},{row}' for row, label in enumerate(labels))]
@@ -87,11 +87,10 @@ def test_lost_quotes_are_refused_by_a_command_in_the_same_words(kind, tmp_path):
     assert first.files == {}
 
 
-@pytest.mark.parametrize("multiline", [None, "item", "size"])
 @pytest.mark.parametrize("kind", LOST)
-def test_lost_quotes_raise_the_same_error_from_the_same_line(kind, multiline, tmp_path):
+def test_lost_quotes_raise_the_same_error_from_the_same_line(kind, tmp_path):
     def act(_):
-        dialect = Dialect(thousands=",", multiline=multiline)
+        dialect = Dialect(thousands=",")
         return ldp.privatize_file("in.csv", "out.csv", label="price", bounds=(0, 1e9), epsilon=1, dialect=dialect)
 
     first, found = compared(Way(act, way([], with_lost_quotes(kind)).prepare), PLAIN, MARKED, tmp_path)

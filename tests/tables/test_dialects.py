@@ -43,7 +43,8 @@ def test_a_file_is_read_as_it_is_and_written_as_it_was(place, written):
     how = {"separator": ",", "decimal": ".", "encoding": "utf-8", **WRITTEN[written]}
     put(place, **how)
     release("in.csv", "out.csv", mechanism="laplace")
-    before, after = ((place / name).read_bytes().decode(how["encoding"]) for name in ("in.csv", "out.csv"))
+    before, after = (place / "in.csv").read_text(how["encoding"]), (place / "out.csv").read_text("utf-8-sig")
+    assert (place / "out.csv").read_bytes().startswith(b"\xef\xbb\xbf") == (how["encoding"] != "utf-8")
     cut = how["separator"] if how["separator"] != how["decimal"] else f'{how["separator"]}"'
     assert [line.rsplit(cut, 1)[0] for line in after.splitlines()] == [
         line.rsplit(cut, 1)[0] for line in before.splitlines()
@@ -59,10 +60,8 @@ NUMBERS = {
     "thousands": (["1,234.5", "1,234,567", "20"], ["12,000.25", "7"], [1234.5, 1234567, 20]),
     "points for thousands": (["1.234,5", "1.234"], ["2.000,5", "1"], [1234.5, 1234]),
     "blanks for thousands": (["1 234,5", "1\u00a0234", "7"], ["2\u202f000,5", "1"], [1234.5, 1234, 7]),
-    "blanks that no public column has": (["1 234,5 €", "1\u00a0234 €"], ["2,5", "1"], [1234.5, 1234]),
+    "blanks that no public column has": (["1 234,5", "1\u00a0234"], ["2,5", "1"], [1234.5, 1234]),
     "apostrophes": (["1'234.5"], ["2'000.5"], [1234.5]),
-    "currency": (["$1,234.50", "-$ 5", "$0.5"], ["€1,000.5", "€2"], [1234.5, -5, 0.5]),
-    "currency after it": (["1.234,50 €", "5€"], ["2.000,5", "1"], [1234.5, 5]),
     "missing": (["n/a", "-", "#DIV/0!", "1.5"], None, [None, None, None, 1.5]),
 }
 
@@ -89,7 +88,7 @@ def test_labels_have_the_marks_of_public_columns(place, numbers):
         (["1.234,5", "1,234.5"], ["2.000,5"], 2),
         (["1,23,4"], ["12,000.25"], 1),
         (["1 23 4"], ["1.25"], 1),
-        (["$5", "€5"], ["1.25"], 2),
+        (["5", "€5"], ["1.25"], 2),
         (["5", "unknown"], ["1.25"], 2),
     ],
 )
@@ -158,7 +157,7 @@ def test_an_encoding_that_no_mark_shows_is_asked_for_and_used(place, encoding, o
     put(place, encoding=encoding)
     assert refused("in.csv", error=DataError).option == option
     release("in.csv", "out.csv", dialect=Dialect(encoding=encoding))
-    assert "Straße 7," in (place / "out.csv").read_bytes().decode(encoding)
+    assert "Straße 7," in (place / "out.csv").read_text("utf-8-sig")
 
 
 def test_a_damaged_file_in_another_encoding_is_called_damaged(place):

@@ -18,7 +18,6 @@ from openpyxl.worksheet.table import Table, TableFormula
 
 from helpers import python
 from labeldp.errors import DataError, LabelDPError, ParameterError
-from labeldp.tables.dialect import Dialect
 from labeldp.tables.opening import open_table
 from tables.file_cases import refused, release
 
@@ -110,7 +109,6 @@ def with_prefix(prefix):
         with_prefix(b"x-y"),
         with_prefix("ö".encode()),
         lambda data: in_formula(data).decode().encode("utf-16"),
-        lambda data: in_formula(data).replace(MAIN.encode(), b"http://purl.oclc.org/ooxml/spreadsheetml/main"),
         lambda data: in_formula(data).replace(b"<f>", b"<f\n>"),
         swap(b'<c r="D2"', b'<c r="D2"><f t="shared" si="0"/></c><c r="E2"'),
         swap(b'<c r="A2" t="n">', b'<c r="A2" t="n"><f t="dataTable" ref="A2:D3" r1="C2"/>'),
@@ -125,70 +123,59 @@ def test_a_formula_in_a_public_column_is_found_however_it_is_written(place, chan
     assert '"share"' in told
 
 
-PARTS = {
-    "[Content_Types].xml": None,
-    "_rels/.rels": b"Relationships",
-    "xl/workbook.xml": b"workbook",
-    "xl/_rels/workbook.xml.rels": b"Relationships",
-    STRINGS: b"sst",
-    "xl/styles.xml": b"styleSheet",
-    SHEET: b"worksheet",
-}
-
-
-@pytest.mark.parametrize("part", [name for name, root in PARTS.items() if root])
-@pytest.mark.parametrize(
-    "inside", [b"", b' [<!ENTITY f "<f>C2/8</f>">]', b' SYSTEM "file:///etc/passwd"', b" [<!ELEMENT v ANY>]"]
-)
-def test_a_document_type_is_refused_in_every_part_that_is_read(place, part, inside):
+def test_a_formula_from_an_entity_is_a_formula(place):
     def change(data):
         start = re.search(rb"<\w", data).start()
-        data = data[:start] + b"<!DOCTYPE " + PARTS[part] + inside + b">" + data[start:]
-        return data.replace(b'<c r="D2"', b'<c r="D2">&f;</c><c r="E2"') if b"ENTITY" in inside else data
+        data = data[:start] + b'<!DOCTYPE worksheet [<!ENTITY f "<f>C2/8</f>">]>' + data[start:]
+        return data.replace(b'<c r="D2"', b'<c r="D2">&f;</c><c r="E2"')
 
     put()
-    rewrite({part: change})
-    assert "has a document type or entities" in str(refused("in.xlsx", error=DataError))
+    rewrite({SHEET: change})
+    refused("in.xlsx", label="price")
 
 
-def test_an_element_among_cells_that_excel_does_not_write_there_is_refused(place):
-    put()
-    for change in (
-        swap(b'<c r="D2"', b'<c r="D2"><mc:Choice xmlns:mc="urn:x"><f>C2</f></mc:Choice></c><c r="E2"'),
-        swap(b'<c r="D2"', b'<f>C2/8</f><c r="D2"'),
-        swap(b"<row ", b'<x:row xmlns:x="urn:x"/><row '),
-        swap(b'<c r="D2"', b'<c r="D2"><y:f xmlns:y="urn:y">C2</y:f></c><c r="E2"'),
-    ):
-        rewrite({SHEET: change})
-        assert "has an element among its cells" in str(refused("in.xlsx", error=DataError))
+@pytest.mark.parametrize("part", [SHEET, STRINGS, "xl/workbook.xml"])
+def test_entities_that_multiply_or_lead_elsewhere_are_refused(place, part):
+    many = b'<!ENTITY e0 "xxxxxxxxxx">' + b"".join(
+        b'<!ENTITY e%d "%s">' % (k, b"&e%d;" % (k - 1) * 20) for k in range(1, 9)
+    )
+    for inside, entity in ((many, b"&e8;"), (b'<!ENTITY x SYSTEM "file:///etc/passwd">', b"&x;")):
+
+        def change(data, inside=inside, entity=entity):
+            start = re.search(rb"<\w", data).start()
+            root = re.match(rb"<(\w+)[^>]*>", data[start:])
+            data = data[:start] + b"<!DOCTYPE " + root[1] + b" [" + inside + b"]>" + data[start:]
+            return data.replace(root[0], root[0] + entity)
+
+        put()
+        rewrite({part: change})
+        assert "is damaged" in str(refused("in.xlsx", error=DataError))
+
+
+def with_table(**options):
+    """Return a change that makes the cells a table."""
+
+    def change(book, sheet):
+        table = Table(displayName="T", ref=f"A1:D{ROWS + 1}", **options)
+        table._initialise_columns()
+        for column, name in zip(table.tableColumns, NAMES, strict=True):
+            column.name = name
+        if not options:  # as load_workbook(data_only=True) and save leave it
+            table.tableColumns[3].calculatedColumnFormula = TableFormula(attr_text="T[price]/8")
+        sheet.add_table(table)
+
+    return change
 
 
 def test_a_table_with_a_totals_row_is_refused(place):
-    def change(book, sheet):
-        table = Table(displayName="T", ref=f"A1:D{ROWS + 1}", totalsRowCount=1)
-        table._initialise_columns()
-        for column, name in zip(table.tableColumns, NAMES, strict=True):
-            column.name = name
-        sheet.add_table(table)
-
-    put(change)
-    rewrite({})
-    assert "a totals row" in str(refused("in.xlsx", error=DataError, dialect=Dialect(formulas=["price"])))
+    put(with_table(totalsRowCount=1))
+    assert "a totals row" in str(refused("plain.xlsx", error=DataError))
 
 
 def test_columns_that_a_table_computes_are_columns_with_formulas_though_cells_keep_values_alone(place):
-    def change(book, sheet):  # as load_workbook(data_only=True) and save leave it
-        table = Table(displayName="T", ref=f"A1:D{ROWS + 1}")
-        table._initialise_columns()
-        for column, name in zip(table.tableColumns, NAMES, strict=True):
-            column.name = name
-        table.tableColumns[3].calculatedColumnFormula = TableFormula(attr_text="T[price]/8")
-        sheet.add_table(table)
-
-    put(change)
-    rewrite({})
-    assert 'formulas=["share"]' in str(refused("in.xlsx", error=ParameterError))
-    release("in.xlsx", dialect=Dialect(formulas=["share"]))
+    put(with_table())
+    assert 'drop=["share"]' in str(refused("plain.xlsx", error=ParameterError))
+    release("plain.xlsx", drop=["share"])
 
 
 def test_a_sheet_with_a_pivot_table_is_refused(place):
@@ -251,35 +238,6 @@ def run_in_a_gigabyte(name):
     return json.loads(python(script, check=True, capture_output=True, text=True).stdout)
 
 
-BEYOND = "beyond Excel's limits of 1,048,576 rows and 16,384 columns"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="no limit of memory")
-@pytest.mark.parametrize(
-    ("change", "answer"),
-    [
-        (widths(b'<cols><col min="4" max="9999999999" hidden="1"/></cols>'), BEYOND),
-        (widths(b"<cols>" + b'<col min="1" max="16384" hidden="1"/>' * 9999 + b"</cols>"), BEYOND),
-        (swap(b"</sheetData>", b'<row r="2000000000"><c><v>1</v></c></row></sheetData>'), BEYOND),
-        (swap(b"</sheetData>", b'<row r="1048576"><c><v>1</v></c></row></sheetData>'), ROWS + 1),
-        (swap(b'<c r="D2"', b'<c r="D2"><f t="array" ref="A1:XFD1048576"/></c><c r="E2"'), "has formulas"),
-        (swap(b'<c r="D2"', b'<c r="D2"><f t="array" ref="A1:XFE1"/></c><c r="E2"'), BEYOND),
-        (swap(b'<c r="D2"', b'<c r="XFE2"/><c r="D2"'), BEYOND),
-        (swap(b'<c r="D2"', b'<c r="ZZZZZZZZ2"/><c r="D2"'), "a reference to a cell"),
-        (swap(b'<c r="D2"', b'<c r="D9999999"/><c r="E2"'), BEYOND),
-        (swap(b'<c r="D2"', b'<c r="D3"/><c r="E2"'), "another row than its reference says"),
-        (lambda data: re.sub(b'ref="A1:D7"', b'ref="A1:XFD1048576"', data), ROWS),
-        (swap(b"</sheetData>", b'<row r="3"/></sheetData>'), BEYOND),
-        (swap(b"</sheetData>", b"<row>" + b"<c/>" * 99_999 + b"</row></sheetData>"), BEYOND),
-    ],
-)
-def test_small_sheets_with_huge_ranges_are_read_or_refused_in_a_gigabyte(place, change, answer):
-    put()
-    rewrite({SHEET: change})
-    said = run_in_a_gigabyte("in.xlsx")
-    assert said == answer if isinstance(answer, int) else answer in said
-
-
 def many(piece, mebibytes, start=b"", end=b""):
     return start + piece * ((mebibytes << 20) // len(piece)) + end
 
@@ -289,49 +247,30 @@ def many(piece, mebibytes, start=b"", end=b""):
 @pytest.mark.parametrize(
     ("part", "change", "answer"),
     [
-        (
-            STRINGS,
-            swap(b"</sst>", many(b"<si><t>a</t></si>", 100, end=b"</sst>")),
-            "unpacks to more than 100 times",
-        ),
+        (SHEET, widths(b'<cols><col min="4" max="9999999999" hidden="1"/></cols>'), "hidden columns"),
+        (SHEET, swap(b"</sheetData>", b'<row r="2000000000"><c><v>1</v></c></row></sheetData>'), ROWS + 1),
+        (SHEET, swap(b'<c r="D2"', b'<c r="D2"><f t="array" ref="A1:XFD1048576"/></c><c r="E2"'), "has formulas"),
+        (SHEET, lambda data: re.sub(b'ref="A1:D7"', b'ref="A1:XFD1048576"', data), ROWS),
+        (STRINGS, swap(b"</sst>", many(b"<si><t>a</t></si>", 100, end=b"</sst>")), "unpacks to more than 100"),
         (STRINGS, swap(b"</sst>", many(b"<si><t>ab</t></si>", 10, end=b"</sst>")), ROWS),
         (
             SHEET,
             swap(b"</sheetData>", many(b"<row><c><v>.1</v></c></row>", 10, end=b"</sheetData>")),
-            ROWS + (10 << 20) // 27,
+            ROWS + 388361,
         ),
-        (SHEET, swap(b"</worksheet>", many(b"<a>", 20)), "more than 100 elements inside each other"),
-        (SHEET, swap(b"</worksheet>", many(b"<a/>", 10, end=b"</worksheet>")), ROWS),
-        (SHEET, swap(b"<sheetData>", b'<a b="' + many(b"x", 50) + b'"/><sheetData>'), "a tag of more than 1 MiB"),
-        (
-            SHEET,
-            swap(b'<c r="D2"', b'<c r="D2" t="str"><v>' + many(b"x", 50) + b'</v></c><c r="E2"'),
-            "32,767 characters",
-        ),
-        (SHEET, swap(b"<sheetData>", b"<cols>" + many(b"<col/>", 50, end=b"</cols><sheetData>")), "is damaged"),
     ],
 )
-def test_small_files_that_unpack_to_much_are_read_or_refused_in_a_gigabyte(place, part, change, answer):
+def test_small_files_with_huge_ranges_or_parts_are_read_or_refused_in_a_gigabyte(place, part, change, answer):
     put()
     rewrite({part: change})
-    assert Path("in.xlsx").stat().st_size < 1 << 20
     said = run_in_a_gigabyte("in.xlsx")
     assert said == answer if isinstance(answer, int) else answer in said
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="no limit of memory")
-def test_a_sheet_of_many_columns_and_many_rows_is_refused_in_a_gigabyte(place):
-    def change(data):
-        header = b"".join(b'<c t="inlineStr"><is><t>x%d</t></is></c>' % column for column in range(16_380))
-        rows = many(b"<row><c><v>1</v></c></row>", 20)
-        return re.sub(rb'(<row r="1".*?)</row>', lambda row: row[1] + header + b"</row>", data).replace(
-            b"</sheetData>", rows + b"</sheetData>"
-        )
-
+def test_a_sheet_of_many_columns_and_many_rows_is_refused(place, monkeypatch):
+    monkeypatch.setattr("labeldp.tables.excel.MOST_CELLS", 20)
     put()
-    rewrite({SHEET: change})
-    assert "a table of more than 33,554,432 cells: save it as CSV" in run_in_a_gigabyte("in.xlsx")
+    assert "a table of more than 20 cells: save it as CSV" in str(refused("plain.xlsx", error=DataError))
 
 
 def test_a_size_that_the_archive_understates_is_no_way_around_the_limit(place):
@@ -360,26 +299,8 @@ def test_a_sheet_outside_the_archive_is_refused(place, target):
 def test_a_sheet_of_another_kind_is_none(place):
     put(lambda book, sheet: book.create_chartsheet("chart"))
     assert open_table("plain.xlsx").schema.names == NAMES
-    for kind in (b"chartsheet", b"dialogsheet", b"xlMacrosheet", b"externalLink"):
-        rewrite({"xl/_rels/workbook.xml.rels": swap(b"relationships/worksheet", b"relationships/" + kind)})
-        assert "has no worksheet" in str(refused("in.xlsx", error=DataError))
-    rewrite({"xl/_rels/workbook.xml.rels": swap(b"/xl/worksheets/sheet1.xml", b'x" TargetMode="External')})
+    rewrite({"xl/_rels/workbook.xml.rels": swap(b"relationships/worksheet", b"relationships/chartsheet")})
     assert "has no worksheet" in str(refused("in.xlsx", error=DataError))
-
-
-@pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_two_parts_of_one_name_are_refused(place):
-    put()
-    for name in (SHEET, SHEET.upper()):
-        rewrite({}, {name: b"<x/>"})
-        assert "two parts of one name" in str(refused("in.xlsx", error=DataError))
-
-
-@pytest.mark.parametrize("packed", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_archives_are_compressed_as_excel_does(place, packed):
-    put()
-    rewrite({}, packed=packed)
-    assert "compressed in another way" in str(refused("in.xlsx", error=DataError))
 
 
 @pytest.mark.parametrize(
@@ -400,45 +321,14 @@ def test_the_values_of_templates_and_of_workbooks_with_macros_are_read(place, ki
 
 # ---- anything else --------------------------------------------------------------------------------------------
 
-PIECES = [
-    *(
-        "<",
-        ">",
-        '"',
-        "/",
-        "&",
-        "&#0;",
-        "-1",
-        "0",
-        "9" * 30,
-        "1e999",
-        "NaN",
-        "\xff",
-        "\0",
-        "",
-        "<f>",
-        "<row/>",
-        "<c/>",
-    ),
-    *(
-        "A1",
-        "XFE1",
-        "C3",
-        "D2:XFD9",
-        "s",
-        "d",
-        "b",
-        "e",
-        "str",
-        "inlineStr",
-        "99",
-        "1",
-        " 2",
-        "16384",
-        "1048577",
-        "0.0",
-    ),
-    *("price", "d;;;", "[[[", "1" * 400, "<![CDATA[", "<!-- x -->", "<?x y?>", "2024-01-01", "PT9H", "x"),
+TEXTS = (
+    "< > / & &#0; -1 0 1e999 NaN \xff \0 <f> <row/> <c/> A1 XFE1 C3 D2:XFD9 s d b e str inlineStr 99 1 16384"
+    " 1048577 0.0 price d;;; [[[ <![CDATA[ <?x?> 2024-01-01 PT9H x"
+)
+PIECES = [*TEXTS.split(" "), "", '"', "<!-- x -->", "9" * 30, "1" * 400]
+PARTS = [
+    *("[Content_Types].xml", "_rels/.rels", "xl/workbook.xml", "xl/_rels/workbook.xml.rels", STRINGS),
+    *("xl/styles.xml", SHEET),
 ]
 
 
@@ -469,7 +359,7 @@ def try_mutations(seed, count):
     """Open changed workbooks; each is read, or refused with an error of the library."""
     rng, opened = random.Random(seed), 0
     for _ in range(count):
-        rewrite({rng.choice(list(PARTS)): lambda data: mutate(rng, data)}, packed=zipfile.ZIP_STORED)
+        rewrite({rng.choice(PARTS): lambda data: mutate(rng, data)}, packed=zipfile.ZIP_STORED)
         try:
             table = open_table("in.xlsx", label="price")
             opened += 1

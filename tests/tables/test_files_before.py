@@ -21,11 +21,7 @@ def write(path, array, labels=LABELS, required=(), **more):
     table = pa.table({"c": array, "price": labels, **more})
     fields = [field.with_nullable(field.name not in required) for field in table.schema]
     table = pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
-    if str(path).endswith("parquet"):
-        pq.write_table(table, path)
-    else:
-        with pa.ipc.new_file(path, table.schema) as file:
-            file.write_table(table)
+    pq.write_table(table, path)
 
 
 def column(path, name="c"):
@@ -52,9 +48,6 @@ FLAT = {
     "binary": pa.array([b"\xff"] * ROWS),
     "fixed": pa.array([b"\xff\xfe"] * ROWS, pa.binary(2)),
     "dictionary of binary": pa.array([b"\xff"] * ROWS).dictionary_encode(),
-    "dictionary of view": pa.DictionaryArray.from_arrays(
-        pa.array([0] * ROWS, pa.int8()), pa.array(["a"], pa.string_view())
-    ),
     "half": pa.array(np.ones(ROWS, np.float16)),
     "small decimal": pa.array([Decimal("1.10"), None, Decimal("0.00")] * 100, pa.decimal32(5, 2)),
     "large decimal": pa.array([Decimal("1.10")] * ROWS, pa.decimal256(50, 2)),
@@ -67,10 +60,6 @@ NESTED = {
     "list": pa.array([[1]] * ROWS),
     "struct": pa.array([{"a": 1}] * ROWS),
     "map": pa.array([[("a", 1)]] * ROWS, pa.map_(pa.string(), pa.int64())),
-    "runs": pa.RunEndEncodedArray.from_arrays(pa.array([ROWS], pa.int32()), pa.array([7])),
-    "list_view": pa.array([[1]] * ROWS, pa.list_view(pa.int64())),
-    "union": pa.UnionArray.from_sparse(pa.array([0] * ROWS, pa.int8()), [pa.array([1] * ROWS)]),
-    "interval": pa.array([(1, 2, 3)] * ROWS, pa.month_day_nano_interval()),
     "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)] * ROWS, pa.binary(16))),
 }
 
@@ -79,45 +68,45 @@ NESTED = {
 def test_a_type_is_written_or_refused_before_the_charge(kind):
     """One row has no label and is left out: rows of every type can be taken."""
     labels = np.where(np.arange(ROWS) == 5, np.nan, LABELS)
-    write("in.arrow", FLAT[kind], labels)
-    ways = [("out.arrow", False), ("out.parquet", True), ("out.csv", False), ("out.arrows", True)]
+    write("in.parquet", FLAT[kind], labels)
+    ways = [("out.xlsx", False), ("out.parquet", True), ("out.csv", False)]
     for out, shuffle in ways:
         ledger = ldp.Ledger()
         written = True
         try:
-            release("in.arrow", out, ledger=ledger, shuffle=shuffle, missing="drop")
+            release("in.parquet", out, ledger=ledger, shuffle=shuffle, missing="drop")
         except LabelDPError:
             written = False
         assert ledger.total == ldp.Budget(1 if written else 0)
-        assert written or not out.startswith("out.arrow")
-        if written and out != "out.csv":
+        assert written or out != "out.parquet"
+        if written and out == "out.parquet":
             expected = FLAT[kind].to_pylist()[:5] + FLAT[kind].to_pylist()[6:]
             assert sorted(map(str, column(out))) == sorted(map(str, expected))
 
 
 @pytest.mark.parametrize("kind", NESTED)
 def test_a_nested_type_is_refused_with_how_to_leave_its_column_out(kind):
-    write("in.arrow", NESTED[kind])
-    error = refused("in.arrow", "out.arrow")
+    write("in.parquet", NESTED[kind])
+    error = refused("in.parquet", "out.parquet")
     assert error.option == "drop"
     assert "'c'" in str(error)
-    release("in.arrow", "out.arrow", drop=["c"])
-    assert open_table("out.arrow").schema.names == ["price"]
+    release("in.parquet", "out.parquet", drop=["c"])
+    assert open_table("out.parquet").schema.names == ["price"]
 
 
 def test_bytes_are_no_text_and_views_of_text_are():
     for kind in ("binary_view", "binary", "fixed", "dictionary of binary"):
-        write("in.arrow", FLAT[kind])
-        assert "CSV cannot hold the column 'c'" in str(refused("in.arrow", "out.csv"))
-    write("in.arrow", FLAT["string_view"])
-    release("in.arrow", "out.csv")
+        write("in.parquet", FLAT[kind])
+        assert "CSV cannot hold the column 'c'" in str(refused("in.parquet", "out.csv"))
+    write("in.parquet", FLAT["string_view"])
+    release("in.parquet", "out.csv")
     assert column("out.csv") == ["a", "", ""] * 100
 
 
 # ---- columns without nulls ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("out", ["out.parquet", "out.arrow", "out.csv"])
+@pytest.mark.parametrize("out", ["out.parquet", "out.csv"])
 @pytest.mark.parametrize("names", [{"c"}, {"price"}, {"c", "price"}])
 def test_columns_that_are_never_null_stay_so(names, out):
     write("in.parquet", [1, 2], [1.0, 2.0], required=names)
@@ -131,46 +120,38 @@ def test_a_column_is_never_null_only_if_no_file_has_nulls(place):
     (place / "in").mkdir()
     write("in/1.parquet", [1, 2], [1.0, 2.0], required=["c"])
     write("in/2.parquet", [None, 4], [1.0, 2.0])
-    for out in ("out.parquet", "out.arrow"):
-        release("in", out)
-        assert open_table(out).schema.field("c").nullable
-        assert column(out) == [1, 2, None, 4]
-
-
-def test_a_column_with_nulls_that_is_said_to_have_none_is_refused_before_the_charge():
-    write("in.arrow", [1, None], [1.0, 2.0], required=["c"])
-    for out in ("out.parquet", "out.arrow"):
-        assert "damaged" in str(refused("in.arrow", out))
+    release("in", "out.parquet")
+    assert open_table("out.parquet").schema.field("c").nullable
+    assert column("out.parquet") == [1, 2, None, 4]
 
 
 # ---- dictionaries -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("out", ["out.arrow", "out.parquet", "out.csv"])
+@pytest.mark.parametrize("out", ["out.parquet", "out.csv"])
 def test_dictionaries_are_decoded_whatever_words_files_and_batches_have(place, out):
     (place / "in").mkdir()
     for k in range(3):
         words = [f"{k}, {i}" for i in range(100)] if k else []
         places = pa.array([i % 100 if k else None for i in range(ROWS)], pa.int8())
         data = pa.DictionaryArray.from_arrays(places, pa.array(words, pa.string()), ordered=k == 0)
-        write(place / "in" / f"{k}.arrow", data)
+        write(place / "in" / f"{k}.parquet", data)
     done = release("in", out)
     assert open_table(out).schema.field("c").type == pa.string()
     assert [value or None for value in column(out)] == column("in")
     assert ("c" in done.types_changed) == (out != "out.csv")
 
 
-@pytest.mark.parametrize("out", ["out.arrow", "out.parquet"])
-def test_the_order_of_a_dictionary_does_not_show_in_a_shuffled_table(monkeypatch, out):
+def test_the_order_of_a_dictionary_does_not_show_in_a_shuffled_table():
     """The order of first use in the input is what a shuffle hides."""
     values = [str(i) for i in np.random.default_rng(1).permutation(ROWS).tolist()]
-    write("in.arrow", pa.array(values).dictionary_encode())
-    release("in.arrow", out, shuffle=True)
-    after = column(out)
+    write("in.parquet", pa.array(values).dictionary_encode())
+    release("in.parquet", "out.parquet", shuffle=True)
+    after = column("out.parquet")
     assert sorted(after) == sorted(values)
-    if out.endswith("parquet"):
-        words = pq.ParquetFile(out, read_dictionary=["c"]).read_row_group(0)["c"].chunk(0).dictionary.to_pylist()
-        assert words == list(dict.fromkeys(after))
+    file = pq.ParquetFile("out.parquet", read_dictionary=["c"])
+    words = file.read_row_group(0)["c"].chunk(0).dictionary.to_pylist()
+    assert words == list(dict.fromkeys(after))
 
 
 # ---- types in several files ---------------------------------------------------------------------------------

@@ -146,7 +146,7 @@ def small_disk(place, size="1m"):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("out", "more"), [("disk/out.csv", []), ("disk/parts/", []), ("disk/out.arrow", ["--shuffle"])]
+    ("out", "more"), [("disk/out.csv", []), ("disk/parts/", []), ("disk/out.parquet", ["--shuffle"])]
 )
 def test_a_full_disk_leaves_nothing_but_the_charge(room, out, more):
     with small_disk(room / "disk"):

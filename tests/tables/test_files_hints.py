@@ -90,10 +90,10 @@ def test_random_orders_are_far_from_the_threshold():
 
 
 def release(folder, table, hints=None, **options):
-    with TableWriter(folder / "in.arrow", table.schema, force=True) as out:
+    with TableWriter(folder / "in.parquet", table.schema, force=True) as out:
         out.write(table.to_batches()[0])
     how = {"label": "price", "bounds": (0, 20), "epsilon": 1, "mechanism": "two-point"}
-    return privatize_file(folder / "in.arrow", folder / "out.arrow", hints=hints, **how, **options)
+    return privatize_file(folder / "in.parquet", folder / "out.parquet", hints=hints, **how, **options)
 
 
 def test_hints_go_nowhere_but_to_the_owner(tmp_path):
@@ -101,7 +101,7 @@ def test_hints_go_nowhere_but_to_the_owner(tmp_path):
     done = release(tmp_path, pa.table({"log_price": np.log(PRICE), "price": PRICE}), hints.extend)
     assert len(hints) == 1
     assert "determines" not in done.card + repr(done)
-    assert b"determines" not in (tmp_path / "out.arrow").read_bytes()
+    assert b"determines" not in (tmp_path / "out.parquet").read_bytes()
 
 
 def test_hints_come_before_the_charge_and_may_stop_the_release(tmp_path):
@@ -116,7 +116,7 @@ def test_hints_come_before_the_charge_and_may_stop_the_release(tmp_path):
         with pytest.raises(InterruptedError, match="1"):
             release(tmp_path, table, stop, ledger=ledger, trust=trust)
     assert ledger.charges == ()
-    assert [path.name for path in tmp_path.iterdir()] == ["in.arrow"]
+    assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
 
 
 def test_a_sample_of_many_rows_is_uniform_and_in_order():
@@ -183,7 +183,7 @@ def test_shuffled_files_hold_the_same_rows(tmp_path, monkeypatch):
     table = pa.table({"id": np.arange(ROWS), "city": city, "price": np.sort(PRICE)})
     hints = []
     done = release(tmp_path, table, hints.extend, shuffle=True)
-    after = pa.Table.from_batches(list(open_table(tmp_path / "out.arrow").batches()))
+    after = pa.Table.from_batches(list(open_table(tmp_path / "out.parquet").batches()))
     assert after["id"].to_pylist() != table["id"].to_pylist()
     assert after.schema == table.schema
     assert after.sort_by("id").drop(["price"]).to_pydict() == table.drop(["price"]).to_pydict()

@@ -21,7 +21,7 @@ from tables.file_cases import meanwhile
 
 ROWS = 600
 BOUNDS = (0.0, 1000.0)
-FORMATS = ["csv", "tsv", "csv.gz", "parquet", "arrow", "arrows"]
+FORMATS = ["csv", "tsv", "csv.gz", "parquet"]
 
 
 def labels_of(rows=ROWS, seed=1):
@@ -119,13 +119,13 @@ def test_biased_mechanisms_are_refused_before_anything_is_spent(tmp_path):
 
 @pytest.mark.parametrize("trust", ["curator", "local"])
 def test_the_ledger_shows_all_that_is_spent(tmp_path, trust):
-    source = put(tmp_path / "in.arrow", table_of(labels_of()))
+    source = put(tmp_path / "in.parquet", table_of(labels_of()))
     ledger = ldp.Ledger.open(tmp_path / "budget.jsonl", limit=ldp.Budget(3.0))
-    done = release(source, tmp_path / "out.arrow", trust=trust, rows_per_person=2, ledger=ledger)
+    done = release(source, tmp_path / "out.parquet", trust=trust, rows_per_person=2, ledger=ledger)
     assert ledger.total == ldp.Budget(2)
     assert ledger.charges == done.terms.charges
     with pytest.raises(BudgetError):
-        release(source, tmp_path / "again.arrow", rows_per_person=2, ledger=ledger)
+        release(source, tmp_path / "again.parquet", rows_per_person=2, ledger=ledger)
     assert ledger.total == ldp.Budget(2)
     assert not list(tmp_path.glob("again*"))
 
@@ -155,7 +155,7 @@ def raw_labels_in(path, labels):
     return sum(struct.pack("<d", label) in data or repr(float(label)).encode() in data for label in labels)
 
 
-@pytest.mark.parametrize("format", ["parquet", "arrow", "csv"])
+@pytest.mark.parametrize("format", ["parquet", "csv"])
 def test_no_label_is_in_the_output(tmp_path, format):
     labels = labels_of()
     table = table_of(labels)
@@ -210,7 +210,7 @@ def test_folders_named_by_the_label_are_refused(tmp_path, name):
     put(folder / "x.parquet", table_of(labels_of()))
     ledger = ldp.Ledger()
     for source in (tmp_path / "in", folder, folder / "x.parquet", tmp_path / "in" / "**" / "*.parquet"):
-        with pytest.raises(ParameterError, match="folders named by the label"):
+        with pytest.raises(ldp.LabelDPError, match="folders named"):
             release(source, tmp_path / "out.parquet", ledger=ledger)
     assert ledger.charges == ()
 
@@ -240,22 +240,18 @@ def test_folders_and_other_formats(tmp_path):
 
 
 def test_types_that_a_format_cannot_keep_are_told(tmp_path):
-    when = pa.array(range(ROWS), pa.timestamp("s"))
-    codes = pa.DictionaryArray.from_arrays(pa.array([0, 1] * (ROWS // 2), pa.int8()), pa.array([5, 7]))
-    table = pa.table({"when": when, "code": codes, "id": range(ROWS), "price": pa.array(range(ROWS), pa.int16())})
-    source = tmp_path / "in.arrow"
-    with pa.ipc.new_file(source, table.schema) as out:
-        out.write_table(table)
+    codes = pa.array(["a", "b"] * (ROWS // 2)).dictionary_encode()
+    table = pa.table({"code": codes, "id": range(ROWS), "price": pa.array(range(ROWS), pa.int16())})
+    source = tmp_path / "in.parquet"
+    pq.write_table(table, source)
     done = release(source, tmp_path / "out.parquet")
     told = {
-        "when": ("timestamp[s]", "timestamp[ms]"),
-        "code": ("dictionary<values=int64, indices=int8, ordered=0>", "int64"),
+        "code": ("dictionary<values=string, indices=int32, ordered=0>", "string"),
     }
     assert done.types_changed == told
     assert json.loads(done.card)["file"]["types_changed"] == {name: list(pair) for name, pair in told.items()}
     after = open_table(tmp_path / "out.parquet").schema
     assert {name: str(after.field(name).type) for name in told} == {name: pair[1] for name, pair in told.items()}
-    assert release(source, tmp_path / "out.arrow").types_changed == {"code": told["code"]}
     assert release(source, tmp_path / "out.csv").types_changed == {}
 
 

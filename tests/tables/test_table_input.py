@@ -1,7 +1,6 @@
 """What is wrong with a table, and how it is cut, follows from its rows; not from where a block of bytes ended."""
 
 import gzip
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +9,8 @@ import pytest
 
 from labeldp.errors import LabelDPError
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.encoders import without_residue
 from labeldp.tables.opening import open_table
+from labeldp.tables.writer import TableWriter
 from tables.file_cases import refused, release
 
 ROWS = 400
@@ -20,11 +19,12 @@ SHORT, LONG = "1", "3.14159265358979"
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr("labeldp.tables.text_files.BLOCK", 8192)
+    monkeypatch.setattr("labeldp.tables.text_tables.BLOCK", 8192)
     monkeypatch.setattr("labeldp.tables.text_records.LONGEST_RECORD", 16384)
-    monkeypatch.setattr("labeldp.tables.text_files.LONGEST_ROW", 1024)
-    monkeypatch.setattr("labeldp.tables.text_files.LONGEST", 4096)
-    monkeypatch.setattr("labeldp.tables.text_types.LONGEST", 4096)
+    monkeypatch.setattr("labeldp.tables.text_records.LONGEST_ROW", 1024)
+    monkeypatch.setattr("labeldp.tables.text_tables.LONGEST_ROW", 1024)
+    monkeypatch.setattr("labeldp.tables.text_records.LONGEST_LABEL", 4096)
+    monkeypatch.setattr("labeldp.tables.text_types.LONGEST_LABEL", 4096)
     monkeypatch.setattr("labeldp.tables.batches.CELLS_OF_ANY_LENGTH", 100)  # of 1024 rows at least
 
 
@@ -98,14 +98,12 @@ def test_a_file_that_is_cut_off_is_damaged_unless_a_row_before_that_is_at_fault(
             assert word in str(refused("in.csv.gz"))
 
 
-@pytest.mark.parametrize("label", ["-€5", "€+5", "€ -,5", "-1 200 €", "1,5e3", "1,5E+3 €", "+,5", "1.234,5"])
+@pytest.mark.parametrize("label", ["-5", "+5", "-,5", "-1 200", "1,5e3", "1,5E+3", "+,5", "1.234,5"])
 def test_a_quote_that_takes_rows_in_is_refused_whatever_way_their_labels_are_written(place, label):
     rows = ["0,5;a;1", f'1,5;"b;{label}', f"2,5;c;{label}", f'3,5;d";{label}']
     (place / "in.csv").write_text("\n".join(["id;name;price", *rows]) + "\n")
     dialect = Dialect(decimal=",", thousands="." if "." in label else None)
     assert "spans lines" in str(refused("in.csv", dialect=dialect))
-    several = replace(dialect, multiline="name")
-    assert "spans lines" in str(refused("in.csv", dialect=several))
     (place / "in.csv").write_text((place / "in.csv").read_text().replace('"', ""))
     release("in.csv", dialect=dialect)  # these are labels
 
@@ -195,40 +193,15 @@ def residues():
     return {"floats": floats, "text": text}
 
 
-def test_what_lies_after_the_last_value_is_not_written():
-    array = pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(np.array([1.0, SECRET]))])
-    assert np.float64(SECRET).tobytes() in bytes_of(array)
-    assert np.float64(SECRET).tobytes() not in bytes_of(without_residue(array))
-
-
-def bytes_of(array):
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, pa.schema([("c", array.type)])) as out:
-        out.write_batch(pa.record_batch([array], names=["c"]))
-    return sink.getvalue().to_pybytes()
-
-
 @pytest.mark.parametrize("kind", residues())
-def test_what_lies_under_a_null_is_not_written(kind):
+@pytest.mark.parametrize("out", ["out.parquet", "out.csv", "out.xlsx"])
+def test_what_lies_under_a_null_is_not_written(place, kind, out):
     array = residues()[kind]
-    clean = without_residue(array)
-    assert clean.type == array.type
-    assert clean.to_pylist() == array.to_pylist()
     marks = (np.float64(SECRET).tobytes(), repr(SECRET).encode())
-    assert any(mark in bytes_of(array) for mark in marks), "there is something to remove"
-    assert not any(mark in bytes_of(clean) for mark in marks)
-    pa.record_batch([clean], names=["c"]).validate(full=True)
-
-
-def test_arrow_files_are_written_without_it(place):
-    table = pa.table({**residues(), "price": np.ones(4)})
-    with pa.ipc.new_file("in.arrow", table.schema) as out:
-        out.write_table(table)
-    assert np.float64(SECRET).tobytes() in (place / "in.arrow").read_bytes()
-    release("in.arrow", "out.arrow")
-    assert np.float64(SECRET).tobytes() not in (place / "out.arrow").read_bytes()
-    got = open_table("out.arrow")
-    assert next(got.batches(list(residues()))).to_pydict() == table.drop_columns("price").to_pydict()
+    assert any(mark in bytes(buffer) for mark in marks for buffer in array.buffers()), "there is something to lose"
+    with TableWriter(out, pa.schema({"c": array.type}), compression="uncompressed") as writer:
+        writer.write(pa.record_batch([array], names=["c"]))
+    assert not any(mark in (place / out).read_bytes() for mark in marks)
 
 
 def test_names_that_read_as_numbers_are_not_listed_for_any_format(place):

@@ -36,11 +36,10 @@ def put(place, lines, header="item,price,size"):
 
 
 @pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
-@pytest.mark.parametrize("multiline", [None, "item", "size"])
 @pytest.mark.parametrize("kind", LOST)
-def test_a_lost_quote_is_refused_by_its_record(place, kind, multiline, out):
+def test_a_lost_quote_is_refused_by_its_record(place, kind, out):
     put(place, ["Bed,100,5", *LOST[kind], "Sofa,200,6"])
-    told = str(refused("in.csv", out, error=DataError, dialect=Dialect(multiline=multiline, thousands=",")))
+    told = str(refused("in.csv", out, error=DataError, dialect=Dialect(thousands=",")))
     assert f"{SPANS}, or text after a closing quote, in row 2" in told
     assert "51" not in told
 
@@ -67,14 +66,11 @@ def spoilt(rows, names, lost, thousands):
     rows=st.lists(FIELDS, min_size=2, max_size=4),
     names=st.permutations(["item", "price", "size"]),
     lost=st.sampled_from(["item", "size"]),
-    multiline=st.sampled_from([None, "item", "size"]),
     thousands=st.booleans(),
 )
-def test_whichever_closing_quote_is_lost_no_label_is_in_a_public_value(
-    place, rows, names, lost, multiline, thousands
-):
+def test_whichever_closing_quote_is_lost_no_label_is_in_a_public_value(place, rows, names, lost, thousands):
     put(place, spoilt(rows, names, lost, thousands), ",".join(names))
-    dialect = Dialect(multiline=multiline, thousands="," if thousands else None)
+    dialect = Dialect(thousands="," if thousands else None)
     try:
         batches = list(open_table("in.csv", label="price", dialect=dialect).batches(["item", "size"]))
     except LabelDPError:
@@ -83,47 +79,17 @@ def test_whichever_closing_quote_is_lost_no_label_is_in_a_public_value(
     assert not any(str(label)[-3:] in value for value in public for _, label, _ in rows)
 
 
-def test_line_breaks_are_read_only_in_the_column_that_may_have_them(place):
-    put(place, ['1,"two', 'lines, with a comma",2.5,n', "2,x,3.5,n"], "id,note,price,tag")
-    assert refused("in.csv").option == "multiline"
-    release("in.csv", dialect=Dialect(multiline="note"))
-    assert '1,"two\nlines, with a comma",' in (place / "out.csv").read_text()
-
-
-@pytest.mark.parametrize("label", ["2", '"2,000"', '"2,000,000.5"', '"1,000,000,000,000"'])
-def test_separators_inside_the_label_do_not_count(place, label):
-    put(place, ['1,"two', f'lines",{label},n', "2,x,3.5,n"], "id,note,price,tag")
-    assert release("in.csv", dialect=Dialect(thousands=",", multiline="note")).terms.rows == 2
-
-
-MULTILINE = {
-    "first": (["a\nb", "2.5", "1"], True),
-    "three lines": (["a\n\nb, c", "2.5", "1"], True),
-    "a number from the left": (["a\nb,7,c", "2.5", "1"], False),
-    "a number from the right": (["a\nb,c,d,7,e", "2.5", "1"], False),
-    "a number elsewhere": (["a\n7,b,8", "2.5", "1"], True),
-    "another column too": (["a\nb", "2.5", "1\n2"], False),
-}
-
-
-@pytest.mark.parametrize("kind", MULTILINE)
-def test_the_column_that_may_have_line_breaks_is_accepted_unless_a_line_has_a_number_in_the_labels_position(
-    place, kind
-):
-    cells, accepted = MULTILINE[kind]
-    put(place, [",".join(f'"{cell}"' if cell != "2.5" else cell for cell in cells)])
-    if accepted:
-        release("in.csv", dialect=Dialect(multiline="item"))
-        assert cells[0] in (place / "out.csv").read_text()
-    else:
-        assert SPANS in str(refused("in.csv", dialect=Dialect(multiline="item")))
+@pytest.mark.parametrize("label", ["2", '"2,000"', '"1,000,000,000,000"'])
+def test_line_breaks_are_read_only_in_a_column_that_is_left_out(place, label):
+    put(place, ['1,"two', f'lines, with a comma",{label},n', "2,x,3.5,n"], "id,note,price,tag")
+    assert refused("in.csv", dialect=Dialect(thousands=",")).option == "drop"
+    assert release("in.csv", drop=["note"], dialect=Dialect(thousands=",")).terms.rows == 2
+    assert "lines" not in (place / "out.csv").read_text()
 
 
 def test_the_label_never_has_line_breaks(place):
     put(place, ['a,"2.5', '",1'])
     assert SPANS in str(refused("in.csv"))
-    assert "is the label" in str(refused("in.csv", error=ParameterError, dialect=Dialect(multiline="price")))
-    assert "no column" in str(refused("in.csv", error=ParameterError, dialect=Dialect(multiline="other")))
 
 
 def test_tables_without_anything_private_may_have_any_line_breaks(place):

@@ -51,7 +51,7 @@ _TABLE = (
     # what is read and written
     Option(
         "source",
-        "A table: CSV, TSV, Excel, Parquet, Arrow or Feather; a file, a folder, a glob in quotes, or - (pipe).",
+        "A table: CSV, TSV, Excel or Parquet; a file, a folder, a glob in quotes, or - (pipe).",
         metavar="IN",
         **_POSITIONAL,
     ),
@@ -188,7 +188,7 @@ _TABLE = (
     # how a file is written
     Option(
         "format",
-        "Format of the table, where its name does not show it: csv, tsv, xlsx, parquet, arrow or arrow-stream.",
+        "Format of the table, where its name does not show it: csv, tsv, xlsx or parquet.",
         metavar="NAME",
     ),
     Option(
@@ -237,13 +237,6 @@ _TABLE = (
         field="Words for missing values",
     ),
     Option(
-        "multiline",
-        "The public column whose values may have line breaks, never the label.",
-        metavar="COLUMN",
-        **_TEXT,
-        field="Column with line breaks",
-    ),
-    Option(
         "header",
         "The first row names the columns, though names read as numbers (years).",
         **_FLAG,
@@ -258,14 +251,6 @@ _TABLE = (
         field="Names of all columns",
     ),
     Option("sheet", "Which sheet; by default the only one.", metavar="NAME", **_EXCEL, field="Sheet"),
-    Option(
-        "formulas",
-        "Columns whose formulas may be used, such as a,b: public ones that do not use the label, or the label "
-        "itself, if each formula uses its own row only. Others are refused.",
-        **_COLUMNS,
-        **_EXCEL,
-        field="Columns whose formulas may be used",
-    ),
     # cards, reports and figures
     Option(
         "card_file",

@@ -8,14 +8,12 @@ if TYPE_CHECKING:
     from labeldp.tables.encoder import TableEncoder
     from labeldp.tables.file_release import FileRelease, privatize_file
     from labeldp.tables.opening import open_table
-    from labeldp.tables.transformer import TableTransformer
     from labeldp.tables.writer import TableWriter
 
 __all__ = [
     "Dialect",
     "FileRelease",
     "TableEncoder",
-    "TableTransformer",
     "TableWriter",
     "open_table",
     "privatize_file",
@@ -25,7 +23,6 @@ _MODULES = {
     "Dialect": "dialect",
     "FileRelease": "file_release",
     "TableEncoder": "encoder",
-    "TableTransformer": "transformer",
     "TableWriter": "writer",
     "open_table": "opening",
     "privatize_file": "file_release",

@@ -26,26 +26,11 @@ SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertica
 GROUPS = " \u00a0\u2009\u202f'\u2019"
 """Marks between groups of three digits that are no decimal marks; where one of them is used, so are the others."""
 
-NULL_WORDS = (
-    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA"),
-    *(
-        "NULL",
-        "NaN",
-        "n/a",
-        "nan",
-        "null",
-        "<NA>",
-        "None",
-        "none",
-        "N.A.",
-        "n.a.",
-        "N/a",
-        "Null",
-        "#NULL!",
-        "#REF!",
-    ),
-    *("#DIV/0!", "#VALUE!", "#NAME?", "#NUM!", "-", "--", "\u2013", "\u2014", "?", "."),
+_WORDS = (
+    "NA|N/A|N.A.|N/a|n/a|n.a.|<NA>|NULL|Null|null|None|none|NaN|nan|-NaN|-nan|-|--|\u2013|\u2014|?|."
+    "|#NA|#N/A|#N/A N/A|#NULL!|#REF!|#DIV/0!|#VALUE!|#NAME?|#NUM!|1.#IND|-1.#IND|1.#QNAN|-1.#QNAN"
 )
+NULL_WORDS = ("", *_WORDS.split("|"))
 """What stands for a missing value in text: the words that PyArrow, pandas and spreadsheets know."""
 
 
@@ -53,7 +38,7 @@ NULL_WORDS = (
 class Dialect:
     r"""How a file is written, and what of it is read; what is None is detected where that is certain.
 
-    The first five are of text files, and so is the last; ``sheet`` and ``formulas`` are of Excel files.
+    The first five are of text files; ``sheet`` is of Excel files.
 
     Parameters
     ----------
@@ -72,16 +57,10 @@ class Dialect:
         Words for missing values, beside the usual ones such as ``NA``, ``n/a`` and ``-``.
     sheet : str, optional
         The sheet of an Excel workbook; by default the only one.
-    formulas : sequence of str
-        Public columns of it whose formulas do not use the label, directly or through other cells; and the label,
-        if each of its formulas uses cells of its own row only.
     header : bool
         Whether the first row names the columns though most of its values read as numbers, such as years.
     names : sequence of str
         Names of all columns, for a file that has no header: its first row is data then.
-    multiline : str, optional
-        The public column whose values may have line breaks. Without it a record that spans lines is refused if
-        one of its lines could be a record: a quote may be missing there.
 
     Examples
     --------
@@ -96,17 +75,15 @@ class Dialect:
     encoding: str | None = None
     na: Collection[str] = ()
     sheet: str | None = None
-    formulas: Collection[str] = ()
     header: bool = False
     names: Collection[str] = ()
-    multiline: str | None = None
 
     def __post_init__(self) -> None:
         names = {"tab": "\t", "\\t": "\t", "space": " ", "semicolon": ";", "comma": ",", "point": ".", "dot": "."}
         for name in ("separator", "decimal", "thousands"):
             value = getattr(self, name)
             object.__setattr__(self, name, names.get(value, value))
-        for name in ("na", "formulas", "names"):
+        for name in ("na", "names"):
             object.__setattr__(self, name, tuple(as_text(each, name) for each in getattr(self, name)))
         if any("\n" in word or "\r" in word for word in self.na):
             raise ParameterError(Setting("na"), " must be words without line breaks")

@@ -1,12 +1,14 @@
-"""Tables as bytes: Parquet, Arrow, CSV and TSV, with nothing in them but names, types and values."""
+"""Tables as bytes: Parquet, CSV, TSV and Excel, with nothing in them but names, types and values."""
 
 from __future__ import annotations
 
-import codecs
 import csv as python_csv
+import datetime
 import io
+import math
 import re
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,11 +17,11 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.excel_writer import ExcelEncoder
+from labeldp.tables.excel import openpyxl
 from labeldp.tables.paths import DELIMITERS
 
 BATCH_ROWS = 1 << 16
-"""Rows in a batch of Arrow's formats, and of text that is put together at once."""
+"""Rows of text that are put together at once."""
 
 
 class Encoder(Protocol):
@@ -49,11 +51,7 @@ def encoder(
     """Return an encoder to an Arrow stream; ``repeating`` columns are worth a dictionary in Parquet."""
     if format in DELIMITERS:
         return _Text(stream, schema, (dialect or Dialect()).completed(format), compression)
-    if format == "xlsx":
-        return ExcelEncoder(stream, schema)
-    if format == "parquet":
-        return _Parquet(stream, schema, compression, repeating)
-    return _Ipc(stream, schema, in_stream=format == "arrow-stream")
+    return _Excel(stream, schema) if format == "xlsx" else _Parquet(stream, schema, compression, repeating)
 
 
 # ---- the formats ----------------------------------------------------------------------------------------------
@@ -83,46 +81,9 @@ class _Parquet:
         self._writer.close()
 
 
-def without_residue(array: Any) -> Any:
-    r"""Return an array that is equal, and has zeros where values are missing.
-
-    Arrow's formats write the memory of an array, also where values are missing, and that may be anything that the
-    process had in memory before, labels too.
-
-    Examples
-    --------
-    >>> gap = pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\x01"), pa.py_buffer(np.array([1, 31415]))])
-    >>> gap.to_pylist(), np.frombuffer(without_residue(gap).buffers()[1], np.int64).tolist()
-    ([1, None], [1, 0])
-    """
-    kind = array.type
-    if types.is_null(kind):
-        return array
-    width = kind.bit_width // 8 if types.is_fixed_size_binary(kind) else 64  # bytes of the widest other type
-    zeros = [pa.py_buffer(bytes(width))] * (kind.num_buffers - 1)
-    zero = pa.Array.from_buffers(kind, 1, [None, *zeros])[0]
-    full = pa.concat_arrays([array.fill_null(zero), array.slice(0, 0)])  # as long as its values
-    there = np.packbits(np.asarray(array.is_valid()), bitorder="little")
-    return pa.Array.from_buffers(kind, len(array), [pa.py_buffer(there), *full.buffers()[1:]], array.null_count)
-
-
 def _codec(name: str | None) -> str:
     known = {"uncompressed": "none", "snappy": "snappy", "gzip": "gzip", "brotli": "brotli", "zstd": "zstd"}
     return known.get(name or "snappy", "lz4" if name and "lz4" in name else "snappy")
-
-
-class _Ipc:
-    def __init__(self, stream: Any, schema: Any, *, in_stream: bool) -> None:
-        self._schema = schema
-        self._writer = (pa.ipc.new_stream if in_stream else pa.ipc.new_file)(stream, schema)
-
-    def write(self, table: Any) -> None:
-        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
-            arrays = [without_residue(array) for array in batch.columns]
-            self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
-
-    def close(self) -> None:
-        self._writer.close()
 
 
 class _Text:
@@ -132,18 +93,13 @@ class _Text:
         self._stream = pa.CompressedOutputStream(stream, compression) if compression else stream
         self._owned = compression is not None
         self._delimiter, self._decimal = str(dialect.separator), str(dialect.decimal)
-        encoding = str(dialect.encoding)
-        self._encoder = None if encoding == "utf-8" else codecs.getincrementalencoder(encoding)()
         header = io.StringIO()
         python_csv.writer(header, delimiter=self._delimiter, lineterminator="\n").writerow(schema.names)
-        self._put(header.getvalue().encode())
+        self._stream.write(header.getvalue().encode(str(dialect.encoding)))
 
     def write(self, table: Any) -> None:
         for batch in table.to_batches(max_chunksize=BATCH_ROWS):
-            self._put(self._lines(batch))
-
-    def _put(self, data: Any) -> None:
-        self._stream.write(data if self._encoder is None else self._encoder.encode(bytes(data).decode()))
+            self._stream.write(self._lines(batch))
 
     def _lines(self, batch: Any) -> Any:
         """Return the lines of some rows, one after the other, which is how Arrow keeps an array of them."""
@@ -181,3 +137,70 @@ def _characters(array: Any) -> Any:
     _, offsets, data = array.buffers()
     ends = np.frombuffer(offsets, np.int64)[[array.offset, array.offset + len(array)]] if len(array) else [0, 0]
     return b"" if data is None else data.slice(int(ends[0]), int(ends[1] - ends[0]))
+
+
+# ---- Excel ----------------------------------------------------------------------------------------------------
+
+_FIRST_DAY = datetime.date(1900, 3, 1)
+"""Excel takes 1900 for a leap year: days before are written as text."""
+
+_THEN = (1980, 1, 1, 0, 0, 0)
+_TIMES = re.compile(rb">\d{4}-\d\d-\d\dT[^<]*<")
+
+
+class _Excel:
+    """Writes one sheet; the file is the same for the same values, whenever it is written."""
+
+    def __init__(self, stream: Any, schema: Any) -> None:
+        self._stream = stream
+        self._book = openpyxl().Workbook(write_only=True)
+        self._sheet = self._book.create_sheet("Sheet1")
+        self._header = [schema.names]
+
+    def write(self, table: Any) -> None:
+        for batch in table.to_batches():
+            columns = [_cells(column) for column in batch.columns]  # first: a sheet with a row must be saved
+            self._append([*self._header, *zip(*columns, strict=True)])
+            self._header = []
+
+    def _append(self, rows: Iterable[Sequence[Any]]) -> None:
+        for row in rows:
+            self._sheet.append([self._cell(value) if isinstance(value, str) else value for value in row])
+
+    def _cell(self, text: str) -> Any:
+        """Return a cell of text; what looks like a formula or an error is neither."""
+        from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415 (an extra)
+
+        cell = WriteOnlyCell(self._sheet, text)
+        cell.data_type = "s"
+        return cell
+
+    def close(self) -> None:
+        self._append(self._header)
+        packed = io.BytesIO()
+        self._book.save(packed)
+        whole = io.BytesIO()
+        with zipfile.ZipFile(packed) as old, zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as new:
+            for name in old.namelist():
+                data = old.read(name)
+                if name == "docProps/core.xml":
+                    data = _TIMES.sub(b">2000-01-01T00:00:00Z<", data)
+                new.writestr(zipfile.ZipInfo(name, _THEN), data, zipfile.ZIP_DEFLATED)
+        self._stream.write(whole.getvalue())
+
+
+def _cells(column: Any) -> list[Any]:
+    """Return a column as Python's values, of types that a sheet has; the rest is text."""
+    kind = column.type
+    if types.is_floating(kind) or types.is_decimal(kind):
+        numbers = column.cast(pa.float64(), safe=False).to_pylist()
+        return [None if value is None or math.isnan(value) else value for value in numbers]
+    if types.is_date(kind):
+        days = column.cast(pa.date32(), safe=False).to_pylist()
+        return [value if value is None or value >= _FIRST_DAY else str(value) for value in days]
+    if types.is_timestamp(kind) and kind.tz is None:
+        times = column.cast(pa.timestamp("us"), safe=False).to_pylist()
+        return [value if value is None or value.date() >= _FIRST_DAY else str(value) for value in times]
+    if types.is_boolean(kind) or types.is_integer(kind):
+        return list(column.to_pylist())
+    return list(column.cast(pa.large_string()).to_pylist())

@@ -31,7 +31,6 @@ REMEMBERED = 10_000
 """How common a value is, is kept for this many values; all others count as seen once."""
 
 HASHED = 8
-_MISSING = " is missing"
 _LARGEST = 1e100
 _DAY = 86_400.0
 _KINDS = {"number": "numbers", "boolean": "booleans", "date": "dates", "time": "times", "category": "text"}
@@ -123,11 +122,6 @@ class Numbers:
         """How many columns of numbers it becomes."""
         return 1 + self.marks_missing
 
-    @property
-    def suffixes(self) -> list[str]:
-        """What stands behind the column's name in the names of its numbers."""
-        return ["", *[_MISSING] * self.marks_missing]
-
     def encode(self, column: Any, tally: Tally) -> Array:
         """Return rows × width numbers."""
         values = np.full(len(column), np.nan) if _is_null(column) else as_floats(column)
@@ -188,12 +182,6 @@ class Categories:
     def width(self) -> int:
         """How many columns of numbers it becomes."""
         return len(self.values) + self.marks_missing + (1 + HASHED if self.shares else 0)
-
-    @property
-    def suffixes(self) -> list[str]:
-        """What stands behind the column's name in the names of its numbers."""
-        known = [f"={value}" for value in self.values] + [_MISSING] * self.marks_missing
-        return known + ([" frequency", *(f" hash {k}" for k in range(HASHED))] if self.shares else [])
 
     def encode(self, column: Any, tally: Tally) -> Array:
         """Return rows × width numbers; a value that the fit did not see has no column of its own."""

@@ -21,8 +21,7 @@ import pyarrow.compute as pc
 from labeldp.errors import DataError, LabelDPError, LabelError, MissingExtraError, ParameterError, Setting
 from labeldp.tables.batches import cut, rows_per_batch
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.excel_parts import RefusedError
-from labeldp.tables.excel_reader import DateCell, Workbook
+from labeldp.tables.excel_reader import RefusedError, Row, Workbook
 from labeldp.tables.sources import Part
 from labeldp.tables.tables import Table
 from labeldp.tables.text_types import LabelText
@@ -37,12 +36,9 @@ DAMAGED = (
     "is damaged, protected by a password, or of another format than its name says: save it as an Excel workbook "
     "(.xlsx)"
 )
-ERRORS = ("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#GETTING_DATA", "#SPILL!", "#CALC!")
 MIXED = "of several types"
 _OTHER_NAMES = "has values in other columns than names were given for, from its first value on: name all of them"
 LAST_FLOAT = sys.float_info.max
-Row = dict[int, Any]
-"""The values of a row by their column, from 0."""
 
 
 def openpyxl() -> Any:
@@ -62,8 +58,11 @@ class Sheet:
 
     names: list[str]
     columns: dict[str, list[Any]]
+    rows: int
     formulas: set[str]
     hidden: set[str]
+    dates: dict[str, int]
+    """The columns that have dates, and the first row of the sheet that has one."""
 
 
 class SheetTable(Table):
@@ -75,35 +74,34 @@ class SheetTable(Table):
         self._sheets = [read_sheet(part, dialect.sheet, label, dialect.names) for part in parts]
         super().__init__(parts, "xlsx", label, [sheet.names for sheet in self._sheets], drop)
         for sheet, part in zip(self._sheets, parts, strict=True):
-            self._refuse(part, sheet.hidden, "hidden columns: show them, or leave them out with ", "drop")
-            self._refuse(
-                part,
-                sheet.formulas - {*dialect.formulas},
-                "formulas in public columns, which may use the label, directly or through other cells: leave "
-                "these columns out with ",
-                "drop",
-                ", or confirm that they do not with ",
-                "formulas",
-            )
-            if self.label in sheet.formulas - {*dialect.formulas}:
-                raise ParameterError(
-                    f"{part.name} has formulas in the label {self.label!r}, and a total or a running sum would "
-                    "release labels of other rows again: remove such rows, and confirm that each formula uses "
-                    "cells of its own row only with ",
-                    Setting("formulas", [self.label]),
-                )
-            for column in [name for name in self._inside if name in sheet.formulas]:
-                if not any(cell is not None for cell in sheet.columns[column]):
-                    raise DataError(
-                        f"{part.name} has formulas in the column {column!r}, and not what they come to: "
-                        "save it in Excel"
-                    )
+            self._refuse_computed(sheet, part)
 
-    def _refuse(self, part: Part, names: set[str], *why: str) -> None:
-        found = [name for name in self._inside if name in names and name != self.label]
-        if found:
-            parts = [Setting(each, found) if each in ("drop", "formulas") else each for each in why]
-            raise ParameterError(f"{part.name} has ", *parts)
+    def _refuse_computed(self, sheet: Sheet, part: Part) -> None:
+        """Refuse columns that are hidden, or that formulas may have computed from labels."""
+        public = [name for name in self._inside if name != self.label]
+        hidden = [name for name in public if name in sheet.hidden]
+        if hidden:
+            raise ParameterError(
+                f"{part.name} has hidden columns: show them, or leave them out with ", Setting("drop", hidden)
+            )
+        computed = [name for name in public if name in sheet.formulas]
+        if computed:
+            raise ParameterError(
+                f"{part.name} has formulas in public columns, which may use the label, directly or through other "
+                "cells: leave these columns out with ",
+                Setting("drop", computed),
+                ", or replace the formulas by their values if you know that they do not",
+            )
+        if self.label in sheet.formulas:
+            raise DataError(
+                f"{part.name} has formulas in the label {self.label!r}, and a total or a running sum would "
+                "release labels of other rows again: remove such rows, and replace other formulas by their values"
+            )
+        if self.label in sheet.dates:
+            raise LabelError(
+                f"the label {self.label!r} is formatted as a date in row {sheet.dates[self.label]:,} of the "
+                "sheet: format the column as numbers"
+            )
 
     def _fields(self) -> list[Any]:
         fields = []
@@ -119,39 +117,26 @@ class SheetTable(Table):
         for batch in cut(self._stored_batches(schema), rows_per_batch(schema)):
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
-    def _part_batches(self, part: Part, names: list[str]) -> Iterator[Any]:
-        columns = self._sheets[self._parts.index(part)].columns
-        before = sum(len(next(iter(sheet.columns.values()))) for sheet in self._sheets[: self._parts.index(part)])
-        arrays = [
-            self._label_array(columns[name], before)
-            if name == self.label
-            else _array(columns[name], self.schema.field(name).type)
-            for name in names
-        ]
-        batch = pa.RecordBatch.from_arrays(arrays, names=names)
-        if batch.num_rows:
-            yield batch
+    def _stored_batches(self, schema: Any) -> Iterator[Any]:
+        before = 0
+        for sheet in self._sheets:
+            arrays = [
+                self._label_array(sheet.columns[field.name], before)
+                if field.name == self.label
+                else _array(sheet.columns[field.name], field.type)
+                for field in schema
+            ]
+            before += sheet.rows
+            if sheet.rows:
+                yield pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
     def _label_array(self, cells: list[Any], before: int) -> Any:
         """Return labels: numbers as they are, text as in text files; beyond the last float there is none."""
-        is_date = [isinstance(cell, DateCell) for cell in cells]
-        if any(is_date):
-            raise LabelError(
-                f"the label {self.label!r} is formatted as a date in row {before + is_date.index(True) + 1:,}: "
-                "format the column as numbers"
-            )
-        is_number = [isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells]
-        texts = ["0" if known else _text(cell) for cell, known in zip(cells, is_number, strict=True)]
-        text = pa.array(texts, pa.string())
-        parsed = self._labels.parse(text, before)
-        numbers = pa.array(
-            [
-                min(max(float(str(cell)), -LAST_FLOAT), LAST_FLOAT) if known else 0.0
-                for cell, known in zip(cells, is_number, strict=True)
-            ],
-            pa.float64(),
-        )
-        return pc.if_else(pa.array(is_number, pa.bool_()), numbers, parsed)
+        is_number = [type(cell) in (int, float) for cell in cells]
+        pairs = list(zip(cells, is_number, strict=True))
+        texts = pa.array(["" if known else _text(cell) for cell, known in pairs], pa.string())
+        floats = [min(max(float(str(cell)), -LAST_FLOAT), LAST_FLOAT) if known else None for cell, known in pairs]
+        return pc.coalesce(pa.array(floats, pa.float64()), self._labels.parse(texts, before))
 
 
 @contextmanager
@@ -185,7 +170,7 @@ def names_in_workbook(data: bytes) -> list[str]:
     """Return the names that `read_sheet` finds in the first sheet of a workbook."""
     book = Workbook(io.BytesIO(data), len(data))
     header, _ = _split(book.sheet(book.sheets[0]).rows(), None, ())
-    return [text for value in header.values() if (text := _text(_value(value)))]
+    return list(header.values())
 
 
 def read_sheet(part: Part, name: str | None, label: str | None, given: Collection[str] = ()) -> Sheet:
@@ -195,87 +180,66 @@ def read_sheet(part: Part, name: str | None, label: str | None, given: Collectio
     """
     with _open(part) as book:
         names = book.sheets
+        listed = ", ".join(map(repr, names[:12]))
         if name is None and len(names) > 1:
             raise ParameterError(
-                f"{part.name} has several sheets ({', '.join(map(repr, names[:12]))}): choose one with ",
-                Setting("sheet", names[0]),
+                f"{part.name} has several sheets ({listed}): choose one with ", Setting("sheet", names[0])
             )
         if name is not None and name not in names:
-            raise ParameterError(
-                f"{part.name} has no sheet {name!r}; there are {', '.join(map(repr, names[:12]))}",
-                option="sheet",
-            )
+            raise ParameterError(f"{part.name} has no sheet {name!r}; there are {listed}", option="sheet")
         reader = book.sheet(name or names[0])
         header, rows = _split(reader.rows(), label, given)
-        places = {place: text for place, value in header.items() if (text := _text(_value(value)))}
-        columns: dict[int, list[Any]] = {place: [] for place in places}
+        if not header:
+            raise DataError(f"{part.name} is empty: the sheet has no values")
+        if not given:
+            reader.dates.clear()  # of titles above the header
+        columns: dict[int, list[Any]] = {place: [] for place in header}
         count = 0
         for row in rows:
-            cells = (
-                (place, _value(row[place], is_label=places[place] == label)) for place in row if place in places
-            )
-            values = {place: value for place, value in cells if value is not None}
+            if given and not row.keys() <= header.keys():
+                raise DataError(f"{part.name} {_OTHER_NAMES}")
+            values = {place: value for place, value in row.items() if place in header}
             for place, value in values.items():
                 columns[place] += [None] * (count - len(columns[place]))
                 columns[place].append(value)
             count += bool(values)
-            if given and any(place not in places and _value(row[place]) is not None for place in row):
-                raise DataError(f"{part.name} {_OTHER_NAMES}")
-            if len(places) * count > MOST_CELLS:
+            if len(header) * count > MOST_CELLS:
                 raise RefusedError(f"has a table of more than {MOST_CELLS:,} cells: save it as CSV")
-    if not places:
-        raise DataError(f"{part.name} is empty: the sheet has no values")
     if given and not all(columns.values()):
         raise DataError(f"{part.name} {_OTHER_NAMES}")
     return Sheet(
-        list(places.values()),
-        {places[place]: column + [None] * (count - len(column)) for place, column in columns.items()},
-        {text for place, text in places.items() if place in reader.formulas},
-        {text for place, text in places.items() if place in reader.hidden},
+        list(header.values()),
+        {header[place]: column + [None] * (count - len(column)) for place, column in columns.items()},
+        count,
+        {header[place] for place in reader.formulas & header.keys()},
+        {header[place] for place in reader.hidden & header.keys()},
+        {header[place]: row for place, row in reader.dates.items() if place in header},
     )
 
 
 def _split(
     rows: Iterator[tuple[int, Row]], label: str | None, given: Collection[str]
-) -> tuple[Row, Iterator[Row]]:
+) -> tuple[dict[int, str], Iterator[Row]]:
     """Return the header, which names the label if one is known, else has two values or more; and what is below."""
-    if given:
-        filled = (row for _, row in rows if any(_text(_value(value)) for value in row.values()))
-        first = next(filled, {})
-        start = min((place for place, value in first.items() if _text(_value(value))), default=0)
-        return dict(enumerate(given, start)) if first else {}, chain([first], filled)
     top = list[Row]()
     for number, row in rows:
         top.append(row)
-        texts = [text for value in row.values() if (text := _text(_value(value)))]
-        if number <= HEADER_ROWS and (label in texts if label is not None else len(texts) > 1):
-            return row, (row for _, row in rows)
+        texts = _texts(row)
+        if given:
+            return dict(enumerate(given, min(row))), chain(top, (row for _, row in rows))
+        if number <= HEADER_ROWS and (label in texts.values() if label is not None else len(texts) > 1):
+            return texts, (row for _, row in rows)
         if number >= HEADER_ROWS:
             break
     below = chain(top, (row for _, row in rows))
-    return next((row for row in below if any(_text(_value(value)) for value in row.values())), {}), below
+    return _texts(next(below, {})), below
+
+
+def _texts(row: Row) -> dict[int, str]:
+    return {place: text for place, value in row.items() if (text := _text(value))}
 
 
 # ---- values ---------------------------------------------------------------------------------------------------
-
-
-def _value(cell: Any, *, is_label: bool = False) -> Any:
-    """Return what a cell holds, None for errors and blanks; dates of a label stay as they are, to be refused."""
-    if isinstance(cell, DateCell) and not is_label:
-        return _date(cell)
-    return None if isinstance(cell, str) and (not cell.strip() or cell in ERRORS) else cell
-
-
-def _date(cell: DateCell) -> Any:
-    """Return a date, a time or a duration; None beyond the last year."""
-    dates = openpyxl().utils.datetime
-    if isinstance(cell.serial, str):
-        return dates.from_ISO8601(cell.serial)
-    try:
-        epoch = dates.MAC_EPOCH if cell.since_1904 else dates.WINDOWS_EPOCH
-        return dates.from_excel(cell.serial, epoch, timedelta=cell.elapsed)
-    except (OverflowError, ValueError):
-        return None
 
 
 def _text(value: Any) -> str:

@@ -1,40 +1,38 @@
-"""The cells of one sheet of an Excel workbook, in one pass.
+"""The values of one sheet of an Excel workbook, in one pass of openpyxl's parser.
 
-The same pass reads values, formulas, formats and widths, so nothing can be written in a way that only some of the
-checks see. Types of cells and positions that Excel does not have are refused.
+The same pass reads values, formulas, formats and widths, so that they cannot disagree. openpyxl does not convert
+dates here: it would warn of some values and quote them, and they may be labels.
 """
 
 from __future__ import annotations
 
 import re
+import zipfile
 from collections.abc import Iterator
-from functools import lru_cache
-from itertools import accumulate
 from typing import Any, NamedTuple
 
-from labeldp.tables.excel_parts import (
-    CELL,
-    MOST_COLUMNS,
-    MOST_ROWS,
-    RELATIONS,
-    ROW,
-    TABLE_COLUMN,
-    Archive,
-    Element,
-    RefusedError,
-)
+MOST_UNPACKED = 64 << 20
+MOST_RATIO = 100
+"""A workbook unpacks to 64 MiB at most, or to 100 times the size of its file if that is more."""
 
-_REFERENCE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_BOOLEANS = {"0": False, "1": True, "false": False, "true": True}
 _LOCAL_DATES = {*range(27, 37), *range(50, 59)}
 """Formats of dates that have no code, because they differ between countries."""
+
+_FIRST_OWN = 164
+"""The first number of a format that a workbook defines itself."""
 
 _LITERALS = re.compile(r'"[^"]*"?|\\.?|[_*].?|\[[^\]]*\]?', re.DOTALL)
 """What a number format shows beside the value: quoted and escaped text, blanks, colours, conditions, locales."""
 
 _NARROWEST = 0.2
 """A column of fewer characters than this is less than a pixel wide."""
+
+Row = dict[int, Any]
+"""The values of a row by their column, from 1; blank cells and errors are left out."""
+
+
+class RefusedError(Exception):
+    """What is wrong with a workbook, to be said after its name; quotes nothing from it."""
 
 
 class Style(NamedTuple):
@@ -62,16 +60,8 @@ class Style(NamedTuple):
         return cls(is_date, formats.is_timedelta_format(code), not is_date and None in shown)
 
 
-class DateCell(NamedTuple):
-    """A number with the format of a date, or a date in ISO 8601; not converted, as that fails for some values."""
-
-    serial: float | str
-    elapsed: bool = False
-    since_1904: bool = False
-
-
 class Workbook:
-    """The parts of a workbook that are read: the names of its worksheets at once, and one sheet at a time.
+    """The names of a workbook's worksheets, its text and its formats.
 
     Parameters
     ----------
@@ -81,232 +71,133 @@ class Workbook:
     """
 
     def __init__(self, stream: Any, size: int) -> None:
-        self._archive = Archive(stream, size)
-        [main] = {part for kind, part in self._archive.relations("").values() if kind == "officeDocument"}
-        self._parts = self._archive.relations(main)
-        self._since_1904 = False
-        self._sheets: dict[str, str] = {}
-        for path, attributes, _ in self._archive.elements(main):
-            if path == "/workbook/workbookPr":
-                self._since_1904 = attributes.get("date1904") in ("1", "true")
-            elif path == "/workbook/sheets/sheet":
-                self._add_sheet(attributes)
-        if not self._sheets:
-            raise RefusedError("has no worksheet")
+        from openpyxl.reader.excel import ExcelReader, apply_stylesheet  # noqa: PLC0415 (an extra)
 
-    def _add_sheet(self, attributes: dict[str, str]) -> None:
-        key = next((attributes[name] for space in RELATIONS if (name := f"{space}}}id") in attributes), "")
-        kind, part = self._parts.get(key, ("", ""))
-        if attributes["name"] in self._sheets:
-            raise RefusedError("has two sheets of one name")
-        if kind == "worksheet":
-            self._sheets[attributes["name"]] = part
+        with zipfile.ZipFile(stream) as archive:
+            if sum(info.file_size for info in archive.infolist()) > max(MOST_UNPACKED, MOST_RATIO * size):
+                raise RefusedError(f"unpacks to more than {MOST_RATIO} times its size: save it as CSV")
+        reader = ExcelReader(stream, read_only=True, keep_links=False)
+        reader.read_manifest()
+        reader.read_strings()
+        reader.read_workbook()
+        apply_stylesheet(reader.archive, reader.wb)
+        self.archive, self.book, self.strings = reader.archive, reader.wb, reader.shared_strings
+        parts = [(sheet.name, rel) for sheet, rel in reader.parser.find_sheets()]
+        self._parts = {name: rel.target for name, rel in parts if rel.Type.endswith("/worksheet")}
+        self.styles = [self._style(each.numFmtId) for each in self.book._cell_styles]
+
+    def _style(self, number: int) -> Style:
+        from openpyxl.styles.numbers import BUILTIN_FORMATS  # noqa: PLC0415 (an extra)
+
+        if number >= _FIRST_OWN:
+            return Style.of(self.book._number_formats[number - _FIRST_OWN])
+        return Style.of(BUILTIN_FORMATS.get(number, "General"), is_date=number in _LOCAL_DATES)
 
     @property
     def sheets(self) -> list[str]:
         """The names of the worksheets: no charts, dialogs or macros."""
-        return list(self._sheets)
+        if not self._parts:
+            raise RefusedError("has no worksheet")
+        return list(self._parts)
 
     def sheet(self, name: str) -> SheetReader:
         """Return one sheet, of which no cell has been read yet."""
-        part = self._sheets[name]
-        reader = SheetReader(
-            self._archive.elements(part), self._strings(), self._styles(), since_1904=self._since_1904
-        )
-        for kind, other in set(self._archive.relations(part).values()):
-            if kind == "pivotTable":
-                raise RefusedError("has a pivot table on the sheet, which may be computed from labels: remove it")
-            if kind == "table":
-                reader.add_table(self._archive.elements(other))
-        return reader
-
-    def _strings(self) -> list[str]:
-        strings, pieces = list[str](), list[str]()
-        for path, _, text in self._only("sharedStrings"):
-            if path == "/sst/si":
-                strings.append("".join(pieces).replace("x005F_", ""))  # an escaped underscore
-                pieces.clear()
-            elif path.endswith("/t"):
-                pieces.append(text)
-        return strings
-
-    def _styles(self) -> dict[str, Style]:
-        """Return what each format of cells says of numbers."""
-        from openpyxl.styles import numbers as formats  # noqa: PLC0415 (an extra)
-
-        codes, numbers = dict[int, str](), list[int]()
-        for path, attributes, _ in self._only("styles"):
-            if path.endswith("/numFmt"):
-                codes[int(attributes["numFmtId"])] = attributes["formatCode"]
-            elif path.endswith("/xf"):
-                numbers.append(int(attributes.get("numFmtId", 0)))
-        known = formats.BUILTIN_FORMATS | codes
-        styles = {
-            number: Style.of(known.get(number, "General"), is_date=number in _LOCAL_DATES)
-            for number in {0, *numbers}
-        }
-        return {str(place): styles[number] for place, number in enumerate(numbers or [0])}
-
-    def _only(self, kind: str) -> Iterator[Element]:
-        """Return the elements of the workbook's part of a kind, of which there is one at most."""
-        parts = {part for other, part in self._parts.values() if other == kind}
-        if len(parts) > 1:
-            raise RefusedError(f"has several parts for its {kind}")
-        return self._archive.elements(parts.pop()) if parts else iter(())
+        return SheetReader(self, self._parts[name])
 
 
 class SheetReader:
-    """The cells of one sheet, and, once all were read, what its columns are besides."""
+    """The cells of one sheet, and, once all were read, what its columns are besides.
 
-    def __init__(
-        self,
-        elements: Iterator[Element],
-        strings: list[str],
-        styles: dict[str, Style],
-        *,
-        since_1904: bool,
-    ) -> None:
-        self._elements, self._strings, self._styles, self._since_1904 = elements, strings, styles, since_1904
-        self._row: dict[int, Any] = {}
-        self._row_numbers: set[int] = set()
-        self._column = self._last_width = -1
-        self._texts: list[str] = []
-        self._ranges: list[str] = []
-        self._edges = [0] * (MOST_COLUMNS + 1)
-        self.hidden: set[int] = set()
-        """The columns that are hidden, or have no width, or a number whose format shows nothing of it."""
-
-    @property
-    def formulas(self) -> set[int]:
-        """The columns that have formulas, or that an array formula, a data table or a table computes."""
-        return {column for column, depth in enumerate(accumulate(self._edges)) if depth}
-
-    def _add_formulas(self, first: int, last: int) -> None:
-        self._edges[first] += 1
-        self._edges[last + 1] -= 1
-
-    def add_table(self, elements: Iterator[Element]) -> None:
-        """Count the columns that a table computes as formulas: a cell may keep the value alone."""
-        computed, place = list[int](), 0
-        for path, attributes, _ in elements:
-            if path.endswith("Formula"):
-                computed.append(place)
-            elif path == TABLE_COLUMN:
-                place += 1
-            elif path == "/table":
-                if int(attributes.get("totalsRowCount", 0)):
-                    raise RefusedError(
-                        "has a table with a totals row, which depends on every label: remove that row"
-                    )
-                first, last = _columns(attributes["ref"])
-                for offset in computed:
-                    self._add_formulas(_within(first + offset, first, last), first + offset)
-
-    def rows(self) -> Iterator[tuple[int, dict[int, Any]]]:
-        """Yield the number of each row that has values, from 1, and its values by their column, from 0."""
-        number = 0
-        for path, attributes, text in self._elements:
-            if path.endswith(("/v", "/t")):
-                self._texts.append(text)
-            elif path.endswith("/f"):
-                self._ranges.append(attributes.get("ref", ""))
-            elif path == CELL:
-                self._add_cell(attributes)
-            elif path == ROW:
-                number = _within(int(attributes.get("r", number + 1)), number + 1, MOST_ROWS)
-                if self._row_numbers - {number}:
-                    raise RefusedError("has a cell in another row than its reference says")
-                if self._row:
-                    yield number, self._row
-                self._row, self._column = {}, -1
-                self._row_numbers.clear()
-            elif path.endswith("/col"):
-                self._add_width(attributes)
-
-    def _add_width(self, attributes: dict[str, str]) -> None:
-        first = _within(int(attributes["min"]) - 1, self._last_width + 1, MOST_COLUMNS - 1)
-        self._last_width = _within(int(attributes["max"]) - 1, first, MOST_COLUMNS - 1)
-        columns = range(first, self._last_width + 1)
-        is_seen = float(attributes.get("width", 1)) >= _NARROWEST
-        if attributes.get("hidden", "0") not in ("0", "false") or not is_seen:
-            self.hidden.update(columns)
-
-    def _add_cell(self, attributes: dict[str, str]) -> None:
-        column, reference = self._column + 1, attributes.get("r")
-        if reference is not None:
-            column, number = _position(reference)
-            self._row_numbers.add(number)
-        self._column = _within(column, self._column + 1, MOST_COLUMNS - 1)
-        value = self._value(attributes.get("t", "n"), "".join(self._texts), attributes.get("s", "0"))
-        if value is not None:
-            self._row[column] = value
-        for each in self._ranges:
-            self._add_formulas(column, column)
-            if each:
-                self._add_formulas(*_columns(each))
-        self._texts.clear()
-        self._ranges.clear()
-
-    def _value(self, kind: str, text: str, style_id: str) -> Any:
-        """Return what a cell holds, None if it is blank or an error."""
-        if not text or kind == "e":
-            return None
-        if kind == "n":
-            style, number = self._styles[style_id], _number(text.strip())
-            if style.is_hidden:
-                self.hidden.add(self._column)
-            return DateCell(number, style.is_duration, self._since_1904) if style.is_date else number
-        if kind == "s":
-            return self._strings[_within(int(text), 0, len(self._strings) - 1)]
-        if kind == "b":
-            return _BOOLEANS[text.strip()]
-        if kind == "d":
-            return DateCell(text)
-        if kind in ("str", "inlineStr"):
-            return text
-        raise RefusedError("has a cell of an unknown type")
-
-
-def _number(text: str) -> float:
-    if not _NUMBER.fullmatch(text):
-        raise RefusedError("has a cell of numbers that is no number")
-    return int(text) if len(text) < 40 and text.lstrip("+-").isdigit() else float(text)
-
-
-def _within(value: int, first: int, last: int) -> int:
-    """Return a position that lies in these limits, which are Excel's, and follows the one before."""
-    if not first <= value <= last:
-        raise RefusedError(
-            f"has cells or columns twice, out of order, or beyond Excel's limits of {MOST_ROWS:,} rows and "
-            f"{MOST_COLUMNS:,} columns"
-        )
-    return value
-
-
-def _position(cell: str) -> tuple[int, int]:
-    """Return the column of a cell, from 0, and its row, from 1.
-
-    Examples
-    --------
-    >>> _position("A1"), _position("XFD12")
-    ((0, 1), (16383, 12))
+    Attributes
+    ----------
+    formulas : set of int
+        The columns that have formulas, or that an array formula, a data table or a table computes.
+    hidden : set of int
+        The columns that are hidden, or have no width, or a number whose format shows nothing of it.
+    dates : dict
+        The columns that have numbers in the format of a date, and the first row that has one.
     """
-    match = _REFERENCE.fullmatch(cell)
-    if match is None:
-        raise RefusedError("has a reference to a cell that cannot be read")
-    return _column(match[1]), _within(int(match[2]), 1, MOST_ROWS)
+
+    def __init__(self, book: Workbook, part: str) -> None:
+        self._book, self._part = book, part
+        self.formulas: set[int] = set()
+        self.hidden: set[int] = set()
+        self.dates: dict[int, int] = {}
+        self._read_relations()
+
+    def _read_relations(self) -> None:
+        """Refuse pivot tables, and count the columns that a table computes: a cell may keep the value alone."""
+        from openpyxl.packaging.relationship import get_dependents, get_rels_path  # noqa: PLC0415 (an extra)
+
+        archive, relations = self._book.archive, get_rels_path(self._part)
+        for each in get_dependents(archive, relations) if relations in archive.namelist() else ():
+            if each.Type.endswith("/pivotTable"):
+                raise RefusedError("has a pivot table on the sheet, which may be computed from labels: remove it")
+            if each.Type.endswith("/table"):
+                self._add_table(archive.read(each.target))
+
+    def _add_table(self, data: bytes) -> None:
+        from openpyxl.utils import range_boundaries  # noqa: PLC0415 (an extra)
+        from openpyxl.xml.functions import fromstring  # noqa: PLC0415 (an extra)
+
+        table = fromstring(data)
+        if int(table.get("totalsRowCount", 0)):
+            raise RefusedError("has a table with a totals row, which depends on every label: remove that row")
+        first = range_boundaries(table.get("ref"))[0]
+        for place, column in enumerate(table.iterfind("{*}tableColumns/{*}tableColumn")):
+            if column.find("{*}calculatedColumnFormula") is not None:
+                self.formulas.add(first + place)
+
+    def rows(self) -> Iterator[tuple[int, Row]]:
+        """Yield the number of each row that has values, from 1, and its values."""
+        from openpyxl.worksheet import _reader as sheets  # noqa: PLC0415 (an extra)
+
+        with self._book.archive.open(self._part) as source:
+            parser = sheets.WorkSheetParser(source, self._book.strings)
+            for _, element in sheets.iterparse(source):
+                if element.tag == sheets.COL_TAG:
+                    self._add_width(element)
+                elif element.tag == sheets.ROW_TAG:
+                    number, cells = parser.parse_row(element)
+                    element.clear()
+                    row = {cell["column"]: self._value(**cell) for cell in cells if _is_filled(cell)}
+                    if row:
+                        yield number, row
+
+    def _add_width(self, element: Any) -> None:
+        is_seen = float(element.get("width", 1)) >= _NARROWEST
+        if element.get("hidden", "0") not in ("0", "false") or not is_seen:
+            last = min(int(element.get("max")), 1 << 14)
+            self.hidden.update(range(int(element.get("min")), last + 1))
+
+    def _value(self, row: int, column: int, value: Any, data_type: str, style_id: int) -> Any:
+        """Return what a cell holds; None for a formula, and for a date beyond the last year."""
+        from openpyxl.utils import datetime as dates  # noqa: PLC0415 (an extra)
+        from openpyxl.utils import range_boundaries  # noqa: PLC0415 (an extra)
+
+        if data_type == "f":
+            self.formulas.add(column)
+            if hasattr(value, "ref"):  # of an array or a data table
+                first, _, last, _ = range_boundaries(value.ref)
+                self.formulas.update(range(first, last + 1))
+            return None
+        if data_type == "d":
+            self.dates.setdefault(column, row)
+        if data_type != "n":
+            return value
+        style = self._book.styles[style_id]
+        if style.is_hidden:
+            self.hidden.add(column)
+        if not style.is_date:
+            return value
+        self.dates.setdefault(column, row)
+        try:
+            return dates.from_excel(value, self._book.book.epoch, timedelta=style.is_duration)
+        except (OverflowError, ValueError):
+            return None
 
 
-@lru_cache(maxsize=MOST_COLUMNS)
-def _column(letters: str) -> int:
-    column = 0
-    for letter in letters:
-        column = 26 * column + ord(letter) - ord("A") + 1
-    return _within(column, 1, MOST_COLUMNS) - 1
-
-
-def _columns(reference: str) -> tuple[int, int]:
-    """Return the first and last column of a range of cells."""
-    first, _, last = reference.partition(":")
-    start = _position(first)[0]
-    return start, _within(_position(last or first)[0], start, MOST_COLUMNS - 1)
+def _is_filled(cell: dict[str, Any]) -> bool:
+    """Whether a cell holds a value: no blank, no blanks in text, no error."""
+    value = cell["value"]
+    return value is not None and cell["data_type"] != "e" and bool(str(value).strip())

@@ -119,7 +119,7 @@ def privatize_file(
     Parameters
     ----------
     source, out : path-like
-        CSV, TSV, Excel, Parquet, Arrow or Feather: a file, a folder, a glob (``source`` only), ``-`` for a pipe.
+        CSV, TSV, Excel or Parquet: a file, a folder, a glob (``source`` only), ``-`` for a pipe.
     label : str
         The private column. In ``out`` it is a column of float64 in the same place.
     bounds, epsilon, mechanism, prior, delta, zeta, epsilon_prior, trust, ledger, rows_per_person, random_state

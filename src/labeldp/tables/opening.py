@@ -18,10 +18,9 @@ from labeldp.tables.dialect import Dialect
 from labeldp.tables.excel import SheetTable, read_sheet, sheet_names
 from labeldp.tables.hints import HintSampler
 from labeldp.tables.paths import DELIMITERS, as_format
-from labeldp.tables.sources import Part, find_parts, folder_types, schema_of
-from labeldp.tables.tables import MAY_LACK_HEADER, Table, TypedTable, lacks_header
-from labeldp.tables.text_files import TextFile, read_header
-from labeldp.tables.text_records import find_dialect
+from labeldp.tables.sources import Part, find_parts, schema_of
+from labeldp.tables.tables import MAY_LACK_HEADER, ParquetTable, Table, lacks_header
+from labeldp.tables.text_records import TextFile
 from labeldp.tables.text_tables import TextTable
 
 
@@ -65,18 +64,17 @@ def header_of(parts: list[Part], format: str, dialect: Dialect) -> TableHeader:
     """Return the names of the columns in some files; no row is looked at."""
     part, sheets = parts[0], list[str]()
     if format in DELIMITERS:
-        dialect = find_dialect(part, dialect, format, ())
-        names = read_header(TextFile(part, dialect))[0]
+        file = TextFile.find(part, dialect, format, ())
+        dialect, names = file.dialect, file.header()[0]
     elif format == "xlsx":
         sheets = sheet_names(part)
         unclear = dialect.sheet is None and len(sheets) > 1
         names = [] if unclear else read_sheet(part, dialect.sheet, None, dialect.names).names
     else:
-        names = list(part.query(format, schema_of).names)
+        names = list(part.query(schema_of).names)
     if lacks_header(names, format, dialect):
         return TableHeader(format, dialect, (), tuple(sheets), lacks_header=True)
-    folders = [] if format == "xlsx" and not names else list(folder_types(parts))
-    return TableHeader(format, dialect, (*names, *folders), tuple(sheets))
+    return TableHeader(format, dialect, tuple(names), tuple(sheets))
 
 
 def open_table(
@@ -90,16 +88,14 @@ def open_table(
     only: Collection[str] | None = None,
     dialect: Dialect | None = None,
 ) -> Table:
-    r"""Open a table: CSV, TSV, Excel, Parquet, Arrow or Feather.
+    r"""Open a table: CSV, TSV, Excel or Parquet.
 
     Parameters
     ----------
     source : path-like
-        A file, a folder, a glob, or ``-`` for standard input. What comes through a pipe is kept in a temporary
-        file.
+        A file, a folder, a glob, or ``-`` for standard input, which is kept in memory.
     format : str, optional
-        One of ``csv``, ``tsv``, ``xlsx``, ``parquet``, ``arrow`` and ``arrow-stream``; by default the name implies
-        it.
+        One of ``csv``, ``tsv``, ``xlsx`` and ``parquet``; by default the name implies it.
     label : str, optional
         The private column: read as float64, and never looked at to decide anything.
     as_written : bool
@@ -158,7 +154,7 @@ def table_of(
         raise ParameterError(
             Setting("names"), " are for text files and sheets without a header: rename the columns in the file"
         )
-    return TypedTable(parts, format, label, exact=exact, drop=drop)
+    return ParquetTable(parts, label, exact=exact, drop=drop)
 
 
 Progress = Callable[[str, int, int | None], None]

@@ -22,11 +22,8 @@ from labeldp.release.names import nearest
 
 PIPE = "-"
 
-EXTENSIONS = {
-    **{"csv": "csv", "tsv": "tsv", "xlsx": "xlsx"},
-    **{"parquet": "parquet", "arrow": "arrow", "arrow-stream": "arrows"},
-}
-"""The formats, and how the names of their files end; Feather is ``arrow``, Arrow's file format."""
+FORMATS = ("csv", "tsv", "xlsx", "parquet")
+"""The formats; the names of their files end like this."""
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 """The formats that are text."""
@@ -37,16 +34,15 @@ is_part = re.compile(r"part-\d{5}\.\w+").fullmatch
 MODEL_FILES = {"columns.json", "model.npz", "release.npz"}
 """What the folder of a model may have beside its card."""
 
-_NAMES = {f".{extension}": format for format, extension in EXTENSIONS.items()} | {
-    ".tab": "tsv",
-    ".pq": "parquet",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".xlsm": "xlsx",
-    ".txt": "csv",
+_ENDINGS = {
+    **{f".{format}": format for format in FORMATS},
+    **{".tab": "tsv", ".txt": "csv", ".xlsm": "xlsx", ".pq": "parquet"},
 }
-_SHEETS = (".xls", ".xlsb", ".ods", ".numbers")
-"""Sheets in formats that are not read."""
+_ADVICE = {
+    **dict.fromkeys((".xls", ".xlsb", ".ods", ".numbers"), "save it as .xlsx or .csv"),
+    **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), "write it as Parquet"),
+}
+"""What to do with formats that are not read."""
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 """How CSV and TSV may be compressed, by the end of the name."""
@@ -54,11 +50,9 @@ _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 def as_format(name: str) -> str:
     """Return a format that a user named."""
-    format = {"feather": "arrow", "ipc": "arrow", "excel": "xlsx"}.get(name.lower(), name.lower())
-    if format not in EXTENSIONS:
-        raise ParameterError(
-            f"unknown format {name!r}; known are {', '.join(EXTENSIONS)} and feather", option="format"
-        )
+    format = {"excel": "xlsx"}.get(name.lower(), name.lower())
+    if format not in FORMATS:
+        raise ParameterError(f"unknown format {name!r}; known are {', '.join(FORMATS)}", option="format")
     return format
 
 
@@ -72,31 +66,31 @@ def format_in(name: str) -> str | None:
 
     Examples
     --------
-    >>> format_in("sales.csv.gz"), format_in("sales.feather"), format_in("sales")
-    ('csv', 'arrow', None)
+    >>> format_in("sales.csv.gz"), format_in("sales.pq"), format_in("sales")
+    ('csv', 'parquet', None)
     """
     path = PurePath(name)
-    inner = _NAMES.get(PurePath(path.stem).suffix.lower())
-    return inner if inner in DELIMITERS and compression_of(name) else _NAMES.get(path.suffix.lower())
+    inner = _ENDINGS.get(PurePath(path.stem).suffix.lower())
+    return inner if inner in DELIMITERS and compression_of(name) else _ENDINGS.get(path.suffix.lower())
 
 
 def format_of(name: str) -> str:
     """Return the format that a file's name implies, or refuse it."""
     format = format_in(name)
-    if PurePath(name).suffix.lower() in _SHEETS:
-        raise DataError(
-            f"{PurePath(name).name!r} is a sheet in a format that is not read: save it as .xlsx or .csv"
-        )
-    if format is None:
-        near = nearest(PurePath(name).suffix.lower(), _NAMES)
-        hint = f" (did you mean {near}?)" if near else ""
-        raise DataError(
-            f"the name {PurePath(name).name!r} implies no known format{hint}: known are {', '.join(_NAMES)}, and "
-            ".gz after .csv or .tsv; or name the format, as in ",
-            Setting("format", "csv"),
-            ". A folder to write ends in /",
-        )
-    return format
+    if format is not None:
+        return format
+    path = PurePath(name)
+    ending = path.suffix.lower()
+    if ending in _ADVICE:
+        raise DataError(f"{path.name!r} is in a format that is not read: {_ADVICE[ending]}")
+    near = nearest(ending, _ENDINGS)
+    hint = f" (did you mean {near}?)" if near else ""
+    raise DataError(
+        f"the name {path.name!r} implies no known format{hint}: known are {', '.join(_ENDINGS)}, and .gz after "
+        ".csv or .tsv; or name the format, as in ",
+        Setting("format", "csv"),
+        ". A folder to write ends in /",
+    )
 
 
 def sniff_format(start: bytes) -> str:
@@ -107,8 +101,7 @@ def sniff_format(start: bytes) -> str:
     >>> sniff_format(b"PAR1...."), sniff_format(b"name,price"), sniff_format(b"name\tprice")
     ('parquet', 'csv', 'tsv')
     """
-    marks = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow-stream", b"PK\3\4": "xlsx"}
-    for mark, name in marks.items():
+    for mark, name in {b"PAR1": "parquet", b"PK\3\4": "xlsx"}.items():
         if start.startswith(mark):
             return name
     header = re.split(rb"[\r\n]", start, maxsplit=1)[0]

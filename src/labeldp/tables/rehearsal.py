@@ -12,10 +12,8 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
@@ -23,7 +21,7 @@ from pyarrow import types
 from labeldp.errors import DataError, ParameterError
 from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.mechanisms.typed_data import canonical
-from labeldp.tables.batches import size_of, take_rows
+from labeldp.tables.batches import size_of
 from labeldp.tables.columns import flat_type
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.encoders import encoder
@@ -44,8 +42,6 @@ _XML = r"\t\n\r\x20-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}"
 
 _SECONDS = (-62_135_596_800, 253_402_300_799)
 """The first second of year 1 and the last of year 9999: text has no other dates."""
-
-_PLAIN = Dialect()
 
 _FAILURES = (pa.ArrowException, ValueError, OverflowError, UnicodeError)
 
@@ -74,7 +70,7 @@ def refuse_schema(schema: Any, format: str, dialect: Dialect) -> None:
     if format == "xlsx" and len(names) > MOST_COLUMNS:
         raise ParameterError(f"a sheet of Excel has {MOST_COLUMNS:,} columns at most: write CSV or Parquet")
     _refuse_column(pa.array(names, pa.large_string()), "the column names have", format, dialect)
-    for field in [schema.field(schema.types.index(kind)) for kind in dict.fromkeys(schema.types)]:
+    for field in schema:
         _refuse_type(field, format)
     try:
         written = _names_in(_encode(pa.Table.from_batches([], schema), format, dialect), format, dialect)
@@ -109,12 +105,11 @@ def refuse_values(batch: Any, format: str, dialect: Dialect, *, before: int = 0)
 
 def least_size(batch: Any, format: str, *, compressed: bool) -> int:
     """Return how many bytes some rows take in a format, at least."""
-    if compressed or format in ("parquet", "xlsx"):
+    if compressed or format not in DELIMITERS:
         return int(batch.num_rows) // 8
-    counts = _is_text if format in DELIMITERS else types.is_primitive
-    size = size_of(batch.select([place for place, kind in enumerate(batch.schema.types) if counts(kind)]))
-    marks = batch.num_rows * batch.num_columns if format in DELIMITERS else 0  # separators and ends of lines
-    return size + int(marks)
+    texts = [place for place, kind in enumerate(batch.schema.types) if _is_text(kind)]
+    marks = batch.num_rows * batch.num_columns  # separators and ends of lines
+    return size_of(batch.select(texts)) + int(marks)
 
 
 def refuse_size(to: str, size: int) -> None:
@@ -148,7 +143,7 @@ def file_size_limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
-# ---- types ----------------------------------------------------------------------------------------------------
+# ---- types and values -----------------------------------------------------------------------------------------
 
 
 def _refuse_type(field: Any, format: str) -> None:
@@ -156,109 +151,71 @@ def _refuse_type(field: Any, format: str) -> None:
     flat = flat_type(field.name, field.type)
     if flat != field.type:
         raise ParameterError(f"{format.upper()} cannot hold {described}: convert it to {flat}")
-    if format in (*DELIMITERS, "xlsx") and not _is_plain(field.type):
-        raise ParameterError(f"{format.upper()} cannot hold {described}: write Parquet or Arrow")
-    schema = pa.schema([field.with_nullable(True)])  # what is tried has nulls
-    try:
-        batch = take_rows(pa.RecordBatch.from_arrays([pa.nulls(2, field.type)], schema=schema), np.array([1, 0]))
-        _encode(pa.Table.from_batches([batch, batch]), format, _PLAIN)
-    except pa.ArrowException:
-        raise ParameterError(f"{format} cannot hold {described}: convert it, or write another format") from None
-
-
-def _is_plain(kind: Any) -> bool:
-    """Whether values are text, or written in digits or a word, and not bytes that could be anything."""
-    return any(check(kind) for check in [_is_text, types.is_primitive, types.is_decimal, types.is_null])
+    is_plain = any(check(field.type) for check in [_is_text, types.is_primitive, types.is_decimal, types.is_null])
+    if format != "parquet" and not is_plain:  # bytes could be anything
+        raise ParameterError(f"{format.upper()} cannot hold {described}: write Parquet")
 
 
 def _is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
-# ---- values ---------------------------------------------------------------------------------------------------
-
-
 def _refuse_column(column: Any, which: str, format: str, dialect: Dialect) -> None:
     """Refuse a column that has values which its format cannot hold."""
-    problem = _PROBLEMS[format](column, format, dialect)
+    problem = _problem(column, format, dialect)
     if problem is not None:
         raise ParameterError(
             f"{format.upper()} cannot hold {problem}, as {which}: change it, or write another format"
         )
 
 
-def _text_problem(column: Any, format: str, dialect: Dialect) -> str | None:
-    kind = column.type
-    if _is_text(kind):
-        encoding = str(dialect.completed(format).encoding)
-        return None if encoding == "utf-8" else _encoding_problem(column, encoding)
-    return _date_problem(column, format, dialect)
+_SIMPLE = (
+    *(types.is_integer, types.is_floating, types.is_boolean, types.is_null, types.is_date32),
+    *(_is_text, types.is_binary),
+)
+"""Types whose values are written without a conversion that could fail."""
 
 
-def _encoding_problem(column: Any, encoding: str) -> str | None:
+def _problem(column: Any, format: str, dialect: Dialect) -> str | None:
+    """Return what values of a column its format cannot hold, or None."""
     try:
-        "\n".join(column.drop_null().to_pylist()).encode(encoding)
-    except UnicodeError:
-        return f"characters that the encoding {encoding} lacks"
-    return None
+        problem = _sheet_problem(column) if format == "xlsx" else None
+        if problem is None and format != "parquet":
+            problem = _date_problem(column)
+        if problem is None and not any(check(column.type) for check in _SIMPLE):
+            _encode(pa.table([column], ["c"]), format, dialect)
+    except _FAILURES:
+        return f"some values of type {column.type}"
+    return problem
 
 
-def _sheet_problem(column: Any, format: str, dialect: Dialect) -> str | None:
+def _sheet_problem(column: Any) -> str | None:
+    """Return what no cell of Excel can hold."""
     kind = column.type
-    values = column
     if _is_text(kind):
-        text = values.cast(pa.large_string())
+        text = column.cast(pa.large_string())
         wide = pc.count_substring_regex(text, r"[\x{10000}-\x{10FFFF}]")  # two of what Excel counts
         if (pc.max(pc.add(pc.utf8_length(text), wide)).as_py() or 0) > MOST_CHARACTERS:
             return f"text of more than {MOST_CHARACTERS:,} characters"
         if pc.any(pc.match_substring_regex(text, f"[^{_XML}]")).as_py():
             return "control characters and others that XML does not have"
-        return None
     if types.is_integer(kind):
-        ends = [value for value in pc.min_max(values).as_py().values() if value is not None]
+        ends = [value for value in pc.min_max(column).as_py().values() if value is not None]
         return "integers of more than 15 digits" if any(abs(value) > MOST_INTEGER for value in ends) else None
-    if types.is_floating(kind):
-        return "infinite numbers" if pc.any(pc.is_inf(values)).as_py() else None
-    return _date_problem(column, format, dialect)
-
-
-def _date_problem(column: Any, format: str, dialect: Dialect) -> str | None:
-    """Return what is wrong with dates and times that become text, or cells of a sheet."""
-    kind = column.type
-    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind):
-        return None
-    if types.is_date(kind) or types.is_timestamp(kind):
-        values = column
-        local = pc.local_timestamp(values) if types.is_timestamp(kind) and kind.tz is not None else values
-        ends = pc.min_max(local.cast(pa.timestamp("s"), safe=False).cast(pa.int64())).as_py().values()
-        if any(value is not None and not _SECONDS[0] <= value <= _SECONDS[1] for value in ends):
-            return "dates outside of the years 1 to 9999"
-    return _trial_problem(column, format, dialect)
-
-
-def _stored_problem(column: Any, format: str, dialect: Dialect) -> str | None:
-    """Return what is wrong with values in a format that stores types: most types are stored as they are."""
-    kind = column.type
-    is_as_is = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_date32(kind)
-    if is_as_is or types.is_string(kind) or types.is_binary(kind):
-        return None
-    return _trial_problem(column, format, dialect)
-
-
-def _trial_problem(column: Any, format: str, dialect: Dialect) -> str | None:
-    try:
-        _encode(pa.table([column], ["c"]), format, dialect)
-    except _FAILURES:
-        return f"some values of type {column.type}"
+    if types.is_floating(kind) and pc.any(pc.is_inf(column)).as_py():
+        return "infinite numbers"
     return None
 
 
-_PROBLEMS: dict[str, Callable[[Any, str, Dialect], str | None]] = {
-    **dict.fromkeys(DELIMITERS, _text_problem),
-    **dict.fromkeys(("parquet", "arrow", "arrow-stream"), _stored_problem),
-    "xlsx": _sheet_problem,
-}
-"""What is wrong with a column in each format, or None."""
+def _date_problem(column: Any) -> str | None:
+    """Return what is wrong with dates and times that become text, or cells of a sheet."""
+    kind = column.type
+    if types.is_date(kind) or types.is_timestamp(kind):
+        local = pc.local_timestamp(column) if types.is_timestamp(kind) and kind.tz is not None else column
+        ends = pc.min_max(local.cast(pa.timestamp("s"), safe=False).cast(pa.int64())).as_py().values()
+        if any(value is not None and not _SECONDS[0] <= value <= _SECONDS[1] for value in ends):
+            return "dates outside of the years 1 to 9999"
+    return None
 
 
 # ---- trials ---------------------------------------------------------------------------------------------------
@@ -281,8 +238,6 @@ def _names_in(data: Any, format: str, dialect: Dialect) -> list[str]:
         return next(csv.reader([header], delimiter=str(written.separator)), [])
     if format == "xlsx":
         return names_in_workbook(bytes(data))
-    if format == "parquet":
-        import pyarrow.parquet as pq  # noqa: PLC0415 (slow to import)
+    import pyarrow.parquet as pq  # noqa: PLC0415 (slow to import)
 
-        return list(pq.read_schema(pa.BufferReader(data)).names)
-    return list((pa.ipc.open_stream if format == "arrow-stream" else pa.ipc.open_file)(data).schema.names)
+    return list(pq.read_schema(pa.BufferReader(data)).names)

@@ -1,21 +1,16 @@
-"""The files of a table: where they lie, a folder, a glob or a pipe, and the rows of Parquet and Arrow files."""
+"""The files of a table: a file, a folder, a glob or a pipe, and the rows of Parquet files."""
 
 from __future__ import annotations
 
 import glob
-import io
 import os
 import re
-import shutil
 import sys
-import tempfile
-import threading
-import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -24,10 +19,7 @@ from labeldp._atomic import as_path, regular_status
 from labeldp.errors import DataError, DataNotFoundError, ParameterError
 from labeldp.tables.paths import PIPE, compression_of, expand_glob, format_of, is_hidden, sniff_format
 
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _GZIP = b"\x1f\x8b"
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
-"""Integers that int64 holds, written in the one way that comes back the same."""
 
 
 def guard_arrow(call: Callable[[], Any], complaint: str) -> Any:
@@ -51,15 +43,12 @@ class Part:
     ----------
     path : Path or None
         None if it came through a pipe.
-    keys : dict
-        What the folders around it say: ``region=north/`` is a column.
-    spool : int or None
-        What came through a pipe: a temporary file, since labels are read twice.
+    data : buffer or None
+        What came through a pipe, in memory, since labels are read twice.
     """
 
     path: Path | None
-    keys: dict[str, str | None] = field(default_factory=dict)
-    spool: int | None = field(default=None, repr=False)
+    data: Any = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -68,10 +57,10 @@ class Part:
 
     def open(self) -> Any:
         """Return a new Arrow stream from the start; closing it leaves others open."""
-        if self.spool is None:
-            regular_status(str(self.path))
-            return pa.OSFile(str(self.path))
-        return pa.PythonFile(_View(self.spool), mode="r")
+        if self.path is None:
+            return pa.BufferReader(self.data)
+        regular_status(str(self.path))
+        return pa.OSFile(str(self.path))
 
     def open_text(self) -> Any:
         """Return the same for text, unpacked if it is compressed."""
@@ -90,69 +79,32 @@ class Part:
         """Return what a call of Arrow returns, or say that the file is damaged."""
         return guard_arrow(call, f"{self.name} is damaged, or of another format than its name says")
 
-    def query(self, format: str, question: Callable[[Any], Any]) -> Any:
-        """Return what the open Parquet or Arrow file answers."""
+    def query(self, question: Callable[[Any], Any]) -> Any:
+        """Return what the open Parquet file answers."""
         with self.open() as stream:
-            return self.guard(lambda: question(_reader(stream, format)))
+            return self.guard(lambda: question(_parquet(stream)))
 
-    def batches(self, format: str, names: list[str], rows: int) -> Iterator[Any]:
-        """Yield batches of a Parquet or Arrow file, of at most so many rows; they end where its own do."""
-        batches = (_parquet_batches if format == "parquet" else _arrow_batches)(self, names, rows)
-        while (batch := self.guard(lambda: next(batches, None))) is not None:
-            if batch.num_rows:
-                yield batch.select(names)
+    def parquet_batches(self, names: list[str], rows: int) -> Iterator[Any]:
+        """Yield batches of a Parquet file, of at most so many rows.
 
-
-_turn = threading.Lock()
-"""Whose turn it is to move the place in a spooled file and read there: not every system reads at a place."""
-
-
-class _View(io.RawIOBase):
-    """An open file read from a place of its own, so that several can read it at once."""
-
-    def __init__(self, handle: int) -> None:
-        self._handle, self._place = handle, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        with _turn:
-            os.lseek(self._handle, self._place, os.SEEK_SET)
-            data = os.read(self._handle, len(buffer))
-        buffer[: len(data)] = data
-        self._place += len(data)
-        return len(data)
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        size = os.fstat(self._handle).st_size
-        self._place = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: size}[whence] + offset
-        return self._place
-
-    def tell(self) -> int:
-        return self._place
+        They come page by page, so that a file of one huge row group needs no more memory than others.
+        """
+        with self.open() as stream:
+            batches = self.guard(lambda: _parquet(stream).iter_batches(batch_size=rows, columns=names))
+            while (batch := self.guard(lambda: next(batches, None))) is not None:
+                if batch.num_rows:
+                    yield batch.select(names)
 
 
-# ---- rows of Parquet and Arrow files --------------------------------------------------------------------------
+def _parquet(stream: Any) -> Any:
+    import pyarrow.parquet as pq  # noqa: PLC0415 (slow to import)
 
-
-def _reader(stream: Any, format: str) -> Any:
-    """Return a reader; Arrow's file and stream formats go by the same names."""
-    if format == "parquet":
-        import pyarrow.parquet as pq  # noqa: PLC0415 (slow to import)
-
-        return pq.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
-    start = stream.read(6)
-    stream.seek(0)
-    return pa.ipc.open_file(stream) if start == b"ARROW1" else pa.ipc.open_stream(stream)
+    return pq.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
 
 
 def schema_of(file: Any) -> Any:
     """Return the columns that an open file has."""
-    schema = getattr(file, "schema_arrow", None) or file.schema
+    schema = file.schema_arrow
     list(schema.names)  # raises here, where it is caught, if a name is no text
     return schema
 
@@ -162,26 +114,6 @@ def public_codec(file: Any, label: str | None) -> str | None:
     meta = file.metadata
     columns = [meta.row_group(0).column(k) for k in range(meta.num_columns)] if meta.num_row_groups else []
     return next((str(each.compression).lower() for each in columns if each.path_in_schema != label), None)
-
-
-def _parquet_batches(part: Part, names: list[str], rows: int) -> Iterator[Any]:
-    """Yield batches page by page, so that a file of one huge row group needs no more memory than others."""
-    with part.open() as stream:
-        yield from _reader(stream, "parquet").iter_batches(batch_size=rows, columns=names)
-
-
-def _arrow_batches(part: Part, names: list[str], rows: int) -> Iterator[Any]:
-    """Yield batches of one of Arrow's files or streams, checked to the last offset."""
-    with part.open() as stream:
-        batches = reader = _reader(stream, "arrow")
-        if hasattr(reader, "get_batch"):  # a file, of which some columns can be read alone
-            places = [reader.schema.get_field_index(name) for name in names]
-            some = pa.ipc.open_file(stream, options=pa.ipc.IpcReadOptions(included_fields=places))
-            batches = map(some.get_batch, range(some.num_record_batches))
-        for batch in batches:
-            batch.validate(full=True)  # offsets are taken on trust otherwise, and could point anywhere
-            for first in range(0, batch.num_rows, rows):
-                yield batch.slice(first, rows)
 
 
 # ---- where files lie ------------------------------------------------------------------------------------------
@@ -197,7 +129,7 @@ def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
     """
     path = as_path(source)
     if source == PIPE:
-        return _spool(sys.stdin.buffer, format)
+        return _read_pipe(format)
     if path.is_dir():
         root, files = path, list(map(as_path, _files_below(path)))
     elif os.path.lexists(path):
@@ -216,8 +148,12 @@ def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
         raise DataError(
             f"{source} holds several formats ({', '.join(sorted(map(str, formats)))}): choose one by a glob"
         )
-    parts = [Part(file, _partition_keys(file.relative_to(root))) for file in files]
-    return parts, str(formats.pop())
+    if any("=" in folder for file in files for folder in file.relative_to(root).parts[:-1]):
+        raise DataError(
+            f"{source} has folders named key=value, and what they say is not read: write it as a table of one "
+            "folder first, with a column for each key"
+        )
+    return [Part(file) for file in files], str(formats.pop())
 
 
 def _refuse_links(files: list[Path]) -> None:
@@ -233,13 +169,8 @@ def _refuse_links(files: list[Path]) -> None:
             )
 
 
-def _spool(pipe: BinaryIO, format: str | None) -> tuple[list[Part], str]:
-    with tempfile.TemporaryFile() as file:
-        shutil.copyfileobj(pipe, file, 1 << 20)
-        file.flush()
-        handle = os.dup(file.fileno())
-    part = Part(None, spool=handle)
-    weakref.finalize(part, os.close, handle)
+def _read_pipe(format: str | None) -> tuple[list[Part], str]:
+    part = Part(None, pa.py_buffer(sys.stdin.buffer.read()))
     if format is None:
         with part.open_text() as stream:
             start = guard_arrow(lambda: stream.read(4096), f"{part.name} is damaged: it cannot be unpacked")
@@ -261,37 +192,13 @@ def _files_below(path: Path) -> list[Path]:
     return sorted(files, key=_sort_key)
 
 
-def _partition_keys(path: Path) -> dict[str, str | None]:
-    """Return what folders named ``key=value`` say, outermost first.
-
-    Examples
-    --------
-    >>> _partition_keys(Path("year=2024/region=north/a.csv"))
-    {'year': '2024', 'region': 'north'}
-    """
-    pairs = [folder.split("=", 1) for folder in path.parts[:-1] if "=" in folder.strip("=")]
-    return {unquote(key): None if value == _NO_VALUE else unquote(value) for key, value in pairs}
-
-
 def refuse_label_folders(parts: list[Part], label: str) -> None:
     """Refuse files in folders named by the label: where a row lies would reveal its label."""
     for part in parts:
-        for key in _partition_keys(part.path.absolute()) if part.path is not None else ():
-            if key.casefold() == label.casefold():
+        for folder in part.path.absolute().parts[:-1] if part.path is not None else ():
+            key, equals, _ = folder.partition("=")
+            if equals and unquote(key).casefold() == label.casefold():
                 raise ParameterError(
                     f"the files lie in folders named by the label, {key}=…/, and where a row lies gives its label "
                     "away: put them all into one folder first, in an order that reveals nothing"
                 )
-
-
-def folder_types(parts: list[Part]) -> dict[str, Any]:
-    """Return the type of each column that folders name: integers where all are, else text."""
-    names = list(parts[0].keys)
-    if any(list(part.keys) != names for part in parts):
-        raise DataError("some files lie in folders named key=value and others do not, or in other ones")
-    kinds = {}
-    for name in names:
-        values = [value for part in parts if (value := part.keys[name]) is not None]
-        integers = bool(values) and all(_INTEGER.fullmatch(value) for value in values)
-        kinds[name] = pa.int64() if integers else pa.string()
-    return kinds

@@ -21,7 +21,7 @@ from labeldp.tables.batches import CELLS, cut, rows_per_batch
 from labeldp.tables.columns import as_floats, common_type, flat_type, is_number, refuse_other_than_numbers
 from labeldp.tables.dialect import SEPARATOR_NAMES, Dialect
 from labeldp.tables.paths import DELIMITERS
-from labeldp.tables.sources import Part, folder_types, public_codec, refuse_label_folders, schema_of
+from labeldp.tables.sources import Part, public_codec, refuse_label_folders, schema_of
 
 MAY_LACK_HEADER = {*DELIMITERS, "xlsx"}
 """Formats in which names may be the values of a row, with its label: messages do not list them."""
@@ -53,7 +53,7 @@ class Table:
     parts : list
         The files, as `open_table` found them.
     format : str
-        One of ``csv``, ``tsv``, ``xlsx``, ``parquet``, ``arrow`` and ``arrow-stream``.
+        One of ``csv``, ``tsv``, ``xlsx`` and ``parquet``.
     label : str or None
         The private column.
     names : list of lists of str
@@ -94,8 +94,7 @@ class Table:
             as_label_name(label, *(_NAME_THEM if format in MAY_LACK_HEADER else (RENAME,)))
             refuse_label_folders(parts, label)
         self.format, self.label, self.stored = format, label, dict[str, Any]()
-        self._parts, self._keys = parts, folder_types(parts)
-        self._names = [*names[0], *self._keys]
+        self._parts, self._names = parts, names[0]
         if label is not None:  # first: without a header, what else is wrong with names would be about labels
             self.refuse_unknown(label)
         for part, others in zip(parts, names, strict=True):
@@ -108,9 +107,8 @@ class Table:
         if label in drop:
             raise ParameterError(f"{label!r} is the label: it cannot be left out", option="drop")
         self.private = {name for name in self._names if name in drop or name == label}
-        self._inside = [name for name in names[0] if name not in drop]
-        self._keys = {name: kind for name, kind in self._keys.items() if name not in drop}
-        self.schema = pa.schema([*self._fields(), *self._keys.items()])
+        self._inside = [name for name in self._names if name not in drop]
+        self.schema = pa.schema(self._fields())
 
     dialect = Dialect()
 
@@ -120,8 +118,10 @@ class Table:
         return []
 
     def dialect_for(self, format: str) -> Dialect:
-        """Return how text is written again: as it was read, with the separator of another format."""
-        return self.dialect if format == self.format else self.dialect.found(separator=None)
+        """Return how text is written again: as it was read, but in UTF-8."""
+        separator = self.dialect.separator if format == self.format else None
+        encoding = "utf-8" if self.dialect.encoding in (None, "utf-8") else "utf-8-sig"  # which Excel recognises
+        return self.dialect.found(separator=separator, encoding=encoding)
 
     def field(self, name: str) -> Any:
         """Return a column's name and type.
@@ -162,14 +162,14 @@ class Table:
         """How many rows there are, or None where only reading shows it."""
         if self.format != "parquet":
             return None
-        return sum(int(part.query("parquet", lambda file: file.metadata.num_rows)) for part in self._parts)
+        return sum(int(part.query(lambda file: file.metadata.num_rows)) for part in self._parts)
 
     @cached_property
     def compression(self) -> str | None:
         """How the first public column of a Parquet file is compressed, or None."""
         if self.format != "parquet":
             return None
-        codecs = (part.query("parquet", lambda file: public_codec(file, self.label)) for part in self._parts)
+        codecs = (part.query(lambda file: public_codec(file, self.label)) for part in self._parts)
         return next((codec for codec in codecs if codec is not None), None)
 
     @cached_property
@@ -185,28 +185,6 @@ class Table:
     def _read(self, schema: Any) -> Iterator[Any]:
         """Yield rows in the types of a schema."""
         raise NotImplementedError
-
-    def _part_batches(self, part: Part, names: list[str]) -> Iterator[Any]:
-        """Yield batches as they come from one file."""
-        raise NotImplementedError
-
-    def _fit(self, part: Part, array: Any, field: Any) -> Any:
-        """Return a column of a file in the type that it has in the whole table."""
-        return array
-
-    def _stored_batches(self, schema: Any) -> Iterator[Any]:
-        """Yield batches of any length, with the columns that folders name."""
-        names = [name for name in schema.names if name not in self._keys] or self._inside[:1]
-        for part in self._parts:
-            keys = {name: pa.scalar(part.keys[name], pa.string()).cast(kind) for name, kind in self._keys.items()}
-            for batch in self._part_batches(part, names):
-                arrays = [
-                    pa.repeat(keys[field.name], batch.num_rows)
-                    if field.name in keys
-                    else self._fit(part, batch.column(field.name), field)
-                    for field in schema
-                ]
-                yield pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
     def refuse_unknown(self, name: str, option: str = "label") -> None:
         """Name the nearest column if there is none of this name, which an option has."""
@@ -227,15 +205,13 @@ class Table:
         raise ParameterError(f"there is no column {name!r}; ", *advice, option=option)
 
 
-class TypedTable(Table):
-    """A table in files that store types; a column has one that holds what all files hold."""
+class ParquetTable(Table):
+    """A table in Parquet files; a column has a type that holds what all files hold."""
 
-    def __init__(
-        self, parts: list[Part], format: str, label: str | None, *, exact: bool, drop: Collection[str] = ()
-    ) -> None:
+    def __init__(self, parts: list[Part], label: str | None, *, exact: bool, drop: Collection[str] = ()) -> None:
         self._exact = exact
-        self._schemas = [part.query(format, schema_of) for part in parts]
-        super().__init__(parts, format, label, [list(schema.names) for schema in self._schemas], drop)
+        self._schemas = [part.query(schema_of) for part in parts]
+        super().__init__(parts, "parquet", label, [list(schema.names) for schema in self._schemas], drop)
 
     def _fields(self) -> list[Any]:
         first = self._schemas[0].remove_metadata()
@@ -257,8 +233,12 @@ class TypedTable(Table):
         for batch in cut(self._stored_batches(schema), rows_per_batch(schema)):
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
-    def _part_batches(self, part: Part, names: list[str]) -> Iterator[Any]:
-        return part.batches(self.format, names, CELLS // max(8, len(names)))
+    def _stored_batches(self, schema: Any) -> Iterator[Any]:
+        """Yield batches of any length, with columns in the types that they have in the whole table."""
+        for part in self._parts:
+            for batch in part.parquet_batches(schema.names, CELLS // max(8, len(schema.names))):
+                arrays = [self._fit(part, batch.column(field.name), field) for field in schema]
+                yield pa.RecordBatch.from_arrays(arrays, names=schema.names)
 
     def _fit(self, part: Part, array: Any, field: Any) -> Any:
         if array.null_count and not field.nullable and field.name != self.label:

@@ -1,7 +1,8 @@
-"""The records of a text file, and how they are written where nobody said it and it is certain.
+"""The records of a text file: how they are separated and encoded, their header, and what is wrong with them.
 
-The header shows the separator, a byte-order mark the encoding, and the public columns the marks in numbers. Labels
-are never looked at: they follow. Records are read within a limit: a line without an end must not fill the memory.
+The header shows the separator, and a byte-order mark the encoding. Labels are never looked at. What is wrong is
+said by the number of a row and quotes nothing. Records are read within a limit: a line without an end must not
+fill the memory.
 """
 
 from __future__ import annotations
@@ -10,45 +11,42 @@ import codecs
 import csv as python_csv
 import io
 import re
-import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
+from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
-from labeldp.errors import DataError, ParameterError, Setting
-from labeldp.tables.dialect import GROUPS, NULL_WORDS, SEPARATOR_NAMES, UTF8, Dialect, number_pattern
+import pyarrow as pa
+
+from labeldp.errors import DataError, LabelDPError, LabelError, Setting
+from labeldp.tables.dialect import SEPARATOR_NAMES, UTF8, Dialect
 from labeldp.tables.paths import DELIMITERS
 from labeldp.tables.sources import Part
 
 LONGEST_RECORD = 1 << 23
 """Characters of a record that can be read: its public values may have a million, and its label as many."""
 
-TOO_LONG_RECORD = "the record is too long"
+LONGEST_ROW = 1 << 20
+"""Bytes that the public values of a row may have: with a label a row is then shorter than a block."""
+
+LONGEST_LABEL = 1 << 20
+LONG_LABEL = f"a label has more than {LONGEST_LABEL:,} characters: no number needs that many"
+LONG_ROW = f"has a row of more than {LONGEST_ROW >> 20} MB, or a quote that never ends"
+_LONG_RECORD = "the record is too long"
+_QUOTES = (
+    "has a record that spans lines, or text after a closing quote, in {where}: if a quote is missing there, it "
+    "takes labels into a public value. Fix it, or save the table as Parquet; a column with line breaks can be "
+    "left out with ",
+    Setting("drop", ["COLUMN"]),
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_BYTE_ORDER_MARKS = {
+    "utf-8-sig": (codecs.BOM_UTF8,),
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
 
 python_csv.field_size_limit(max(LONGEST_RECORD, python_csv.field_size_limit()))  # one for all threads
-
-
-class RawStream(io.RawIOBase):
-    """An Arrow stream for Python's own readers; where it cannot be read, it ends."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream, self.damaged = stream, False
-
-    def readable(self) -> bool:
-        """Whether it can be read."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer, or a part of it."""
-        try:
-            data = self._stream.read(len(buffer))
-        except OSError as error:
-            if error.errno is not None:
-                raise
-            self.damaged, data = True, b""
-        buffer[: len(data)] = data
-        return len(data)
 
 
 def _mark_invalid(error: UnicodeError) -> tuple[str, int]:
@@ -61,27 +59,52 @@ def _mark_invalid(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("labeldp.invalid", _mark_invalid)
 
 
-def text_reader(buffer: io.BufferedReader[RawStream], encoding: str) -> io.TextIOWrapper:
-    """Return the text of a stream without a byte-order mark; bytes that are no text are halves of characters."""
-    name, errors = (encoding, "labeldp.invalid") if encoding not in UTF8 else ("utf-8-sig", "surrogateescape")
-    return io.TextIOWrapper(buffer, name, errors=errors, newline="")
+class _Raw(io.RawIOBase):
+    """An Arrow stream of bytes for Python's own readers, in UTF-8 if an encoding is given."""
+
+    def __init__(self, stream: Any, name: str, encoding: str | None = None) -> None:
+        self._stream, self._name, self._left = stream, name, b""
+        self._decoder = None if encoding is None else codecs.getincrementaldecoder(encoding)("labeldp.invalid")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._left:
+            self._left = self._next_block()
+        data, self._left = self._left[: len(buffer)], self._left[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _next_block(self) -> bytes:
+        while True:
+            try:
+                block = bytes(self._stream.read(1 << 16))
+            except OSError as error:
+                if error.errno is not None:
+                    raise
+                raise DataError(f"{self._name} is damaged: it cannot be unpacked") from None
+            if self._decoder is None:
+                return block
+            text = self._decoder.decode(block, not block)
+            if text or not block:
+                return text.encode("utf-8", "surrogatepass")
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 class Records(Iterator[list[str]]):
-    """The records of a stream as lists of values, blank lines left out.
+    """The records of a stream as lists of values, blank lines left out; bytes that are not text are surrogates.
 
     Parameters
     ----------
-    stream : Arrow stream
-    encoding, separator : str
+    stream : binary stream of UTF-8
+    separator : str
     strict : bool
         Whether only a separator or the end of a line may come after a closing quote, and all quotes must be
         closed.
-
-    Attributes
-    ----------
-    lines : int
-        How many lines were read.
 
     Raises
     ------
@@ -89,17 +112,17 @@ class Records(Iterator[list[str]]):
         While it is read, if a record is longer than `LONGEST_RECORD`, or its quotes are wrong.
     """
 
-    def __init__(self, stream: Any, encoding: str, separator: str, *, strict: bool = False) -> None:
-        self._raw, self._left = RawStream(stream), LONGEST_RECORD
-        self._text = text_reader(io.BufferedReader(self._raw), encoding)
-        self._reader = python_csv.reader(iter(self._next_line, ""), delimiter=separator, strict=strict)
+    def __init__(self, stream: Any, separator: str, *, strict: bool = False) -> None:
+        self._left = LONGEST_RECORD
+        self._text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
+        self._reader = python_csv.reader(self._bounded_lines(), delimiter=separator, strict=strict)
 
-    def _next_line(self) -> str:
-        line = self._text.readline(self._left + 1)
-        self._left -= len(line)
-        if self._left < 0:
-            raise python_csv.Error(TOO_LONG_RECORD)
-        return line
+    def _bounded_lines(self) -> Iterator[str]:
+        while line := self._text.readline(self._left + 1):
+            self._left -= len(line)
+            if self._left < 0:
+                raise python_csv.Error(_LONG_RECORD)
+            yield line
 
     def __next__(self) -> list[str]:
         row: list[str] = []
@@ -113,46 +136,159 @@ class Records(Iterator[list[str]]):
         """How many lines were read."""
         return int(self._reader.line_num)
 
+
+@dataclass(frozen=True)
+class TextFile:
+    """A text file, and how it is written; `find` detects what was not given."""
+
+    part: Part
+    dialect: Dialect
+
+    @classmethod
+    def find(cls, part: Part, given: Dialect, format: str, private: Collection[str]) -> TextFile:
+        """Return a file with its separator and encoding, from its first line; marks in numbers come later.
+
+        Text without a byte-order mark is UTF-8 unless an encoding is given.
+        """
+        encoding = given.encoding
+        if encoding is None:
+            with io.BufferedReader(_Raw(part.open_text(), part.name)) as stream:
+                start = stream.peek(4)
+            marked = (name for name, marks in _BYTE_ORDER_MARKS.items() if start.startswith(marks))
+            encoding = next(marked, "utf-8")
+        line = cls(part, given.found(encoding=encoding))._first_line()
+        separator = given.separator or _sniff_separator(line, given, format, private)
+        return cls(part, given.found(separator=separator, encoding=encoding))
+
+    def _first_line(self) -> str:
+        with self.stream() as stream:
+            text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
+            try:
+                lines = (text.readline(LONGEST_RECORD + 1) for _ in range(1000))
+                line = next((line.lstrip("\ufeff") for line in lines if line.strip("\ufeff \r\n")), "")
+            except UnicodeError:  # of UTF-16, which must begin with a mark
+                line = "\0"
+        if "\0" in line:
+            raise DataError(
+                f"{self.part.name} has no byte-order mark: name the encoding with the order of its bytes, as in ",
+                Setting("encoding", "utf-16-le"),
+            )
+        if len(line) > LONGEST_RECORD:
+            raise DataError(
+                f"{self.part.name} has a first line of more than {LONGEST_RECORD >> 20} million characters"
+            )
+        return line
+
     @property
-    def damaged(self) -> bool:
-        """Whether the stream ended because it could not be read."""
-        return self._raw.damaged
+    def separator(self) -> str:
+        """What stands between values."""
+        return str(self.dialect.separator)
 
+    def stream(self) -> Any:
+        """Return a new stream of its text in UTF-8; bytes that are no text are not UTF-8 there either."""
+        encoding = str(self.dialect.encoding)
+        raw = _Raw(self.part.open_text(), self.part.name, None if encoding in UTF8 else encoding)
+        return io.BufferedReader(raw, 1 << 16)
 
-ROWS = 1000
-"""How many rows are looked at for marks in numbers."""
+    def open(self) -> Any:
+        """Return the same as an Arrow stream."""
+        is_utf8 = self.dialect.encoding in UTF8
+        return self.part.open_text() if is_utf8 else pa.PythonFile(self.stream(), mode="r")
 
-_BYTE_ORDER_MARKS = {
-    "utf-8-sig": (codecs.BOM_UTF8,),
-    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
-}
+    def header(self) -> tuple[list[str], int, bool]:
+        """Return the names of its columns, the blank lines before its header, and whether the header is all.
 
+        Names that were given count as the header of a file that has none.
+        """
+        name, given = self.part.name, list(self.dialect.names)
+        with self.stream() as stream:
+            records, is_all = Records(stream, self.separator), False
+            try:
+                row = next(records, [])
+            except python_csv.Error:
+                row = ["\n"]
+            before = records.lines - 1
+            with suppress(python_csv.Error):
+                is_all = next(records, None) is None
+        if not row:
+            raise DataError(f"{name} is empty")
+        spans_lines = _spans_lines(row)
+        if given:
+            if len(row) != len(given) and not spans_lines:  # that is said of a row, as of others
+                raise DataError(
+                    f"{name} has other than {len(given)} values in its first row, and names were given for so "
+                    "many columns. ",
+                    *self._other_separator(),
+                )
+            return given, 0, False
+        if not _is_text(row):
+            raise self._fault(self._not_text(), "its header")
+        if spans_lines:
+            raise DataError(f"{name} has a line break in its header, or a quote there that is not closed")
+        return row, before, is_all
 
-def find_dialect(part: Part, given: Dialect, format: str, private: Collection[str]) -> Dialect:
-    """Return how a text file is written, marks in numbers aside, from its first line: separator and encoding.
+    def first_fault(
+        self, private: Collection[str], label: str | None, *, only_quotes: bool = False
+    ) -> LabelDPError | None:
+        """Return what is wrong with the first row that is.
 
-    Text without a byte-order mark is UTF-8 unless an encoding is given.
-    """
-    with part.open_text() as stream:
-        buffer = io.BufferedReader(RawStream(stream))
-        start = buffer.peek(4)
-        marked = (name for name, marks in _BYTE_ORDER_MARKS.items() if start.startswith(marks))
-        encoding = given.encoding or next(marked, "utf-8")
-        text = text_reader(buffer, encoding)
-        try:
-            lines = (text.readline(LONGEST_RECORD + 1) for _ in range(1000))
-            line = next((line.lstrip("\ufeff") for line in lines if line.strip("\ufeff \r\n")), "")
-        except UnicodeError:  # of UTF-16, which must begin with a mark
-            line = "\0"
-    if "\0" in line:
-        raise DataError(
-            f"{part.name} has no byte-order mark: name the encoding with the order of its bytes, as in ",
-            Setting("encoding", "utf-16-le"),
+        Where something is private, quotes are read strictly: a stray one may take a label in. With ``only_quotes``
+        nothing else is looked for in records of one line.
+        """
+        header = list(self.dialect.names)
+        first = 1 if header else 0  # a header is row 0
+        number, line = first - 1, 0
+        with self.stream() as stream:
+            records = Records(stream, self.separator, strict=bool(private))
+            try:
+                for number, row in enumerate(records, first):
+                    before, line = line, records.lines
+                    if not header:
+                        header = row
+                    elif not only_quotes or line > before + 1:
+                        fault = self._fault_of_row(row, header, private, label, f"row {number:,}")
+                        if fault is not None:
+                            return fault
+            except python_csv.Error as error:
+                where = f"row {number + 1:,}" if header else "its header"
+                is_long = str(error) == _LONG_RECORD and records.lines <= line + 1  # no quote was open
+                return self._fault((LONG_ROW,) if is_long else _QUOTES, where)
+        return None
+
+    def _fault_of_row(
+        self, row: list[str], header: list[str], private: Collection[str], label: str | None, where: str
+    ) -> LabelDPError | None:
+        """Return what is wrong with a row; lines in it come first: how long it is follows from their labels."""
+        pairs = [(name, value) for name, value in zip_longest(header, row) if value is not None]
+        dropped = {*private} - {label}
+        if private and _spans_lines(value for name, value in pairs if name not in dropped):
+            return self._fault(_QUOTES, where)
+        if len(row) != len(header):
+            what = "more" if len(row) > len(header) else "fewer"
+            ragged = f"is ragged: {{where}} has {what} values than its header. "
+            return self._fault((ragged, *self._other_separator()), where)
+        if not _is_text(row):
+            return self._fault(self._not_text(), where)
+        if any(len(value) > LONGEST_LABEL for name, value in pairs if name == label):
+            return LabelError(LONG_LABEL)
+        sizes = [len(value.encode()) for name, value in pairs if name not in private]
+        return self._fault((LONG_ROW,), where) if sum(sizes) > LONGEST_ROW else None
+
+    def _fault(self, parts: Sequence[object], where: str) -> DataError:
+        first, *others = parts
+        return DataError(f"{self.part.name} {str(first).format(where=where)}", *others)
+
+    def _not_text(self) -> tuple[object, ...]:
+        encoding = str(self.dialect.encoding).upper()
+        return (
+            f"is not {encoding} text in {{where}}: name its encoding, as in ",
+            Setting("encoding", "cp1252"),
         )
-    if len(line) > LONGEST_RECORD:
-        raise DataError(f"{part.name} has a first line of more than {LONGEST_RECORD >> 20} million characters")
-    separator = given.separator or _sniff_separator(line, given, format, private)
-    return given.found(separator=separator, encoding=encoding)
+
+    def _other_separator(self) -> tuple[object, ...]:
+        mark = SEPARATOR_NAMES[self.separator]
+        other = "," if self.separator == ";" else ";"
+        return f"Values were separated by {mark}: if that is wrong, name it, as in ", Setting("separator", other)
 
 
 def _sniff_separator(header: str, given: Dialect, format: str, private: Collection[str]) -> str:
@@ -173,76 +309,9 @@ def _sniff_separator(header: str, given: Dialect, format: str, private: Collecti
     return naming[0] if naming else there[0] if len(there) == 1 else usual
 
 
-# ---- marks in numbers -----------------------------------------------------------------------------------------
+def _is_text(row: list[str]) -> bool:
+    return not any(_SURROGATE.search(value) for value in row)
 
 
-_READINGS = {
-    (decimal, groups): re.compile(number_pattern(decimal, groups))
-    for decimal, other in (".,", ",.")
-    for groups in ("", other, GROUPS)
-}
-
-
-def find_marks(files: Sequence[tuple[Part, Dialect]], private: Collection[str]) -> tuple[str, str | None]:
-    """Return the decimal mark, and the one between thousands or None, that public values show, or that were given.
-
-    Raises
-    ------
-    ParameterError
-        If values are separated by semicolons, and nothing shows whether decimals have a point or a comma.
-    """
-    dialect = files[0][1]
-    pairs = set.intersection(*(_readings(part, each, private) for part, each in files[:10]))
-    pairs = {pair for pair in pairs if dialect.decimal in (None, pair[0])} or {(str(dialect.decimal or "."), "")}
-    decimals = {decimal for decimal, _ in pairs}
-    if len(decimals) > 1 and dialect.separator == ";":
-        raise ParameterError(
-            "values are separated by semicolons, and the public columns do not show whether decimals have a point "
-            "or a comma: name it, as in ",
-            Setting("decimal", ","),
-        )
-    groups = {groups for _, groups in pairs}
-    shown = groups.pop() if len(pairs) == 1 else ""
-    return min(decimals, key=".,".index), dialect.thousands or shown[:1] or None
-
-
-def _readings(part: Part, dialect: Dialect, private: Collection[str]) -> set[tuple[str, str]]:
-    """Return the pairs of decimal mark and marks of groups with which the first public values can be read.
-
-    Only columns of nothing but numbers count. ``1.234`` may be either of two, ``12.5`` and ``1.234.567`` not.
-    """
-    missing = {*NULL_WORDS, *dialect.na}
-    with part.open_text() as stream:
-        rows = _readable(Records(stream, str(dialect.encoding), str(dialect.separator)))
-        header = list(dialect.names) or next(rows, [])
-        columns = {place: set(_READINGS) for place, name in enumerate(header) if name not in private}
-        for row in islice(rows, ROWS):
-            for place in [place for place in columns if place < len(row)]:
-                cell = row[place].strip()
-                if not cell.isdecimal() and cell not in missing:
-                    bare = _without_currency(cell)
-                    columns[place] = {pair for pair in columns[place] if _READINGS[pair].search(bare)}
-                    if not columns[place]:
-                        del columns[place]
-    return set.intersection(set(_READINGS), *columns.values())
-
-
-def _readable(rows: Iterator[list[str]]) -> Iterator[list[str]]:
-    """Yield rows up to one that cannot be read, which is said later."""
-    with suppress(python_csv.Error):
-        yield from rows
-
-
-def _without_currency(cell: str) -> str:
-    """Return a number without the currency sign at one of its ends.
-
-    Examples
-    --------
-    >>> _without_currency("-€ 12.50"), _without_currency("1 200 $"), _without_currency("price")
-    ('-12.50', '1 200', 'price')
-    """
-    if cell.isascii() and "$" not in cell:
-        return cell
-    sign, bare = (cell[0], cell[1:]) if cell[:1] in ("+", "-") else ("", cell)
-    ends = [end for end in (0, -1) if bare and unicodedata.category(bare[end]) == "Sc"]
-    return cell if len(ends) != 1 else sign + (bare[1:] if ends == [0] else bare[:-1]).strip()
+def _spans_lines(values: Iterable[str]) -> bool:
+    return any("\n" in value or "\r" in value for value in values)

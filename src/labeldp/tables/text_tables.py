@@ -1,20 +1,32 @@
-"""Tables in text files: the types of public columns, and how files are written, follow from public values."""
+"""Tables in text files: the types of public columns, and how files are written, follow from public values.
+
+PyArrow reads blocks of bytes, labels included. Where they end must show nowhere, so its guesses of types are not
+used, its batches are cut again, and what it complains about is looked for again row by row.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import reduce
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
 
-from labeldp.errors import LabelDPError, LabelError, ParameterError, Setting
+from labeldp.errors import DataError, LabelDPError, LabelError
 from labeldp.tables.batches import cut, rows_per_batch
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.sources import Part
+from labeldp.tables.sources import Part, guard_arrow
 from labeldp.tables.tables import Table
-from labeldp.tables.text_files import TextFile, first_fault, may_hide_records, read_header, text_batches
-from labeldp.tables.text_records import find_dialect, find_marks
-from labeldp.tables.text_types import LabelText, TextType, parse_text
+from labeldp.tables.text_records import LONG_ROW, LONGEST_ROW, TextFile
+from labeldp.tables.text_types import LabelText, TextType, find_marks, parse_text
+
+BLOCK = 1 << 22
+"""Bytes read at a time."""
+
+_NO_TABLE = "the table cannot be read as text with columns"
 
 
 class TextTable(Table):
@@ -37,20 +49,10 @@ class TextTable(Table):
         self._is_text, self._exact, self._given = is_text, exact, dialect
         private = {*drop, *(() if label is None else (label,))}
         self._has_checked_quotes = not private
-        written = [find_dialect(part, dialect, format, private) for part in parts]
-        self._files = {part.name: TextFile(part, each) for part, each in zip(parts, written, strict=True)}
-        names = [read_header(file)[0] for file in self._files.values()]
-        self.dialect = written[0].found(encoding=_common_encoding(parts, written, dialect.names))
-        super().__init__(parts, format, label, names, drop)
-        self._refuse_multiline_label()
-
-    def _refuse_multiline_label(self) -> None:
-        if self.dialect.multiline is not None:
-            self.refuse_unknown(self.dialect.multiline, "multiline")
-            if self.dialect.multiline == self.label:
-                raise ParameterError(
-                    Setting("multiline"), f" must name a public column, and {self.label!r} is the label"
-                )
+        files = [TextFile.find(part, dialect, format, private) for part in parts]
+        self._files = files
+        self.dialect = files[0].dialect
+        super().__init__(parts, format, label, [file.header()[0] for file in files], drop)
 
     @property
     def notes(self) -> list[str]:
@@ -74,10 +76,10 @@ class TextTable(Table):
         column = batch.column(field.name)
         if field.name == self.label:
             return self._labels.parse(column, before)
-        return column if field.name in self._keys else parse_text(column, field.type, self.dialect)
+        return parse_text(column, field.type, self.dialect)
 
     def _fields(self) -> list[Any]:
-        decimal, thousands = find_marks([(file.part, file.dialect) for file in self._files.values()], self.private)
+        decimal, thousands = find_marks(self._files, self.private)
         self.dialect = self.dialect.found(decimal=decimal, thousands=thousands)
         self._labels = LabelText(str(self.label), self.dialect)
         kinds = {name: pa.float64() if name == self.label else pa.string() for name in self._inside}
@@ -90,9 +92,6 @@ class TextTable(Table):
         kinds |= {name: guess.kind for name, guess in guesses.items()}
         return [pa.field(name, kind) for name, kind in kinds.items()]
 
-    def _part_batches(self, part: Part, names: list[str]) -> Iterator[Any]:
-        return text_batches(self._files[part.name], names)
-
     def _text(self, schema: Any) -> Iterator[Any]:
         """Yield the rows as they are written.
 
@@ -101,11 +100,12 @@ class TextTable(Table):
         from a stray quote, and hold a label: the quotes of all records are checked then.
         """
         texts = pa.schema(dict.fromkeys(schema.names, pa.string()))
-        public = [name for name in schema.names if name not in self._keys and name not in self.private]
-        separators = {file.separator for file in self._files.values()}
+        public = [name for name in schema.names if name not in self.private]
+        separators = {file.separator for file in self._files}
         found, problem = False, None
         try:
-            for batch in cut(self._stored_batches(schema), rows_per_batch(texts)):
+            stored = chain.from_iterable(text_batches(file, schema.names) for file in self._files)
+            for batch in cut(stored, rows_per_batch(texts)):
                 found |= may_hide_records(batch, public, separators)
                 yield batch
         except LabelDPError as error:
@@ -115,10 +115,12 @@ class TextTable(Table):
 
     def _raise_first_fault(self, otherwise: LabelDPError | None) -> None:
         """Raise what is wrong with the files, else another problem; without one only quotes may be wrong."""
-        files = list(self._files.values())
-        problem = first_fault(files, self.private, self.label, only_quotes=otherwise is None) or otherwise
-        if problem is not None:
-            raise problem
+        for file in self._files:
+            problem = file.first_fault(self.private, self.label, only_quotes=otherwise is None)
+            if problem is not None:
+                raise problem
+        if otherwise is not None:
+            raise otherwise
         self._has_checked_quotes = True
 
     def _read(self, schema: Any) -> Iterator[Any]:
@@ -142,13 +144,33 @@ class TextTable(Table):
             self._raise_first_fault(problem)
 
 
-def _common_encoding(parts: list[Part], written: Sequence[Dialect], names: Collection[str]) -> str:
-    """Return the encoding that holds all text: that of all files, else UTF-8; given names may be any text."""
-    encodings = {str(each.encoding) for each in written}
-    if len(encodings) > 1 or parts[0].keys:
-        return "utf-8"
-    try:
-        "".join(names).encode(*encodings)
-    except UnicodeEncodeError:
-        return "utf-8"
-    return encodings.pop()
+def text_batches(file: TextFile, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield some columns of a text file as record batches of text, of any length."""
+    names, before, is_all = file.header()
+    if is_all:
+        return
+    blank = len(names) == 1  # there a blank line is a missing value, but not before the header
+    kinds = dict.fromkeys(columns or names, pa.string())  # no column is left for PyArrow to guess
+    convert = arrow_csv.ConvertOptions(include_columns=list(columns), column_types=kinds)
+    parse = arrow_csv.ParseOptions(delimiter=file.separator, newlines_in_values=True, ignore_empty_lines=not blank)
+    given = list(file.dialect.names) or None
+    read = arrow_csv.ReadOptions(block_size=BLOCK, skip_rows=before if blank else 0, column_names=given)
+    options = {"read_options": read, "parse_options": parse, "convert_options": convert}
+    with file.open() as stream:
+        reader = guard_arrow(lambda: arrow_csv.open_csv(stream, **options), _NO_TABLE)
+        while (batch := guard_arrow(lambda: next(reader, None), _NO_TABLE)) is not None:
+            if batch.num_rows:
+                yield batch
+
+
+def may_hide_records(batch: Any, public: Sequence[str], separators: Collection[str]) -> bool:
+    """Return whether a public value holds a line break or a separator, once no row is too long.
+
+    How long the public text of a row is decides, wherever blocks end.
+    """
+    columns = [batch.column(name) for name in public]
+    lengths = [pc.cast(pc.binary_length(column), "int64") for column in columns]
+    if lengths and (pc.max(reduce(pc.add, lengths)).as_py() or 0) > LONGEST_ROW:
+        raise DataError(f"the table {LONG_ROW}")
+    texts = [bytes(column.buffers()[2] or b"") for column in columns]
+    return any(mark.encode() in text for text in texts for mark in ("\n", "\r", *separators))

@@ -5,10 +5,12 @@ Messages on labels name a row at most: that a label is missing or not a number i
 
 from __future__ import annotations
 
+import csv as python_csv
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,14 +18,69 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from labeldp.errors import LabelError, Setting
+from labeldp.errors import LabelError, ParameterError, Setting
 from labeldp.tables.dialect import GROUPS, NULL_WORDS, Dialect, number_pattern
+from labeldp.tables.text_records import LONG_LABEL, LONGEST_LABEL, Records, TextFile
 
-LONGEST = 1 << 20
-TOO_LONG = f"a label has more than {LONGEST:,} characters: no number needs that many"
+# ---- marks in numbers -----------------------------------------------------------------------------------------
 
-ANY_CURRENCY = r"\p{Sc}"
-_BLANKS = r"[ \x{a0}\x{2009}\x{202f}]*"
+ROWS = 1000
+"""How many rows are looked at for marks in numbers."""
+
+_READINGS = {
+    (decimal, groups): re.compile(number_pattern(decimal, groups))
+    for decimal, other in (".,", ",.")
+    for groups in ("", other, GROUPS)
+}
+
+
+def find_marks(files: Sequence[TextFile], private: Collection[str]) -> tuple[str, str | None]:
+    """Return the decimal mark, and the one between thousands or None, that public values show, or that were given.
+
+    Raises
+    ------
+    ParameterError
+        If values are separated by semicolons, and nothing shows whether decimals have a point or a comma.
+    """
+    dialect = files[0].dialect
+    pairs = set.intersection(*(_readings(file, private) for file in files[:10]))
+    pairs = {pair for pair in pairs if dialect.decimal in (None, pair[0])} or {(str(dialect.decimal or "."), "")}
+    decimals = {decimal for decimal, _ in pairs}
+    if len(decimals) > 1 and dialect.separator == ";":
+        raise ParameterError(
+            "values are separated by semicolons, and the public columns do not show whether decimals have a point "
+            "or a comma: name it, as in ",
+            Setting("decimal", ","),
+        )
+    groups = {groups for _, groups in pairs}
+    shown = groups.pop() if len(pairs) == 1 else ""
+    return min(decimals, key=".,".index), dialect.thousands or shown[:1] or None
+
+
+def _readings(file: TextFile, private: Collection[str]) -> set[tuple[str, str]]:
+    """Return the pairs of decimal mark and marks of groups with which the first public values can be read.
+
+    Only columns of nothing but numbers count. ``1.234`` may be either of two, ``12.5`` and ``1.234.567`` not.
+    """
+    missing = {*NULL_WORDS, *file.dialect.na}
+    with file.stream() as stream:
+        rows = _readable(Records(stream, file.separator))
+        header = list(file.dialect.names) or next(rows, [])
+        columns = {place: set(_READINGS) for place, name in enumerate(header) if name not in private}
+        for row in islice(rows, ROWS):
+            for place in [place for place in columns if place < len(row)]:
+                cell = row[place].strip()
+                if not cell.isdecimal() and cell not in missing:
+                    columns[place] = {pair for pair in columns[place] if _READINGS[pair].search(cell)}
+                    if not columns[place]:
+                        del columns[place]
+    return set.intersection(set(_READINGS), *columns.values())
+
+
+def _readable(rows: Iterator[list[str]]) -> Iterator[list[str]]:
+    """Yield rows up to one that cannot be read, which is said later."""
+    with suppress(python_csv.Error):
+        yield from rows
 
 
 def mark_missing(text: Any, words: Collection[str] = ()) -> Any:
@@ -33,26 +90,16 @@ def mark_missing(text: Any, words: Collection[str] = ()) -> Any:
     return pc.if_else(missing, pa.scalar(None, trimmed.type), trimmed)
 
 
-def _numbers(values: Any, kind: Any, dialect: Dialect, currency: str | None) -> Any:
-    """Return text as numbers of a type, with the dialect's marks, and one currency sign at an end; or raise."""
+def _numbers(values: Any, kind: Any, dialect: Dialect) -> Any:
+    """Return text as numbers of a type, with the dialect's marks, or raise."""
     if dialect.decimal != ",":  # most files: quick, and the same where there are no other marks
         with suppress(pa.ArrowInvalid):
             return values.cast(kind)
-    bare = values if currency is None else _without_currency(values, currency)
-    return _with_point(bare, dialect).cast(kind)
-
-
-def _without_currency(values: Any, currency: str) -> Any:
-    for pattern, rest in (
-        (rf"^([+-]?){currency}{_BLANKS}([^\p{{Sc}}]*)$", r"\1\2"),
-        (rf"^([^\p{{Sc}}]*[0-9]){_BLANKS}{currency}$", r"\1"),
-    ):
-        values = pc.replace_substring_regex(values, pattern, rest)
-    return values
+    return _with_point(values, dialect).cast(kind)
 
 
 def _with_point(values: Any, dialect: Dialect) -> Any:
-    """Return numbers as Arrow reads them; text that has digits, and is no number by these marks, as no number."""
+    """Return numbers as Arrow reads them; unparseable numbers become '?'."""
     if dialect.decimal != "," and dialect.thousands is None:
         return values
     decimal, groups = str(dialect.decimal or "."), dialect.thousands or ""
@@ -73,8 +120,8 @@ class LabelText:
     Examples
     --------
     >>> labels = LabelText("price", Dialect())
-    >>> labels.parse(pa.array(["1", " 2.5e1 ", "NA", "-1e999", "inf", "$7"])).to_pylist()
-    [1.0, 25.0, None, -1.7976931348623157e+308, inf, 7.0]
+    >>> labels.parse(pa.array(["1", " 2.5e1 ", "NA", "-1e999", "inf"])).to_pylist()
+    [1.0, 25.0, None, -1.7976931348623157e+308, inf]
     >>> LabelText("price", Dialect(decimal=",", thousands=".")).parse(pa.array(["1.234,5"])).to_pylist()
     [1234.5]
     """
@@ -82,18 +129,16 @@ class LabelText:
     def __init__(self, name: str, dialect: Dialect) -> None:
         self._name = name
         self._dialect = dialect.found(thousands=dialect.thousands or " ")  # which is never a decimal
-        self._currency: str | None = None
 
     def parse(self, text: Any, before: int = 0) -> Any:
         """Return an Arrow array of label text as float64, null where a label is missing.
 
         A number beyond the range of floats is the last of them, as in an array: to refuse it, or to leave its row
-        out, would reveal it. Only words such as ``inf`` are infinite. If one is not a number, or has another
-        currency sign than the first that has one, a `LabelError` says in which row, where ``before`` rows were
-        before these, and no other error is attached.
+        out, would reveal it. Only words such as ``inf`` are infinite. If one is not a number, a `LabelError` says
+        in which row, where ``before`` rows were before these, and no other error is attached.
         """
-        if (pc.max(pc.binary_length(text)).as_py() or 0) > LONGEST:
-            raise LabelError(TOO_LONG)
+        if (pc.max(pc.binary_length(text)).as_py() or 0) > LONGEST_LABEL:
+            raise LabelError(LONG_LABEL)
         values = self._floats(text)
         if values is None:
             raise LabelError(*self._complaint(before + self._first_bad(text) + 1))
@@ -102,16 +147,8 @@ class LabelText:
 
     def _floats(self, text: Any) -> Any:
         """Return text as floats, or None if some of it is no number."""
-        try:
-            return _numbers(mark_missing(text, self._dialect.na), pa.float64(), self._dialect, self._currency)
-        except pa.ArrowInvalid:
-            if self._currency is not None:
-                return None
-        signs = pc.struct_field(pc.extract_regex(text, rf"(?P<sign>{ANY_CURRENCY})"), "sign").drop_null()
-        if not len(signs):
-            return None
-        self._currency = re.escape(signs[0].as_py())
-        return self._floats(text)
+        with suppress(pa.ArrowInvalid):
+            return _numbers(mark_missing(text, self._dialect.na), pa.float64(), self._dialect)
 
     def _first_bad(self, text: Any) -> int:
         """Return where the first text is that is not a number, among some that are not all numbers."""
@@ -152,12 +189,12 @@ def parse_text(text: Any, kind: Any, dialect: Dialect) -> Any:
     >>> parse_text(pa.array(["1", "NA", " 3"]), pa.int64(), Dialect()).to_pylist()
     [1, None, 3]
     """
-    return text if kind == pa.string() else _parse(mark_missing(text, dialect.na), kind, dialect, ANY_CURRENCY)
+    return text if kind == pa.string() else _parse(mark_missing(text, dialect.na), kind, dialect)
 
 
-def _parse(values: Any, kind: Any, dialect: Dialect, currency: str | None) -> Any:
+def _parse(values: Any, kind: Any, dialect: Dialect) -> Any:
     if _is_number(kind):
-        return _numbers(values, kind, dialect, currency)
+        return _numbers(values, kind, dialect)
     if types.is_time(kind):  # a cast from text knows times of a day only with their day
         day = pc.binary_join_element_wise("1970-01-01", values, " ")
         return day.cast(pa.timestamp(kind.unit)).cast(kind)
@@ -175,7 +212,7 @@ class TextType:
     ----------
     exact : bool
         Whether all text must come back the same from its type, but for words for missing values: ``01000`` is no
-        number then, and no currency sign is taken away. Of floats only the value counts.
+        number then. Of floats only the value counts.
     dialect : Dialect
 
     Examples
@@ -199,7 +236,7 @@ class TextType:
         self._empty = self._empty and values.null_count == len(values)
         for kind, spellings in list(self._left.items()):
             try:
-                parsed = _parse(values, kind, self._dialect, None if self._exact else ANY_CURRENCY)
+                parsed = _parse(values, kind, self._dialect)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                 del self._left[kind]
                 continue

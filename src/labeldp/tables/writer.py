@@ -20,7 +20,6 @@ from labeldp.tables.batches import size_of
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.encoders import Encoder, bare_schema, encoder, parquet_file
 from labeldp.tables.paths import (
-    EXTENSIONS,
     PIPE,
     Target,
     as_format,
@@ -150,8 +149,9 @@ class TableWriter:
         batch : pyarrow.RecordBatch
             Of the schema.
         """
-        refuse_values(batch, self.format, self._dialect, before=self._written)
         self._written += batch.num_rows
+        if self._written > self._tried_rows:
+            self.rehearse(batch)
         place = 0
         while place < batch.num_rows:
             some = batch.slice(place, self._group_rows - self._rows)
@@ -203,7 +203,7 @@ class TableWriter:
         if in_folder and self._part_rows >= PART_ROWS:
             self._end_part()
         if self._encoder is None:
-            part = self._path / f"part-{self._parts:05d}.{EXTENSIONS[self.format]}"
+            part = self._path / f"part-{self._parts:05d}.{self.format}"
             self._stream = pa.OSFile(str(part if in_folder else self._path), "wb")
             self._parts += 1
             self._encoder = encoder(

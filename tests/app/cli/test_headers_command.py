@@ -55,15 +55,6 @@ def test_predictions_are_made_for_a_table_whose_columns_are_named(place):
     assert first.startswith("oak,20,")
 
 
-def test_a_column_with_line_breaks_is_named(place):
-    rows = [f'"a\nb {n}",{n % 5}.5,{n % 7}' for n in range(100)]
-    (place / "in.csv").write_text("\n".join(["item,price,size", *rows]) + "\n")
-    assert "name it, as in --multiline COLUMN" in said(*COMMANDS["privatize"], code=2)
-    assert "is the label" in said(*COMMANDS["privatize"], "--multiline", "price", code=2)
-    run(*COMMANDS["privatize"], "--multiline", "item")
-    run("verify", "out.csv.card.json")
-
-
 TEXT = st.text(max_size=6) | st.sampled_from(
     ["\udcff", "\0", "\n", "é", "tab", "price", "1", '"', "a,b,c", "utf-16"]
 )
@@ -79,10 +70,8 @@ OPTIONS = st.fixed_dictionaries(
         "--encoding": ENCODINGS | TEXT,
         "--na": TEXT,
         "--names": TEXT,
-        "--multiline": TEXT,
         "--drop": TEXT,
         "--sheet": TEXT,
-        "--formulas": TEXT,
         "--label": TEXT,
     },
 )

@@ -21,7 +21,7 @@ from labeldp.errors import ParameterError
 from labeldp.evidence.choices import choice_html
 from labeldp.evidence.previews import Preview, preview
 from labeldp.release.plan import Request as Plan
-from labeldp.tables.paths import EXTENSIONS, Target
+from labeldp.tables.paths import Target
 
 EXAMPLE = 1.0
 """The ε whose figures are shown while none is chosen; it is never taken for a choice."""
@@ -65,7 +65,7 @@ def budget_page(request: Request, unfinished: Unfinished) -> Response:
 
 def _suggestions(unfinished: Unfinished, folder: ChosenFolder) -> dict[str, list[str]]:
     """Return what suits the table."""
-    stem, ending = stem_of(unfinished.table.source.name), EXTENSIONS[unfinished.table.header.format]
+    stem, ending = stem_of(unfinished.table.source.name), unfinished.table.header.format
     column = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in str(unfinished.label))
     return {
         **{name: [""] for name in FIELDS},

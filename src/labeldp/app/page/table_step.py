@@ -24,7 +24,7 @@ from labeldp.tables.paths import DELIMITERS
 SPARE = 1 << 26
 """Bytes that a file from elsewhere must leave free on the disk."""
 
-_SHEET_FIELDS = ("na", "header", "names", "formulas")
+_SHEET_FIELDS = ("na", "header", "names")
 
 
 # ---- the start ----------------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def table_page(request: Request, unfinished: Unfinished) -> Response:
     """Show the columns, ask which is private, and then show what was read and what reveals labels."""
     work, header = unfinished.reading, unfinished.table.header
     state = work.state if work else "ready"  # once: the thread may end while the page is rendered
-    names = [name for name in DIALECT if name not in ("sheet", "formulas")]
+    names = [name for name in DIALECT if name != "sheet"]
     if header.format not in DELIMITERS:
         names = [*_SHEET_FIELDS] if header.format == "xlsx" else ["na"]
     seen = unfinished.seen if state == "done" else None
