@@ -5,13 +5,12 @@ import os
 import pytest
 
 import labeldp as ldp
-from labeldp.tables.file_release import privatize_file
 
 
 def release(source, out="out.csv", **options):
     """Release the labels "price" with the mechanism that is designed fastest."""
     fixed = {"label": "price", "bounds": (0, 5), "epsilon": 1, "mechanism": "two-point"}
-    return privatize_file(source, out, **{**fixed, **options})
+    return ldp.privatize_file(source, out, **{**fixed, **options})
 
 
 class Meanwhile(ldp.Ledger):

@@ -6,9 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from labeldp.errors import DataError, LabelError, ParameterError
-from labeldp.tables.dialect import Dialect
-from labeldp.tables.opening import open_table
+import labeldp as ldp
 from tables.file_cases import refused, release
 
 ROWS = 60
@@ -49,7 +47,7 @@ def test_a_file_is_read_as_it_is_and_written_as_it_was(place, written):
     assert [line.rsplit(cut, 1)[0] for line in after.splitlines()] == [
         line.rsplit(cut, 1)[0] for line in before.splitlines()
     ]
-    read = pa.Table.from_batches(list(open_table("out.csv").batches()))
+    read = pa.Table.from_batches(list(ldp.tables.open_table("out.csv").batches()))
     assert read.schema.types == [pa.string(), pa.float64(), pa.float64()]
     assert np.ptp(read["price"]) > 1
 
@@ -75,7 +73,7 @@ def columns(labels, public=None):
 def test_labels_have_the_marks_of_public_columns(place, numbers):
     labels, public, expected = NUMBERS[numbers]
     (place / "in.csv").write_text(columns(labels * 3, public))
-    (batch,) = open_table("in.csv", label="price").batches(["price"])
+    (batch,) = ldp.tables.open_table("in.csv", label="price").batches(["price"])
     assert batch.column(0).to_pylist() == expected * 3
 
 
@@ -94,7 +92,7 @@ def test_labels_have_the_marks_of_public_columns(place, numbers):
 )
 def test_a_label_that_does_not_fit_is_refused_by_its_row_and_not_by_its_value(place, labels, public, row):
     (place / "in.csv").write_text(columns(labels, public))
-    told = str(refused("in.csv", error=LabelError))
+    told = str(refused("in.csv", error=ldp.errors.LabelError))
     assert f"is not a number in row {row}." in told
     assert "decimal=" in told
     assert not any(label in told for label in labels if len(label) > 2 and label != "unknown")
@@ -102,8 +100,8 @@ def test_a_label_that_does_not_fit_is_refused_by_its_row_and_not_by_its_value(pl
 
 def test_messages_do_not_advise_what_is_so_already(place):
     (place / "in.csv").write_text("x;price\n2.000,5;unknown\n")
-    assert "thousands=" not in str(refused("in.csv", error=LabelError))
-    assert 'separator=","' in str(refused("in.csv", label="income", dialect=Dialect(separator=";")))
+    assert "thousands=" not in str(refused("in.csv", error=ldp.errors.LabelError))
+    assert 'separator=","' in str(refused("in.csv", label="income", dialect=ldp.tables.Dialect(separator=";")))
 
 
 def test_without_a_header_no_message_follows_from_the_labels_in_the_first_row(place):
@@ -117,25 +115,25 @@ def test_without_a_header_no_message_follows_from_the_labels_in_the_first_row(pl
 def test_what_labels_look_like_decides_nothing(place):
     """Without public decimals a comma between labels is not taken for one; and asked for where it is likely."""
     (place / "in.csv").write_text(columns(["1,5", "2,5"], ["7"]))
-    assert 'decimal=","' in str(refused("in.csv", error=ParameterError))
-    release("in.csv", "out.csv", dialect=Dialect(decimal=","))
+    assert 'decimal=","' in str(refused("in.csv", error=ldp.errors.ParameterError))
+    release("in.csv", "out.csv", dialect=ldp.tables.Dialect(decimal=","))
     assert "," in (place / "out.csv").read_text()
     (place / "in.csv").write_text('x,price\n7,"1,5"\n8,"2,5"\n')
-    assert "row 1." in str(refused("in.csv", "other.csv", error=LabelError))
+    assert "row 1." in str(refused("in.csv", "other.csv", error=ldp.errors.LabelError))
 
 
 def test_options_say_what_public_columns_do_not(place):
     (place / "in.csv").write_bytes("x|price\nÄ|unknown\nB|1 234,5\n".encode("mac-roman"))
-    how = Dialect(separator="|", decimal=",", thousands="space", encoding="mac-roman", na=["unknown"])
+    how = ldp.tables.Dialect(separator="|", decimal=",", thousands="space", encoding="mac-roman", na=["unknown"])
     done = release("in.csv", "out.parquet", dialect=how, missing="drop", bounds=(0, 2000))
     assert done.terms.rows == 1
-    assert open_table("out.parquet").schema.names == ["x", "price"]
+    assert ldp.tables.open_table("out.parquet").schema.names == ["x", "price"]
     assert "decimal mark ','" in done.notes[0]
 
 
 def test_a_separator_is_the_one_that_names_the_label(place):
     (place / "in.csv").write_text("a;price, net\n1,5;2,5\n")
-    assert open_table("in.csv", label="price, net").schema.names == ["a", "price, net"]
+    assert ldp.tables.open_table("in.csv", label="price, net").schema.names == ["a", "price, net"]
 
 
 def test_columns_that_are_dropped_are_not_read_and_do_not_leave(place):
@@ -149,18 +147,18 @@ def test_columns_that_are_dropped_are_not_read_and_do_not_leave(place):
 @pytest.mark.parametrize("label", ["2", f"2{' ' * 200_000}"])
 def test_a_long_label_does_not_hide_the_marks_of_rows_below(place, label):
     (place / "in.csv").write_text("x;price\n" + f"1;{label}\n" * 3 + "2,5;3\n")
-    assert open_table("in.csv", label="price").dialect.decimal == ","
+    assert ldp.tables.open_table("in.csv", label="price").dialect.decimal == ","
 
 
 @pytest.mark.parametrize(("encoding", "option"), [("cp1252", "encoding"), ("utf-16-be", "encoding")])
 def test_an_encoding_that_no_mark_shows_is_asked_for_and_used(place, encoding, option):
     put(place, encoding=encoding)
-    assert refused("in.csv", error=DataError).option == option
-    release("in.csv", "out.csv", dialect=Dialect(encoding=encoding))
+    assert refused("in.csv", error=ldp.errors.DataError).option == option
+    release("in.csv", "out.csv", dialect=ldp.tables.Dialect(encoding=encoding))
     assert "Straße 7," in (place / "out.csv").read_text("utf-8-sig")
 
 
 def test_a_damaged_file_in_another_encoding_is_called_damaged(place):
     whole = gzip.compress(("x;price\n" + "Ä 2,5;3\n2,5;1\n" * 5000).encode("utf-16"))
     (place / "in.csv.gz").write_bytes(whole[: len(whole) // 2])
-    assert "damaged" in str(refused("in.csv.gz", error=DataError, dialect=Dialect(decimal=",")))
+    assert "damaged" in str(refused("in.csv.gz", dialect=ldp.tables.Dialect(decimal=",")))

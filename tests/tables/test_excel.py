@@ -11,10 +11,6 @@ from openpyxl import Workbook, load_workbook
 from openpyxl.comments import Comment
 
 import labeldp as ldp
-from labeldp.errors import DataError, LabelError, ParameterError
-from labeldp.tables.dialect import Dialect
-from labeldp.tables.opening import open_table
-from labeldp.tables.writer import TableWriter
 from tables.file_cases import refused, release
 
 ROWS = 40
@@ -36,7 +32,7 @@ def put(name="in.xlsx", *, change=lambda book, sheet: None, title=False):
 
 
 def values(name, **options):
-    return pa.Table.from_batches(list(open_table(name, **options).batches()))
+    return pa.Table.from_batches(list(ldp.tables.open_table(name, **options).batches()))
 
 
 def test_values_come_back_from_a_sheet_with_their_types(place):
@@ -62,7 +58,7 @@ def test_the_same_values_are_the_same_bytes_at_any_time(place, monkeypatch):
     written = []
     for year in (2024, 2031):
         monkeypatch.setattr("time.time", lambda year=year: (year - 1970) * 3e7)
-        with TableWriter("out.xlsx", rows.schema, force=True) as out:
+        with ldp.tables.TableWriter("out.xlsx", rows.schema, force=True) as out:
             out.write(rows)
         written.append((place / "out.xlsx").read_bytes())
     assert written[0] == written[1]
@@ -84,9 +80,11 @@ def secrets(book, sheet):
 
 def test_nothing_else_of_the_workbook_leaves(place):
     put(change=secrets)
-    assert 'sheet="Sheet"' in str(refused("in.xlsx", "out.xlsx", error=ParameterError))
-    assert "there are 'Sheet', 'secret sheet'" in str(refused("in.xlsx", "out.xlsx", dialect=Dialect(sheet="x")))
-    release("in.xlsx", "out.xlsx", dialect=Dialect(sheet="Sheet"))
+    assert 'sheet="Sheet"' in str(refused("in.xlsx", "out.xlsx", error=ldp.errors.ParameterError))
+    assert "there are 'Sheet', 'secret sheet'" in str(
+        refused("in.xlsx", "out.xlsx", dialect=ldp.tables.Dialect(sheet="x"))
+    )
+    release("in.xlsx", "out.xlsx", dialect=ldp.tables.Dialect(sheet="Sheet"))
     with zipfile.ZipFile("out.xlsx") as archive:
         everything = b"".join(archive.read(name) for name in archive.namelist())
         assert [name for name in archive.namelist() if "comment" in name or "sheet2" in name] == []
@@ -106,7 +104,7 @@ def array_formula(book, sheet):
 @pytest.mark.parametrize("change", [formulas, array_formula])
 def test_public_columns_with_formulas_are_refused_unless_dropped(place, change):
     put(change=change)
-    error = refused("in.xlsx", "out.xlsx", error=ParameterError)
+    error = refused("in.xlsx", "out.xlsx", error=ldp.errors.ParameterError)
     assert error.option == "drop"
     assert '"share"' in str(error)
     release("in.xlsx", "out.xlsx", drop=["share", "day"])
@@ -115,7 +113,7 @@ def test_public_columns_with_formulas_are_refused_unless_dropped(place, change):
 
 def test_a_label_with_formulas_is_refused_because_a_total_repeats_labels(place):
     put(change=lambda book, sheet: sheet.__setitem__(f"C{ROWS + 2}", f"=SUM(C2:C{ROWS + 1})"))
-    assert "formulas in the label 'price'" in str(refused("in.xlsx", error=DataError))
+    assert "formulas in the label 'price'" in str(refused("in.xlsx", error=ldp.errors.DataError))
 
 
 @pytest.mark.parametrize("number", [b"1e999", b"-1E+400", b"9" * 400])
@@ -133,7 +131,7 @@ def test_without_a_header_no_message_shows_or_follows_from_the_labels_in_the_fir
         book = Workbook()
         book.active.append([0, 7, "Ulm", label])
         book.save("in.xlsx")
-        told.add(str(refused("in.xlsx", "out.xlsx", error=DataError)))
+        told.add(str(refused("in.xlsx", "out.xlsx", error=ldp.errors.DataError)))
     (message,) = told
     assert "looks as if the header is missing" in message
 
@@ -148,11 +146,11 @@ def test_labels_as_text_are_read_like_text_and_others_refused_by_their_row(place
         sheet["C2"], sheet["C3"], sheet["C4"] = "2,5", "n/a", "unknown"
 
     put(change=cells)
-    assert "is not a number in row 1." in str(refused("in.xlsx", "out.xlsx", error=LabelError))
-    how = {"dialect": Dialect(decimal=",", na=["unknown"]), "missing": "drop"}
+    assert "is not a number in row 1." in str(refused("in.xlsx", "out.xlsx", error=ldp.errors.LabelError))
+    how = {"dialect": ldp.tables.Dialect(decimal=",", na=["unknown"]), "missing": "drop"}
     assert release("in.xlsx", "out.xlsx", **how).terms.rows == ROWS - 2
     put(change=lambda book, sheet: sheet.__setitem__("C7", True))
-    assert "is not a number in row 6." in str(refused("in.xlsx", "other.xlsx", error=LabelError))
+    assert "is not a number in row 6." in str(refused("in.xlsx", "other.xlsx", error=ldp.errors.LabelError))
 
 
 def test_a_column_of_several_types_is_text_and_that_is_told(place):
@@ -167,17 +165,19 @@ def test_a_column_of_several_types_is_text_and_that_is_told(place):
     [(["x" * 40_000], "characters"), (["\x01"], "control"), ([2**60], "digits"), ([float("inf")], "infinite")],
 )
 def test_what_no_cell_can_hold_is_refused_before_the_charge(place, column, complaint):
-    with TableWriter("in.parquet", pa.schema({"x": pa.array(column).type, "price": pa.float64()})) as out:
+    with ldp.tables.TableWriter(
+        "in.parquet", pa.schema({"x": pa.array(column).type, "price": pa.float64()})
+    ) as out:
         out.write(pa.record_batch({"x": column * 3, "price": [1.0, 2.0, 3.0]}))
-    assert complaint in str(refused("in.parquet", "out.xlsx", error=ParameterError))
+    assert complaint in str(refused("in.parquet", "out.xlsx", error=ldp.errors.ParameterError))
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\3\4 no more", b"\xd0\xcf\x11\xe0 old"])
 def test_what_is_no_workbook_is_refused_with_a_remedy(place, content):
     (place / "in.xlsx").write_bytes(content)
-    assert ".xlsx" in str(refused("in.xlsx", error=DataError))
+    assert ".xlsx" in str(refused("in.xlsx", error=ldp.errors.DataError))
     (place / "in.xls").write_bytes(content)
-    assert "save it as .xlsx" in str(refused("in.xls", error=DataError))
+    assert "save it as .xlsx" in str(refused("in.xls", error=ldp.errors.DataError))
 
 
 def test_a_workbook_through_a_pipe(place, monkeypatch):
@@ -203,7 +203,7 @@ def test_a_label_that_is_formatted_as_a_date_is_refused_by_its_row_whatever_its_
             sheet["C4"], sheet["C4"].number_format = value, code
 
         put(change=change)
-        told.add(str(refused("in.xlsx", "out.xlsx", error=LabelError, missing="drop")))
+        told.add(str(refused("in.xlsx", "out.xlsx", error=ldp.errors.LabelError, missing="drop")))
     (message,) = told
     assert "is formatted as a date in row 4 of the sheet" in message
     assert capsys.readouterr().err == ""
@@ -226,4 +226,4 @@ def test_a_sheet_with_a_header_and_no_rows_has_no_rows(place):
     book = Workbook()
     book.active.append(["id", "price"])
     book.save("in.xlsx")
-    assert "no rows" in str(refused("in.xlsx", error=DataError))
+    assert "no rows" in str(refused("in.xlsx", error=ldp.errors.DataError))

@@ -10,12 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import labeldp as ldp
 from helpers import posix_only
-from labeldp.errors import DataError, DataNotFoundError, LabelDPError, LabelError, ParameterError
 from labeldp.tables import text_tables, writer
 from labeldp.tables.columns import label_values
-from labeldp.tables.opening import open_table
-from labeldp.tables.writer import TableWriter
 
 SECRET = "31415.92653"  # noqa: S105 (a label)
 
@@ -38,14 +36,14 @@ def rich_table():
 
 
 def write(path, table, **options):
-    with TableWriter(path, table.schema, **options) as out:
+    with ldp.tables.TableWriter(path, table.schema, **options) as out:
         for batch in table.to_batches():
             out.write(batch)
     return path
 
 
 def read(path, **options):
-    table = open_table(path, **options)
+    table = ldp.tables.open_table(path, **options)
     return pa.Table.from_batches(list(table.batches()), table.schema)
 
 
@@ -95,20 +93,20 @@ def test_files_of_folders_and_globs_come_in_the_order_of_names(tmp_path):
     expected = [0, 0, 1, 1, 2, 2]
     assert read(tmp_path)["a"].to_pylist() == expected
     assert read(f"{tmp_path}/d*.parquet")["a"].to_pylist() == expected
-    assert open_table(tmp_path).rows == 6
+    assert ldp.tables.open_table(tmp_path).rows == 6
 
 
 def test_folders_named_key_value_are_refused_unless_one_is_named(tmp_path):
     (tmp_path / "year=2024").mkdir()
     write(tmp_path / "year=2024" / "x.csv", pa.table({"a": [1, 2]}))
     for source in (tmp_path, f"{tmp_path}/*/*.csv"):
-        with pytest.raises(DataError, match="key=value"):
-            open_table(source)
+        with pytest.raises(ldp.errors.DataError, match="key=value"):
+            ldp.tables.open_table(source)
     assert read(tmp_path / "year=2024").to_pydict() == {"a": [1, 2]}
 
 
 def test_text_as_written_can_be_typed_afterwards(tmp_path):
-    table = open_table(
+    table = ldp.tables.open_table(
         write(tmp_path / "x.csv", pa.table({"code": ["007", "8"], "price": ["1.50", ""]})), text=["code"]
     )
     (batch,) = table.as_text().batches()
@@ -121,22 +119,22 @@ def test_columns_are_found_by_name_in_all_files(tmp_path):
     write(tmp_path / "b.parquet", pa.table({"y": [2], "x": [2]}))
     assert read(tmp_path).to_pydict() == {"x": [1, 2], "y": [1.5, 2.0]}
     write(tmp_path / "c.parquet", pa.table({"x": [1]}))
-    with pytest.raises(DataError, match="other columns"):
-        open_table(tmp_path)
+    with pytest.raises(ldp.errors.DataError, match="other columns"):
+        ldp.tables.open_table(tmp_path)
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet", "tsv", "csv.gz"])
 def test_pipes_are_read_as_often_as_needed(tmp_path, monkeypatch, format):
     path = write(tmp_path / f"t.{format}", pa.table({"a": [1, 2], "b": ["x", "y"]}))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
-    table = open_table("-")
+    table = ldp.tables.open_table("-")
     for _ in range(2):
         assert [batch.to_pydict() for batch in table.batches()] == [{"a": [1, 2], "b": ["x", "y"]}]
 
 
 def test_one_huge_row_group_is_read_in_pieces(tmp_path):
     pq.write_table(pa.table({"a": np.arange(400_000)}), tmp_path / "t.parquet", row_group_size=400_000)
-    assert max(batch.num_rows for batch in open_table(tmp_path / "t.parquet").batches()) < 140_000
+    assert max(batch.num_rows for batch in ldp.tables.open_table(tmp_path / "t.parquet").batches()) < 140_000
 
 
 BAD = {
@@ -156,17 +154,17 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_files_are_refused_with_a_sentence(tmp_path, name):
     (tmp_path / name).write_bytes(BAD[name])
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(ldp.errors.DataError) as caught:
         read(tmp_path / name, as_written=True)
     assert "\n" not in str(caught.value)
 
 
 def test_a_misspelt_column_is_corrected(tmp_path):
-    table = open_table(write(tmp_path / "t.csv", pa.table({"price": [1], "rooms": [2]})))
-    with pytest.raises(ParameterError, match="did you mean 'price'"):
+    table = ldp.tables.open_table(write(tmp_path / "t.csv", pa.table({"price": [1], "rooms": [2]})))
+    with pytest.raises(ldp.errors.ParameterError, match="did you mean 'price'"):
         table.field("prcie")
-    with pytest.raises(DataNotFoundError, match="no file"):
-        open_table(tmp_path / "nothing.csv")
+    with pytest.raises(ldp.errors.DataNotFoundError, match="no file"):
+        ldp.tables.open_table(tmp_path / "nothing.csv")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +172,7 @@ def test_a_misspelt_column_is_corrected(tmp_path):
 )
 def test_errors_never_quote_the_file(tmp_path, content):
     (tmp_path / "t.csv").write_text(content)
-    with pytest.raises(LabelDPError) as caught:
+    with pytest.raises(ldp.LabelDPError) as caught:
         read(tmp_path / "t.csv", as_written=True, label="price")
     error = caught.value
     while error is not None:
@@ -189,7 +187,7 @@ def test_errors_never_quote_the_file(tmp_path, content):
 def test_nothing_appears_if_something_goes_wrong(tmp_path, name, monkeypatch):
     monkeypatch.setattr(writer, "GROUP_ROWS", 10)
     table = pa.table({"a": np.arange(100)})
-    with pytest.raises(ZeroDivisionError), TableWriter(f"{tmp_path}/{name}", table.schema) as out:  # noqa: PT012
+    with pytest.raises(ZeroDivisionError), ldp.tables.TableWriter(f"{tmp_path}/{name}", table.schema) as out:  # noqa: PT012
         out.write(table.to_batches()[0])
         _ = 1 / 0
     assert list(tmp_path.iterdir()) == []
@@ -199,8 +197,8 @@ def test_what_is_there_is_replaced_only_by_force(tmp_path):
     table = pa.table({"a": [1]})
     path = tmp_path / "t.csv"
     path.write_text("old")
-    with pytest.raises(ParameterError, match="force=True"):
-        TableWriter(path, table.schema)
+    with pytest.raises(ldp.errors.ParameterError, match="force=True"):
+        ldp.tables.TableWriter(path, table.schema)
     write(path, table, force=True)
     assert path.read_text() == "a\n1\n"
 
@@ -209,19 +207,19 @@ def test_folders_are_replaced_only_if_they_hold_nothing_else(tmp_path):
     table = pa.table({"a": [1]})
     target = f"{tmp_path}/out/"
     write(target, table)
-    with pytest.raises(ParameterError, match="force=True"):
+    with pytest.raises(ldp.errors.ParameterError, match="force=True"):
         write(target, table)
     write(target, table, force=True)
     (tmp_path / "out" / "thesis.txt").touch()
-    with pytest.raises(ParameterError, match="other files"):
+    with pytest.raises(ldp.errors.ParameterError, match="other files"):
         write(target, table, force=True)
     assert sorted(os.listdir(tmp_path)) == ["out"]
 
 
 @posix_only
 def test_special_files_are_never_replaced():
-    with pytest.raises(ParameterError, match="not a file"):
-        TableWriter("/dev/null", pa.schema([("a", pa.int8())]), format="csv", force=True)
+    with pytest.raises(ldp.errors.ParameterError, match="not a file"):
+        ldp.tables.TableWriter("/dev/null", pa.schema([("a", pa.int8())]), format="csv", force=True)
 
 
 def test_folders_get_files_of_a_fixed_size(tmp_path, monkeypatch):
@@ -240,8 +238,8 @@ def test_metadata_is_left_behind(tmp_path):
 
 
 def test_csv_refuses_what_it_cannot_hold(tmp_path):
-    with pytest.raises(ParameterError, match="'bytes'"):
-        TableWriter(tmp_path / "t.csv", rich_table().schema)
+    with pytest.raises(ldp.errors.ParameterError, match="'bytes'"):
+        ldp.tables.TableWriter(tmp_path / "t.csv", rich_table().schema)
 
 
 # ---- labels -----------------------------------------------------------------------------------------
@@ -272,11 +270,11 @@ def test_numbers_of_all_kinds_are_labels(array):
     values, gone = label_values(array, allow_missing=True)
     np.testing.assert_array_equal(values, [1, np.nan, 3])
     assert gone.tolist() == [False, True, False]
-    with pytest.raises(LabelError, match="missing"):
+    with pytest.raises(ldp.errors.LabelError, match="missing"):
         label_values(array)
 
 
 @pytest.mark.parametrize("array", [pa.array(["1"]), pa.array([True]), pa.nulls(2), pa.array([[1]])])
 def test_other_things_are_no_labels(array):
-    with pytest.raises(LabelError, match="convert"):
+    with pytest.raises(ldp.errors.LabelError, match="convert"):
         label_values(array, allow_missing=True)

@@ -8,8 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
-from labeldp.errors import LabelDPError
-from labeldp.tables.opening import open_table
 from tables.file_cases import refused, release
 
 ROWS = 300
@@ -25,7 +23,7 @@ def write(path, array, labels=LABELS, required=(), **more):
 
 
 def column(path, name="c"):
-    table = open_table(path)
+    table = ldp.tables.open_table(path)
     return [value for batch in table.batches([name]) for value in batch.column(0).to_pylist()]
 
 
@@ -75,7 +73,7 @@ def test_a_type_is_written_or_refused_before_the_charge(kind):
         written = True
         try:
             release("in.parquet", out, ledger=ledger, shuffle=shuffle, missing="drop")
-        except LabelDPError:
+        except ldp.LabelDPError:
             written = False
         assert ledger.total == ldp.Budget(1 if written else 0)
         assert written or out != "out.parquet"
@@ -91,7 +89,7 @@ def test_a_nested_type_is_refused_with_how_to_leave_its_column_out(kind):
     assert error.option == "drop"
     assert "'c'" in str(error)
     release("in.parquet", "out.parquet", drop=["c"])
-    assert open_table("out.parquet").schema.names == ["price"]
+    assert ldp.tables.open_table("out.parquet").schema.names == ["price"]
 
 
 def test_bytes_are_no_text_and_views_of_text_are():
@@ -113,7 +111,7 @@ def test_columns_that_are_never_null_stay_so(names, out):
     release("in.parquet", out)
     assert column(out) == [1, 2]
     if out != "out.csv":
-        assert {field.name for field in open_table(out).schema if not field.nullable} == names
+        assert {field.name for field in ldp.tables.open_table(out).schema if not field.nullable} == names
 
 
 def test_a_column_is_never_null_only_if_no_file_has_nulls(place):
@@ -121,7 +119,7 @@ def test_a_column_is_never_null_only_if_no_file_has_nulls(place):
     write("in/1.parquet", [1, 2], [1.0, 2.0], required=["c"])
     write("in/2.parquet", [None, 4], [1.0, 2.0])
     release("in", "out.parquet")
-    assert open_table("out.parquet").schema.field("c").nullable
+    assert ldp.tables.open_table("out.parquet").schema.field("c").nullable
     assert column("out.parquet") == [1, 2, None, 4]
 
 
@@ -137,7 +135,7 @@ def test_dictionaries_are_decoded_whatever_words_files_and_batches_have(place, o
         data = pa.DictionaryArray.from_arrays(places, pa.array(words, pa.string()), ordered=k == 0)
         write(place / "in" / f"{k}.parquet", data)
     done = release("in", out)
-    assert open_table(out).schema.field("c").type == pa.string()
+    assert ldp.tables.open_table(out).schema.field("c").type == pa.string()
     assert [value or None for value in column(out)] == column("in")
     assert ("c" in done.types_changed) == (out != "out.csv")
 
@@ -209,5 +207,5 @@ def test_other_columns_must_have_a_type_that_holds_all(place, kinds):
 def test_types_that_fit_into_one_are_one(place, one, other, expected):
     parts(place, one, other)
     release("in", "out.parquet")
-    assert open_table("out.parquet").schema.field("c").type == expected
+    assert ldp.tables.open_table("out.parquet").schema.field("c").type == expected
     assert column("out.parquet") == [*one[1], *other[1]]

@@ -9,10 +9,7 @@ import labeldp as ldp
 from helpers import FALSE_ALARM, seeded
 from labeldp.tables import batches as module
 from labeldp.tables.batches import shuffle_rows
-from labeldp.tables.file_release import privatize_file
 from labeldp.tables.hints import HintSampler, instability
-from labeldp.tables.opening import open_table
-from labeldp.tables.writer import TableWriter
 
 ROWS = 3000
 
@@ -90,10 +87,10 @@ def test_random_orders_are_far_from_the_threshold():
 
 
 def release(folder, table, hints=None, **options):
-    with TableWriter(folder / "in.parquet", table.schema, force=True) as out:
+    with ldp.tables.TableWriter(folder / "in.parquet", table.schema, force=True) as out:
         out.write(table.to_batches()[0])
     how = {"label": "price", "bounds": (0, 20), "epsilon": 1, "mechanism": "two-point"}
-    return privatize_file(folder / "in.parquet", folder / "out.parquet", hints=hints, **how, **options)
+    return ldp.privatize_file(folder / "in.parquet", folder / "out.parquet", hints=hints, **how, **options)
 
 
 def test_hints_go_nowhere_but_to_the_owner(tmp_path):
@@ -183,7 +180,7 @@ def test_shuffled_files_hold_the_same_rows(tmp_path, monkeypatch):
     table = pa.table({"id": np.arange(ROWS), "city": city, "price": np.sort(PRICE)})
     hints = []
     done = release(tmp_path, table, hints.extend, shuffle=True)
-    after = pa.Table.from_batches(list(open_table(tmp_path / "out.parquet").batches()))
+    after = pa.Table.from_batches(list(ldp.tables.open_table(tmp_path / "out.parquet").batches()))
     assert after["id"].to_pylist() != table["id"].to_pylist()
     assert after.schema == table.schema
     assert after.sort_by("id").drop(["price"]).to_pydict() == table.drop(["price"]).to_pydict()

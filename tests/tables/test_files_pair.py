@@ -15,7 +15,7 @@ from helpers import posix_only
 from labeldp import _atomic
 from labeldp.app.card_check import verify_files
 from labeldp.tables import paths
-from labeldp.tables.writer import TableAndCard, TableWriter
+from labeldp.tables.writer import TableAndCard
 from tables.file_cases import meanwhile, refused, release
 
 ROWS = 300
@@ -317,6 +317,6 @@ def test_others_can_open_what_a_kill_leaves_of_a_reservation(umask):
 def test_tables_of_other_commands_keep_to_the_umask(umask):
     umask(0o027)
     table = pa.table({"a": [1]})
-    with TableWriter("t.csv", table.schema) as out:
+    with ldp.tables.TableWriter("t.csv", table.schema) as out:
         out.write(table.to_batches()[0])
     assert rights("t.csv") == 0o640

@@ -5,9 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from labeldp.errors import LabelError
-from labeldp.tables.opening import open_table
-from labeldp.tables.writer import TableWriter
+import labeldp as ldp
 from tables.file_cases import refused, release
 
 LABELS = np.random.default_rng(0).uniform(0, 5, 200)
@@ -76,7 +74,7 @@ def test_text_that_comes_back_gets_its_type(place, case):
 
 def test_learners_still_get_numbers(place):
     written(place, KEPT["zeros in front"])
-    assert open_table("in.csv").schema.field("c").type == pa.int64()
+    assert ldp.tables.open_table("in.csv").schema.field("c").type == pa.int64()
 
 
 @pytest.mark.parametrize("at", ["start", "middle", "end"])
@@ -84,7 +82,7 @@ def test_blank_lines_of_a_single_column_are_missing_labels(place, at):
     lines = [f"{y:.2f}" for y in LABELS]
     lines[{"start": 0, "middle": 100, "end": 199}[at]] = ""
     (place / "in.csv").write_text("\n".join(["price", *lines]) + "\n")
-    assert "missing" in str(refused("in.csv", error=LabelError))
+    assert "missing" in str(refused("in.csv", error=ldp.errors.LabelError))
     release("in.csv", "out.csv", missing="drop")
     assert len((place / "out.csv").read_text().splitlines()) == 200
 
@@ -114,7 +112,9 @@ def test_what_is_not_a_table_with_rows_and_commas_is_said_to_be_so(place, conten
 
 def test_null_and_empty_text_look_the_same_in_all_lines(place):
     words = pa.array(["", None] * 70_000 + ["a, b", None, ""])
-    with TableWriter("out.csv", pa.schema([("s", pa.string()), ("t", pa.string()), ("n", pa.int64())])) as out:
+    with ldp.tables.TableWriter(
+        "out.csv", pa.schema([("s", pa.string()), ("t", pa.string()), ("n", pa.int64())])
+    ) as out:
         out.write(pa.record_batch({"s": words, "t": words, "n": pa.array([None] * len(words), pa.int64())}))
     lines = set((place / "out.csv").read_text().splitlines())
     assert lines == {"s,t,n", ",,", '"a, b","a, b",'}
@@ -125,4 +125,4 @@ def test_a_label_beyond_the_range_of_floats_is_the_last_float(place, missing):
     (place / "in.csv").write_text("c,price\n1,2\n2,1e309\n3,-1e999\n")
     assert release("in.csv", "out.csv", missing=missing).terms.rows == 3
     (place / "in.csv").write_text("c,price\n1,2\n2,-Infinity\n")
-    assert "not finite" in str(refused("in.csv", "other.csv", error=LabelError))
+    assert "not finite" in str(refused("in.csv", "other.csv", error=ldp.errors.LabelError))

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 import labeldp as ldp
 from forged_cards import forged, put
 from fuzzing import places, tries, values
-from labeldp.tables.opening import open_table
-from labeldp.tables.writer import TableWriter
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +74,9 @@ def tables(tmp_path_factory):
     """A folder with the same small table in every format."""
     folder = tmp_path_factory.mktemp("tables")
     (folder / "a.csv").write_text("id,price,word\n" + "".join(f"{k},{k / 7},w{k % 3}\n" for k in range(40)))
-    table = open_table(folder / "a.csv")
+    table = ldp.tables.open_table(folder / "a.csv")
     for ending in ("tsv", "csv.gz", "parquet"):
-        with TableWriter(str(folder / f"a.{ending}"), table.schema) as writer:
+        with ldp.tables.TableWriter(str(folder / f"a.{ending}"), table.schema) as writer:
             for batch in table.batches():
                 writer.write(batch)
             writer.finish()
@@ -94,5 +92,5 @@ def test_a_table_of_any_bytes_is_read_or_refused(tables, tmp_path_factory, endin
     path = tmp_path_factory.getbasetemp() / f"table.{ending}"
     path.write_bytes(whole[:at] + data.draw(st.binary(max_size=12)) + whole[at + gone :])
     with contextlib.suppress(ldp.LabelDPError):
-        for batch in open_table(path).batches():
+        for batch in ldp.tables.open_table(path).batches():
             assert batch.num_columns >= 1

@@ -7,9 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from labeldp.errors import DataError, ParameterError
-from labeldp.tables.dialect import Dialect
-from labeldp.tables.opening import open_table
+import labeldp as ldp
 from labeldp.tables.overview import overview, table_header
 from tables.file_cases import refused, release
 
@@ -45,12 +43,12 @@ PUT = {
 @pytest.mark.parametrize("name", PUT)
 def test_a_table_without_a_header_is_refused_before_anything_is_shown_or_charged(place, name, label):
     PUT[name](place / name, rows())
-    told = str(refused(name, name.replace("in", "out"), error=DataError, label=label))
+    told = str(refused(name, name.replace("in", "out"), error=ldp.errors.DataError, label=label))
     assert MISSING in told
     assert 'names=["a", "b", "c"]' in told
     assert LABEL not in told
-    for look in (lambda: open_table(name), lambda: overview(name, label=label)):
-        with pytest.raises(DataError, match=MISSING):
+    for look in (lambda: ldp.tables.open_table(name), lambda: overview(name, label=label)):
+        with pytest.raises(ldp.errors.DataError, match=MISSING):
             look()
     header = table_header(name)
     assert (header.names, header.lacks_header) == ((), True)
@@ -59,10 +57,10 @@ def test_a_table_without_a_header_is_refused_before_anything_is_shown_or_charged
 @pytest.mark.parametrize("name", PUT)
 def test_names_for_a_table_without_a_header_make_its_first_row_data(place, name):
     PUT[name](place / name, rows())
-    dialect, out = Dialect(names=["item", "price", "size"]), name.replace("in", "out")
+    dialect, out = ldp.tables.Dialect(names=["item", "price", "size"]), name.replace("in", "out")
     assert table_header(name, dialect=dialect).names == ("item", "price", "size")
     assert release(name, out, dialect=dialect).terms.rows == ROWS + 1
-    written = open_table(out)
+    written = ldp.tables.open_table(out)
     assert written.schema.names == ["item", "price", "size"]
     assert next(written.batches(["item"])).column(0)[0].as_py() == "oak"
     card = (place / f"{out}.card.json").read_text()
@@ -71,7 +69,7 @@ def test_names_for_a_table_without_a_header_make_its_first_row_data(place, name)
 
 
 @pytest.mark.parametrize("label", [LABEL, "3,14159", "\uff13.14159"])
-@pytest.mark.parametrize("how", [Dialect(), Dialect(header=True)])
+@pytest.mark.parametrize("how", [ldp.tables.Dialect(), ldp.tables.Dialect(header=True)])
 @pytest.mark.parametrize("name", PUT)
 def test_a_label_whose_name_reads_as_a_number_is_refused_also_if_the_header_is_confirmed(place, name, how, label):
     PUT[name](place / name, [["oak", LABEL, "20"], *rows()[1:]])
@@ -82,17 +80,17 @@ def test_a_label_whose_name_reads_as_a_number_is_refused_also_if_the_header_is_c
 
 def test_where_most_names_are_words_a_number_is_still_no_name_for_a_label(place):
     (place / "in.csv").write_text(f"oak,brown,{LABEL},tall\nash,grey,2.5,small\n")
-    told = str(refused("in.csv", error=ParameterError, label=LABEL))
+    told = str(refused("in.csv", error=ldp.errors.ParameterError, label=LABEL))
     assert "reads as a number" in told
     assert LABEL not in told
 
 
 def test_files_that_store_names_are_no_exception(place):
     pq.write_table(pa.table({"oak": ["ash"] * ROWS, LABEL: np.ones(ROWS), "20": np.arange(ROWS)}), "in.parquet")
-    told = str(refused("in.parquet", error=ParameterError, label=LABEL))
+    told = str(refused("in.parquet", error=ldp.errors.ParameterError, label=LABEL))
     assert "reads as a number" in told
     assert LABEL not in told
-    assert refused("in.parquet", dialect=Dialect(names=["a", "price", "c"])).option == "names"
+    assert refused("in.parquet", dialect=ldp.tables.Dialect(names=["a", "price", "c"])).option == "names"
 
 
 @pytest.mark.parametrize("name", ["in.csv", "in.xlsx"])
@@ -107,16 +105,23 @@ def test_years_are_names_once_that_is_confirmed(place, name):
         for row in content[1:]:
             book.active.append(list(map(float, row)))
         book.save(name)
-    assert MISSING in str(refused(name, error=DataError))
-    release(name, name.replace("in", "out"), dialect=Dialect(header=True))
-    header = table_header(name.replace("in", "out"), dialect=Dialect(header=True))
+    assert MISSING in str(refused(name, error=ldp.errors.DataError))
+    release(name, name.replace("in", "out"), dialect=ldp.tables.Dialect(header=True))
+    header = table_header(name.replace("in", "out"), dialect=ldp.tables.Dialect(header=True))
     assert header.names == ("price", "2019", "2020", "2021")
 
 
 @pytest.mark.parametrize("name", PUT)
 def test_names_must_be_as_many_as_there_are_values(place, name):
     PUT[name](place / name, rows())
-    told = str(refused(name, name.replace("in", "out"), error=DataError, dialect=Dialect(names=["price", "b"])))
+    told = str(
+        refused(
+            name,
+            name.replace("in", "out"),
+            error=ldp.errors.DataError,
+            dialect=ldp.tables.Dialect(names=["price", "b"]),
+        )
+    )
     assert "names were given" in told
     assert LABEL not in told
 
@@ -126,11 +131,11 @@ def test_without_a_header_the_first_row_does_not_show_the_separator(place):
     told = set()
     for label in ("3.5", '"3,5"'):
         (place / "in.csv").write_text(f"oak;{label};20\nash;2.5;30\n")
-        told.add(str(refused("in.csv", dialect=Dialect(names=["item", "price", "size"], decimal="."))))
+        told.add(str(refused("in.csv", dialect=ldp.tables.Dialect(names=["item", "price", "size"], decimal="."))))
     (message,) = told
     assert "separator=" in message
     (place / "in.csv").write_text("oak;3.5;20\nash;2.5;30\n")
-    release("in.csv", dialect=Dialect(names=["item", "price", "size"], decimal=".", separator=";"))
+    release("in.csv", dialect=ldp.tables.Dialect(names=["item", "price", "size"], decimal=".", separator=";"))
 
 
 def test_a_folder_in_which_one_file_has_no_header_is_refused(place):
@@ -149,6 +154,6 @@ def test_a_lost_quote_in_the_first_row_is_told_the_same_however_much_it_takes_in
     for zeros in (0, 100):
         lines = [first, *(f"ash,{'0' * zeros}2.5,{n}" for n in range(50))]
         (place / "in.csv").write_text("\n".join(lines) + "\n")
-        told.add(str(refused("in.csv", dialect=Dialect(names=["item", "price", "size"]))))
+        told.add(str(refused("in.csv", dialect=ldp.tables.Dialect(names=["item", "price", "size"]))))
     (message,) = told
     assert "in row 1:" in message

@@ -13,10 +13,6 @@ import pytest
 import labeldp as ldp
 from helpers import seeded
 from labeldp.app.card_check import verify_files
-from labeldp.errors import BudgetError, DataError, LabelError, ParameterError
-from labeldp.tables.file_release import privatize_file
-from labeldp.tables.opening import open_table
-from labeldp.tables.writer import TableWriter
 from tables.file_cases import meanwhile
 
 ROWS = 600
@@ -49,19 +45,19 @@ def put(path, table):
         options = pq.SortingColumn(table.schema.get_field_index("price"))
         pq.write_table(table, path, row_group_size=97, sorting_columns=[options])
     else:
-        with TableWriter(path, table.schema) as out:
+        with ldp.tables.TableWriter(path, table.schema) as out:
             for batch in table.to_batches():
                 out.write(batch)
     return path
 
 
 def everything(path, **options):
-    table = open_table(path, **options)
+    table = ldp.tables.open_table(path, **options)
     return pa.Table.from_batches(list(table.batches()), table.schema)
 
 
 def release(source, out, **options):
-    return privatize_file(source, out, **{"label": "price", "bounds": BOUNDS, "epsilon": 1.0, **options})
+    return ldp.privatize_file(source, out, **{"label": "price", "bounds": BOUNDS, "epsilon": 1.0, **options})
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -110,7 +106,7 @@ def test_biased_mechanisms_are_refused_before_anything_is_spent(tmp_path):
     source = put(tmp_path / "in.csv", table_of(labels_of()))
     ledger = ldp.Ledger()
     for how in ("replace", "add"):
-        with pytest.raises(ParameterError, match='debiased="no"'):
+        with pytest.raises(ldp.errors.ParameterError, match='debiased="no"'):
             release(source, tmp_path / "out.csv", mechanism="rr-on-bins", debiased=how, ledger=ledger)
     assert ledger.charges == ()
     release(source, tmp_path / "out.csv", mechanism="rr-on-bins", debiased="no", ledger=ledger)
@@ -124,7 +120,7 @@ def test_the_ledger_shows_all_that_is_spent(tmp_path, trust):
     done = release(source, tmp_path / "out.parquet", trust=trust, rows_per_person=2, ledger=ledger)
     assert ledger.total == ldp.Budget(2)
     assert ledger.charges == done.terms.charges
-    with pytest.raises(BudgetError):
+    with pytest.raises(ldp.BudgetError):
         release(source, tmp_path / "again.parquet", rows_per_person=2, ledger=ledger)
     assert ledger.total == ldp.Budget(2)
     assert not list(tmp_path.glob("again*"))
@@ -137,7 +133,7 @@ def test_rows_without_a_label_stop_or_are_left_out(tmp_path):
     table = table.set_column(2, "price", pa.array(np.where(gaps, np.nan, labels), mask=np.arange(ROWS) == 3))
     source = put(tmp_path / "in.parquet", table)
     ledger = ldp.Ledger()
-    with pytest.raises(LabelError, match="missing"):
+    with pytest.raises(ldp.errors.LabelError, match="missing"):
         release(source, tmp_path / "out.parquet", ledger=ledger)
     assert ledger.charges == ()
     done = release(source, tmp_path / "out.parquet", missing="drop", ledger=ledger)
@@ -222,7 +218,7 @@ def test_a_table_that_changes_in_between_is_not_released(tmp_path):
         with open(source, "a") as file:
             file.write("x,north,1.5,1970-01-01\n")
 
-    with pytest.raises(DataError, match="changed while"):
+    with pytest.raises(ldp.errors.DataError, match="changed while"):
         release(source, tmp_path / "out.csv", ledger=meanwhile(grow))
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
@@ -250,7 +246,7 @@ def test_types_that_a_format_cannot_keep_are_told(tmp_path):
     }
     assert done.types_changed == told
     assert json.loads(done.card)["file"]["types_changed"] == {name: list(pair) for name, pair in told.items()}
-    after = open_table(tmp_path / "out.parquet").schema
+    after = ldp.tables.open_table(tmp_path / "out.parquet").schema
     assert {name: str(after.field(name).type) for name in told} == {name: pair[1] for name, pair in told.items()}
     assert release(source, tmp_path / "out.csv").types_changed == {}
 
@@ -260,7 +256,9 @@ def test_types_that_a_format_cannot_keep_are_told(tmp_path):
 def test_a_table_that_holds_other_labels_than_the_mechanism_gives_out_is_not_verified(tmp_path, out, debiased):
     """Its card can be made to fit its bytes, as a checksum is no signature."""
     source, path = put(tmp_path / "in.parquet", table_of(labels_of())), tmp_path / out
-    done = privatize_file(source, path, label="price", epsilon=1, bounds=BOUNDS, drop=["when"], debiased=debiased)
+    done = ldp.privatize_file(
+        source, path, label="price", epsilon=1, bounds=BOUNDS, drop=["when"], debiased=debiased
+    )
     assert verify_files(done.card, file=path).holds
     facts = json.loads(done.card)["file"]
     for column in {facts["column"], facts["unbiased_column"]}:
@@ -269,7 +267,7 @@ def test_a_table_that_holds_other_labels_than_the_mechanism_gives_out_is_not_ver
         true = pa.array(labels_of())
         dates = true.cast(pa.int64(), safe=False).cast(pa.timestamp("s"))  # no numbers at all
         forged = forged.set_column(place, column, dates if out == "out.parquet" else true)
-        with TableWriter(tmp_path / f"forged-{out}", forged.schema, force=True) as writer:
+        with ldp.tables.TableWriter(tmp_path / f"forged-{out}", forged.schema, force=True) as writer:
             for batch in forged.to_batches():
                 writer.write(batch)
             digest = writer.finish()

@@ -10,12 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
-from labeldp.errors import LabelDPError, ParameterError
 from labeldp.tables import rehearsal
-from labeldp.tables.dialect import Dialect
-from labeldp.tables.opening import open_table
 from labeldp.tables.rehearsal import MOST_CHARACTERS, refuse_schema, refuse_values
-from labeldp.tables.writer import TableWriter
 from tables.file_cases import refused, release
 
 ROWS = 40
@@ -65,16 +61,16 @@ def test_text_is_measured_as_excel_does(place):
 
 def test_a_sheet_has_no_more_columns_than_excel(place):
     schema = pa.schema([(f"c{k}", pa.int8()) for k in range(16_384)])
-    refuse_schema(schema.remove(0), "xlsx", Dialect())
-    with pytest.raises(ParameterError, match="16,384 columns at most"):
-        refuse_schema(schema.append(pa.field("price", pa.float64())), "xlsx", Dialect())
+    refuse_schema(schema.remove(0), "xlsx", ldp.tables.Dialect())
+    with pytest.raises(ldp.errors.ParameterError, match="16,384 columns at most"):
+        refuse_schema(schema.append(pa.field("price", pa.float64())), "xlsx", ldp.tables.Dialect())
 
 
 def test_a_sheet_has_no_more_rows_than_excel(place):
     batch = pa.record_batch({"c": np.arange(10)})
-    refuse_values(batch, "xlsx", Dialect(), before=1_048_565)
-    with pytest.raises(ParameterError, match="1,048,575 rows at most"):
-        refuse_values(batch, "xlsx", Dialect(), before=1_048_566)
+    refuse_values(batch, "xlsx", ldp.tables.Dialect(), before=1_048_565)
+    with pytest.raises(ldp.errors.ParameterError, match="1,048,575 rows at most"):
+        refuse_values(batch, "xlsx", ldp.tables.Dialect(), before=1_048_566)
 
 
 FAR = {
@@ -119,12 +115,16 @@ def test_a_column_name_comes_back_as_it_was_or_is_refused_before_the_charge(plac
     ledger, out = ldp.Ledger(), FORMATS[format]
     try:
         release("in.parquet", out, ledger=ledger)
-    except LabelDPError:
+    except ldp.LabelDPError:
         assert ledger.charges == ()
         assert not os.path.exists(out)
         assert "\r" in name or name in NOT_IN.get(format, ())
     else:
-        assert open_table(out).schema.names == ["c", name if format != "xlsx" else name.strip(), "price"]
+        assert ldp.tables.open_table(out).schema.names == [
+            "c",
+            name if format != "xlsx" else name.strip(),
+            "price",
+        ]
 
 
 def test_names_that_a_sheet_makes_the_same_are_refused_before_the_charge(place):
@@ -141,9 +141,12 @@ def test_names_that_no_card_could_list_are_refused_before_the_charge(place):
 
 
 def test_a_writer_alone_writes_no_sheet_that_cannot_be_read(place):
-    """`predict` and users of `TableWriter` have no pass before: rows are tried as they are written."""
+    """`predict` and users of `ldp.tables.TableWriter` have no pass before: rows are tried as they are written."""
     batch = pa.record_batch({"c": ["\uffff"]})
-    with pytest.raises(ParameterError, match="XLSX cannot hold"), TableWriter("out.xlsx", batch.schema) as out:
+    with (
+        pytest.raises(ldp.errors.ParameterError, match="XLSX cannot hold"),
+        ldp.tables.TableWriter("out.xlsx", batch.schema) as out,
+    ):
         out.write(batch)
     assert not os.path.exists("out.xlsx")
 

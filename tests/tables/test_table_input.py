@@ -7,10 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from labeldp.errors import LabelDPError
-from labeldp.tables.dialect import Dialect
-from labeldp.tables.opening import open_table
-from labeldp.tables.writer import TableWriter
+import labeldp as ldp
 from tables.file_cases import refused, release
 
 ROWS = 400
@@ -102,7 +99,7 @@ def test_a_file_that_is_cut_off_is_damaged_unless_a_row_before_that_is_at_fault(
 def test_a_quote_that_takes_rows_in_is_refused_whatever_way_their_labels_are_written(place, label):
     rows = ["0,5;a;1", f'1,5;"b;{label}', f"2,5;c;{label}", f'3,5;d";{label}']
     (place / "in.csv").write_text("\n".join(["id;name;price", *rows]) + "\n")
-    dialect = Dialect(decimal=",", thousands="." if "." in label else None)
+    dialect = ldp.tables.Dialect(decimal=",", thousands="." if "." in label else None)
     assert "spans lines" in str(refused("in.csv", dialect=dialect))
     (place / "in.csv").write_text((place / "in.csv").read_text().replace('"', ""))
     release("in.csv", dialect=dialect)  # these are labels
@@ -153,19 +150,22 @@ def test_how_much_text_an_open_quote_takes_in_does_not_show(quote, end):
 )
 def test_a_file_without_a_header_is_not_quoted(place, content):
     (place / "in.csv").write_text(content)
-    with pytest.raises(LabelDPError) as caught:
-        open_table("in.csv", label="income")
+    with pytest.raises(ldp.LabelDPError) as caught:
+        ldp.tables.open_table("in.csv", label="income")
     assert "2.718" not in str(caught.value)
     (place / "in.csv").write_text('id,"' + "1,2.5\n" * 50_000)
-    with pytest.raises(LabelDPError, match="header"):
-        open_table("in.csv", label="income")
+    with pytest.raises(ldp.LabelDPError, match="header"):
+        ldp.tables.open_table("in.csv", label="income")
 
 
 @pytest.mark.parametrize("name", ["x2", "x25"])
 def test_a_number_in_the_first_line_is_not_suggested_as_a_column(place, name):
     (place / "in.csv").write_text("a,25,1.34,b\nb,3,2.5,c\n")
-    for look in (lambda: open_table("in.csv", label=name), lambda: open_table("in.csv").field(name)):
-        with pytest.raises(LabelDPError, match="no column") as caught:
+    for look in (
+        lambda: ldp.tables.open_table("in.csv", label=name),
+        lambda: ldp.tables.open_table("in.csv").field(name),
+    ):
+        with pytest.raises(ldp.LabelDPError, match="no column") as caught:
             look()
         assert "did you mean" not in str(caught.value)
 
@@ -176,7 +176,7 @@ def test_pieces_have_as_many_rows_however_long_labels_are_or_where_row_groups_en
     table = pa.table({"c": [f"{i}" for i in range(6000)], "price": np.arange(6000.0)})
     pq.write_table(table, "in.parquet", row_group_size=size)
     for path in ("in.csv", "in.parquet"):
-        assert [batch.num_rows for batch in open_table(path).batches()] == [1024] * 5 + [880]
+        assert [batch.num_rows for batch in ldp.tables.open_table(path).batches()] == [1024] * 5 + [880]
 
 
 # ---- memory under nulls ------------------------------------------------------------------------------------
@@ -199,12 +199,12 @@ def test_what_lies_under_a_null_is_not_written(place, kind, out):
     array = residues()[kind]
     marks = (np.float64(SECRET).tobytes(), repr(SECRET).encode())
     assert any(mark in bytes(buffer) for mark in marks for buffer in array.buffers()), "there is something to lose"
-    with TableWriter(out, pa.schema({"c": array.type}), compression="uncompressed") as writer:
+    with ldp.tables.TableWriter(out, pa.schema({"c": array.type}), compression="uncompressed") as writer:
         writer.write(pa.record_batch([array], names=["c"]))
     assert not any(mark in (place / out).read_bytes() for mark in marks)
 
 
 def test_names_that_read_as_numbers_are_not_listed_for_any_format(place):
     pq.write_table(pa.table({"York": ["a"], "51234": [1.0], "north": ["b"]}), "in.parquet")
-    with pytest.raises(LabelDPError, match="no column 'price'; there are 'York', 'north'"):
-        open_table("in.parquet", label="price")
+    with pytest.raises(ldp.LabelDPError, match="no column 'price'; there are 'York', 'north'"):
+        ldp.tables.open_table("in.parquet", label="price")

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import labeldp as ldp
 from fuzzing import tries
-from labeldp.errors import DataError, LabelDPError, ParameterError
-from labeldp.tables.dialect import ENCODINGS, Dialect
-from labeldp.tables.opening import open_table
+from labeldp.tables.dialect import ENCODINGS
 from tables.file_cases import refused, release
 
 SPANS = "spans lines"
@@ -39,7 +38,7 @@ def put(place, lines, header="item,price,size"):
 @pytest.mark.parametrize("kind", LOST)
 def test_a_lost_quote_is_refused_by_its_record(place, kind, out):
     put(place, ["Bed,100,5", *LOST[kind], "Sofa,200,6"])
-    told = str(refused("in.csv", out, error=DataError, dialect=Dialect(thousands=",")))
+    told = str(refused("in.csv", out, error=ldp.errors.DataError, dialect=ldp.tables.Dialect(thousands=",")))
     assert f"{SPANS}, or text after a closing quote, in row 2" in told
     assert "51" not in told
 
@@ -70,10 +69,10 @@ def spoilt(rows, names, lost, thousands):
 )
 def test_whichever_closing_quote_is_lost_no_label_is_in_a_public_value(place, rows, names, lost, thousands):
     put(place, spoilt(rows, names, lost, thousands), ",".join(names))
-    dialect = Dialect(thousands="," if thousands else None)
+    dialect = ldp.tables.Dialect(thousands="," if thousands else None)
     try:
-        batches = list(open_table("in.csv", label="price", dialect=dialect).batches(["item", "size"]))
-    except LabelDPError:
+        batches = list(ldp.tables.open_table("in.csv", label="price", dialect=dialect).batches(["item", "size"]))
+    except ldp.LabelDPError:
         return
     public = [value for batch in batches for column in batch.columns for value in map(str, column.to_pylist())]
     assert not any(str(label)[-3:] in value for value in public for _, label, _ in rows)
@@ -82,8 +81,8 @@ def test_whichever_closing_quote_is_lost_no_label_is_in_a_public_value(place, ro
 @pytest.mark.parametrize("label", ["2", '"2,000"', '"1,000,000,000,000"'])
 def test_line_breaks_are_read_only_in_a_column_that_is_left_out(place, label):
     put(place, ['1,"two', f'lines, with a comma",{label},n', "2,x,3.5,n"], "id,note,price,tag")
-    assert refused("in.csv", dialect=Dialect(thousands=",")).option == "drop"
-    assert release("in.csv", drop=["note"], dialect=Dialect(thousands=",")).terms.rows == 2
+    assert refused("in.csv", dialect=ldp.tables.Dialect(thousands=",")).option == "drop"
+    assert release("in.csv", drop=["note"], dialect=ldp.tables.Dialect(thousands=",")).terms.rows == 2
     assert "lines" not in (place / "out.csv").read_text()
 
 
@@ -94,7 +93,7 @@ def test_the_label_never_has_line_breaks(place):
 
 def test_tables_without_anything_private_may_have_any_line_breaks(place):
     put(place, ['"a', 'b",2.5,1'])
-    assert next(open_table("in.csv").batches(["item"])).column(0).to_pylist() == ["a\nb"]
+    assert next(ldp.tables.open_table("in.csv").batches(["item"])).column(0).to_pylist() == ["a\nb"]
 
 
 # ---- options that cannot be ---------------------------------------------------------------------------------
@@ -112,15 +111,15 @@ ODD = {
 
 @pytest.mark.parametrize(("option", "value"), [(option, value) for option in ODD for value in ODD[option]])
 def test_odd_options_are_refused_by_name(option, value):
-    with pytest.raises(ParameterError) as caught:
-        Dialect(**{option: value})
+    with pytest.raises(ldp.errors.ParameterError) as caught:
+        ldp.tables.Dialect(**{option: value})
     assert caught.value.option == option
 
 
 @pytest.mark.parametrize("pair", [{"decimal": ",", "thousands": ","}, {"names": ["a"], "header": True}])
 def test_options_that_exclude_each_other_are_refused(pair):
-    with pytest.raises(ParameterError) as caught:
-        Dialect(**pair)
+    with pytest.raises(ldp.errors.ParameterError) as caught:
+        ldp.tables.Dialect(**pair)
     assert caught.value.option in pair
 
 
@@ -129,14 +128,18 @@ def test_options_that_exclude_each_other_are_refused(pair):
 def test_every_encoding_reads_any_bytes_or_ends_in_an_error_of_ours(place, encoding, content):
     for data in (content, content + b"\xff\x81\xfe", bytes(range(256))):
         (place / "in.csv").write_bytes(data)
-        with suppress(LabelDPError):
-            list(open_table("in.csv", label="price", dialect=Dialect(encoding=encoding)).batches())
+        with suppress(ldp.LabelDPError):
+            list(
+                ldp.tables.open_table(
+                    "in.csv", label="price", dialect=ldp.tables.Dialect(encoding=encoding)
+                ).batches()
+            )
 
 
 def test_a_byte_order_mark_that_is_missing_is_asked_for(place):
     (place / "in.csv").write_bytes("item,price\na,2.5\n".encode("utf-16-le"))
-    assert 'encoding="utf-16-le"' in str(refused("in.csv", dialect=Dialect(encoding="utf-16")))
-    release("in.csv", dialect=Dialect(encoding="utf-16-le"))
+    assert 'encoding="utf-16-le"' in str(refused("in.csv", dialect=ldp.tables.Dialect(encoding="utf-16")))
+    release("in.csv", dialect=ldp.tables.Dialect(encoding="utf-16-le"))
 
 
 # ---- memory -------------------------------------------------------------------------------------------------

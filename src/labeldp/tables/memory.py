@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
-import struct
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,29 +18,12 @@ _WAYS_OUT = "choose fewer feature columns, take fewer rows, or use a larger mach
 
 
 def free_memory() -> int:
-    """Return how many bytes may be used, as far as the system says; of macOS, how many there are."""
+    """Return how many bytes may be used, where the system says it in /proc/meminfo."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration, ValueError):
-        pass
-    if sys.platform == "win32":
-        return _free_on_windows()
-    for pages in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):
-        try:
-            return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
-        except (OSError, ValueError):
-            continue
-    return _UNKNOWN
-
-
-def _free_on_windows() -> int:
-    """Ask for a ``MEMORYSTATUSEX``: two integers of 32 bits and seven of 64; the second of these is free."""
-    layout = "=II7Q"
-    answer = ctypes.create_string_buffer(struct.pack(layout, struct.calcsize(layout), *[0] * 8))
-    if sys.platform != "win32" or not ctypes.windll.kernel32.GlobalMemoryStatusEx(answer):
         return _UNKNOWN
-    return int(struct.unpack_from(layout, answer)[3])
 
 
 def read_columns(
