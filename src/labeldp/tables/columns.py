@@ -61,18 +61,11 @@ def is_number(kind: Any) -> bool:
 
 def refuse_other_than_numbers(kind: Any, name: str | None = None) -> None:
     """Refuse a label column of this Arrow type if it holds no real numbers."""
-    if is_number(kind):
-        return
-    inner = _value_type(kind)
-    column = "the label" if name is None else f"the label {name!r}"
-    contents = {
-        "text": types.is_string(inner) or types.is_large_string(inner) or types.is_string_view(inner),
-        "booleans": types.is_boolean(inner),
-        "nothing but nulls": types.is_null(inner),
-        "dates or times": types.is_temporal(inner),
-    }
-    holds = next((words for words, so in contents.items() if so), f"values of type {inner}")
-    raise LabelError(f"{column} must be a column of numbers, and holds {holds}: convert it to numbers first")
+    if not is_number(kind):
+        column = "the label" if name is None else f"the label {name!r}"
+        raise LabelError(
+            f"{column} must be a column of numbers, and is of type {kind}: convert it to numbers first"
+        )
 
 
 def _value_type(kind: Any) -> Any:

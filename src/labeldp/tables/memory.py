@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,12 +20,12 @@ _WAYS_OUT = "choose fewer feature columns, take fewer rows, or use a larger mach
 
 
 def free_memory() -> int:
-    """Return how many bytes may be used, where the system says it in /proc/meminfo."""
+    """Return how many bytes may be used on Linux, how many there are on macOS, and a guess elsewhere."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration, ValueError):
-        return _UNKNOWN
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if sys.platform == "darwin" else _UNKNOWN
 
 
 def read_columns(

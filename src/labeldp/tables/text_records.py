@@ -115,14 +115,14 @@ class Records(Iterator[list[str]]):
     def __init__(self, stream: Any, separator: str, *, strict: bool = False) -> None:
         self._left = LONGEST_RECORD
         self._text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
-        self._reader = python_csv.reader(self._bounded_lines(), delimiter=separator, strict=strict)
+        self._reader = python_csv.reader(iter(self._next_line, ""), delimiter=separator, strict=strict)
 
-    def _bounded_lines(self) -> Iterator[str]:
-        while line := self._text.readline(self._left + 1):
-            self._left -= len(line)
-            if self._left < 0:
-                raise python_csv.Error(_LONG_RECORD)
-            yield line
+    def _next_line(self) -> str:
+        line = self._text.readline(self._left + 1)
+        self._left -= len(line)
+        if self._left < 0:
+            raise python_csv.Error(_LONG_RECORD)
+        return line
 
     def __next__(self) -> list[str]:
         row: list[str] = []
