@@ -183,7 +183,7 @@ def test_errors_never_quote_the_file(tmp_path, content):
 # ---- writing ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.xlsx", "parts/"])
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "parts/"])
 def test_nothing_appears_if_something_goes_wrong(tmp_path, name, monkeypatch):
     monkeypatch.setattr(writer, "GROUP_ROWS", 10)
     table = pa.table({"a": np.arange(100)})
