@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         ModelReleaseRegressor,
         fit_and_score,
         private_intervals,
+        private_ols,
         private_score,
     )
     from labeldp.learning.models import load_model, save_model
@@ -59,6 +60,7 @@ __all__ = [
     "optimal_interval",
     "preview",
     "private_intervals",
+    "private_ols",
     "private_score",
     "privatize",
     "privatize_file",

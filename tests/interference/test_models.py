@@ -98,6 +98,25 @@ def test_everything_of_a_model_that_measured_all_it_can(model, tmp_path):
     assert {"largest count of a window", "counts of windows", "counts of distances"} <= set(asked)
 
 
+def regressed(labels, **options):
+    """Return all that a regression table gives away."""
+    X = pd.DataFrame(features(labels.size), columns=list("abc"))
+    ledger = ldp.Ledger.open("ledger.jsonl")
+    table = ldp.private_ols(X, labels, bounds=BOUNDS, ledger=ledger, **options)
+    table.save("table.json")
+    left = [table.params, table.bse, table.pvalues, table.conf_int(0.1), table.cov_params(), table.predict(X[:20])]
+    left = [np.asarray(one).tolist() for one in left]
+    return [*left, table.summary(), table.to_latex(), table.to_card(), repr(table), pickle.dumps(table)]
+
+
+@pytest.mark.parametrize("options", [{}, {"robust": False}, {"intercept": False}, {"epsilon": 20.0}], ids=str)
+@pytest.mark.parametrize("change", SOME[2:])
+def test_everything_of_a_regression_table(change, options, tmp_path):
+    way = Way(lambda labels: regressed(labels, **{"epsilon": 2.0, **options}))
+    assert_nothing_leaks(way, *pair(change), tmp_path)
+    assert not overspending(way, *pair(change), tmp_path)
+
+
 @pytest.mark.parametrize("change", CHANGES if LONG else SOME)
 def test_each_change_of_labels(change, tmp_path):
     def act(labels):

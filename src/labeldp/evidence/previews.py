@@ -97,6 +97,8 @@ class Preview:
         The ± that was asked for.
     rows_per_person : int
         Each ε is that of one row; a person with so many is exposed to as many times ε.
+    columns : int or None
+        Columns of a regression table, if that was asked for.
 
     Examples
     --------
@@ -122,6 +124,24 @@ class Preview:
     budgets: tuple[BudgetPreview, ...]
     wanted: float | None
     rows_per_person: int = 1
+    columns: int | None = None
+
+    @property
+    def coefficients(self) -> tuple[float, ...]:
+        """For each ε, the ± of 95 % intervals of `private_ols` if there are so many columns; else none.
+
+        It is that of a column with a standard deviation of 1, uncorrelated with the others, for labels with a
+        standard deviation of a tenth of the bounds' width around the model.
+        """
+        from labeldp.learning.ols_design import expected_error  # noqa: PLC0415 (scikit-learn takes a second)
+
+        low, high = self.bounds
+        columns = () if self.columns is None else (self.columns,)
+        return tuple(
+            1.96 * (high - low) * expected_error(self.rows, size, point.epsilon)
+            for size in columns
+            for point in self.budgets
+        )
 
     @property
     def curve(self) -> tuple[BudgetPreview, ...]:
@@ -150,6 +170,11 @@ class Preview:
         lines += [
             [what, *(f"±{number(getattr(point, name), 3)}" for point in self.budgets)]
             for name, what in self.names.items()
+        ]
+        lines += [
+            [f"coefficient of {self.columns} columns, 95 %", *(f"±{number(error, 3)}" for error in errors)]
+            for errors in [self.coefficients]
+            if errors
         ]
         scores = [number(point.score, 3) if math.isfinite(point.score) else "nothing" for point in self.budgets]
         lines.append(["error a score shows", *scores])
@@ -204,6 +229,7 @@ def preview(
     prior: Histogram | None = None,
     wanted: float | None = None,
     rows_per_person: int = 1,
+    columns: int | None = None,
 ) -> Preview:
     """Return what each ε would give, before any label is read: no data go in, and no budget is spent.
 
@@ -221,6 +247,8 @@ def preview(
         A ± that would be good enough, in the label's unit: ``needed`` then says which ε gives it.
     rows_per_person : int
         Rows that one person may have: odds are those on all of them.
+    columns : int, optional
+        How many columns a regression table would have: ``coefficients`` then has the ± of its intervals.
 
     Returns
     -------
@@ -246,8 +274,11 @@ def preview(
     if wanted is not None:
         parse_positive(wanted, "wanted")
     people = int(Count(rows_per_person, "rows_per_person"))
+    size = None if columns is None else int(Count(columns, "columns"))
+    if size is not None and not 3 * (size + 1) <= rows:
+        raise ParameterError(Setting("columns"), f" must be at most a third of the {rows:,} rows, got {size}")
     budgets = tuple(_preview_budget(rows, bounds, value, known) for value in epsilons)
-    return Preview(rows, bounds, known, budgets, wanted, people)
+    return Preview(rows, bounds, known, budgets, wanted, people, size)
 
 
 @lru_cache(maxsize=256)

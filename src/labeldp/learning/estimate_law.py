@@ -1,0 +1,131 @@
+"""The law of an estimate with noise: a normal error of uncertain size plus Laplace noise of known scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from labeldp._values import Array
+
+_POINTS, _REACH = 2048, 40.0
+"""Frequencies of the characteristic function, and how many standard deviations the distribution may span."""
+
+_NEGLIGIBLE = 1e-9
+"""Frequencies at which the characteristic function is smaller are left out."""
+
+_RATIO_DEVIATION = 0.4
+"""How far unequal variances move a coefficient's sampling variance, before the noisy squares are looked at: a
+factor whose logarithm is normal with this standard deviation."""
+
+_LARGEST_VARIANCE = 0.25
+"""Of labels between 0 and 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A noisy estimate of a variance, with Laplace noise of a known scale.
+
+    Attributes
+    ----------
+    value, scale : float
+    """
+
+    value: float
+    scale: float
+
+    def log_likelihood(self, variances: Array) -> Array:
+        """Return how likely the estimate is for each true variance, as a logarithm and up to a factor."""
+        return np.asarray(-np.abs(variances - self.value) / self.scale)
+
+
+def possible_variances(mean: Spread, own: Spread | None) -> tuple[Array, Array]:
+    """Return possible variances of a label, as a coefficient weights the rows, and their probabilities.
+
+    Before anything is known, all standard deviations are equally likely.
+
+    Parameters
+    ----------
+    mean : Spread
+        The mean variance of a label, in squared widths of the bounds.
+    own : Spread, optional
+        The mean with the squared weights that labels have in the coefficient; None if variances count as equal.
+    """
+    top = math.log(_LARGEST_VARIANCE)
+    bottom = min(math.log(max(mean.value, 0.0) + mean.scale), top) - 12
+    common = _posterior(lambda log: log / 2 + mean.log_likelihood(np.exp(log)), bottom, top)
+    if own is None:
+        return common
+    centers = np.log(common[0])
+
+    def log_density(log: Array) -> Array:
+        ratios = (log[:, None] - centers) / _RATIO_DEVIATION
+        prior = np.exp(-(ratios**2) / 2) @ common[1]
+        return np.asarray(np.log(prior) + own.log_likelihood(np.exp(log)))
+
+    return _posterior(log_density, float(centers.min()) - 2, min(float(centers.max()) + 2, top + 2))
+
+
+def _posterior(log_density: Callable[[Array], Array], low: float, high: float) -> tuple[Array, Array]:
+    """Return variances and probabilities for a density of their logarithms, on a grid that closes in on it."""
+    for _ in range(4):
+        grid, step = np.linspace(low, high, 200, retstep=True)
+        density = log_density(grid)
+        probable = grid[density > density.max() - 14]
+        low, high = max(low, float(probable[0] - step)), min(high, float(probable[-1] + step))
+    return _merged(np.exp(grid), np.exp(density - density.max()))
+
+
+def _merged(nodes: Array, weights: Array, count: int = 16) -> tuple[Array, Array]:
+    """Return fewer nodes of about equal weight, each the mean of those that it stands for."""
+    order = np.argsort(nodes)
+    nodes, weights = nodes[order], weights[order] / weights.sum()
+    group = np.minimum(((np.cumsum(weights) - weights / 2) * count).astype(int), count - 1)
+    total = np.bincount(group, weights, count).astype(np.float64)
+    kept = total > 0
+    return np.bincount(group, weights * nodes, count)[kept] / total[kept], total[kept]
+
+
+class EstimateLaw:
+    """The symmetric law of √V · normal + Σ scale · Laplace, by its characteristic function.
+
+    Parameters
+    ----------
+    variances, weights : arrays
+        Possible values of V, and their probabilities.
+    scales : array
+        Of independent Laplace variables.
+
+    Examples
+    --------
+    >>> normal = EstimateLaw(np.array([4.0]), np.array([1.0]), np.array([0.0]))
+    >>> round(normal.quantile(0.05), 3), round(normal.tail(2.0), 4)
+    (3.92, 0.3173)
+    """
+
+    def __init__(self, variances: Array, weights: Array, scales: Array) -> None:
+        self.variance = float(variances @ weights + 2 * scales @ scales)
+        self.deviation = math.sqrt(self.variance)
+        step = math.pi / _REACH
+        t = (np.arange(_POINTS) + 0.5) * step
+        squares = t * t / self.variance
+        noise = 1 / np.prod(1 + np.outer(squares, scales**2), axis=1)
+        last = np.count_nonzero(noise * np.exp(-0.5 * squares * variances.min()) > _NEGLIGIBLE)
+        values = noise[:last] * (np.exp(-0.5 * np.outer(squares[:last], variances)) @ weights)
+        self._t, self._weights = t[:last], values / t[:last] * (2 * step / math.pi)
+
+    def tail(self, distance: float) -> float:
+        """Return the probability of an error beyond ± ``distance``."""
+        x = abs(distance) / self.deviation
+        inside = float(self._weights @ np.sin(self._t * x)) if x < _REACH / 2 else 1.0
+        return min(max(1 - inside, 0.0), 1.0)
+
+    def quantile(self, alpha: float) -> float:
+        """Return the distance that an error exceeds with probability ``alpha``."""
+        low, high = 0.0, _REACH / 2
+        for _ in range(30):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.tail(middle * self.deviation) > alpha else (low, middle)
+        return high * self.deviation

@@ -1,0 +1,171 @@
+"""`private_ols`: least squares with private labels, and intervals that account for the noise.
+
+Features are public, so a coefficient is a public weighting of the labels. What is released are weighted sums of
+labels and of their squares, with noise; docs/proofs/ols.md has the proof.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labeldp._values import Array, Labels
+from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
+from labeldp.errors import DataError, LabelError, ParameterError, Setting
+from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.learning.fit_plan import FitRequest, SumBudget, unit_labels
+from labeldp.learning.ols_design import GUESS, Design
+from labeldp.learning.ols_sums import estimate
+from labeldp.learning.regression_table import RegressionTable
+from labeldp.release.names import UNNAMED, name_of_labels
+from labeldp.release.plan import Plan
+from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order
+
+_MOST_ROWS = 1 << 30
+
+
+def private_ols(
+    X: Any,
+    y: Any,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float],
+    intercept: bool = True,
+    robust: bool = True,
+    ledger: Ledger | None = None,
+    rows_per_person: int = 1,
+    random_state: int | WordSource | None = None,
+) -> RegressionTable:
+    """Estimate the coefficients of a linear regression, with standard errors, intervals and p-values.
+
+    The estimand is that of least squares on the labels clipped to the bounds, (XᵀX)⁻¹Xᵀ E[clip(y) | X]. Intervals
+    follow from the known law of the noise and from a private estimate of the labels' spread.
+
+    Parameters
+    ----------
+    X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
+        Public numeric features. A data frame keeps its column names. Code categories as 0/1 columns, and leave one
+        level out for reference.
+    y : array-like
+        Private labels.
+    epsilon : float
+        The whole budget.
+    bounds : (lo, hi)
+        Public bounds of the label. Never read them off the data.
+    intercept : bool
+        Whether to add a constant; it is the first row of the table.
+    robust : bool
+        Whether standard errors allow for unequal variances.
+    ledger : Ledger, optional
+        Is charged after validation and before any label is used.
+    rows_per_person : int
+        How many rows one person may have; the ledger is charged for all of them.
+    random_state : None, int or source of words
+        Leave it out for a release.
+
+    Returns
+    -------
+    RegressionTable
+
+    Raises
+    ------
+    ParameterError, DataError, LabelError
+        Before anything is charged: bad parameters, columns that are not numeric, constant or collinear, by name,
+        or so few rows for ε that noise would hide every coefficient.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(5000, 2))
+    >>> income = np.clip(50 + 10 * X[:, 0] + rng.normal(0, 10, 5000), 0, 100)
+    >>> table = ldp.private_ols(X, income, epsilon=1.0, bounds=(0, 100))
+    >>> table.names, bool(abs(table.params[1] - 10) < 3)
+    (['Intercept', 'x1', 'x2'], True)
+    """
+    request = FitRequest(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, labels=False)
+    ledger = as_ledger(ledger)
+    label = name_of_labels(y, X) or UNNAMED
+    refuse_other_order(X, y)
+    columns, names = _columns(X)
+    labels = Labels.parse(y).values
+    if labels.shape not in ((len(columns),), (len(columns), 1)):
+        raise LabelError(f"y must be one label for each of {len(columns):,} rows, got the shape {labels.shape}")
+    design = Design.of(columns, names, intercept=bool(intercept))
+    _refuse_noise(design, float(request.epsilon))
+    plan = Plan(request, labels.size, Fraction(0), for_sums=request.share)
+    source = resolve_source(random_state)
+    payment = plan.pay(ledger_to_charge(ledger, y))
+    budget = SumBudget(plan.for_sums, labels.size)
+    low, high = request.bounds[0]
+    units = unit_labels(labels.reshape(-1).astype(np.float64), (low, high))
+    origin = 0.0 if intercept else low / (high - low)  # without a constant, labels count from 0
+    fit = estimate(design, units, budget, source, origin=origin, robust=bool(robust))
+    return RegressionTable(
+        names=design.names,
+        label=label,
+        terms=payment.terms(plan, source, statistics=budget.noise),
+        robust=bool(robust),
+        intercept=bool(intercept),
+        estimates=fit,
+        frame=is_frame(X) and hasattr(X, "iloc"),
+    )
+
+
+def _columns(X: Any) -> tuple[Array, list[str]]:
+    """Return public columns as numbers, and their names."""
+    if sparse.issparse(X):
+        raise ParameterError("X must be a dense table: give X.toarray()")
+    if is_frame(X):
+        names, table = frame_names(X), as_table(X)
+        columns = [_numbers(table[name], name) for name in names]
+        values = np.column_stack(columns) if columns else np.empty((table.num_rows, 0))
+    else:
+        try:
+            values = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError("X must hold numbers only: code categories as 0/1 columns") from None
+        if values.ndim != 2:
+            raise ParameterError(
+                f"X must be a table, rows × columns, got {values.ndim} dimensions; reshape(-1, 1) makes one"
+            )
+        names = [f"x{k + 1}" for k in range(values.shape[1])]
+    if "Intercept" in names:
+        raise DataError("a column is called 'Intercept', as the constant that is added: rename or drop it")
+    for name, column in zip(names, values.T, strict=True):
+        if not np.isfinite(column).all():
+            raise DataError(f"the column {name!r} has missing or infinite values: drop these rows, or fill them")
+        if np.abs(column).max(initial=0.0) > 1e100:
+            raise DataError(f"the column {name!r} has values beyond 1e100: change its unit")
+    if len(values) > _MOST_ROWS:
+        raise DataError(f"X has {len(values):,} rows, and sums are exact for up to {_MOST_ROWS:,}")
+    return values, names
+
+
+def _numbers(column: Any, name: str) -> Array:
+    """Return a column of Arrow as numbers; booleans are 0 and 1."""
+    kind = str(column.type)
+    if kind != "bool" and not kind.startswith(("int", "uint", "float", "double", "halffloat", "decimal")):
+        raise DataError(
+            f"the column {name!r} is not numeric: code it as 0/1 columns, with one level left out for reference, "
+            "as pandas.get_dummies(X, drop_first=True) does"
+        )
+    return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
+
+
+def _refuse_noise(design: Design, epsilon: float) -> None:
+    """Refuse a table whose noise would hide any coefficient that the bounds allow."""
+    weights = design.weights(2 / (GUESS * epsilon) ** 2)
+    slopes = slice(int(design.intercept), None)
+    scales = weights.noise_scales(1 / epsilon)[slopes] / np.diag(design.back)[slopes, None]
+    short = 4 * math.sqrt(2 * float((scales**2).sum(axis=1).min()))  # half a width is the largest coefficient
+    if short > 1:
+        raise ParameterError(
+            f"the noise for {len(design.model):,} rows, {design.size} coefficients and ",
+            Setting("epsilon", epsilon),
+            f" would hide every coefficient: give about {epsilon * short * 1.05:.2g}, more rows or fewer columns",
+        )

@@ -1,0 +1,227 @@
+"""The public side of a regression: its columns, and the weights of labels in the sums behind the coefficients.
+
+A row's weights are its features in uncorrelated directions, projected onto an ℓ1 ball. With many rows nothing is
+cut off: these are the weights of least squares themselves. With few rows the directions remain in which a row
+stands out, and these need less noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from labeldp._values import Array
+from labeldp.errors import DataError
+
+WEIGHT = 1 << 12
+"""The absolute integer weights of a row add up to this at most."""
+
+MOST_COLUMNS = 512
+
+GUESS = 0.1
+"""Standard deviation of labels around the model before anything is known, in widths of their range."""
+
+_CONSTANTS = (1 / 16, 1 / 8, 1 / 4)
+"""Parts of a row's weight for the sum of all labels, of which the intercept is made."""
+
+_KAPPAS = 2.0 ** (np.arange(-12, 7) / 2)
+_SAMPLE = 4000
+_INTERCEPT = 0.3
+"""Weights are chosen by the summed variances of the coefficients, in which the intercept counts so much."""
+
+_BEND, _BIAS = 0.5, 0.25
+"""Curvature that the model leaves out, in standard deviations of a label, and the bias that it may cause, in
+standard errors of a coefficient."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Integer weights of the labels, and what makes coefficients of weighted sums.
+
+    Attributes
+    ----------
+    rows : array of integers, rows × sums
+    solve : array, coefficients × sums
+    """
+
+    rows: Array
+    solve: Array
+
+    def noise_scales(self, scale: float) -> Array:
+        """Return the scales of the noise in coefficients, whose rows are these, for noise on sums."""
+        return self.solve * (scale * WEIGHT)
+
+    def of_labels(self) -> Array:
+        """Return the weight of each label in each coefficient, rows × coefficients."""
+        return self.rows @ self.solve.T
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """The columns of a regression.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the coefficients.
+    model : array, rows × coefficients
+        Standardised columns, after the constant if there is one.
+    back : array
+        Makes coefficients of the columns as they were given from those of ``model``.
+    white : array, rows × columns
+        The columns as uncorrelated directions.
+    intercept : bool
+    """
+
+    names: list[str]
+    model: Array = field(repr=False)
+    back: Array = field(repr=False)
+    white: Array = field(repr=False)
+    intercept: bool
+    _known: dict[tuple[int, bool], Weights] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, columns: Array, names: Sequence[str], *, intercept: bool) -> Design:
+        """Return the design, or refuse columns whose coefficients cannot be estimated, by name."""
+        rows, size = columns.shape
+        if not 0 < size <= MOST_COLUMNS:
+            raise DataError(f"X must have 1 to {MOST_COLUMNS} columns, got {size}")
+        if rows < 3 * (size + intercept):
+            raise DataError(f"{rows:,} rows are too few for {size + intercept} coefficients")
+        for name, least, most in zip(names, columns.min(axis=0), columns.max(axis=0), strict=True):
+            if most - least <= 1e-9 * max(abs(least), abs(most)):
+                instead = "the intercept stands for it" if intercept else "add 0 and 1 for two groups, say"
+                raise DataError(f"the column {name!r} is constant: leave it out; {instead}")
+        center = columns.mean(axis=0) if intercept else np.zeros(size)
+        scale = np.sqrt(((columns - center) ** 2).mean(axis=0))
+        standard = (columns - center) / scale
+        _refuse_collinear(standard, names)
+        values, vectors = np.linalg.eigh(standard.T @ standard / rows)
+        white = standard @ (vectors / np.sqrt(values)) @ vectors.T
+        if not intercept:
+            return cls(list(names), standard, np.diag(1 / scale), white, intercept)
+        back = np.diag(np.append(1.0, 1 / scale))
+        back[0, 1:] = -center / scale
+        return cls(["Intercept", *names], np.hstack([np.ones((rows, 1)), standard]), back, white, intercept)
+
+    @property
+    def size(self) -> int:
+        """How many coefficients there are."""
+        return len(self.names)
+
+    def ordinary_variances(self) -> Array:
+        """Return the variances of the coefficients of least squares, for labels of variance 1."""
+        inverse = np.linalg.inv(self.model.T @ self.model)
+        return np.asarray(np.einsum("ij,jk,ik->i", self.back, inverse, self.back))
+
+    def weights(self, ratio: float, *, rough: bool = False) -> Weights:
+        """Return the weights of least summed variance, sampling and noise together; no label is needed for it.
+
+        Parameters
+        ----------
+        ratio : float
+            The variance of the noise of a sum whose weights are at most 1 in all, over that of a label around the
+            model; rounded to a power of 2.
+        rough : bool
+            Whether bias counts for nothing.
+        """
+        power = round(math.log2(max(ratio, 2.0**-40)))
+        key = (power, rough)
+        if key not in self._known:
+            self._known[key] = self._integers(*self._choose(2.0**power, 0.0 if rough else _BEND))
+        return self._known[key]
+
+    def _choose(self, ratio: float, bend: float) -> tuple[float, float]:
+        """Return the factor before the projection and the constant of least risk, on a sample of rows."""
+        rows = len(self.model)
+        sample = np.linspace(0, rows - 1, min(rows, _SAMPLE)).astype(int)
+        grow = rows / sample.size
+        model, white = self.model[sample], self.white[sample]
+        bends = _bends(white, model)
+        base = self.ordinary_variances()
+        share = np.ones(self.size)
+        share[: self.intercept] = _INTERCEPT
+        best = (math.inf, 1.0, 0.0)
+        for kappa in _KAPPAS.tolist():
+            directions = project(kappa * white)
+            directions /= np.abs(directions).sum(axis=1).max()
+            for constant in _CONSTANTS if self.intercept else (0.0,):
+                weights = _joined(directions, constant)
+                gram = grow * weights.T @ model
+                if np.linalg.cond(gram) > 1e9:
+                    continue
+                solve = self.back @ np.linalg.inv(gram)
+                spread = grow * weights.T @ weights + ratio * np.eye(self.size)
+                variances = np.einsum("ij,jk,ik->i", solve, spread, solve)
+                bias = bend * np.abs(grow * solve @ (weights.T @ bends)).max(axis=1, initial=0.0)
+                risk = float((share * np.maximum(variances, (bias / _BIAS) ** 2) / base).sum())
+                best = min(best, (risk, kappa, constant))
+        return best[1], best[2]
+
+    def _integers(self, kappa: float, constant: float) -> Weights:
+        directions = project(kappa * self.white)
+        directions /= np.abs(directions).sum(axis=1).max()
+        most = WEIGHT - (self.size + 1) // 2  # rounding adds a half to each weight at most
+        rows = np.rint(most * _joined(directions, constant))
+        return Weights(rows, self.back @ np.linalg.inv(rows.T @ self.model))
+
+
+def _joined(directions: Array, constant: float) -> Array:
+    if not constant:
+        return directions
+    return np.hstack([np.full((len(directions), 1), constant), (1 - constant) * directions])
+
+
+def project(rows: Array) -> Array:
+    """Return the nearest point of the ℓ1 ball of radius 1 to each row: soft thresholding.
+
+    Examples
+    --------
+    >>> project(np.array([[0.3, -0.2], [2.0, -1.5]]))
+    array([[ 0.3 , -0.2 ],
+           [ 0.75, -0.25]])
+    """
+    sizes = np.abs(rows)
+    falling = -np.sort(-sizes, axis=1)
+    excess = np.cumsum(falling, axis=1) - 1
+    kept = np.maximum((falling * np.arange(1, rows.shape[1] + 1) > excess).sum(axis=1), 1)
+    threshold = np.maximum(excess[np.arange(len(rows)), kept - 1] / kept, 0)
+    return np.asarray(np.sign(rows) * np.maximum(sizes - threshold[:, None], 0))
+
+
+def _bends(white: Array, model: Array) -> Array:
+    """Return squares of the directions, as far as the model leaves them out, with a standard deviation of 1."""
+    squares = np.clip(white**2, 0, 9)
+    rest = squares - model @ np.linalg.lstsq(model, squares, rcond=None)[0]
+    deviation = rest.std(axis=0)
+    return np.asarray(rest[:, deviation > 1e-3] / deviation[deviation > 1e-3])
+
+
+def _refuse_collinear(standard: Array, names: Sequence[str]) -> None:
+    """Refuse a column that follows from the columns before it."""
+    triangle = np.linalg.qr(standard, mode="r")
+    for k in np.flatnonzero(np.abs(np.diag(triangle)) < 1e-6 * math.sqrt(len(standard))).tolist()[:1]:
+        factors = np.linalg.lstsq(standard[:, :k], standard[:, k], rcond=None)[0]
+        others = ", ".join(repr(names[j]) for j in np.flatnonzero(np.abs(factors) > 1e-6).tolist())
+        raise DataError(f"the column {names[k]!r} follows from {others}: leave one of them out")
+
+
+def expected_error(rows: int, columns: int, epsilon: float) -> float:
+    """Return the standard error of a slope in widths of the bounds, for uncorrelated normal columns and `GUESS`.
+
+    Examples
+    --------
+    >>> expected_error(100_000, 5, 1.0) < expected_error(10_000, 5, 1.0) < expected_error(10_000, 20, 1.0)
+    True
+    """
+    sample = min(rows, max(2000, 10 * columns))
+    X = np.random.default_rng(0).normal(size=(sample, columns))
+    design = Design.of(X, [f"x{k}" for k in range(columns)], intercept=True)
+    ratio = 2 / (GUESS * epsilon) ** 2 * sample / rows
+    weights = design.weights(ratio)
+    spread = weights.rows.T @ weights.rows + ratio * WEIGHT**2 * np.eye(design.size)
+    variances = np.einsum("ij,jk,ik->i", weights.solve, spread, weights.solve)
+    return GUESS * math.sqrt(float(variances[1:].mean()) * sample / rows)

@@ -1,0 +1,295 @@
+"""The table of a private regression: coefficients, standard errors, intervals and p-values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from html import escape
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+
+from labeldp._atomic import atomic_file
+from labeldp._values import Array
+from labeldp.accounts.budget import Budget, Charge
+from labeldp.accounts.numbers import number
+from labeldp.accounts.terms import Terms
+from labeldp.errors import DataError, MissingExtraError, ParameterError
+from labeldp.learning.ols_sums import Estimates
+from labeldp.learning.regression_table_plot import draw_table
+from labeldp.tables.frames import as_table, is_frame
+
+_COLUMNS = ("coef", "std err", "t", "P>|t|")
+ORDINARY = "std err without privacy"
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class RegressionTable:
+    """What `private_ols` estimated; no label is in here, and all may be made public.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the coefficients.
+    label : str
+        What is explained.
+    terms : Terms
+        What was released how, and what it cost.
+    robust : bool
+        Whether standard errors allow for unequal variances.
+    intercept : bool
+        Whether the first coefficient is the intercept.
+    estimates : Estimates
+        Coefficients and their laws, in units of the bounds.
+    frame : bool
+        Whether X was a data frame of pandas: then results are pandas objects.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> X = np.random.default_rng(0).normal(size=(4000, 1))
+    >>> table = ldp.private_ols(X, 5 + X[:, 0], epsilon=1.0, bounds=(0, 10))
+    >>> bool(table.pvalues[1] < 0.01), table.conf_int().shape, table.cost
+    (True, (2, 2), Budget(epsilon=1.0))
+    """
+
+    names: list[str]
+    label: str
+    terms: Terms
+    robust: bool
+    intercept: bool
+    estimates: Estimates = field(repr=False)
+    frame: bool = False
+
+    # ---- figures ------------------------------------------------------------------------------------
+
+    @property
+    def params(self) -> Any:
+        """The coefficients."""
+        return self._named(self._params())
+
+    @property
+    def bse(self) -> Any:
+        """Their standard errors, by sampling and noise together."""
+        return self._named(self._deviations())
+
+    @property
+    def bse_without_privacy(self) -> Any:
+        """About what least squares on the true labels would have for standard errors, equal variances assumed."""
+        return self._named(self._width * self.estimates.ordinary)
+
+    @property
+    def tvalues(self) -> Any:
+        """Coefficients over standard errors. They follow no t distribution: take the p-values as they are."""
+        return self._named(self._params() / self._deviations())
+
+    @property
+    def pvalues(self) -> Any:
+        """The probability of an estimate this far from 0, or farther, if the coefficient is 0."""
+        return self._named(self._pvalues())
+
+    def conf_int(self, alpha: float = 0.05) -> Any:
+        """Return intervals that cover with probability 1 − ``alpha``, a row (low, high) for each coefficient."""
+        ends = self._ends(alpha)
+        return self._pandas().DataFrame(ends, index=self.names, columns=[0, 1]) if self.frame else ends
+
+    def cov_params(self) -> Any:
+        """Return the covariance of the coefficients."""
+        covariance = self._width**2 * self.estimates.covariance
+        if not self.frame:
+            return covariance
+        return self._pandas().DataFrame(covariance, index=self.names, columns=self.names)
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """What the table cost, part by part."""
+        return self.terms.charges
+
+    @property
+    def cost(self) -> Budget:
+        """What the table cost in all."""
+        return self.terms.cost
+
+    def predict(self, X: Any) -> Array:
+        """Return what the coefficients predict for rows with the same columns; it costs nothing more."""
+        names = self.names[int(self.intercept) :]
+        if is_frame(X):
+            table = as_table(X)
+            missing = [name for name in names if name not in table.column_names]
+            if missing:
+                raise DataError(f"X lacks the column {missing[0]!r}")
+            columns = np.column_stack([table[name].cast("float64").to_numpy() for name in names])
+        else:
+            columns = np.asarray(X, dtype=np.float64)
+        if columns.ndim != 2 or columns.shape[1] != len(names):
+            raise ParameterError(f"X must have {len(names)} columns, got the shape {columns.shape}")
+        params = self._params()
+        return np.asarray(columns @ params[int(self.intercept) :] + (params[0] if self.intercept else 0.0))
+
+    # ---- to print and publish -------------------------------------------------------------------------
+
+    def summary(self, alpha: float = 0.05) -> str:
+        """Return the table as text, laid out as statsmodels does, with notes on how it was made."""
+        low, high = self.terms.bounds[0]
+        facts = [
+            ("Dep. Variable:", self.label, "No. Observations:", f"{self.terms.rows:,}"),
+            ("Model:", "OLS, private labels", "Privacy:", str(self.cost)),
+            ("Covariance Type:", self._covariance_type, "Bounds:", f"{number(low)} to {number(high)}"),
+        ]
+        rows = self._rows(alpha)
+        wide = max(len(row[0]) for row in rows)
+        room = [max(len(row[k]) for row in rows) for k in range(1, len(rows[0]))]
+        cells = [[cell.rjust(size) for cell, size in zip(row[1:], room, strict=True)] for row in rows]
+        lines = ["   ".join([row[0].ljust(wide), *shown]) for row, shown in zip(rows, cells, strict=True)]
+        width = max(76, *map(len, lines))
+        half = width // 2
+        head = [f"{a:<18}{b[: half - 20]:>{half - 19}} {c:<18}{d:>{width - half - 18}}" for a, b, c, d in facts]
+        parts = [["Private OLS Regression Results".center(width).rstrip()], head, lines[:1], lines[1:]]
+        rules = ["=" * width, "=" * width, "-" * width, "=" * width]
+        body = [line for part, rule in zip(parts, rules, strict=True) for line in (*part, rule)]
+        notes = [fill(f"[{k}] {note}", width) for k, note in enumerate(self._notes(), 1)]
+        return "\n".join([*body, "Notes:", *notes])
+
+    def to_frame(self, alpha: float = 0.05) -> Any:
+        """Return the table as a data frame of pandas."""
+        pandas = self._pandas()
+        columns = dict(zip(_COLUMNS, self._figures(), strict=True))
+        ends = dict(zip(_ends_names(alpha), self._ends(alpha).T, strict=True))
+        ordinary = {ORDINARY: self._width * self.estimates.ordinary}
+        return pandas.DataFrame(columns | ends | ordinary, index=self.names)
+
+    def to_latex(self, alpha: float = 0.05) -> str:
+        """Return the table in LaTeX, for the package booktabs."""
+        head, *rows = [[_latex(cell) for cell in row] for row in self._rows(alpha)]
+        lines = [r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}", r"\toprule", " & ".join(head) + r" \\"]
+        lines += [r"\midrule", *(" & ".join(row) + r" \\" for row in rows), r"\bottomrule", r"\end{tabular}"]
+        return "\n".join(lines)
+
+    def plot(self, ax: Any = None, alpha: float = 0.05) -> Any:
+        """Draw coefficients with their intervals, beside those that least squares without privacy would have.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        alpha : float
+            Intervals miss a coefficient with this probability.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        ordinary = self._width * self.estimates.ordinary
+        skip = int(self.intercept)
+        names, params = self.names[skip:], self._params()[skip:]
+        return draw_table(names, params, self._ends(alpha)[skip:], ordinary[skip:], alpha, ax)
+
+    def to_card(self) -> str:
+        """Return the card of the table: JSON with a checksum, and no label in it."""
+        regression = {
+            "names": self.names,
+            "params": self._params().tolist(),
+            "bse": self._deviations().tolist(),
+            "pvalues": self._pvalues().tolist(),
+            "conf_int": self._ends(0.05).tolist(),
+        }
+        features = self.names[int(self.intercept) :]
+        return self.terms.to_card(
+            "labeldp.model", model="private_ols", label=self.label, features=features, regression=regression
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the card to a file, whole or not at all; ``labeldp verify`` reads it."""
+        with atomic_file(path) as file:
+            file.write_text(self.to_card(), encoding="utf-8", newline="\n")
+
+    def __repr__(self) -> str:
+        secure = "secure" if self.terms.secure else "NOT PRIVATE"
+        return f"<RegressionTable of {self.label!r}, {len(self.names)} coefficients, {self.cost}, {secure}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.summary())}</pre>"
+
+    # ---- parts of it ----------------------------------------------------------------------------------
+
+    @property
+    def _width(self) -> float:
+        low, high = self.terms.bounds[0]
+        return high - low
+
+    @property
+    def _covariance_type(self) -> str:
+        return "robust" if self.robust else "nonrobust"
+
+    def _params(self) -> Array:
+        params = self._width * self.estimates.values
+        if self.intercept:
+            params[0] += self.terms.bounds[0][0]
+        return params
+
+    def _deviations(self) -> Array:
+        return self._width * np.array([law.deviation for law in self.estimates.laws])
+
+    def _pvalues(self) -> Array:
+        pairs = zip(self.estimates.laws, self._params() / self._width, strict=True)
+        return np.array([law.tail(float(value)) for law, value in pairs])
+
+    def _ends(self, alpha: float) -> Array:
+        if not 1e-6 <= alpha <= 0.99:
+            raise ParameterError(f"alpha must lie between 1e-6 and 0.99, such as 0.05, got {alpha}")
+        reach = self._width * np.array([law.quantile(alpha) for law in self.estimates.laws])
+        return np.column_stack([self._params() - reach, self._params() + reach])
+
+    def _figures(self) -> tuple[Array, ...]:
+        params, deviations = self._params(), self._deviations()
+        return params, deviations, params / deviations, self._pvalues()
+
+    def _rows(self, alpha: float) -> list[list[str]]:
+        """Return the table's cells as text, under a row of names."""
+        formats: list[Callable[[float], str]] = [_figure, _figure, "{:.2f}".format, _probability]
+        formats += [_figure, _figure, _figure]
+        ordinary = self._width * self.estimates.ordinary
+        values = np.column_stack([*self._figures(), self._ends(alpha), ordinary])
+        head = ["", *_COLUMNS, *_ends_names(alpha), ORDINARY]
+        rows = zip(self.names, values.tolist(), strict=True)
+        return [head, *([name, *(show(x) for show, x in zip(formats, row, strict=True))] for name, row in rows)]
+
+    def _notes(self) -> list[str]:
+        kind = "robust to unequal variances" if self.robust else "for equal variances"
+        return [
+            f"Standard errors are {kind} and include the noise; intervals and p-values follow from its exact law.",
+            "Coefficients are those of least squares on labels clipped to the bounds. Where the true relation is "
+            "curved, the weights of rows may move them by a fraction of a standard error.",
+            "Standard errors without privacy are estimated for equal variances.",
+            self.terms.guarantee,
+        ]
+
+    def _named(self, values: Array) -> Any:
+        return self._pandas().Series(values, index=self.names) if self.frame else values
+
+    @staticmethod
+    def _pandas() -> Any:
+        try:
+            import pandas  # noqa: PLC0415 (not needed otherwise)
+        except ImportError:
+            raise MissingExtraError("a data frame needs pandas: pip install pandas") from None
+        return pandas
+
+
+def _figure(value: float) -> str:
+    return f"{value:.4f}" if 1e-2 <= abs(value) < 1e4 else f"{value:.4g}"
+
+
+def _probability(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _ends_names(alpha: float) -> list[str]:
+    return [f"[{alpha / 2:.3g}", f"{1 - alpha / 2:.3g}]"]
+
+
+def _latex(text: str) -> str:
+    named = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    named |= {mark: f"${mark}$" for mark in "|<>"} | {mark: f"\\{mark}" for mark in "&%$#_{}"}
+    return "".join(named.get(character, character) for character in text)

@@ -1,0 +1,334 @@
+"""private_ols: coefficients of least squares, intervals that hold, and every refusal before the charge."""
+
+import importlib.util
+import io
+import json
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+import labeldp as ldp
+from helpers import FALSE_ALARM, seeded
+from labeldp.accounts.statistic import Statistic
+from labeldp.errors import DataError, LabelDPError
+from labeldp.exact import DiscreteLaplace
+from labeldp.learning.estimate_law import EstimateLaw, Spread, possible_variances
+from labeldp.learning.ols_design import WEIGHT, Design
+from labeldp.learning.ols_sums import GRID, Center, curve_weights
+
+BOUNDS = (0.0, 100.0)
+
+
+class NoNoise:
+    """A source whose words make every coin show tails: all noise is 0."""
+
+    def fill(self, words):
+        words[:] = np.iinfo(np.uint64).max
+
+
+def data(rows=2000, columns=3, noise=8.0, seed=0):
+    """Return features with names, and labels inside of the bounds."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, columns)) + 0.4 * rng.normal(size=(rows, 1)) + 3
+    y = 20 + X @ np.linspace(6, 0, columns) + noise * rng.normal(size=rows)
+    return X, np.clip(y, *BOUNDS)
+
+
+def quiet_ols(X, y, source, **options):
+    return ldp.private_ols(X, y, **{"epsilon": 1.0, "bounds": BOUNDS, **options}, random_state=source)
+
+
+def least_squares(X, y):
+    return np.linalg.lstsq(np.column_stack([np.ones(len(X)), X]), y, rcond=None)[0]
+
+
+# ---- estimates ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+@pytest.mark.parametrize("robust", [True, False])
+def test_labels_on_a_plane_give_its_coefficients_where_noise_is_zero(epsilon, robust):
+    X, _ = data(noise=0)
+    y = 10 + X @ [6.0, -3.0, 0.0]
+    table = quiet_ols(X, y, NoNoise(), epsilon=epsilon, robust=robust)
+    np.testing.assert_allclose(table.params, [10, 6, -3, 0], atol=0.03)
+
+
+def test_with_much_epsilon_it_is_least_squares():
+    X, y = data(20_000)
+    table = quiet_ols(X, y, NoNoise(), epsilon=20.0)
+    plain = least_squares(X, y)
+    np.testing.assert_allclose(table.params, plain, atol=0.1 * table.bse.min())
+    ends = np.column_stack([plain, plain]) + np.outer(1.96 * table.bse_without_privacy, [-1, 1])
+    np.testing.assert_allclose(np.diff(table.conf_int()), np.diff(ends), rtol=0.15)
+
+
+def test_without_intercept_labels_count_from_zero():
+    X, _ = data(5000)
+    y = X @ [8.0, 4.0, 0.0] + 10
+    table = quiet_ols(X, y, NoNoise(), bounds=(-20, 120), epsilon=20.0, intercept=False)
+    np.testing.assert_allclose(table.params, np.linalg.lstsq(X, y, rcond=None)[0], atol=0.1)
+    assert table.names == ["x1", "x2", "x3"]
+
+
+def test_robust_errors_are_those_of_statsmodels_where_variances_differ():
+    sm = pytest.importorskip("statsmodels.api")
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(20_000, 2))
+    y = np.clip(50 + 5 * X[:, 0] + 3 * (0.5 + np.minimum(np.abs(X[:, 0]), 2)) * rng.normal(size=20_000), *BOUNDS)
+    peer = sm.OLS(y, sm.add_constant(X)).fit(cov_type="HC1")
+    robust, classical = (quiet_ols(X, y, NoNoise(), epsilon=20.0, robust=robust) for robust in (True, False))
+    np.testing.assert_allclose(robust.bse, peer.bse, rtol=0.1)
+    assert classical.bse[1] < 0.9 * peer.bse[1]
+
+
+def test_intervals_cover_and_p_values_of_a_true_zero_are_uniform():
+    """250 runs; detects a coverage of 85 % and lower, and rejections of 13 % and higher."""
+    X, _ = data(1000, 2, seed=5)
+    mean, rng, source = 20 + X @ [6.0, 0.0], np.random.default_rng(6), seeded(7)
+    covered, rejected, runs = np.zeros(3), 0, 250
+    for _ in range(runs):
+        y = np.clip(mean + 8 * rng.normal(size=1000), *BOUNDS)
+        table = quiet_ols(X, y, source, epsilon=2.0)
+        low, high = table.conf_int().T
+        covered += (low <= [20, 6, 0]) & (high >= [20, 6, 0])
+        rejected += table.pvalues[2] < 0.05
+    least, _ = stats.binom.interval(1 - FALSE_ALARM / 4, runs, 0.94)
+    assert (covered >= least).all()
+    assert rejected <= stats.binom.ppf(1 - FALSE_ALARM / 4, runs, 0.06)
+
+
+def test_loose_bounds_cost_little_and_the_intercept_is_that_of_unclipped_labels():
+    X, _ = data(10_000, 2, seed=8)
+    rng = np.random.default_rng(9)
+    y = 500 + X @ [6.0, 0.0] + 8 * (rng.exponential(size=10_000) - 1)
+    loose = quiet_ols(X, y, seeded(1), bounds=(0, 1000))
+    assert (loose.bse[1:] < 0.4).all(), "noise for all of the bounds would give 0.3 alone for each sum"
+    assert (np.abs(loose.params - least_squares(X, y)) < 5 * loose.bse).all()
+    assert "sums" in {one.kind for one in loose.terms.statistics}
+
+
+@pytest.mark.parametrize("power", [-20, 3, 40])
+def test_units_of_labels_scale_bit_by_bit(power):
+    X, y = data(600)
+    scale = 2.0**power
+    one, other = quiet_ols(X, y, seeded(3)), quiet_ols(X, y * scale, seeded(3), bounds=(0, 100 * scale))
+    np.testing.assert_array_equal(other.params, one.params * scale)
+    np.testing.assert_array_equal(other.conf_int(), one.conf_int() * scale)
+    np.testing.assert_array_equal(other.pvalues, one.pvalues)
+
+
+# ---- laws -----------------------------------------------------------------------------------------------------
+
+
+def test_the_law_is_that_of_laplace_noise_where_nothing_else_is_uncertain():
+    law = EstimateLaw(np.array([1e-12]), np.array([1.0]), np.array([2.0]))
+    for distance in (0.5, 2.0, 10.0):
+        assert law.tail(distance) == pytest.approx(np.exp(-distance / 2), abs=2e-4)
+
+
+def test_the_law_of_many_parts_is_that_of_a_simulation():
+    rng = np.random.default_rng(0)
+    scales = np.array([0.5, 1.0, 0.2])
+    law = EstimateLaw(np.array([1.0, 4.0]), np.array([0.5, 0.5]), scales)
+    errors = rng.laplace(size=(400_000, 3)) @ scales
+    errors += rng.choice([1.0, 2.0], 400_000) * rng.normal(size=400_000)
+    for alpha in (0.3, 0.05, 0.001):
+        assert np.mean(np.abs(errors) > law.quantile(alpha)) == pytest.approx(
+            alpha, abs=5 * np.sqrt(alpha / 400_000)
+        )
+
+
+def test_possible_variances_close_in_on_exact_squares_and_stay_positive():
+    for own in (None, Spread(0.02, 1e-9)):
+        variances, probabilities = possible_variances(Spread(0.01, 1e-9), own)
+        assert variances @ probabilities == pytest.approx(0.01 if own is None else 0.02, rel=1e-4)
+    variances, probabilities = possible_variances(Spread(-0.05, 0.02), Spread(-0.1, 0.5))
+    assert (variances > 0).all()
+    assert probabilities.sum() == pytest.approx(1)
+
+
+# ---- what one label moves -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("columns", [1, 7, 60])
+@pytest.mark.parametrize("ratio", [1e-6, 1.0, 1e4, 1e9])
+def test_integer_weights_of_a_row_add_up_to_the_limit_at_most(columns, ratio):
+    X = np.random.default_rng(0).standard_t(3, size=(500, columns))
+    weights = Design.of(X, [f"x{k}" for k in range(columns)], intercept=True).weights(ratio)
+    center = Center(np.full(500, 0.5), 0.5, 0.01)
+    for rows in (weights.rows, curve_weights(weights.of_labels(), 1.0, center, robust=True)):
+        assert (rows == np.rint(rows)).all()
+        assert np.abs(rows).sum(axis=1).max() <= WEIGHT
+
+
+def test_a_label_and_its_curve_move_by_the_grid_at_most():
+    rng = np.random.default_rng(1)
+    one, two = rng.integers(0, GRID + 1, size=(2, 200_000))
+    one[:2], two[:2] = [0, GRID], [GRID // 2, GRID // 2]
+
+    def curve(k):
+        return (2 * k * (GRID - k) + GRID) // (2 * GRID)
+
+    assert (np.abs(one - two) + np.abs(curve(one) - curve(two))).max() <= GRID + 1
+
+
+def judged(labels, leak, monkeypatch):
+    """Return an audit of the coefficients of a small table whose first label is at one end or the other."""
+    X, source = np.linspace(-1, 1, 40).reshape(-1, 1), seeded(11)
+    if leak:
+        right = Statistic.noise.func
+        few = {"weighted sums": 1000}
+        monkeypatch.setattr(
+            Statistic, "noise", property(lambda one: DiscreteLaplace(right(one).scale / few.get(one.kind, 1)))
+        )
+    return ldp.audit_pipeline(
+        lambda y: quiet_ols(X, y, source).params.tolist(),
+        neighbours=labels,
+        epsilon=1.0,
+        samples=150,
+        confidence=1 - 1e-7,
+        lenses=["size"],
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("leak", [False, True])
+def test_an_audit_detects_sums_without_noise_and_nothing_else(leak, monkeypatch):
+    middle = np.full(39, 50.0)
+    found = judged((np.r_[0.0, middle], np.r_[100.0, middle]), leak, monkeypatch)
+    assert found.detected is leak
+
+
+# ---- accounts -------------------------------------------------------------------------------------------------
+
+
+def checker():
+    """Return docs/verify_card.py, which shares no code with the library."""
+    spec = importlib.util.spec_from_file_location(
+        "checker_of_ols", Path(__file__).parents[2] / "docs/verify_card.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("people", [1, 3])
+def test_both_verifiers_prove_the_card(people, tmp_path):
+    X, y = data()
+    ledger = ldp.Ledger()
+    table = ldp.private_ols(X, y, epsilon=1.0, bounds=BOUNDS, ledger=ledger, rows_per_person=people)
+    assert table.cost == ledger.total == ldp.Budget(1.0 * people)
+    assert ldp.verify_card(table.to_card()).holds
+    table.save(tmp_path / "table.json")
+    text = (tmp_path / "table.json").read_bytes()
+    with redirect_stdout(io.StringIO()):
+        assert checker().verify(text)[0] == "holds"
+    assert json.loads(text)["regression"]["params"] == table.params.tolist()
+
+
+def test_a_seed_is_not_private_and_the_card_says_so():
+    with pytest.warns(ldp.InsecureRandomnessWarning):
+        table = ldp.private_ols(*data(300), epsilon=1.0, bounds=BOUNDS, random_state=0)
+    assert "NOT PRIVATE" in table.summary()
+    assert "NOT PRIVATE" in repr(table)
+    assert not ldp.verify_card(table.to_card()).holds
+
+
+def test_an_interrupted_call_has_paid():
+    class Interrupted:
+        def fill(self, words):
+            raise KeyboardInterrupt
+
+    ledger = ldp.Ledger()
+    with pytest.raises(KeyboardInterrupt):
+        quiet_ols(*data(), Interrupted(), ledger=ledger)
+    assert ledger.total == ldp.Budget(1.0)
+
+
+X, Y = data(200)
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
+BAD = {
+    "text": (FRAME.assign(town="Bath"), Y, {}, "'town' is not numeric"),
+    "category": (FRAME.assign(town=pd.Categorical(["Bath"] * 200)), Y, {}, "'town' is not numeric"),
+    "date": (FRAME.assign(day=pd.Timestamp("2024-01-01")), Y, {}, "'day' is not numeric"),
+    "constant": (FRAME.assign(one=1.0), Y, {}, "'one' is constant"),
+    "collinear": (FRAME.assign(sum=FRAME.a + 2 * FRAME.b), Y, {}, "'sum' follows from 'a', 'b'"),
+    "gap": (FRAME.assign(b=FRAME.b.where(FRAME.b > 2)), Y, {}, "'b' has missing"),
+    "huge": (FRAME.assign(b=FRAME.b * 1e120), Y, {}, "'b' has values beyond"),
+    "two of a name": (FRAME.set_axis(["a", "b", "a"], axis=1), Y, {}, "two columns are called 'a'"),
+    "intercept twice": (FRAME.rename(columns={"a": "Intercept"}), Y, {}, "Intercept"),
+    "text array": (np.array([["x"]] * 200), Y, {}, "numbers only"),
+    "one dimension": (X[:, 0], Y, {}, "table, rows × columns"),
+    "no columns": (X[:, :0], Y, {}, "1 to 512 columns"),
+    "few rows": (X[:8], Y[:8], {}, "too few for 4 coefficients"),
+    "noise": (X, Y, {"epsilon": 0.005}, "would hide every coefficient: give about"),
+    "other rows": (X, Y[:-1], {}, "one label for each of 200 rows"),
+    "missing label": (X, np.r_[np.nan, Y[1:]], {}, "label"),
+    "no bounds": (X, Y, {"bounds": (1, 1)}, "bounds"),
+    "epsilon": (X, Y, {"epsilon": 0}, "epsilon"),
+    "people": (X, Y, {"rows_per_person": 0}, "rows_per_person"),
+    "order": (FRAME, pd.Series(Y)[::-1], {}, "another order"),
+    "number for a name": (FRAME, pd.Series(Y, name="51,250"), {}, "name"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_before_the_charge(case):
+    features, labels, options, message = BAD[case]
+    ledger = ldp.Ledger()
+    with pytest.raises(LabelDPError, match=message):
+        quiet_ols(features, labels, NoNoise(), ledger=ledger, **options)
+    assert not ledger.charges
+
+
+def test_the_epsilon_that_a_refusal_names_is_enough():
+    with pytest.raises(LabelDPError) as refused:
+        quiet_ols(X, Y, NoNoise(), epsilon=0.005)
+    enough = float(str(refused.value).split("give about ")[1].split(",")[0])
+    quiet_ols(X, Y, NoNoise(), epsilon=enough)
+
+
+# ---- tables ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_data_frames_keep_their_names_and_booleans_are_numbers(make):
+    columns = {"age": X[:, 0], "urban": X[:, 1] > 3, "rooms": np.arange(200) % 7}
+    table = quiet_ols(make(columns), pd.Series(Y, name="price"), seeded(0), epsilon=3.0)
+    assert (table.names, table.label) == (["Intercept", "age", "urban", "rooms"], "price")
+    as_numbers = np.column_stack([np.asarray(one, dtype=float) for one in columns.values()])
+    same = quiet_ols(as_numbers, Y, seeded(0), epsilon=3.0)
+    np.testing.assert_array_equal(np.asarray(table.params), same.params)
+    turned = make({name: columns[name] for name in ("rooms", "age", "urban")})
+    np.testing.assert_allclose(table.predict(turned), same.predict(as_numbers))
+    if make is pd.DataFrame:
+        assert list(table.params.index) == list(table.cov_params()) == table.names
+        assert table.conf_int(0.1).shape == (4, 2)
+
+
+def test_a_table_prints_as_text_latex_frame_and_picture():
+    table = quiet_ols(FRAME.rename(columns={"a": "a_b & c"}), Y, seeded(0))
+    text = table.summary()
+    assert all(name in text for name in (*table.names, "P>|t|", "[0.025", "std err without privacy", "ε = 1"))
+    assert r"a\_b \& c" in table.to_latex()
+    assert list(table.to_frame(0.1).columns[-3:]) == ["[0.05", "0.95]", "std err without privacy"]
+    assert [label.get_text() for label in table.plot().get_yticklabels()] == table.names[1:]
+    assert (np.diff(table.conf_int(0.01)) > np.diff(table.conf_int(0.1))).all(axis=None)
+    with pytest.raises(LabelDPError, match="alpha"):
+        table.conf_int(0)
+
+
+def test_predictions_need_the_same_columns():
+    table = quiet_ols(FRAME, Y, seeded(0))
+    with pytest.raises(DataError, match="'c'"):
+        table.predict(FRAME[["a", "b"]])
+    with pytest.raises(LabelDPError, match="3 columns"):
+        table.predict(X[:, :2])
