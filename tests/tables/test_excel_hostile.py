@@ -228,7 +228,7 @@ def run_in_a_gigabyte(name):
     """Open a workbook in a process that may take 1 GiB, of which its imports reserve 0.4; return what it says."""
     script = (
         "import json, resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
-        "from labeldp.tables import ldp.tables.open_table\n"
+        "import labeldp as ldp\n"
         "try:\n"
         f"    table = ldp.tables.open_table({name!r}, label='price')\n"
         "    print(json.dumps(sum(batch.num_rows for batch in table.batches())))\n"
