@@ -13,8 +13,6 @@ import labeldp as ldp
 from card_cases import FILE
 from command_line import flat, run, said
 from forged_cards import forged
-from labeldp.accounts.reading import read_any_card
-from labeldp.app.sentences import printable
 
 ROWS = 400
 BOUNDS = (0.0, 5.0)
@@ -110,7 +108,7 @@ def test_every_card_is_explained_in_80_columns_and_the_same_to_scripts(cards, na
     private = name not in NOT_PRIVATE
     assert ("NOT PRIVATE" in shown, "can raise their odds" in flat(shown)) == (not private, private)
     data = json.loads(run("explain", "--json", cards[name]).stdout)
-    card = read_any_card(cards[name].read_text(), allow_no_privacy=True)
+    card = ldp.accounts.read_any_card(cards[name].read_text(), allow_no_privacy=True)
     explanation = card.explain()
     assert (data["kind"], data["title"], data["private"]) == (card.kind, explanation.title, private)
     assert data["sections"] == {heading: list(lines) for heading, lines in explanation.sections.items()}
@@ -139,7 +137,7 @@ def test_every_private_card_verifies_and_no_other(cards, name):
     assert ("✗" in shown) == (code == 4)
     for beyond in ("no signature", "is what the card lists"):
         assert beyond in flat(shown)
-    kind = read_any_card(cards[name].read_text(), allow_no_privacy=True).kind
+    kind = ldp.accounts.read_any_card(cards[name].read_text(), allow_no_privacy=True).kind
     assert ("private labels and not the true ones" in flat(shown)) == (kind in ("release", "row-release"))
     assert ("the model's files follow" in flat(shown)) == (kind == "model")
     data = json.loads(run("verify", "--json", cards[name], code=code).stdout)
@@ -284,7 +282,6 @@ def test_text_on_a_card_cannot_command_the_terminal(cards):
     for command in ("explain", "verify"):
         assert not {"\x1b", "\u202e", "\r"} & set(run(command, "-", text=forged(content)).output)
     assert "[bold red]" in run("explain", "-", text=forged(content)).output
-    assert len(printable("x" * 10_000)) == 1000
 
 
 @pytest.mark.parametrize("command", ["explain", "verify", "ledger"])

@@ -17,8 +17,6 @@ import pytest
 import labeldp
 from command_line import files_in, homes, run, said
 from helpers import posix_only
-from labeldp import Ledger
-from labeldp.learning.models import load_model
 from labeldp.learning.row_release import RowRelease
 
 FIT = ("--label", "price", "--bounds", 0, 5, "--epsilon", 2)
@@ -46,7 +44,7 @@ def test_fit_says_what_it_cost_how_good_it_should_be_and_what_was_left_out(folde
         "No ledger was kept",
     ):
         assert words in (folder / "said").read_text()
-    assert load_model(folder / "model").encoder.names == ["area", "town", "lift"]
+    assert labeldp.load_model(folder / "model").encoder.names == ["area", "town", "lift"]
     assert not (folder / "model" / "release.npz").exists()
 
 
@@ -112,7 +110,7 @@ def test_private_labels_are_in_the_folder_if_they_are_released(tmp_path):
 @pytest.mark.parametrize("options", [["--features", "area,lift"], ["--drop", "id, town"]])
 def test_columns_may_be_chosen_or_dropped(options, folder, tmp_path):
     run("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "a", *options)
-    assert load_model(tmp_path / "a").encoder.names == ["area", "lift"]
+    assert labeldp.load_model(tmp_path / "a").encoder.names == ["area", "lift"]
 
 
 def test_codes_in_text_files_keep_their_zeros_and_rows_without_a_label_are_left_out(tmp_path):
@@ -121,8 +119,8 @@ def test_codes_in_text_files_keep_their_zeros_and_rows_without_a_label_are_left_
     options = ("--bounds", 0, 15, "--categories", "code", "--missing", "drop")
     words = said("fit", tmp_path / "codes.csv", *FIT, *options, "-o", tmp_path / "model")
     assert "1 rows without a label were left out" in words
-    assert load_model(tmp_path / "model").card.content["rows"] == 89
-    encoder = load_model(tmp_path / "model").encoder
+    assert labeldp.load_model(tmp_path / "model").card.content["rows"] == 89
+    encoder = labeldp.load_model(tmp_path / "model").encoder
     assert set(encoder.columns[0].values) == {"000", "001", "002"}
     assert set(encoder.columns[2].values) == {"York", "Bath"}  # a gap is no town
     words = said("predict", tmp_path / "model", tmp_path / "codes.csv", "-o", tmp_path / "out.csv")
@@ -139,7 +137,7 @@ def test_predictions_stay_with_their_rows_over_many_batches_and_files(folder, tm
         pa.csv.write_csv(long, tmp_path / "new" / f"part-{k}.csv")  # of 6 MB: several blocks
     run("predict", folder / "model", tmp_path / "new" / "*.csv", "-o", tmp_path / "out.parquet")
     out = pa.parquet.read_table(tmp_path / "out.parquet")
-    expected = load_model(folder / "model").predict(pa.concat_tables(parts))
+    expected = labeldp.load_model(folder / "model").predict(pa.concat_tables(parts))
     assert out["prediction"].to_numpy() == pytest.approx(expected, rel=1e-5)
 
 
@@ -149,7 +147,7 @@ def test_a_table_may_come_through_a_pipe_and_leave_through_one(folder):
     pa.csv.write_csv(fresh, text)
     done = run("predict", folder / "model", "-", "-o", "-", text=text.getvalue().to_pybytes())
     predicted = pa.csv.read_csv(pa.BufferReader(done.stdout_bytes))["prediction"].to_numpy()
-    assert predicted == pytest.approx(load_model(folder / "model").predict(fresh), rel=1e-5)
+    assert predicted == pytest.approx(labeldp.load_model(folder / "model").predict(fresh), rel=1e-5)
 
 
 # ---- the budget -------------------------------------------------------------------------------------------
@@ -159,9 +157,9 @@ def test_the_ledger_is_charged_once_for_exactly_epsilon_and_refuses_what_passes_
     book = tmp_path / "budget.jsonl"
     paid = ("--ledger", book, "--limit", 3)
     assert "ε = 1 left" in said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", *paid)
-    assert Ledger.open(book).total.epsilon == 2.0
-    charges = load_model(tmp_path / "model").card.terms.charges
-    assert [c.what for c in charges] == [c.what for c in Ledger.open(book).charges]
+    assert labeldp.Ledger.open(book).total.epsilon == 2.0
+    charges = labeldp.load_model(tmp_path / "model").card.terms.charges
+    assert [c.what for c in charges] == [c.what for c in labeldp.Ledger.open(book).charges]
     before = book.read_bytes()
     words = said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "again", *paid, code=3)
     assert "nothing was spent or released" in words
@@ -186,7 +184,7 @@ def test_what_fails_after_the_model_is_in_place_is_said_with_what_is_there_and_s
     assert "How good the model is could not be measured. The report could not be written. No space left" in words
     assert "ε = 2 was charged before that, and stays spent" in words
     assert "The report is in" not in words
-    assert load_model(out).label == "price"
+    assert labeldp.load_model(out).label == "price"
 
 
 def test_a_score_is_paid_for_and_said_on_the_screen_the_card_and_the_report(folder, tmp_path):
@@ -195,11 +193,11 @@ def test_a_score_is_paid_for_and_said_on_the_screen_the_card_and_the_report(fold
     words = said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", *paid)
     assert re.search("Measured on rows held out, for ε = 1.5 more: (typical|mean absolute) error", words)
     assert "A score of 40 rows for ε = 1.5 will have noise of: mean squared error ±" in words
-    card = load_model(tmp_path / "model").card
+    card = labeldp.load_model(tmp_path / "model").card
     assert (card.content["rows"], card.terms.cost.epsilon) == (360, 2.0)
     assert set(card.content["quality"]["figures"]) == {"mse", "rmse", "mae"}
-    assert Ledger.open(book).charges[-1].what == "score"
-    assert Ledger.open(book).total.epsilon == 3.5
+    assert labeldp.Ledger.open(book).charges[-1].what == "score"
+    assert labeldp.Ledger.open(book).total.epsilon == 3.5
     run("report", tmp_path / "model", "-o", later)
     told = (words, card.content["note"], page.read_text(), later.read_text(), said("explain", tmp_path / "model"))
     for text in told:
@@ -221,7 +219,7 @@ def test_a_score_and_several_rows_a_person_are_refused_only_if_they_cannot_be_pa
         return said("fit", folder / "homes.parquet", *FIT, *given, *limits, "-o", tmp_path / name, code=code)
 
     fit("paid", 6)
-    spent = Ledger.open(tmp_path / "paid.b").total
+    spent = labeldp.Ledger.open(tmp_path / "paid.b").total
     assert (spent.epsilon, spent.delta) == (6.0, 0.0)
     assert "nothing was spent" in fit("less", 5.9, code=3)
     assert files_in(tmp_path) == ["paid", "paid.b"]
@@ -360,13 +358,13 @@ def test_a_fit_that_is_stopped_leaves_no_model_and_the_ledger_tells_the_truth(tm
     book = tmp_path / "budget.jsonl"
     given = (*FIT, "-o", tmp_path / "model", "--release", "labels", "--ledger", book)
     process = started("fit", tmp_path / "homes.parquet", *given, before=ENDLESS)
-    while not (book.exists() and Ledger.open(book).charges) and process.poll() is None:
+    while not (book.exists() and labeldp.Ledger.open(book).charges) and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGTERM)
     errors = process.communicate(timeout=300)[1].decode()
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
-    assert Ledger.open(book).total.epsilon == 2.0  # it was paid for, and may have been used
+    assert labeldp.Ledger.open(book).total.epsilon == 2.0  # it was paid for, and may have been used
     assert files_in(tmp_path) == ["budget.jsonl", "homes.parquet"]
 
 
@@ -391,4 +389,4 @@ def test_on_a_full_disk_a_fit_leaves_no_model_and_the_ledger_tells_the_truth(
     assert "too large" in words
     assert ("ε = 2 was charged before that, and stays spent" in words) is charged
     assert book.exists() is charged
-    assert not charged or Ledger.open(book).total.epsilon == 2.0  # paid and not released is safe
+    assert not charged or labeldp.Ledger.open(book).total.epsilon == 2.0  # paid and not released is safe

@@ -12,9 +12,7 @@ import labeldp as ldp
 from card_cases import FILE
 from forged_cards import forged
 from helpers import mechanisms
-from labeldp.app.report.card_report import render_report
-from labeldp.app.report.figures import blank
-from labeldp.app.report.page import Section, render_page
+from labeldp.app import report
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\u202e\x00&lt;\ud800'
 BOUNDS = (0.0, 200.0)
@@ -93,16 +91,16 @@ def dated(text, when):
 def page(kind):
     """Return the report of a card, or of a mechanism by its name."""
     if kind in KINDS:
-        return render_report(card(kind))
+        return report.render_report(card(kind))
     if kind == "sections":
-        return render_page("Sections alone", [drawn_section(), drawn_section()])
-    return render_report(mechanisms(1.0)[kind].to_json())
+        return report.render_page("Sections alone", [drawn_section(), drawn_section()])
+    return report.render_report(mechanisms(1.0)[kind].to_json())
 
 
 def drawn_section():
-    figure, axes = blank("x", "y")
+    figure, axes = report.blank("x", "y")
     axes.plot([0, 1], [1, 0], "k")
-    return Section("A line", ["Falls."], ["x", "y"], [["0", "1"]], figure, "A line that falls from 1 to 0.")
+    return report.Section("A line", ["Falls."], ["x", "y"], [["0", "1"]], figure, "A line that falls from 1 to 0.")
 
 
 class Reader(HTMLParser):
