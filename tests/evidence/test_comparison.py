@@ -59,6 +59,7 @@ MODELS = {
     ("models", "advice"),
     [
         ({}, '^ε = 0.1 is the least .*93 % at ε = 0.1.*release="model", with a typical error of 0.55'),
+        ({("labels released", 0.1): 0.56}, "too close to distinguish"),
         (dict.fromkeys(MODELS, 1.0) | {("labels released", 1.0): 0.9}, "^ε = 1 keeps most .*none of those"),
     ],
 )

@@ -290,7 +290,7 @@ _TABLE = (
         metavar="KEY",
     ),
     Option("model", "The folder that labeldp fit wrote.", type=Path, metavar="MODEL", **_POSITIONAL),
-    # previews and audits
+    # previews, comparisons and audits
     Option("rows", "How many rows the table has.", default=REQUIRED, **_INTEGER),
     Option(
         "wanted",
@@ -303,6 +303,21 @@ _TABLE = (
         **_numbers("edges", "0,20,50,200"),
     ),
     Option("masses", "What share lies in each bin, such as 50,30,20.", **_numbers("masses", "50,30,20")),
+    Option(
+        "repeats",
+        "Fits of each regressor at each ε: their errors vary by chance.",
+        default=2,
+        parse=partial(parse_integer, name="repeats", least=1, most=100),
+        **_INTEGER,
+    ),
+    Option(
+        "mechanisms",
+        "Some of {mechanisms}, with commas; by default all that the options allow.",
+        default=(),
+        parse=split_names,
+        metavar="NAMES",
+    ),
+    Option("public", "The labels are public, or synthetic.", **_FLAG),
     Option("samples", "Outputs to draw for each of four labels.", default=1_000_000, **_INTEGER),
     Option("confidence", "Probability that a true claim is not refuted.", default=0.999999, **_number("P")),
     # the page

@@ -19,6 +19,7 @@ from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
 from labeldp.errors import DataError, Message, Setting
+from labeldp.evidence.comparison_figure import draw_comparison
 from labeldp.evidence.label_noise import Estimate, LabelNoise, label_noise
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
@@ -137,15 +138,22 @@ class Comparison:
             epsilon = max(shares, key=lambda epsilon: shares[epsilon])
             start = "keeps most of what features explain, but none of those tried keeps four fifths of it"
         model, mechanism = self.best_model(epsilon), self.best_mechanism(epsilon)
+        best = self.models[model, epsilon]
+        alike = all(self.models[name, epsilon] <= best + 2 * best.spread for name in REGRESSORS)
+        close = "; both regressors are too close to distinguish" if alike else ""
         kept = ", ".join(f"{100 * share:.0f} % at ε = {rounded_up(each)}" for each, share in shares.items())
-        error, noise = self.models[model, epsilon], number(self.noise[mechanism, epsilon].one, 3)
+        noise = number(self.noise[mechanism, epsilon].one, 3)
         beside = f"beside {trees!s} without privacy and {constant!s} for a constant"
         return [
             f"ε = {rounded_up(epsilon)} {start}: {kept}.",
-            Message("For a model: ", RELEASES[model], f", with a typical error of {error!s}, {beside}."),
+            Message("For a model: ", RELEASES[model], f", with a typical error of {best!s}, {beside}{close}."),
             Message("For private labels: ", Setting("mechanism", mechanism), f": labels carry ±{noise} each."),
             f"Models learnt from {self.trained:,} rows; with more rows less ε does the same.",
         ]
+
+    def plot(self, label: str = "label") -> Any:
+        """Return a Matplotlib figure of the errors of labels and of models against ε."""
+        return draw_comparison(self, label)
 
 
 def compare_table(

@@ -47,7 +47,12 @@ COMMANDS = {
             "What each ε would give, before any label is read.",
             "planning",
             "--rows 20000 --bounds 0 200 --wanted 2 --plot preview.png",
-        )
+        ),
+        "compare": Command(
+            "For public labels: what each mechanism, regressor and ε would cost in accuracy.",
+            "planning",
+            "homes.parquet --label price --bounds 0 5 --public --plot compare.png",
+        ),
     },
     "Release": {
         "privatize": Command(

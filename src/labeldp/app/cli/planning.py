@@ -1,4 +1,4 @@
-"""``labeldp preview`` and ``demo``: what each ε would give, and the main job on a synthetic survey."""
+"""``labeldp preview``, ``compare`` and ``demo``: what each ε would give, without labels or from public ones."""
 
 from __future__ import annotations
 
@@ -8,20 +8,29 @@ from typing import Any
 import numpy as np
 
 from labeldp._atomic import atomic_file
+from labeldp._values import Epsilon
+from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
-from labeldp.app.cli import command
-from labeldp.app.cli.shell import PlainConsole, figure_table, tell
+from labeldp.app.cli import DIALECT, command
+from labeldp.app.cli.shell import PlainConsole, figure_table, news, progress, tell
+from labeldp.app.inputs import read_inputs
 from labeldp.app.options import EPSILONS
 from labeldp.app.report import require_matplotlib, write_report
 from labeldp.errors import MissingExtraError, ParameterError, Setting
 from labeldp.evidence import previews
+from labeldp.evidence.comparison import Comparison, compare_table
 from labeldp.evidence.survey import Survey, make_survey
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.score import private_score
 from labeldp.mechanisms.histogram import Histogram
+from labeldp.mechanisms.registry import mechanism_class
 from labeldp.release.arrays import privatize
-from labeldp.tables.paths import Target
+from labeldp.release.plan import mechanism_choices
+from labeldp.tables.paths import Target, refuse_same
+
+_MOST = 8000
+"""Rows of the demo's models: enough to show the price, and no long wait."""
 
 
 @command(
@@ -37,11 +46,7 @@ def preview(
 
     What is released: nothing. No table is read, so no label can be, and nothing is spent.
     """
-    if plot is not None:
-        if plot.suffix not in (".png", ".svg", ".pdf"):
-            raise ParameterError(Setting("plot"), f" must end in .png, .svg or .pdf, got {plot}")
-        Target(str(plot), force).refuse()
-        require_matplotlib()
+    _refuse_plot(plot, force=force)
     if (edges is None) != (masses is None):
         between = " go together: one share less than there are edges"
         raise ParameterError(Setting("edges"), " and ", Setting("masses"), between)
@@ -51,13 +56,111 @@ def preview(
     console.print(figure_table(f"{rows:,} rows: what each ε would give", *result.table()))
     tell(console, *result.notes(), *result.cautions())
     if plot is not None:
-        _draw(result, plot)
+        _save(result.plot(), plot)
         tell(console, f"The curves are in {plot}.")
 
 
-def _draw(result: previews.Preview, plot: Path) -> None:
+def _refuse_plot(plot: Path | None, *, force: bool) -> None:
+    """Refuse a picture that cannot be written, before any work."""
+    if plot is None:
+        return
+    if plot.suffix not in (".png", ".svg", ".pdf"):
+        raise ParameterError(Setting("plot"), f" must end in .png, .svg or .pdf, got {plot}")
+    Target(str(plot), force).refuse()
+    require_matplotlib()
+
+
+def _save(figure: Any, plot: Path) -> None:
     with atomic_file(plot, public=True) as unfinished:
-        result.plot().savefig(unfinished, dpi=150, format=plot.suffix[1:])
+        figure.savefig(unfinished, dpi=150, format=plot.suffix[1:])
+
+
+@command(
+    *("source", "label", "bounds", "public", "epsilon", "mechanisms", "repeats", "features", "drop", "categories"),
+    *("missing", "delta", "plot", "format", *DIALECT, "force"),
+    epsilon=EPSILONS,
+)
+def compare(
+    source: str,
+    label: str,
+    bounds: tuple[float, float],
+    public: bool,
+    epsilon: list[float],
+    mechanisms: list[str],
+    repeats: int,
+    delta: float,
+    plot: Path | None,
+    force: bool,
+    **reading: Any,
+) -> None:
+    """For PUBLIC labels only: show what each mechanism, regressor and ε would cost in accuracy.
+
+    The error of one private label follows exactly from each mechanism's counts. Models are judged on a quarter of
+    the rows, which they did not see, beside a constant and a model without privacy; ± is a standard error, by the
+    noise of fits and by the choice of rows.
+
+    What is released: errors computed from the true labels, without noise. Private labels must not go in; labeldp
+    preview plans for those, and reads none.
+    """
+    if not public:
+        raise ParameterError(_NOT_PUBLIC, option="public")
+    refuse_same({"the plot": plot}, {"the table": source})
+    _refuse_plot(plot, force=force)
+    chosen, budgets = _comparable(mechanisms, delta), sorted({Epsilon(each) for each in epsilon})
+    console = PlainConsole()
+    tell(news(), "These labels are treated as PUBLIC: errors are computed from them without noise.", style="bold")
+    with progress() as bars:
+        inputs = read_inputs(source, label, progress=bars, **reading)
+        tell(news(), *inputs.notes)
+        result = compare_table(
+            inputs.X,
+            inputs.labels,
+            bounds,
+            budgets=budgets,
+            mechanisms=chosen,
+            delta=delta,
+            repeats=repeats,
+            progress=bars,
+        )
+    _show_comparison(result, label, console)
+    if plot is not None:
+        _save(result.plot(label), plot)
+        tell(console, f"The curves are in {plot}.")
+
+
+_NOT_PUBLIC = (
+    "compare is for PUBLIC labels: it shows errors that are computed from them without noise. On private labels "
+    "that would spend budget that nobody counts. Use a public or synthetic table like yours, and say so with "
+    "--public; or privatize once, and compare learners on the release; labeldp preview reads no label at all"
+)
+
+
+def _comparable(names: list[str], delta: float) -> list[str]:
+    """Return the mechanisms to compare: by default all that need no δ, or all if there is one."""
+    known = {name: name != "auto" and mechanism_class(name).needs_delta for name in mechanism_choices()}
+    for name in names:
+        if name not in known:
+            raise ParameterError(Setting("mechanisms"), f": there is no {name!r}, but {', '.join(known)}")
+        if known[name] and not delta:
+            raise ParameterError(f"the mechanism {name} needs ", Setting("delta", 1e-6), ", or another δ")
+    return names or [name for name, needs_delta in known.items() if delta or not needs_delta]
+
+
+def _show_comparison(comparison: Comparison, label: str, console: PlainConsole) -> None:
+    """Print the tables of labels and of models, and what to do."""
+    header = ["", *(f"ε = {rounded_up(epsilon)}" for epsilon in comparison.budgets)]
+    titles = {
+        f"One private {label!r}: typical error, exact by the mechanism's counts": comparison.table("label"),
+        f"Predicting {label!r}: typical error on held-out rows": comparison.table("model"),
+    }
+    for title, lines in titles.items():
+        console.print(figure_table(title, header, lines))
+    biased = [name for name in comparison.mechanisms if not comparison.is_unbiased(name)]
+    if biased:
+        what = "have the least error one by one, but a bias that does not average out: do not learn from them."
+        tell(console, f"Labels of {', '.join(biased)} {what}", style="dim")
+    tell(console, "± is a standard error, by the noise of fits and the choice of held-out rows.", style="dim")
+    tell(console, *comparison.advice())
 
 
 @command(
@@ -67,7 +170,7 @@ def _draw(result: previews.Preview, plot: Path) -> None:
     report={"default": Path("labeldp-report.html"), "help": "Where to write the report."},
 )
 def demo(rows: int, plot: Path, report: Path) -> None:
-    """Randomise the incomes of a synthetic survey, train a private model, and show what that costs and protects.
+    """Randomise the incomes of a synthetic survey, train private models, and show what that costs and protects.
 
     What is released: nothing of yours. The survey is drawn at random; the picture and the report are written to
     the current folder, and replace older ones.
@@ -90,15 +193,24 @@ def demo(rows: int, plot: Path, report: Path) -> None:
         f"±{number(typical, 3)}, and their mean is {number(release.debiased.mean())}, in truth "
         f"{number(survey.income.mean())}. Noise averages out over many.\n",
     )
-    result = previews.preview(rows=rows, bounds=survey.bounds)
-    console.print(figure_table("What other ε would give, in dollars", *result.table()))
+    with progress() as bars:
+        result = compare_table(
+            survey.features[:_MOST],
+            survey.income[:_MOST],
+            survey.bounds,
+            budgets=(0.1, 0.5, 2.0),
+            mechanisms=("laplace", "rp", "auto"),
+            progress=bars,
+        )
+    tell(console, "What that costs at other ε: errors in dollars, on incomes that are no secret here.\n")
+    _show_comparison(result, "income", console)
     tell(console, _score(survey), style="dim")
     try:
         require_matplotlib()
     except MissingExtraError as error:
         tell(console, f"No picture and no report: {error}")
         return
-    _draw(result, plot)
+    _save(result.plot("income"), plot)
     write_report(report, release.to_card(), force=True)
     tell(
         console,
@@ -109,7 +221,7 @@ def demo(rows: int, plot: Path, report: Path) -> None:
 
 def _score(survey: Survey) -> str:
     """Fit one model, measure its error privately, and say what both cost."""
-    X, y = survey.features[:8000], survey.income[:8000]  # enough to show the price, and no wait
+    X, y = survey.features[:_MOST], survey.income[:_MOST]
     test, train = slice(0, len(y) // 4), slice(len(y) // 4, None)
     ledger = Ledger()
     model = ModelReleaseRegressor(epsilon=2.0, bounds=survey.bounds, ledger=ledger).fit(X[train], y[train])
