@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import chain
@@ -207,7 +208,7 @@ def privatize_file(
         if debiased != "no":
             _refuse_biased(request)
         if "scipy.optimize" not in sys.modules:  # a design needs it: imported while labels are counted
-            threading.Thread(target=import_module, args=("scipy.optimize",)).start()
+            threading.Thread(target=_import_optimize).start()
         readings = chain(
             [_labels_and_hints(rows_in, writer.rehearse, hints, source_of_words, shuffle)],
             iter(rows_in.labels, None),
@@ -228,6 +229,11 @@ def privatize_file(
             text = terms.to_card(file=facts)
             places.put_card(text + "\n", table.rights)
     return FileRelease(to, terms, text, card_path, output.types_changed(writer), tuple(table.notes))
+
+
+def _import_optimize() -> None:
+    with suppress(ImportError, MemoryError):  # the design says it, if it comes to that
+        import_module("scipy.optimize")
 
 
 def _refuse_biased(request: Request) -> None:
