@@ -332,3 +332,16 @@ def test_predictions_need_the_same_columns():
         table.predict(FRAME[["a", "b"]])
     with pytest.raises(LabelDPError, match="3 columns"):
         table.predict(X[:, :2])
+
+
+def test_a_preview_says_how_wide_intervals_will_be():
+    X, _ = data(4000, 3, seed=4)
+    X = (X - X.mean(axis=0)) @ np.linalg.inv(np.linalg.cholesky(np.cov(X.T)).T)
+    y = 50 + 10 * np.random.default_rng(4).normal(size=4000)
+    expected = ldp.preview(rows=4000, bounds=BOUNDS, epsilon=1.0, columns=3)
+    width = np.diff(quiet_ols(X, y, seeded(2)).conf_int()[1:]).mean() / 2
+    assert expected.coefficients[0] == pytest.approx(width, rel=0.25)
+    assert "coefficient of 3 columns" in expected.summary()
+    assert ldp.preview(rows=4000, bounds=BOUNDS).coefficients == ()
+    with pytest.raises(LabelDPError, match="columns"):
+        ldp.preview(rows=10, bounds=BOUNDS, columns=5)

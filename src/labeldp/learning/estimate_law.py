@@ -44,7 +44,7 @@ class Spread:
 def possible_variances(mean: Spread, own: Spread | None) -> tuple[Array, Array]:
     """Return possible variances of a label, as a coefficient weights the rows, and their probabilities.
 
-    Before anything is known, all standard deviations are equally likely.
+    Before anything is known, all mean variances up to the largest are equally likely.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def possible_variances(mean: Spread, own: Spread | None) -> tuple[Array, Array]:
     """
     top = math.log(_LARGEST_VARIANCE)
     bottom = min(math.log(max(mean.value, 0.0) + mean.scale), top) - 12
-    common = _posterior(lambda log: log / 2 + mean.log_likelihood(np.exp(log)), bottom, top)
+    common = _posterior(lambda log: log + mean.log_likelihood(np.exp(log)), bottom, top)
     if own is None:
         return common
     centers = np.log(common[0])

@@ -259,7 +259,7 @@ def _spreads(
     leverage = np.einsum("ij,jk,ik->i", design.model, np.linalg.inv(gram) / rows, design.model)
     totals = np.maximum(curve.sum(axis=0), 1)
     freedom = 1 / (1 - leverage @ curve / totals)
-    freedom[1:] **= 2  # as HC3 does: robust variances are too small otherwise, with few rows
+    freedom[1:] **= 4  # as HC4 does at most: with few rows, robust variances are too small otherwise
     means = (squares - (moved**2 - inflation) @ curve) / totals * freedom
     covariance = gram @ noise @ noise.T * 2
     along = gram @ (forward @ values) - design.model.T @ (center.guess + origin) / rows
