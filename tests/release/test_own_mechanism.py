@@ -54,6 +54,16 @@ def test_a_regressor_a_comparison_and_an_audit_take_its_name(own):
     assert ldp.audit(own(bounds=(0.0, 1.0), epsilon=1.0), samples=4000).epsilon <= 1.0
 
 
+@pytest.mark.parametrize("attribute", ["for_bounds", "_design"])
+def test_one_that_costs_more_than_was_asked_for_is_refused_before_the_charge(own, monkeypatch, attribute):
+    monkeypatch.setattr(own, attribute, classmethod(lambda cls, *_, **__: cls(bounds=(0, 5), epsilon=5.0)))
+    ledger, labels = ldp.Ledger(), np.linspace(0, 5, 500)
+    prior = ldp.Histogram((0, 5), [1.0]) if attribute == "_design" else None
+    with pytest.raises(ldp.errors.PrivacyProofError):
+        ldp.privatize(labels, epsilon=1.0, bounds=(0, 5), mechanism="coin", prior=prior, ledger=ledger)
+    assert not ledger.charges
+
+
 def test_a_command_takes_its_name(tmp_path):
     (tmp_path / "table.csv").write_text("x,y\n" + "".join(f"{k},{y}\n" for k, y in enumerate(LABELS)))
     command = [f"{tmp_path}/table.csv", "-o", f"{tmp_path}/out.csv", "--label", "y", "--bounds", "0", "5"]

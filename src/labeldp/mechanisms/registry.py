@@ -179,10 +179,14 @@ def choose_mechanism(
 
     def design(cls: type[Mechanism]) -> Mechanism:
         if prior is None:
-            return cls.for_bounds(bounds, epsilon, **options)
-        if not clips:
-            return cls.for_bounds(bounds, epsilon, prior=prior, **options)
-        return cls._design(prior, epsilon, rows, **options).with_origin(prior.origin)
+            made = cls.for_bounds(bounds, epsilon, **options)
+        elif not clips:
+            made = cls.for_bounds(bounds, epsilon, prior=prior, **options)
+        else:
+            made = cls._design(prior, epsilon, rows, **options).with_origin(prior.origin)
+        if as_fraction(made.epsilon) > as_fraction(epsilon) or made.delta > options.get("delta", 0.0):
+            raise PrivacyProofError(f"{cls.__name__} costs more than what was asked for: ε = {made.epsilon:g}")
+        return made
 
     if name != "auto":
         return design(mechanism_class(name))
