@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -219,3 +220,10 @@ def test_intervals_around_a_model_from_a_seed_are_not_private_either():
         made = ldp.private_intervals(model, X[500:], y[500:], epsilon=1.0, bounds=(0, 5), coverage=0.9)
         assert made.secure is secure
         assert ("NOT PRIVATE" in made.summary()) is not secure
+
+
+def test_the_training_rows_of_a_search_are_refused():
+    search = GridSearchCV(ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS), {"verbose": [False]}, cv=2)
+    search.fit(X[:400], Y[:400])
+    with pytest.raises(ldp.errors.ParameterError, match="100 % of these rows"):
+        calibrate(search, slice(0, 400))

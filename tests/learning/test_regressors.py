@@ -287,3 +287,39 @@ def test_progress_is_shown_when_asked_and_only_then(regressor, capsys):
     regressor(epsilon=1.0, bounds=BOUNDS).fit(X, Y)
     shown = capsys.readouterr()
     assert shown.err == shown.out == ""
+
+
+# ---- promises of both regressors -----------------------------------------------------------------------
+
+
+def test_with_local_trust_only_randomised_labels_are_released():
+    model = label_model(trust="local").fit(X, Y)
+    assert [charge.purpose for charge in model.charges_] == ["labels"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["two-point", "laplace"])
+def test_labels_are_released_by_the_mechanism_that_was_asked_for(name):
+    model = label_model(Ridge(), epsilon=3.0, mechanism=name, rounds=2).fit(X[:100], Y[:100])
+    assert {m.name for m in model.release_.mechanisms} == {name}
+
+
+@pytest.mark.slow
+@both
+def test_a_seeded_model_says_that_it_is_not_private(regressor):
+    model = regressor(epsilon=0.5, bounds=BOUNDS).fit(X, Y)
+    seeded_one = regressor(epsilon=0.5, bounds=BOUNDS, random_state=seeded(1)).fit(X, Y)
+    assert (model.secure_, seeded_one.secure_) == (True, False)
+    assert "NOT PRIVATE" not in model.summary() + model.to_card()
+    assert "NOT PRIVATE" in seeded_one.summary()
+    assert "NOT PRIVATE" in seeded_one.to_card()
+
+
+@pytest.mark.slow
+@both
+def test_constant_and_repeated_columns_do_no_harm(regressor):
+    same = np.column_stack([X[:, 0], np.full(300, 7.0), X[:, 0], np.zeros(300)])
+    model = regressor(epsilon=LABELS, bounds=BOUNDS, random_state=seeded(1)).fit(same, Y)
+    assert np.mean((model.predict(same) - Y) ** 2) < 0.5 * Y.var()
+    only = regressor(epsilon=4.0, bounds=BOUNDS).fit(np.ones((300, 2)), Y)
+    assert np.isfinite(only.predict(np.ones((2, 2)))).all()
