@@ -48,12 +48,13 @@ class Cell:
     loose: int = 1
     bend: float = 0.0
     robust: bool = True
+    steep: bool = False
 
     @property
     def name(self) -> str:
         """What the cell is called."""
         extra = [self.errors] * (self.errors != "normal") + [f"bounds × {self.loose}"] * (self.loose > 1)
-        extra += ["bent"] * bool(self.bend) + ["not robust"] * (not self.robust)
+        extra += ["bent"] * bool(self.bend) + ["not robust"] * (not self.robust) + ["steep"] * self.steep
         return ", ".join([f"{self.rows:,} × {self.columns}", f"ε = {self.epsilon:g}", *extra])
 
 
@@ -67,13 +68,13 @@ CELLS = [
     Cell(1000, 5, 1),
     Cell(1000, 5, 3, "heavy", 5),
     Cell(1000, 20, 10),
-    Cell(3000, 1, 3, "unequal"),
+    Cell(3000, 1, 3, "unequal", steep=True),
     Cell(3000, 5, 0.3),
     Cell(3000, 5, 1, "skewed", 5),
     Cell(3000, 5, 10, "unequal", 5),
     Cell(3000, 20, 3, "heavy"),
     Cell(10_000, 1, 0.1),
-    Cell(10_000, 1, 1, "unequal"),
+    Cell(10_000, 1, 1, "unequal", steep=True),
     Cell(10_000, 5, 0.1),
     Cell(10_000, 5, 1),
     Cell(10_000, 5, 1, robust=False),
@@ -136,7 +137,7 @@ def setting(cell: Cell) -> Setting:
     if cell.bend:
         X[:, 0] = np.minimum(rng.exponential(size=rows), 4.0)
     sigma, used = 0.1 / cell.loose, (columns + 1) // 2
-    slopes = np.r_[np.full(used, 0.5 / math.sqrt(used)), np.zeros(columns - used)]
+    slopes = np.r_[np.full(used, (1.0 if cell.steep else 0.5) / math.sqrt(used)), np.zeros(columns - used)]
     mean = (X - X.mean(axis=0)) @ slopes
     bend = X[:, 0] ** 2 if cell.bend else np.zeros(rows)
     mean = 0.5 + sigma * (mean + cell.bend * (bend - bend.mean()) / (bend.std() or 1.0))
@@ -264,7 +265,8 @@ def write(results: Path) -> None:
 columns with correlation 0.3. Errors have a standard deviation of a tenth of the bounds' width, or a fifth of that
 where bounds are five times as wide as needed: normal, exponential (skewed), t with 4 degrees of freedom (heavy),
 or with deviations that depend on the first column (unequal). "Bent" has an exponential first column and a square
-that the model leaves out. Half of the slopes are 0. Covered is the least-squares coefficient of the expected
+that the model leaves out; "steep" has slopes twice as large, so that the bounds clip many labels where deviations
+are large. Half of the slopes are 0. Covered is the least-squares coefficient of the expected
 clipped labels, in % of repetitions, the lowest and the highest of the slopes. Width is the mean over that of
 `statsmodels.OLS(...).fit(cov_type="HC1")` on the same labels without privacy. The last columns have the share of
 p-values of true zeros below 5 / 1 / 0.1 %, and how many there were.
