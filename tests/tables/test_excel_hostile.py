@@ -122,17 +122,6 @@ def test_a_formula_in_a_public_column_is_found_however_it_is_written(place, chan
     assert '"share"' in told
 
 
-def test_a_formula_from_an_entity_is_a_formula(place):
-    def change(data):
-        start = re.search(rb"<\w", data).start()
-        data = data[:start] + b'<!DOCTYPE worksheet [<!ENTITY f "<f>C2/8</f>">]>' + data[start:]
-        return data.replace(b'<c r="D2"', b'<c r="D2">&f;</c><c r="E2"')
-
-    put()
-    rewrite({SHEET: change})
-    refused("in.xlsx", label="price")
-
-
 @pytest.mark.parametrize("part", [SHEET, STRINGS, "xl/workbook.xml"])
 def test_entities_that_multiply_or_lead_elsewhere_are_refused(place, part):
     many = b'<!ENTITY e0 "xxxxxxxxxx">' + b"".join(
@@ -148,7 +137,7 @@ def test_entities_that_multiply_or_lead_elsewhere_are_refused(place, part):
 
         put()
         rewrite({part: change})
-        assert "is damaged" in str(refused("in.xlsx", error=ldp.errors.DataError))
+        assert "a document type" in str(refused("in.xlsx", error=ldp.errors.DataError))
 
 
 def with_table(**options):
@@ -184,6 +173,78 @@ def test_a_sheet_with_a_pivot_table_is_refused(place):
     relations = f'<Relationships xmlns="{package}">{relation}</Relationships>'
     rewrite({}, {"xl/worksheets/_rels/sheet1.xml.rels": relations, "xl/pivotTables/p.xml": "<x/>"})
     assert "a pivot table" in str(refused("in.xlsx", error=ldp.errors.DataError))
+
+
+def test_a_pivot_table_is_found_among_relations_that_openpyxl_does_not_read(place):
+    put()
+    relation = f'<Relationship Id="r1" Type="{RELATIONS}/pivotTable" Target="p.xml" Other="x"/>'
+    package = "http://schemas.openxmlformats.org/package/2006/relationships"
+    rewrite(
+        {}, {"xl/worksheets/_rels/sheet1.xml.rels": f'<Relationships xmlns="{package}">{relation}</Relationships>'}
+    )
+    assert "a pivot table" in str(refused("in.xlsx", error=ldp.errors.DataError))
+
+
+def test_a_formula_in_the_header_leaves_no_column_out(place):
+    put()
+    rewrite({SHEET: swap(b'<c r="D1" t="s">', b'<c r="D1" t="str"><f>C2</f>')})
+    assert "a formula in its header" in str(refused("in.xlsx", error=ldp.errors.DataError))
+
+
+# ---- what Excel does not write --------------------------------------------------------------------------------
+
+ELSEWHERE = "where Excel does not write them"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (swap(b'<c r="D2"', b'<c r="D2"/><c r="D2"'), ELSEWHERE),
+        (swap(b'<c r="D2"', b'<c r="B2"'), ELSEWHERE),
+        (swap(b'<c r="D2"', b'<c r="D3"'), ELSEWHERE),
+        (swap(b"</sheetData>", b'<row r="3"/></sheetData>'), ELSEWHERE),
+        (swap(b"</sheetData>", b'<row r="2000000000"/></sheetData>'), ELSEWHERE),
+        (swap(b"</sheetData>", b"</sheetData><x><row><c><v>1</v></c></row></x>"), ELSEWHERE),
+        (swap(b"<sheetData>", b"<x><row><c><v>1</v></c></row></x><sheetData>"), ELSEWHERE),
+        (swap(b"<row ", b'<x:row xmlns:x="urn:x"/><row '), ELSEWHERE),
+        (swap(b'<c r="D2"', b'<f>C2/8</f><c r="D2"'), ELSEWHERE),
+        (swap(b'<c r="D2"', b'<c r="D2"><y:f xmlns:y="urn:y">C2</y:f></c><c r="E2"'), ELSEWHERE),
+        (swap(b"<sheetData>", b'<cols><col min="-9" max="2"/></cols><sheetData>'), ELSEWHERE),
+        (swap(b'<c r="D2" t="n">', b'<c r="D2" t="other">'), "an unknown type"),
+        (swap(b'<c r="D2" t="n"><v>', b'<c r="D2" t="n"><v>1_'), "is no number"),
+        (swap(b'<c r="D2"', b'<c r="D2" t="str"><v>' + b"x" * 32_768 + b'</v></c><c r="E2"'), "32,767 characters"),
+    ],
+)
+def test_what_excel_does_not_write_among_cells_is_refused(place, change, told):
+    put()
+    rewrite({SHEET: change})
+    assert told in str(refused("in.xlsx", error=ldp.errors.DataError, label="price"))
+
+
+def test_text_that_no_cell_holds_is_refused_among_shared_strings_too(place):
+    put()
+    rewrite({STRINGS: swap(b"</sst>", b"<si><t>" + b"x" * 32_768 + b"</t></si></sst>")})
+    assert "32,767 characters" in str(refused("in.xlsx", error=ldp.errors.DataError))
+
+
+def test_two_parts_of_one_name_are_refused(place):
+    put()
+    rewrite({}, {SHEET.upper(): b"<x/>"})
+    assert "two parts of one name" in str(refused("in.xlsx", error=ldp.errors.DataError))
+
+
+def test_cells_that_a_shared_formula_fills_may_keep_values_alone(place):
+    put()
+    rewrite({SHEET: swap(b'<c r="A2" t="n">', b'<c r="A2" t="n"><f t="shared" ref="A2:D7" si="0">C2</f>')})
+    assert '"share"' in str(refused("in.xlsx", error=ldp.errors.ParameterError, label="price"))
+
+
+@pytest.mark.parametrize("digits", [1, 400, 5000])
+def test_no_error_depends_on_how_many_digits_a_label_has(place, digits):
+    put()
+    label = b"9" * digits
+    rewrite({SHEET: lambda data: re.sub(rb'(<c r="C2" t="n"><v>)[^<]*', rb"\g<1>" + label, data)})
+    release("in.xlsx")
 
 
 # ---- hidden columns -------------------------------------------------------------------------------------------
@@ -246,8 +307,7 @@ def many(piece, mebibytes, start=b"", end=b""):
 @pytest.mark.parametrize(
     ("part", "change", "answer"),
     [
-        (SHEET, widths(b'<cols><col min="4" max="9999999999" hidden="1"/></cols>'), "hidden columns"),
-        (SHEET, swap(b"</sheetData>", b'<row r="2000000000"><c><v>1</v></c></row></sheetData>'), ROWS + 1),
+        (SHEET, widths(b'<cols><col min="4" max="9999999999" hidden="1"/></cols>'), ELSEWHERE),
         (SHEET, swap(b'<c r="D2"', b'<c r="D2"><f t="array" ref="A1:XFD1048576"/></c><c r="E2"'), "has formulas"),
         (SHEET, lambda data: re.sub(b'ref="A1:D7"', b'ref="A1:XFD1048576"', data), ROWS),
         (STRINGS, swap(b"</sst>", many(b"<si><t>a</t></si>", 100, end=b"</sst>")), "unpacks to more than 100"),

@@ -228,11 +228,18 @@ def _split(
         if given:
             return dict(enumerate(given, min(row))), chain(top, (row for _, row in rows))
         if number <= HEADER_ROWS and (label in texts.values() if label is not None else len(texts) > 1):
-            return texts, (row for _, row in rows)
+            return _header(row), (row for _, row in rows)
         if number >= HEADER_ROWS:
             break
     below = chain(top, (row for _, row in rows))
-    return _texts(next(below, {})), below
+    return _header(next(below, {})), below
+
+
+def _header(row: Row) -> dict[int, str]:
+    """Return the names in a row; a column whose name is a formula would be left out."""
+    if None in row.values():
+        raise RefusedError("has a formula in its header: replace it by its value")
+    return _texts(row)
 
 
 def _texts(row: Row) -> dict[int, str]:

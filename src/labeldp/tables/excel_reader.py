@@ -6,14 +6,31 @@ dates here: it would warn of some values and quote them, and they may be labels.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import zipfile
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 MOST_UNPACKED = 64 << 20
 MOST_RATIO = 100
 """A workbook unpacks to 64 MiB at most, or to 100 times the size of its file if that is more."""
+
+MOST_ROWS = 1_048_576
+MOST_COLUMNS = 16_384
+MOST_CHARACTERS = 32_767
+"""Excel's own limits."""
+
+_PROLOG = 1 << 12
+"""Bytes of a part in which a document type would be."""
+
+_KINDS = {"n", "s", "b", "d", "e", "str", "inlineStr"}
+"""The types of cells that Excel has; openpyxl takes any other for text."""
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_LONGEST_INTEGER = 40
+"""Digits of an integer; more are read as a float, for Python converts no more than 4,300 of them."""
 
 _LOCAL_DATES = {*range(27, 37), *range(50, 59)}
 """Formats of dates that have no code, because they differ between countries."""
@@ -29,6 +46,9 @@ _NARROWEST = 0.2
 
 Row = dict[int, Any]
 """The values of a row by their column, from 1; blank cells and errors are left out."""
+
+
+_LONG_CELL = f"has a cell of more than {MOST_CHARACTERS:,} characters"
 
 
 class RefusedError(Exception):
@@ -74,16 +94,24 @@ class Workbook:
         from openpyxl.reader.excel import ExcelReader, apply_stylesheet  # noqa: PLC0415 (an extra)
 
         with zipfile.ZipFile(stream) as archive:
-            if sum(info.file_size for info in archive.infolist()) > max(MOST_UNPACKED, MOST_RATIO * size):
-                raise RefusedError(f"unpacks to more than {MOST_RATIO} times its size: save it as CSV")
+            parts = archive.infolist()
+            starts = [archive.open(part).read(_PROLOG) for part in parts]
+        if any(b"<!DOCTYPE" in start.replace(b"\0", b"") for start in starts):
+            raise RefusedError("has a document type or entities, which Excel does not write")
+        if len({part.filename.casefold() for part in parts}) < len(parts):
+            raise RefusedError("has two parts of one name")
+        if sum(part.file_size for part in parts) > max(MOST_UNPACKED, MOST_RATIO * size):
+            raise RefusedError(f"unpacks to more than {MOST_RATIO} times its size: save it as CSV")
         reader = ExcelReader(stream, read_only=True, keep_links=False)
         reader.read_manifest()
         reader.read_strings()
         reader.read_workbook()
         apply_stylesheet(reader.archive, reader.wb)
         self.archive, self.book, self.strings = reader.archive, reader.wb, reader.shared_strings
-        parts = [(sheet.name, rel) for sheet, rel in reader.parser.find_sheets()]
-        self._parts = {name: rel.target for name, rel in parts if rel.Type.endswith("/worksheet")}
+        found = [(sheet.name, rel) for sheet, rel in reader.parser.find_sheets()]
+        self._parts = {name: rel.target for name, rel in found if rel.Type.endswith("/worksheet")}
+        if max(map(len, self.strings), default=0) > MOST_CHARACTERS:
+            raise RefusedError(_LONG_CELL)
         self.styles = [self._style(each.numFmtId) for each in self.book._cell_styles]
 
     def _style(self, number: int) -> Style:
@@ -127,14 +155,17 @@ class SheetReader:
 
     def _read_relations(self) -> None:
         """Refuse pivot tables, and count the columns that a table computes: a cell may keep the value alone."""
-        from openpyxl.packaging.relationship import get_dependents, get_rels_path  # noqa: PLC0415 (an extra)
+        from openpyxl.packaging.relationship import get_rels_path  # noqa: PLC0415 (an extra)
+        from openpyxl.xml.functions import fromstring  # noqa: PLC0415 (an extra)
 
         archive, relations = self._book.archive, get_rels_path(self._part)
-        for each in get_dependents(archive, relations) if relations in archive.namelist() else ():
-            if each.Type.endswith("/pivotTable"):
+        for each in fromstring(archive.read(relations)) if relations in archive.namelist() else ():
+            kind = each.get("Type", "").rpartition("/")[2]
+            if kind == "pivotTable":
                 raise RefusedError("has a pivot table on the sheet, which may be computed from labels: remove it")
-            if each.Type.endswith("/table"):
-                self._add_table(archive.read(each.target))
+            if kind == "table":
+                target = posixpath.join("/", posixpath.dirname(self._part), each.get("Target"))
+                self._add_table(archive.read(posixpath.normpath(target).lstrip("/")))
 
     def _add_table(self, data: bytes) -> None:
         from openpyxl.utils import range_boundaries  # noqa: PLC0415 (an extra)
@@ -152,34 +183,65 @@ class SheetReader:
         """Yield the number of each row that has values, from 1, and its values."""
         from openpyxl.worksheet import _reader as sheets  # noqa: PLC0415 (an extra)
 
+        last, count, is_over = 0, 0, False
         with self._book.archive.open(self._part) as source:
             parser = sheets.WorkSheetParser(source, self._book.strings)
+            data = f"{{{sheets.SHEET_MAIN_NS}}}sheetData"
             for _, element in sheets.iterparse(source):
                 if element.tag == sheets.COL_TAG:
                     self._add_width(element)
                 elif element.tag == sheets.ROW_TAG:
+                    _refuse_unless(not is_over)
+                    self._check_row(element, sheets)
                     number, cells = parser.parse_row(element)
                     element.clear()
+                    _refuse_positions(number, cells, last)
+                    last, count = number, count + 1
                     row = {cell["column"]: self._value(**cell) for cell in cells if _is_filled(cell)}
                     if row:
                         yield number, row
+                elif element.tag == data:
+                    _refuse_unless(len(element) == count)  # no row is elsewhere, and nothing else is among them
+                    is_over = True
+        _refuse_unless(is_over or not count)
+
+    def _check_row(self, row: Any, sheets: Any) -> None:
+        """Refuse what Excel does not write in a row; note ranges of formulas, as cells may keep values alone."""
+        from openpyxl.utils import range_boundaries  # noqa: PLC0415 (an extra)
+
+        extension = f"{{{sheets.SHEET_MAIN_NS}}}extLst"
+        inside = {sheets.FORMULA_TAG, sheets.VALUE_TAG, sheets.INLINE_STRING, extension}
+        for cell in row:
+            _refuse_unless(cell.tag in (sheets.CELL_TAG, extension) and all(part.tag in inside for part in cell))
+            kind, value = cell.get("t", "n"), cell.find(sheets.VALUE_TAG)
+            if kind not in _KINDS:
+                raise RefusedError("has a cell of an unknown type")
+            if sum(map(len, cell.itertext())) > MOST_CHARACTERS and kind != "n":
+                raise RefusedError(_LONG_CELL)
+            for formula in cell.iterfind(sheets.FORMULA_TAG):
+                if formula.get("ref"):
+                    first, _, last, _ = range_boundaries(formula.get("ref"))
+                    self.formulas.update(range(first, last + 1))
+            if kind == "n" and value is not None and value.text and value.text.strip():
+                value.text = value.text.strip()
+                if not _NUMBER.fullmatch(value.text):
+                    raise RefusedError("has a cell of numbers that is no number")
+                if len(value.text) > _LONGEST_INTEGER and value.text.lstrip("+-").isdigit():
+                    value.text += "e0"
 
     def _add_width(self, element: Any) -> None:
+        first, last = int(element.get("min")), int(element.get("max"))
+        _refuse_unless(1 <= first <= last <= MOST_COLUMNS)
         is_seen = float(element.get("width", 1)) >= _NARROWEST
         if element.get("hidden", "0") not in ("0", "false") or not is_seen:
-            last = min(int(element.get("max")), 1 << 14)
-            self.hidden.update(range(int(element.get("min")), last + 1))
+            self.hidden.update(range(first, last + 1))
 
     def _value(self, row: int, column: int, value: Any, data_type: str, style_id: int) -> Any:
         """Return what a cell holds; None for a formula, and for a date beyond the last year."""
         from openpyxl.utils import datetime as dates  # noqa: PLC0415 (an extra)
-        from openpyxl.utils import range_boundaries  # noqa: PLC0415 (an extra)
 
         if data_type == "f":
             self.formulas.add(column)
-            if hasattr(value, "ref"):  # of an array or a data table
-                first, _, last, _ = range_boundaries(value.ref)
-                self.formulas.update(range(first, last + 1))
             return None
         if data_type == "d":
             self.dates.setdefault(column, row)
@@ -201,3 +263,15 @@ def _is_filled(cell: dict[str, Any]) -> bool:
     """Whether a cell holds a value: no blank, no blanks in text, no error."""
     value = cell["value"]
     return value is not None and cell["data_type"] != "e" and bool(str(value).strip())
+
+
+def _refuse_positions(number: int, cells: list[dict[str, Any]], before: int) -> None:
+    """Refuse cells that are twice in a row, out of order, or elsewhere than their row says, and such rows."""
+    columns = [0, *(cell["column"] for cell in cells), MOST_COLUMNS + 1]
+    _refuse_unless(before < number <= MOST_ROWS and all(cell["row"] == number for cell in cells))
+    _refuse_unless(all(one < other for one, other in pairwise(columns)))
+
+
+def _refuse_unless(holds: bool) -> None:
+    if not holds:
+        raise RefusedError("has cells, rows or other elements where Excel does not write them, or has them twice")
