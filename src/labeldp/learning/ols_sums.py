@@ -209,13 +209,21 @@ def _release(
         rows = slice(start, start + _BLOCK)
         units = (np.clip(labels[rows] - center.guess[rows], -center.reach, center.reach) / center.width) + 0.5
         places = np.clip(np.rint(units * GRID), 0, GRID)
-        bent = (2 * places * (GRID - places) + GRID) // (2 * GRID)
+        bent = curve_of(places)
         sums += np.concatenate([places @ weights[rows], bent @ curve[rows]]).astype(np.int64)
     what = f"{sums.size:,} weighted sums"
     noisy = budget.release(sums, epsilon, source, kind="weighted sums", what=what, steps=(GRID + 1) * WEIGHT)
     linear, bent = np.split(noisy / GRID, [weights.shape[1]])
     distances = center.width * (linear - weights.sum(axis=0) / 2)
     return distances, center.width**2 * (curve.sum(axis=0) / 4 - bent)
+
+
+def curve_of(places: Array) -> Array:
+    """Return k · (G − k) / G of integers, rounded; no place is half way, so a float is near enough to be exact.
+
+    A division with rest would take longer the larger the quotient is, and so depend on labels.
+    """
+    return np.asarray(np.rint(places * (GRID - places) * (1 / GRID)))
 
 
 def curve_weights(share: Array, epsilon: float, center: Center, *, robust: bool) -> Array:
