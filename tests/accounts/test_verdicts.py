@@ -254,6 +254,12 @@ def test_a_free_figure_on_a_card_of_version_2_is_left_out():
         assert verify_card(forged({**content, "quality": {**free, **lie}})).verdict != "holds"
 
 
+def test_a_free_figure_on_a_card_of_version_2_without_private_labels_cannot_be_checked():
+    content = json.loads((Path(__file__).parents[1] / "data/0.2.0/model/card.json").read_text(encoding="utf-8"))
+    free = {"how": "assumed", "rows": 250, "epsilon": 0.0, "figures": {"rmse": [10.0, 0.7]}, "statistics": []}
+    assert verify_card(forged({**content, "quality": free})).verdict == "cannot be checked here"
+
+
 def test_a_card_of_version_2_that_states_other_noise_than_it_lists_does_not_hold():
     kept = json.loads((Path(__file__).parents[1] / "data/0.2.0/model/card.json").read_text(encoding="utf-8"))
     scored = json.loads(VERSION_2.read_text(encoding="utf-8"))

@@ -17,7 +17,7 @@ from labeldp.accounts.budget import Charge, group_budget, total_of
 from labeldp.accounts.schema import Statistics, build_mechanism
 from labeldp.accounts.statistic import RULES, Statistic, cost_of
 from labeldp.accounts.terms import Terms
-from labeldp.errors import CardError
+from labeldp.errors import CardError, UncheckableError
 from labeldp.exact.proof import array_bytes, fingerprint, join_fingerprints
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
@@ -102,7 +102,7 @@ def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
     more = {name: content[name] for name in _SAME & content.keys()}
     priors = [_prior(entry, column, charges) for column, entry in enumerate(content["priors"])]
     if "quality" in content:
-        more |= _score(content["quality"], charges, statistics)
+        more |= _score(content["quality"], charges, statistics, has_labels=bool(mechanisms))
     terms = replace(terms, charges=tuple(charges))
     numbers = {text: number for number, text in enumerate(built)}
     return {
@@ -163,15 +163,19 @@ def _prior(entry: Any, column: int, charges: list[Charge]) -> dict[str, Any] | N
     return {**shown, "origin": origin}
 
 
-def _score(quality: dict[str, Any], charges: list[Charge], statistics: list[Statistic]) -> dict[str, Any]:
+def _score(
+    quality: dict[str, Any], charges: list[Charge], statistics: list[Statistic], *, has_labels: bool
+) -> dict[str, Any]:
     """Return the score as version 3 shows it, and add what was paid for it, on rows held out, to the charges.
 
     One that was estimated from private labels, at no cost, is left out.
     """
     bought = _statistics(quality.get("statistics", []))
-    if not bought and quality.get("how") in _FREE and not quality.get("epsilon"):
-        return {}
     paid = [one for one in statistics if one.purpose == "score"]
+    if not bought and not paid and not quality.get("epsilon"):
+        if quality.get("how") not in _FREE or not has_labels:
+            raise UncheckableError("the card shows a score, and does not say with which noise it was released")
+        return {}
     people = max(charge.rows_per_person for charge in charges)
     price = group_budget(cost_of(bought), people)
     is_stated = quality.get("epsilon", price.epsilon) == price.epsilon and (not paid or paid == bought)
