@@ -379,3 +379,12 @@ def test_a_full_disk_leaves_nothing_half_written_and_the_next_charge_works(ledge
     assert path.read_bytes() == before
     ledger.charge("more", epsilon=1)
     assert (Ledger.open(path).total, Ledger.open(new).total) == (Budget(2, 1e-6), Budget(0))
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_a_number_that_is_not_finite_is_damage(path, number):
+    Ledger.open(path, limit=LIMIT)
+    with path.open("ab") as stream:
+        stream.write(f'{{"charges":{number},"hash":"0"}}\n'.encode())
+    with pytest.raises(LedgerError, match="line 2 of"):
+        Ledger.open(path)

@@ -117,7 +117,8 @@ class Budget:
         return float_at_least(self.exact_delta)
 
     def __add__(self, other: Budget) -> Budget:
-        epsilon = self.exact_epsilon + other.exact_epsilon
+        epsilons = self.exact_epsilon, other.exact_epsilon
+        epsilon = math.inf if math.inf in epsilons else sum(epsilons, Fraction(0))  # no float is as large as some
         delta = self.exact_delta + other.exact_delta
         if _is_long(epsilon) or _is_long(delta):
             _refuse_sum()
@@ -134,8 +135,8 @@ class Budget:
         other : Budget
         """
         delta = max(Fraction(0), self.exact_delta - other.exact_delta)
-        if self.exact_epsilon == math.inf:
-            return Budget.of(math.inf, delta)
+        if math.inf in (self.exact_epsilon, other.exact_epsilon):
+            return Budget.of(math.inf if self.exact_epsilon == math.inf else Fraction(0), delta)
         return Budget.of(max(Fraction(0), self.exact_epsilon - other.exact_epsilon), delta)
 
     def __str__(self) -> str:

@@ -251,7 +251,10 @@ def _checked(line: bytes, last: str) -> dict[str, Any] | None:
     record = _parse(line)
     if record is None or record.pop("hash", None) is None:
         return None
-    return record if _line(record, last) == line + b"\n" else None
+    try:
+        return record if _line(record, last) == line + b"\n" else None
+    except ValueError:  # a number that is not finite, which is never written
+        return None
 
 
 def _line(record: dict[str, Any], last: str) -> bytes:
