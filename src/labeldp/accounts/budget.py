@@ -278,7 +278,7 @@ def new_charge(
     rows_per_person: int = 1,
 ) -> Charge:
     """Return a charge at the present time, at the price for all of a person's rows."""
-    when = datetime.now(UTC).isoformat(timespec="seconds")
+    when = datetime.now(UTC).isoformat(timespec="microseconds")  # no two are the same
     if type(rows_per_person) is not int or rows_per_person < 1:
         rows_per_person = int(Count(rows_per_person, "rows_per_person"))
     cost = group_budget(budget, rows_per_person)

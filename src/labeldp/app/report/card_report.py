@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -124,6 +125,10 @@ def render_report(
     return render_page(explanation.title, present, lead=texts["What was done"], when=_when(terms.charges))
 
 
+def _shown_time(when: str) -> str:
+    return re.sub(r"\.[0-9]{6}", "", when).replace("T", " ").replace("+00:00", " UTC")
+
+
 def _when(charges: Sequence[Charge]) -> str:
     """Return the day and time of the last of the charges, or nothing."""
     times = []
@@ -209,6 +214,6 @@ def _budget(terms: Terms, ledger: Ledger | None) -> Section:
         columns["δ"] = [rounded_up(charge.budget.delta, 3) for charge in own]
     if any(charge.rows_per_person != 1 for charge in own):
         columns["rows a person"] = [str(charge.rows_per_person) for charge in own]
-    columns["when"] = [charge.when.replace("T", " ").replace("+00:00", " UTC") for charge in own]
+    columns["when"] = [_shown_time(charge.when) for charge in own]
     rows = list(zip(*columns.values(), strict=True))
     return Section("What it cost", [*lacking, " ".join(words)], list(columns), rows, warning=is_lacking)
