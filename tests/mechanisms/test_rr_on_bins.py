@@ -154,3 +154,8 @@ def test_debias_is_refused_with_the_reason():
     with pytest.raises(ldp.errors.NotUnbiasedError, match="share one output"):
         mechanism.debias([0.8])
     assert mechanism.bias([0.5])[0] == mechanism.mean([0.5])[0] - 0.5
+
+
+def test_an_option_that_it_does_not_have_is_refused():
+    with pytest.raises(ldp.errors.ParameterError, match="loss"):
+        ldp.RROnBins.design(ldp.Histogram([0, 1, 2], [1, 2]), epsilon=1.0, loss="absolute")

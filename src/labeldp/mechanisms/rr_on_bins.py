@@ -66,11 +66,13 @@ class RROnBins(Mechanism):
         return cls.design(flat if prior is None else prior.restricted(*bounds), epsilon, **options)
 
     @classmethod
-    def _design(cls, prior: Histogram, epsilon: float, rows: int | None, **_: Any) -> Self:
+    def _design(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> Self:
         """Return the bins and outputs of least expected squared error of a single label under a prior, exactly.
 
         The prior's bins count as their centres, at most 2048; ``rows`` changes nothing.
         """
+        if options:
+            raise ParameterError(f"RROnBins.design has no option {next(iter(options))}")
         prior = prior.coarsened(MOST_VALUES)
         used = np.flatnonzero(prior.masses)
         best = optimal_partition(prior.centers[used], prior.masses[used], epsilon)
