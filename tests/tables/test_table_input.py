@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
+from labeldp.tables.columns import refuse_other_than_numbers
 from tables.file_cases import refused, release
 
 ROWS = 400
@@ -208,3 +209,11 @@ def test_names_that_read_as_numbers_are_not_listed_for_any_format(place):
     pq.write_table(pa.table({"York": ["a"], "51234": [1.0], "north": ["b"]}), "in.parquet")
     with pytest.raises(ldp.LabelDPError, match="no column 'price'; there are 'York', 'north'"):
         ldp.tables.open_table("in.parquet", label="price")
+
+
+@pytest.mark.parametrize("index", [pa.int8(), pa.int16()])
+def test_the_type_of_a_label_says_nothing_of_how_many_categories_it_has(index):
+    """As pandas writes them, the type of the codes follows from the number of different labels."""
+    kind = pa.dictionary(index, pa.string())
+    with pytest.raises(ldp.errors.LabelError, match="is of type string:"):
+        refuse_other_than_numbers(kind)

@@ -62,9 +62,9 @@ def is_number(kind: Any) -> bool:
 def refuse_other_than_numbers(kind: Any, name: str | None = None) -> None:
     """Refuse a label column of this Arrow type if it holds no real numbers."""
     if not is_number(kind):
-        column = "the label" if name is None else f"the label {name!r}"
+        column, held = "the label" if name is None else f"the label {name!r}", _value_type(kind)
         raise LabelError(
-            f"{column} must be a column of numbers, and is of type {kind}: convert it to numbers first"
+            f"{column} must be a column of numbers, and is of type {held}: convert it to numbers first"
         )
 
 

@@ -3,12 +3,15 @@
 import re
 import shutil
 from html import unescape
+from types import SimpleNamespace
 
 import pytest
 
 import labeldp as ldp
 from app.page.page_client import HIDDEN, ready
 from helpers import posix_only
+from labeldp.accounts import Budget, Charge
+from labeldp.app.page.releases import _summary
 
 CARD = "out.csv.card.json"
 
@@ -115,3 +118,9 @@ def test_all_links_of_a_model_in_a_folder_of_a_folder_lead_somewhere(client, roo
     expected = {"/card?name=sub/m/card.json", "/report?card=sub/m/card.json"}
     assert {link for link in links if "sub/m" in link} == {f"{client.site.keys.base}{link}" for link in expected}
     assert {client.get(link).status for link in links if link.startswith("/")} == {200}
+
+
+def test_the_time_on_a_card_of_somebody_else_commands_nothing():
+    charge = Charge("labels", Budget(1), "2026\u202e-01-01\x1b", purpose="labels")
+    card = SimpleNamespace(kind="release", content={}, terms=SimpleNamespace(charges=[charge]))
+    assert _summary(card)["when"].isprintable()

@@ -58,7 +58,7 @@ def _summary(card: ReadCard | None) -> dict[str, str]:
     return {
         "what": f"{kind} of {printable(label, 60)}" if label else kind,
         "cost": str(total_of(charges)) if charges else "",
-        "when": max((charge.when for charge in charges), default=""),
+        "when": printable(max((charge.when for charge in charges), default="")),
     }
 
 
