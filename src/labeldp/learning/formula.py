@@ -6,6 +6,7 @@ The grammar is a list of names, powers, categories and products. Nothing in it i
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,6 +139,11 @@ class Coefficients:
     columns: tuple[tuple[Part, ...], ...]
     references: dict[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def plain(cls, names: Sequence[str]) -> Coefficients:
+        """Return a coefficient for each of some columns of numbers."""
+        return cls(tuple((Part(name),) for name in names))
+
     @property
     def names(self) -> list[str]:
         """The name of each coefficient."""
@@ -148,6 +154,8 @@ class Coefficients:
         parts = {part for parts in self.columns for part in parts}
         values: dict[str, Array] = {}
         for name in dict.fromkeys(part.column for part in parts):
+            if name not in table.column_names:
+                raise DataError(f"the column {name!r} is missing")
             if name not in self.references:
                 values[name] = _numbers(table, name)
                 continue
@@ -217,7 +225,10 @@ def _refuse_missing(table: Any, name: str) -> None:
 def _numbers(table: Any, name: str) -> Array:
     column = table.column(name)
     if not _is_number(column.type):
-        raise DataError(f"the column {name!r} is not numeric: write C({name}) to use its values as categories")
+        raise DataError(
+            f"the column {name!r} is not numeric: leave it out, or use its values as categories, such as ",
+            Setting("on", f"… + C({name})"),
+        )
     _refuse_missing(table, name)
     values = np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
     if not np.isfinite(values).all():

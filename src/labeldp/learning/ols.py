@@ -18,12 +18,13 @@ from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.fit_plan import FitRequest, SumBudget, unit_labels
+from labeldp.learning.formula import Coefficients, Formula
 from labeldp.learning.ols_design import GUESS, Design
 from labeldp.learning.ols_sums import estimate
 from labeldp.learning.regression_table import RegressionTable
 from labeldp.release.names import UNNAMED, name_of_labels
 from labeldp.release.plan import Plan
-from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order
+from labeldp.tables.frames import as_table, is_frame, refuse_other_order
 
 _MOST_ROWS = 1 << 30
 
@@ -34,6 +35,7 @@ def private_ols(
     *,
     epsilon: float,
     bounds: tuple[float, float],
+    on: str | None = None,
     intercept: bool = True,
     robust: bool = True,
     ledger: Ledger | None = None,
@@ -48,14 +50,17 @@ def private_ols(
     Parameters
     ----------
     X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
-        Public numeric features. A data frame keeps its column names. Code categories as 0/1 columns, and leave one
-        level out for reference.
+        Public features. A data frame keeps its column names; all its columns must be numbers, unless ``on`` says
+        which to use and how.
     y : array-like
         Private labels.
     epsilon : float
         The whole budget.
     bounds : (lo, hi)
         Public bounds of the label. Never read them off the data.
+    on : str, optional
+        A formula of columns of a data frame, such as ``'schooling + age + age**2 + C(region, ref="north")'``:
+        names, powers, categories with a level of reference, and products such as ``schooling:age``.
     intercept : bool
         Whether to add a constant; it is the first row of the table.
     robust : bool
@@ -91,7 +96,9 @@ def private_ols(
     ledger = as_ledger(ledger)
     label = name_of_labels(y, X) or UNNAMED
     refuse_other_order(X, y)
-    columns, names = _columns(X)
+    columns, named = _columns(X, on, label)
+    names = [f"x{k + 1}" for k in range(columns.shape[1])] if named is None else named.names
+    _refuse_columns(columns, names)
     labels = Labels.parse(y).values
     if labels.shape not in ((len(columns),), (len(columns), 1)):
         raise LabelError(f"y must be one label for each of {len(columns):,} rows, got the shape {labels.shape}")
@@ -112,28 +119,34 @@ def private_ols(
         robust=bool(robust),
         intercept=bool(intercept),
         estimates=fit,
+        columns=named,
         frame=is_frame(X) and hasattr(X, "iloc"),
     )
 
 
-def _columns(X: Any) -> tuple[Array, list[str]]:
-    """Return public columns as numbers, and their names."""
+def _columns(X: Any, on: str | None, label: str) -> tuple[Array, Coefficients | None]:
+    """Return public columns as numbers, and, of a data frame, how its columns become these."""
+    if is_frame(X):
+        table = as_table(X)
+        named = Coefficients.plain(table.column_names) if on is None else Formula.parse(on, label).fit(table)
+        return named.transform(table), named
+    if on is not None:
+        raise ParameterError(Setting("on"), " names columns: X must be a data frame")
     if sparse.issparse(X):
         raise ParameterError("X must be a dense table: give X.toarray()")
-    if is_frame(X):
-        names, table = frame_names(X), as_table(X)
-        columns = [_numbers(table[name], name) for name in names]
-        values = np.column_stack(columns) if columns else np.empty((table.num_rows, 0))
-    else:
-        try:
-            values = np.asarray(X, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise DataError("X must hold numbers only: code categories as 0/1 columns") from None
-        if values.ndim != 2:
-            raise ParameterError(
-                f"X must be a table, rows × columns, got {values.ndim} dimensions; reshape(-1, 1) makes one"
-            )
-        names = [f"x{k + 1}" for k in range(values.shape[1])]
+    try:
+        values = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("X must hold numbers only: give a data frame, and categories in a formula") from None
+    if values.ndim != 2:
+        raise ParameterError(
+            f"X must be a table, rows × columns, got {values.ndim} dimensions; reshape(-1, 1) makes one"
+        )
+    return values, None
+
+
+def _refuse_columns(values: Array, names: list[str]) -> None:
+    """Refuse columns that cannot be used, by name."""
     if "Intercept" in names:
         raise DataError("a column is called 'Intercept', as the constant that is added: rename or drop it")
     for name, column in zip(names, values.T, strict=True):
@@ -143,18 +156,6 @@ def _columns(X: Any) -> tuple[Array, list[str]]:
             raise DataError(f"the column {name!r} has values beyond 1e100: change its unit")
     if len(values) > _MOST_ROWS:
         raise DataError(f"X has {len(values):,} rows, and sums are exact for up to {_MOST_ROWS:,}")
-    return values, names
-
-
-def _numbers(column: Any, name: str) -> Array:
-    """Return a column of Arrow as numbers; booleans are 0 and 1."""
-    kind = str(column.type)
-    if kind != "bool" and not kind.startswith(("int", "uint", "float", "double", "halffloat", "decimal")):
-        raise DataError(
-            f"the column {name!r} is not numeric: code it as 0/1 columns, with one level left out for reference, "
-            "as pandas.get_dummies(X, drop_first=True) does"
-        )
-    return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
 
 
 def _refuse_noise(design: Design, epsilon: float) -> None:

@@ -17,6 +17,7 @@ from labeldp.accounts.budget import Budget, Charge
 from labeldp.accounts.numbers import number
 from labeldp.accounts.terms import Terms
 from labeldp.errors import DataError, MissingExtraError, ParameterError
+from labeldp.learning.formula import Coefficients
 from labeldp.learning.ols_sums import Estimates
 from labeldp.learning.regression_table_plot import draw_table
 from labeldp.tables.frames import as_table, is_frame
@@ -43,6 +44,8 @@ class RegressionTable:
         Whether the first coefficient is the intercept.
     estimates : Estimates
         Coefficients and their laws, in units of the bounds.
+    columns : Coefficients, optional
+        How columns of a data frame become those of the regression; None for an array.
     frame : bool
         Whether X was a data frame of pandas: then results are pandas objects.
 
@@ -61,6 +64,7 @@ class RegressionTable:
     robust: bool
     intercept: bool
     estimates: Estimates = field(repr=False)
+    columns: Coefficients | None = None
     frame: bool = False
 
     # ---- figures ------------------------------------------------------------------------------------
@@ -114,17 +118,15 @@ class RegressionTable:
 
     def predict(self, X: Any) -> Array:
         """Return what the coefficients predict for rows with the same columns; it costs nothing more."""
-        names = self.names[int(self.intercept) :]
+        size = len(self.names) - int(self.intercept)
         if is_frame(X):
-            table = as_table(X)
-            missing = [name for name in names if name not in table.column_names]
-            if missing:
-                raise DataError(f"X lacks the column {missing[0]!r}")
-            columns = np.column_stack([table[name].cast("float64").to_numpy() for name in names])
+            if self.columns is None:
+                raise DataError("the table was made from an array without names: give an array")
+            columns = self.columns.transform(as_table(X))
         else:
             columns = np.asarray(X, dtype=np.float64)
-        if columns.ndim != 2 or columns.shape[1] != len(names):
-            raise ParameterError(f"X must have {len(names)} columns, got the shape {columns.shape}")
+        if columns.ndim != 2 or columns.shape[1] != size:
+            raise ParameterError(f"X must have {size} columns, got the shape {columns.shape}")
         params = self._params()
         return np.asarray(columns @ params[int(self.intercept) :] + (params[0] if self.intercept else 0.0))
 
@@ -257,7 +259,10 @@ class RegressionTable:
 
     def _notes(self) -> list[str]:
         kind = "robust to unequal variances" if self.robust else "for equal variances"
+        references = {} if self.columns is None else self.columns.references
+        compared = ", ".join(f"{name} = {level}" for name, level in references.items())
         return [
+            *([f"Categories are compared with: {compared}."] if compared else []),
             f"Standard errors are {kind} and include the noise; intervals and p-values follow from its exact law.",
             "Coefficients are those of least squares on labels clipped to the bounds. Where the true relation is "
             "curved, the weights of rows may move them by a fraction of a standard error.",
