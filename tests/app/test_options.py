@@ -10,13 +10,14 @@ import pytest
 import labeldp as ldp
 from app.page.page_client import Client
 from command_line import files_in, flat, said
-from labeldp.app import option, options, sentences
+from labeldp.app import option, options, regression, sentences
 from labeldp.tables import Dialect
 
 OPTIONS = options.OPTIONS
 FUNCTIONS = {
     "privatize": ldp.privatize_file,
     "fit": ldp.fit_file,
+    "regress": regression.regress_file,
     "array": ldp.privatize,
     "labels": ldp.LabelReleaseRegressor,
     "model": ldp.ModelReleaseRegressor,

@@ -127,6 +127,15 @@ FITS = {
 }
 
 
+REGRESS = ["regress", "table.csv", *WHAT, "--epsilon", "9", "--on", "ratio + C(kind)"]
+REGRESS += ["--ledger", "ledger.jsonl", "--limit", "20"]
+
+
+@pytest.mark.parametrize("out", ["table.html", "table.csv"])
+def test_regress(out, tmp_path):
+    assert interference(way([*REGRESS, "-o", out]), *CHANGES["all rows"], tmp_path) == {}
+
+
 @pytest.mark.parametrize("options", FITS)
 def test_fit_and_all_that_is_made_of_its_model(options, tmp_path):
     """The table to predict for has labels too: they are left out, and decide nothing."""

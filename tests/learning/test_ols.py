@@ -357,3 +357,15 @@ def test_a_preview_says_how_wide_intervals_will_be():
     assert ldp.preview(rows=4000, bounds=BOUNDS).coefficients == ()
     with pytest.raises(LabelDPError, match="columns"):
         ldp.preview(rows=10, bounds=BOUNDS, columns=5)
+
+
+def test_a_formula_codes_categories_and_predicts_other_rows_in_the_same_way():
+    X, y = data()
+    frame = pd.DataFrame({"unit price": X[:, 0], "town": np.where(np.arange(len(X)) % 3 == 0, "York", "Bath")})
+    table = ldp.private_ols(frame, y, epsilon=5.0, bounds=BOUNDS, on="`unit price` + C(town, ref='York')")
+    assert table.names == ["Intercept", "unit price", "town[Bath]"]
+    assert "town = York" in table.summary()
+    constant, slope, bath = table.params
+    np.testing.assert_allclose(table.predict(frame.iloc[[1, 3]]), constant + slope * X[[1, 3], 0] + [bath, 0])
+    with pytest.raises(ldp.errors.ParameterError, match="data frame"):
+        ldp.private_ols(X, y, epsilon=5.0, bounds=BOUNDS, on="x1")

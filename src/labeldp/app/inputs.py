@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labeldp._values import Array
 from labeldp.errors import ParameterError
@@ -29,28 +29,31 @@ class Inputs:
     left_out: list[str]
 
 
-def read_inputs(
+def read_rows(
     source: str,
     label: str,
     *,
-    features: Sequence[str],
-    drop: Sequence[str],
-    categories: Sequence[str],
     missing: str,
     format: str | None,
     dialect: Dialect | None,
     progress: Progress | None,
-) -> Inputs:
-    """Read a table, and refuse whatever cannot be used before anything is paid."""
+    columns: Mapping[str, Sequence[str]],
+) -> tuple[Any, Array, list[str]]:
+    """Return public columns as an Arrow table, labels, and what to say of the table.
+
+    ``columns`` are the names given by the options "features", which are read, all if there are none, "drop",
+    which are left out, and "categories", which are read as text.
+    """
     from labeldp.tables.columns import label_values  # noqa: PLC0415
     from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
     from labeldp.tables.paths import DELIMITERS  # noqa: PLC0415
 
-    table = open_table(source, format, label=label, text=categories, drop=drop, dialect=dialect)
-    for option, columns in {"features": features, "drop": drop, "categories": categories}.items():
-        for name in columns:
+    features, drop, text = (columns.get(option, ()) for option in ("features", "drop", "categories"))
+    table = open_table(source, format, label=label, text=text, drop=drop, dialect=dialect)
+    for option, listed in columns.items():
+        for name in listed:
             table.refuse_unknown(name, option)
-    if label in features or label in categories:
+    if label in features or label in text:
         raise ParameterError(f"{label!r} is the label: it cannot be a feature too", option="label")
     names = features or [name for name in table.schema.names if name != label]
     names = [name for name in dict.fromkeys(names) if name not in drop]
@@ -67,7 +70,22 @@ def read_inputs(
         notes.append(f"{int(missing_rows.sum()):,} rows without a label were left out.")
     if not len(labels):
         raise ParameterError("no row has a label")
-    encoder = TableEncoder.fit(read, names, categories=categories, strict=bool(features))
+    return read.select(names), labels, notes
+
+
+def read_inputs(
+    source: str,
+    label: str,
+    *,
+    features: Sequence[str],
+    drop: Sequence[str],
+    categories: Sequence[str],
+    **reading: Any,
+) -> Inputs:
+    """Read a table, and refuse whatever cannot be used before anything is paid."""
+    given = {"features": features, "drop": drop, "categories": categories}
+    read, labels, notes = read_rows(source, label, columns=given, **reading)
+    encoder = TableEncoder.fit(read, read.column_names, categories=categories, strict=bool(features))
     refuse_too_wide(read.num_rows, encoder.width)
     tally: Tally = Counter()
     X = encoder.transform(read, tally)

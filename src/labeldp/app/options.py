@@ -140,6 +140,14 @@ _TABLE = (
         **_COLUMNS,
     ),
     Option("column", "Name of the new column.", default="prediction", metavar="NAME"),
+    # a regression
+    Option(
+        "on",
+        "A formula of columns, such as 'schooling + age**2 + C(region, ref=\"north\")'; by default all columns.",
+        metavar="FORMULA",
+    ),
+    Option("no_intercept", "Add no constant.", **_FLAG),
+    Option("classical", "Standard errors for equal variances; by default they allow for unequal ones.", **_FLAG),
     # the score of a model
     Option(
         "score",

@@ -92,6 +92,11 @@ class Formula:
         """The columns of the table that it uses, in order."""
         return list(dict.fromkeys(factor.column for term in self.terms for factor in term))
 
+    @property
+    def categories(self) -> list[str]:
+        """The columns that were written as ``C(column)``, in order."""
+        return list(dict.fromkeys(factor.column for term in self.terms for factor in term if factor.category))
+
     def fit(self, table: Any) -> Coefficients:
         """Return its coefficients on an Arrow table of public columns, whose values are the levels."""
         for name in self.columns:

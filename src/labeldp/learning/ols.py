@@ -40,6 +40,7 @@ def private_ols(
     robust: bool = True,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
+    label: str | None = None,
     random_state: int | WordSource | None = None,
 ) -> RegressionTable:
     """Estimate the coefficients of a linear regression, with standard errors, intervals and p-values.
@@ -69,6 +70,8 @@ def private_ols(
         Is charged after validation and before any label is used.
     rows_per_person : int
         How many rows one person may have; the ledger is charged for all of them.
+    label : str, optional
+        What to call the label; by default as ``y`` is called.
     random_state : None, int or source of words
         Leave it out for a release.
 
@@ -94,7 +97,7 @@ def private_ols(
     """
     request = FitRequest(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, labels=False)
     ledger = as_ledger(ledger)
-    label = name_of_labels(y, X) or UNNAMED
+    label = label or name_of_labels(y, X) or UNNAMED
     refuse_other_order(X, y)
     columns, named = _columns(X, on, label)
     names = [f"x{k + 1}" for k in range(columns.shape[1])] if named is None else named.names

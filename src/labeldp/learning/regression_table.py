@@ -140,7 +140,7 @@ class RegressionTable:
             ("Model:", "OLS, private labels", "Privacy:", str(self.cost)),
             ("Covariance Type:", self._covariance_type, "Bounds:", f"{number(low)} to {number(high)}"),
         ]
-        rows = self._rows(alpha)
+        rows = self.cells(alpha)
         wide = max(len(row[0]) for row in rows)
         room = [max(len(row[k]) for row in rows) for k in range(1, len(rows[0]))]
         cells = [[cell.rjust(size) for cell, size in zip(row[1:], room, strict=True)] for row in rows]
@@ -151,20 +151,18 @@ class RegressionTable:
         parts = [["Private OLS Regression Results".center(width).rstrip()], head, lines[:1], lines[1:]]
         rules = ["=" * width, "=" * width, "-" * width, "=" * width]
         body = [line for part, rule in zip(parts, rules, strict=True) for line in (*part, rule)]
-        notes = [fill(f"[{k}] {note}", width) for k, note in enumerate(self._notes(), 1)]
+        notes = [fill(f"[{k}] {note}", width) for k, note in enumerate(self.notes(), 1)]
         return "\n".join([*body, "Notes:", *notes])
 
     def to_frame(self, alpha: float = 0.05) -> Any:
         """Return the table as a data frame of pandas."""
         pandas = self._pandas()
-        columns = dict(zip(_COLUMNS, self._figures(), strict=True))
-        ends = dict(zip(_ends_names(alpha), self._ends(alpha).T, strict=True))
-        ordinary = {ORDINARY: self._width * self.estimates.ordinary}
-        return pandas.DataFrame(columns | ends | ordinary, index=self.names)
+        (_, *columns), *rows = self.values(alpha)
+        return pandas.DataFrame([row[1:] for row in rows], index=self.names, columns=columns)
 
     def to_latex(self, alpha: float = 0.05) -> str:
         """Return the table in LaTeX, for the package booktabs."""
-        head, *rows = [[_latex(cell) for cell in row] for row in self._rows(alpha)]
+        head, *rows = [[_latex(cell) for cell in row] for row in self.cells(alpha)]
         lines = [r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}", r"\toprule", " & ".join(head) + r" \\"]
         lines += [r"\midrule", *(" & ".join(row) + r" \\" for row in rows), r"\bottomrule", r"\end{tabular}"]
         return "\n".join(lines)
@@ -247,17 +245,22 @@ class RegressionTable:
         params, deviations = self._params(), self._deviations()
         return params, deviations, params / deviations, self._pvalues()
 
-    def _rows(self, alpha: float) -> list[list[str]]:
+    def cells(self, alpha: float = 0.05) -> list[list[str]]:
         """Return the table's cells as text, under a row of names."""
         formats: list[Callable[[float], str]] = [_figure, _figure, "{:.2f}".format, _probability]
         formats += [_figure, _figure, _figure]
-        ordinary = self._width * self.estimates.ordinary
-        values = np.column_stack([*self._figures(), self._ends(alpha), ordinary])
-        head = ["", *_COLUMNS, *_ends_names(alpha), ORDINARY]
-        rows = zip(self.names, values.tolist(), strict=True)
-        return [head, *([name, *(show(x) for show, x in zip(formats, row, strict=True))] for name, row in rows)]
+        head, *rows = self.values(alpha)
+        return [head, *([row[0], *(show(x) for show, x in zip(formats, row[1:], strict=True))] for row in rows)]
 
-    def _notes(self) -> list[str]:
+    def values(self, alpha: float = 0.05) -> list[list[Any]]:
+        """Return the table's names and numbers, under a row of names."""
+        ordinary = self._width * self.estimates.ordinary
+        numbers = np.column_stack([*self._figures(), self._ends(alpha), ordinary]).tolist()
+        head = ["", *_COLUMNS, *_ends_names(alpha), ORDINARY]
+        return [head, *([name, *row] for name, row in zip(self.names, numbers, strict=True))]
+
+    def notes(self) -> list[str]:
+        """Return how the table was made, in sentences."""
         kind = "robust to unequal variances" if self.robust else "for equal variances"
         references = {} if self.columns is None else self.columns.references
         compared = ", ".join(f"{name} = {level}" for name, level in references.items())
@@ -283,6 +286,8 @@ class RegressionTable:
 
 
 def _figure(value: float) -> str:
+    if 1e4 <= abs(value) < 1e9:
+        return f"{value:.0f}"
     return f"{value:.4f}" if 1e-2 <= abs(value) < 1e4 else f"{value:.4g}"
 
 

@@ -65,6 +65,11 @@ COMMANDS = {
             "fit",
             "homes.parquet --label price --bounds 0 5 --epsilon 1 -o model",
         ),
+        "regress": Command(
+            "A table in, a regression table with intervals out, and a card.",
+            "fit",
+            "survey.csv --label income --bounds 0 200000 --epsilon 1 --on 'schooling + C(region)' -o table.html",
+        ),
         "predict": Command(
             "Add a private model's predictions to a table.", "fit", "model new-homes.csv -o priced.csv"
         ),

@@ -1,4 +1,4 @@
-"""``labeldp fit`` and ``predict``: a private model from a table, and its predictions for another one."""
+"""``labeldp fit``, ``regress`` and ``predict``: private models, regression tables, and predictions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from labeldp.app.cli import DIALECT, LEDGER, command
 from labeldp.app.cli.shell import PlainConsole, news, progress, raise_problem, tell
 from labeldp.app.model_fit import fit_file
 from labeldp.app.model_predictions import predict_file
+from labeldp.app.regression import regress_file
 from labeldp.app.reports import NO_REPORT
 
 
@@ -52,6 +53,37 @@ def fit(source: str, out: Path, ledger: Ledger, release: str, report: Path | Non
         notes.append(f"The ledger {ledger.path} has {remaining} left.")
     tell(console, done.summary, *done.expected, *notes)
     raise_problem(done.problems)
+
+
+@command(
+    *("source", "label", "bounds", "epsilon", "on", "out", "no_intercept", "classical", "missing"),
+    *(*LEDGER, "rows_per_person", "format", *DIALECT, "force"),
+    stopped="Stopped. A table that is there is whole; the ledger, if there is one, says what was paid.",
+    out={"type": Path, "metavar": "FILE", "help": "The table to write: .html (a report), .csv, .tex or .txt."},
+)
+def regress(source: str, out: Path, ledger: Ledger, no_intercept: bool, classical: bool, **given: Any) -> None:
+    """Estimate a linear regression of a private column: coefficients, standard errors, intervals and p-values.
+
+    All other columns are public. Intervals include the noise, and cover as stated. The budget is charged after
+    everything that can be checked without labels.
+
+    What is released: the table and its card, OUT.card.json. True labels are in neither.
+    """
+    done = regress_file(
+        source,
+        out,
+        ledger=ledger,
+        intercept=not no_intercept,
+        robust=not classical,
+        say=partial(tell, news()),
+        while_reading=progress(),
+        **given,
+    )
+    kept = f"The ledger {ledger.path} has {ledger.remaining} left." if ledger.remaining is not None else ""
+    if ledger.path is None:
+        kept = "No ledger was kept: releasing these labels again costs again, and nobody counts it."
+    places = f"The table is in {out}, its card in {done.card}:  labeldp verify {done.card}"
+    tell(PlainConsole(), done.table.summary(), places, *([kept] if kept else []))
 
 
 @command(

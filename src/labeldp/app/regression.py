@@ -1,0 +1,150 @@
+"""`regress_file`: a table with a private label column in, a regression table with its card out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labeldp._atomic import atomic_file
+from labeldp._values import parse_choice
+from labeldp.accounts.ledger import Ledger
+from labeldp.app.inputs import read_rows
+from labeldp.app.report import Section, render_report
+from labeldp.app.report.figures import require_matplotlib
+from labeldp.errors import ParameterError, Setting
+from labeldp.learning.formula import Formula
+from labeldp.learning.ols import private_ols
+from labeldp.learning.regression_table import RegressionTable
+from labeldp.tables.paths import Target, refuse_same, reserve
+
+if TYPE_CHECKING:
+    from labeldp.tables.dialect import Dialect
+    from labeldp.tables.opening import Progress
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FileRegression:
+    """A regression table that was written.
+
+    Attributes
+    ----------
+    path, card : Path
+        The table, and its card beside it.
+    table : RegressionTable
+    notes : list of str
+        How the file was read; public.
+    """
+
+    path: Path
+    card: Path
+    table: RegressionTable
+    notes: list[str]
+
+
+def regress_file(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    label: str,
+    bounds: tuple[float, float],
+    epsilon: float,
+    ledger: Ledger,
+    on: str | None = None,
+    intercept: bool = True,
+    robust: bool = True,
+    missing: str = "error",
+    rows_per_person: int = 1,
+    format: str | None = None,
+    dialect: Dialect | None = None,
+    force: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+    while_reading: AbstractContextManager[Progress | None] | None = None,
+) -> FileRegression:
+    """Estimate a linear regression of a private column, and write its table with a card beside it.
+
+    Parameters
+    ----------
+    source : path
+        As in `labeldp.privatize_file`, which has most other parameters too.
+    out : path
+        The table: .html (a report), .csv, .tex or .txt.
+    label, bounds, epsilon, missing, rows_per_person, format, dialect, force
+        As in `labeldp.privatize_file`.
+    ledger : Ledger
+        What is charged.
+    on, intercept, robust
+        As in `labeldp.private_ols`; without a formula all other columns are used.
+    say : callable
+        Called before the charge with how the file was read; all of it is public.
+    while_reading : context manager, optional
+        Entered while the table is read, and gives what is called meanwhile with how far that is.
+    """
+    parse_choice(missing, "missing", ("error", "drop"))
+    path = Path(out)
+    card = path.with_name(f"{path.name}.card.json")
+    if path.suffix not in _WRITERS:
+        raise ParameterError(Setting("out"), f" must end in {', '.join(_WRITERS)}, got {path}")
+    if path.suffix == ".html":
+        require_matplotlib()
+    refuse_same({"the table": path, "its card": card, "the ledger": ledger.path}, {"the source": source})
+    formula = None if on is None else Formula.parse(on, label)
+    with reserve(Target(str(path), force), Target(str(card), force)):
+        with while_reading or nullcontext() as progress:
+            read, labels, notes = read_rows(
+                str(source),
+                label,
+                missing=missing,
+                format=format,
+                dialect=dialect,
+                progress=progress,
+                columns={} if formula is None else {"features": formula.columns, "categories": formula.categories},
+            )
+        for note in notes:
+            say(note)
+        table = private_ols(
+            read,
+            labels,
+            epsilon=epsilon,
+            bounds=bounds,
+            on=on,
+            intercept=intercept,
+            robust=robust,
+            ledger=ledger,
+            rows_per_person=rows_per_person,
+            label=label,
+        )
+        for target, text in ((card, table.to_card()), (path, _WRITERS[path.suffix](table, ledger))):
+            with atomic_file(target, public=True, replace=force) as unfinished:
+                unfinished.write_text(text, encoding="utf-8", newline="\n")
+    return FileRegression(path, card, table, notes)
+
+
+def _as_page(table: RegressionTable, ledger: Ledger) -> str:
+    """Return a report of the card that begins with the table."""
+    header, *rows = table.cells()
+    picture = "Coefficients with their intervals, and intervals as they would be without privacy"
+    sections = [
+        Section("The regression table", header=header, rows=rows),
+        Section("Coefficients", table.notes(), figure=table.plot().figure, alternative=picture),
+    ]
+    return render_report(table.to_card(), ledger=ledger if ledger.path else None, sections=sections)
+
+
+def _as_csv(table: RegressionTable) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(table.values())
+    return text.getvalue()
+
+
+_WRITERS: dict[str, Callable[[RegressionTable, Ledger], str]] = {
+    ".html": _as_page,
+    ".csv": lambda table, _: _as_csv(table),
+    ".tex": lambda table, _: table.to_latex() + "\n",
+    ".txt": lambda table, _: table.summary() + "\n",
+}

@@ -1,0 +1,71 @@
+"""``labeldp regress``: a table of coefficients from a file, with its card; bad input costs nothing."""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from command_line import files_in, said
+
+WHAT = ("--label", "income", "--bounds", 0, 100, "--epsilon", 2)
+FORMULA = 'schooling + C(region, ref="east")'
+CHECKER = Path(__file__).parents[3] / "docs" / "verify_card.py"
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    schooling, region = rng.integers(8, 20, 3000), rng.choice(["north", "east"], 3000)
+    income = np.clip(10 + 3 * schooling + 8 * (region == "north") + rng.normal(0, 8, 3000), 0, 100)
+    path = tmp_path_factory.mktemp("survey") / "survey.csv"
+    lines = [f"{s},{r},{y:.2f}" for s, r, y in zip(schooling, region, income, strict=True)]
+    path.write_text("\n".join(["schooling,region,income", *lines]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".html", ".csv", ".tex", ".txt"])
+def test_the_table_and_its_card_say_the_same_and_both_verifiers_prove_it(survey, tmp_path, suffix):
+    out, book = tmp_path / f"table{suffix}", tmp_path / "book.jsonl"
+    shown = said("regress", survey, *WHAT, "--on", FORMULA, "-o", out, "--ledger", book, "--limit", 3)
+    card = tmp_path / f"{out.name}.card.json"
+    for words in ("region[north]", "region = east", "ε = 1 left", card.name):
+        assert words in shown
+    assert "region[north]" in out.read_text(encoding="utf-8").replace(r"\_", "_")
+    assert ldp.Ledger.open(book).total == ldp.Budget(2.0)
+    assert "The card holds" in said("verify", card)
+    done = subprocess.run([sys.executable, CHECKER, card], check=False, capture_output=True)  # noqa: S603
+    assert done.returncode == 0
+    assert files_in(tmp_path) == sorted(["book.jsonl", out.name, card.name])
+
+
+def test_figures_of_the_file_are_those_of_the_function_in_full(survey, tmp_path):
+    said("regress", survey, *WHAT, "--on", FORMULA, "-o", tmp_path / "table.csv")
+    head, *rows = csv.reader((tmp_path / "table.csv").read_text(encoding="utf-8").splitlines())
+    regression = ldp.accounts.read_any_card((tmp_path / "table.csv.card.json").read_text()).content["regression"]
+    assert head[1:3] == ["coef", "std err"]
+    assert [row[0] for row in rows] == regression["names"]
+    assert [float(row[1]) for row in rows] == regression["params"]
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--on", "schooling + income"], "private"),
+        (["--on", "schoolin"], "schooling"),
+        (["--on", "log(schooling)"], "--on"),
+        ([], "C(region)"),
+        (["--on", "schooling", "-o", "table.doc"], "--out"),
+        (["--on", "schooling", "--epsilon", 0.001], "--epsilon"),
+    ],
+)
+def test_what_cannot_be_estimated_is_refused_before_the_charge(options, named, survey, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    paid = ("--ledger", tmp_path / "book.jsonl", "--limit", 9)
+    assert named in said("regress", survey, *WHAT, "-o", tmp_path / "table.csv", *paid, *options, code=2)
+    book = tmp_path / "book.jsonl"
+    assert not book.exists() or not ldp.Ledger.open(book).charges
+    assert not [name for name in files_in(tmp_path) if name.startswith("table")]
