@@ -73,6 +73,35 @@ def cache(tmp_path):
         yield tmp_path / "caches" / "labeldp"
 
 
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder of the test's own, in which it works."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def set_constants(monkeypatch):
+    """Return a function that sets the library's constants by name, so that a few rows reach limits of many."""
+
+    def set_constants(values):
+        for name, value in values.items():
+            monkeypatch.setattr(f"labeldp.{name}", value)
+
+    return set_constants
+
+
+@pytest.fixture
+def uninstall(monkeypatch):
+    """Return a function after which packages cannot be imported."""
+
+    def uninstall(*packages):
+        for name in packages:
+            monkeypatch.setitem(sys.modules, name, None)
+
+    return uninstall
+
+
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",

@@ -11,7 +11,6 @@ import labeldp as ldp
 from app.page.page_client import Client
 from command_line import files_in, flat, said
 from labeldp.app import option, options, regression, sentences
-from labeldp.tables import Dialect
 
 OPTIONS = options.OPTIONS
 FUNCTIONS = {
@@ -86,7 +85,7 @@ def call(command, table, out, name, value):
     """Call the API with one value changed."""
     given = {**GIVEN, **({"ledger": ldp.Ledger()} if command == "fit" else {}), **WITH.get(name, {})}
     if OPTIONS[name].part_of == "dialect":
-        given["dialect"] = Dialect(**{name: value})
+        given["dialect"] = ldp.tables.Dialect(**{name: value})
     else:
         given[name] = value
     return FUNCTIONS[command](table, out, **given)
@@ -128,8 +127,9 @@ def test_defaults_are_declared_as_the_api_has_them(command):
 
 
 def test_the_fields_of_a_dialect_are_options():
-    assert {name for name, each in OPTIONS.items() if each.part_of == "dialect"} == set(Dialect.__slots__)
-    assert all(OPTIONS[name].default == getattr(Dialect(), name) for name in Dialect.__slots__)
+    plain = ldp.tables.Dialect()
+    assert {name for name, each in OPTIONS.items() if each.part_of == "dialect"} == set(plain.__slots__)
+    assert all(OPTIONS[name].default == getattr(plain, name) for name in plain.__slots__)
 
 
 @pytest.mark.parametrize(("command", "name", "value"), cases("privatize", "fit", accepted=True), ids=str)

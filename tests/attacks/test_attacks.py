@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import broken
+import labeldp as ldp
 from helpers import NAMES, mechanisms, most_successes, respond, seeded
-from labeldp import exact
 from labeldp.exact import sampling
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
@@ -168,7 +168,7 @@ PROBES = (0.0, 0.2, 0.21, 0.5, 1 / 3, 1.0, -7.0, 5e-324, 1e300)
 
 def test_a_window_cell_is_the_same_float_from_any_label_and_by_any_word():
     channel = mechanisms(EPSILON)["rp"].channel
-    assert isinstance(channel, exact.WindowChannel)
+    assert isinstance(channel, ldp.exact.WindowChannel)
     rng = np.random.default_rng(1)
     cells = np.array([0, 1, channel.cells - 1, *rng.integers(0, channel.cells, 2000)], dtype=np.uint64)
     background = np.uint64(channel.background)
@@ -188,7 +188,7 @@ def test_a_window_cell_is_the_same_float_from_any_label_and_by_any_word():
 @pytest.mark.parametrize("name", ["laplace", "staircase", "gaussian"])
 def test_a_shifted_cell_is_the_same_float_from_any_label_and_noise(name):
     channel = mechanisms(EPSILON)[name].channel
-    assert isinstance(channel, exact.ShiftChannel)
+    assert isinstance(channel, ldp.exact.ShiftChannel)
     words = np.random.default_rng(2).integers(0, 1 << 64, 20_000, dtype=np.uint64)
     noise = sampling.draw(channel.table, None, words.copy()) - channel.reach
     known = np.full(channel.steps + 2 * channel.margin + 1, np.nan)

@@ -15,7 +15,6 @@ from sklearn.tree import DecisionTreeRegressor
 
 import labeldp as ldp
 from command_line import run
-from labeldp import exact
 from labeldp.learning import sums
 from labeldp.release import curator
 from object_graph import Secrets, secrets_inside, secrets_of
@@ -174,12 +173,12 @@ NOISY = {
 
 def noise_by(function):
     """Let a function of exact integers, and of what noise makes of them, decide what is released."""
-    release = exact.IntegerNoise.release
+    release = ldp.exact.IntegerNoise.release
 
     def released(noise, integers, source):
         return function(integers, release(noise, integers, source))
 
-    return mock.patch.object(exact.IntegerNoise, "release", released)
+    return mock.patch.object(ldp.exact.IntegerNoise, "release", released)
 
 
 @pytest.fixture

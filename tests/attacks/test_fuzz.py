@@ -16,7 +16,6 @@ import labeldp as ldp
 from forged_cards import forged, put
 from fuzzing import LONG, places, tries, values
 from helpers import linux_only, python
-from labeldp import accounts
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +53,7 @@ def survives(text):
         ldp.load_mechanism(text)
     verified = ldp.verify_card(text)
     try:
-        found = accounts.read_any_card(text)
+        found = ldp.accounts.read_any_card(text)
     except ldp.LabelDPError:
         assert not verified.holds
         return None
@@ -157,8 +156,8 @@ def test_a_card_of_many_mechanisms_is_refused_before_one_is_built(monkeypatch):
     many = [put(content["mechanisms"][0], ("parameters", "epsilon"), 1 + k / 100) for k in range(17)]
     many = forged({**content, "mechanisms": many, "parts": list(range(17))})
     with pytest.raises(ldp.errors.CardError, match="17 distinct mechanisms"):
-        accounts.read_any_card(many)
+        ldp.accounts.read_any_card(many)
     assert not built
     with pytest.raises(ldp.errors.CardError):
-        accounts.read_any_card(many, most_mechanisms=17)
+        ldp.accounts.read_any_card(many, most_mechanisms=17)
     assert built

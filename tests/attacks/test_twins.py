@@ -15,7 +15,6 @@ import pytest
 import broken
 import labeldp as ldp
 from helpers import NAMES, WORDS, mechanisms, respond, seeded
-from labeldp import exact
 from labeldp.exact import sampling
 from labeldp.mechanisms import additive
 
@@ -136,7 +135,9 @@ def grid_channel(noise, steps=16, ranges=4):
     cells = np.clip(np.rint(noise * steps), -reach, reach).astype(np.int64) + reach
     weights = np.bincount(cells, minlength=2 * reach + 1)
     counts = additive.counts_from_weights(((weights + weights[::-1]) * (1 << 40)).tolist())
-    return exact.ShiftChannel.from_counts(0.0, 1.0, steps, reach - steps, counts, exact.Promise(Fraction(20)))
+    return ldp.exact.ShiftChannel.from_counts(
+        0.0, 1.0, steps, reach - steps, counts, ldp.exact.Promise(Fraction(20))
+    )
 
 
 def test_the_published_staircase_has_a_hole_and_is_private_at_no_epsilon():

@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -137,9 +136,8 @@ def test_options_that_do_not_fit_are_refused(options, words):
     assert words in said("preview", "--rows", 100, "--bounds", 0, 1, *options, code=2)
 
 
-def test_without_matplotlib_it_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+def test_without_matplotlib_it_says_what_to_install(uninstall, tmp_path):
+    uninstall("matplotlib", "matplotlib.figure")
     options = ("--rows", 100, "--bounds", 0, 1, "--plot", tmp_path / "preview.png")
     assert "labeldp[plots]" in said("preview", *options, code=1)
     with pytest.raises(ImportError, match=r"labeldp\[plots\]"):

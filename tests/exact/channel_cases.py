@@ -5,15 +5,15 @@ from fractions import Fraction
 
 import numpy as np
 
+import labeldp as ldp
 from helpers import WORDS
-from labeldp import exact
 
 
 def tight(ratio):
     """Promise ln(ratio), rounded up in the 45th digit: one word more in 2^64 breaks it."""
     digits = Context(prec=80)
     logarithm = digits.ln(digits.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
-    return exact.Promise(Fraction(logarithm.quantize(Decimal("1e-45"), ROUND_CEILING, digits)))
+    return ldp.exact.Promise(Fraction(logarithm.quantize(Decimal("1e-45"), ROUND_CEILING, digits)))
 
 
 def worst(rows):
@@ -70,7 +70,7 @@ def _add_window(name, ends, numbers, labels, outputs, **options):
     """Numbers are cells, window, background and extra."""
     cells, _, background, extra = numbers
     rows = window_rows(cells, background, extra, range(len(labels)))
-    make = lambda p: exact.WindowChannel(*ends, *numbers, p, **options)  # noqa: E731
+    make = lambda p: ldp.exact.WindowChannel(*ends, *numbers, p, **options)  # noqa: E731
     if options.get("spread_outside"):
         spare = WORDS - cells * background
         outside = [background + n for n in spread(spare, cells, -(-spare // cells))]
@@ -96,12 +96,12 @@ _add_window("window, listed, below zero", (-2.0, 2.0), UNEQUAL, [-1.5, -0.3, 1],
 
 
 def _add_table(name, rows, labels, values):
-    make = lambda p: exact.TableChannel.from_counts(float(labels[0]), float(labels[-1]), values, rows, p)  # noqa: E731
+    make = lambda p: ldp.exact.TableChannel.from_counts(float(labels[0]), float(labels[-1]), values, rows, p)  # noqa: E731
     _add(name, make, labels, values, rows)
 
 
 def _add_shift(name, noise, steps, margin):
-    make = lambda p: exact.ShiftChannel.from_counts(0.0, float(steps), steps, margin, noise, p)  # noqa: E731
+    make = lambda p: ldp.exact.ShiftChannel.from_counts(0.0, float(steps), steps, margin, noise, p)  # noqa: E731
     values = list(range(-margin, steps + margin + 1))
     name = f"shift, {name}, {steps} steps, margin {margin}"
     _add(name, make, list(range(steps + 1)), values, shift_rows(noise, steps, margin))

@@ -9,10 +9,9 @@ import pytest
 import labeldp as ldp
 from exact.channel_cases import CASES, worst
 from helpers import WORDS, measure
-from labeldp import exact
 from labeldp.exact import sampling
 
-ANY = exact.Promise(Fraction(45))
+ANY = ldp.exact.Promise(Fraction(45))
 """Above 64·ln 2: every ratio of counts keeps it."""
 
 EVERY = pytest.mark.parametrize("name", CASES)
@@ -45,7 +44,7 @@ ONE_CUT = {"bins": np.zeros(1, dtype=np.int64), "cuts": np.array([np.inf])}
     ids=str,
 )
 def test_windows_that_are_just_possible_are_built(numbers, options):
-    exact.WindowChannel(0.0, 1.0, *numbers, ANY, **options).verify()
+    ldp.exact.WindowChannel(0.0, 1.0, *numbers, ANY, **options).verify()
 
 
 @pytest.mark.parametrize(
@@ -80,20 +79,20 @@ def test_windows_that_are_just_possible_are_built(numbers, options):
 )
 def test_windows_that_are_just_impossible_are_refused(numbers, options, match):
     with refused(match):
-        exact.WindowChannel(0.0, 1.0, *numbers, ANY, **options)
+        ldp.exact.WindowChannel(0.0, 1.0, *numbers, ANY, **options)
 
 
 def test_a_window_of_fewer_words_than_a_cell_may_take_is_proven_by_its_words():
     """Two words are left over, and a cell may have a thousand."""
-    channel = exact.WindowChannel(0.0, 1.0, 2, 1, WORDS // 2 - 1, 1000, ANY)
+    channel = ldp.exact.WindowChannel(0.0, 1.0, 2, 1, WORDS // 2 - 1, 1000, ANY)
     assert channel.verify().worst_ratio == Fraction(WORDS // 2 + 1, WORDS // 2 - 1)
     assert measure(channel, 0.0) == {0.0: WORDS // 2 + 1, 1.0: WORDS // 2 - 1}
 
 
 def test_one_row_reveals_nothing_unless_labels_outside_have_another():
     numbers = (4, 4, 1 << 60, 1 << 62)
-    assert exact.WindowChannel(0.0, 1.0, *numbers, ANY, **ONE_CUT).verify().worst_ratio == 1
-    spread = exact.WindowChannel(0.0, 1.0, *numbers, ANY, **ONE_CUT, spread_outside=True)
+    assert ldp.exact.WindowChannel(0.0, 1.0, *numbers, ANY, **ONE_CUT).verify().worst_ratio == 1
+    spread = ldp.exact.WindowChannel(0.0, 1.0, *numbers, ANY, **ONE_CUT, spread_outside=True)
     rows = [measure(spread, label).values() for label in (0.5, 2.0)]
     assert spread.verify().worst_ratio >= worst(rows) > 1
 
@@ -146,7 +145,7 @@ def test_the_ends_are_plain_floats(name, kind):
 )
 def test_a_promise_that_no_counts_could_break_is_refused(epsilon, delta):
     with pytest.raises(ldp.errors.ParameterError, match="epsilon must not be negative, and delta"):
-        exact.Promise(epsilon, delta)
+        ldp.exact.Promise(epsilon, delta)
 
 
 # ---- tables ---------------------------------------------------------------------------------------------
@@ -156,7 +155,7 @@ HALF = WORDS // 2
 
 def table(*rows, values=None, low=0.0, high=1.0):
     values = np.arange(len(rows[0])) if values is None else values
-    return exact.TableChannel.from_counts(low, high, values, rows, ANY)
+    return ldp.exact.TableChannel.from_counts(low, high, values, rows, ANY)
 
 
 def test_tables_that_say_too_little_are_refused():
@@ -182,7 +181,7 @@ def test_a_tables_counts_are_read_even_where_a_mask_hides_them():
     fair, open_ = sampling.alias_tables([[HALF, HALF]])[0], sampling.alias_tables([[1, WORDS - 1]])[0]
     packed = np.ma.array([fair, open_], mask=[[False, False], [True, True]])
     with refused("ratio"):
-        exact.TableChannel(0.0, 1.0, np.arange(2.0), packed, exact.Promise(Fraction(1)))
+        ldp.exact.TableChannel(0.0, 1.0, np.arange(2.0), packed, ldp.exact.Promise(Fraction(1)))
 
 
 @pytest.mark.parametrize(("low", "high", "reach"), [(0.0, 1.0, 2.0), (-1.0, 3.0, 8.0)])
@@ -210,25 +209,27 @@ THREE = [WORDS // 4, WORDS // 2, WORDS // 4]
 
 
 def test_shifts_that_are_just_possible_are_built_and_others_refused():
-    promise = exact.Promise(Fraction(1), Fraction(99, 100))
+    promise = ldp.exact.Promise(Fraction(1), Fraction(99, 100))
     for margin in (0, 1):
-        assert exact.ShiftChannel.from_counts(0.0, 1.0, 1, margin, THREE, promise).verify().delta <= 0.99
-    assert exact.ShiftChannel.from_counts(0.0, 1.0, 1, 0, THREE, ANY).verify().worst_ratio == 3
+        assert ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, margin, THREE, promise).verify().delta <= 0.99
+    assert ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, 0, THREE, ANY).verify().worst_ratio == 3
     for steps, margin in ((0, 0), (1, 2), (1, -1)):
         with refused("must be positive"):
-            exact.ShiftChannel.from_counts(0.0, 1.0, steps, margin, THREE, promise)
+            ldp.exact.ShiftChannel.from_counts(0.0, 1.0, steps, margin, THREE, promise)
     with refused("must be positive"):
-        exact.ShiftChannel(0.0, 1.0, 1, 0, 0, sampling.alias_tables([[HALF, HALF]])[0], promise)
+        ldp.exact.ShiftChannel(0.0, 1.0, 1, 0, 0, sampling.alias_tables([[HALF, HALF]])[0], promise)
     with refused("does not reach"):
-        exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, THREE, ANY)
+        ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, THREE, ANY)
     with refused("fewer values"):
-        exact.ShiftChannel(0.0, 1.0, 1, 1, 2, sampling.alias_tables([THREE])[0], promise)
+        ldp.exact.ShiftChannel(0.0, 1.0, 1, 1, 2, sampling.alias_tables([THREE])[0], promise)
     with refused("does not exist"):
-        exact.ShiftChannel(0.0, 1.0, 1, 1, 1, sampling.alias_tables([[*THREE[:2], WORDS // 4 - 1, 1]])[0], promise)
+        ldp.exact.ShiftChannel(
+            0.0, 1.0, 1, 1, 1, sampling.alias_tables([[*THREE[:2], WORDS // 4 - 1, 1]])[0], promise
+        )
     with refused("sum to 2"):
-        exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, [0, WORDS, 0], promise)
+        ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, [0, WORDS, 0], promise)
     with refused("one row"):
-        exact.ShiftChannel(0.0, 1.0, 1, 0, 1, sampling.alias_tables([THREE])[0][None, :], ANY)
+        ldp.exact.ShiftChannel(0.0, 1.0, 1, 0, 1, sampling.alias_tables([THREE])[0][None, :], ANY)
 
 
 def test_a_shifts_numbers_cannot_overflow():
@@ -237,20 +238,24 @@ def test_a_shifts_numbers_cannot_overflow():
     counts = [1] * (2 * reach + 1)
     counts[reach] += WORDS - sum(counts)
     with refused("must be positive integers"):
-        exact.ShiftChannel.from_counts(0.0, 1.0, np.int8(100), np.int8(100), counts, exact.Promise(Fraction(1)))
+        ldp.exact.ShiftChannel.from_counts(
+            0.0, 1.0, np.int8(100), np.int8(100), counts, ldp.exact.Promise(Fraction(1))
+        )
 
 
 def test_a_shift_of_more_steps_than_the_noise_can_bridge_is_refused_at_once():
     """Of 2^50 shifts all but two leave nothing in common."""
     with refused("delta is 1"):
-        exact.ShiftChannel.from_counts(0.0, 1.0, 1 << 50, 1, THREE, exact.Promise(Fraction(1), Fraction(99, 100)))
+        ldp.exact.ShiftChannel.from_counts(
+            0.0, 1.0, 1 << 50, 1, THREE, ldp.exact.Promise(Fraction(1), Fraction(99, 100))
+        )
 
 
 def test_a_shift_that_moves_words_to_nowhere_is_refused():
     with refused("possible under one label"):
-        exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, [1, 0, WORDS - 3, 1, 1], ANY)
+        ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, [1, 0, WORDS - 3, 1, 1], ANY)
     five = [1, 2, WORDS - 8, 3, 2]
-    assert exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, five, ANY).verify().worst_ratio == (WORDS - 8) // 2
+    assert ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, five, ANY).verify().worst_ratio == (WORDS - 8) // 2
 
 
 @pytest.mark.parametrize("side", [-1, 1])
@@ -260,7 +265,7 @@ def test_a_shift_is_unbiased_if_clamping_moves_no_mean_by_more_than_a_trace(side
     few = round(clamped * WORDS)
     more = (WORDS - 5 - few) // 2 + 3 * few // 2  # on the other side, so that the noise has mean 0
     counts = [1, 1, more, 1, WORDS - 4 - few - more, 1, few][::side]
-    channel = exact.ShiftChannel.from_counts(0.0, 1.0, 1, 2, counts, ANY)
+    channel = ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, 2, counts, ANY)
     outputs = np.array([0.0, 1.0])
     if unbiased:
         assert channel.debias(outputs).tolist() == [0.0, 1.0]

@@ -14,7 +14,6 @@ from scipy import stats
 import labeldp as ldp
 from exact.word_cases import assert_no_common_word, draw
 from helpers import FALSE_ALARM, PATIENCE, seeded
-from labeldp import exact
 from labeldp.exact import word_sources as randomness
 from labeldp.exact.word_sources import CHUNK_BYTES
 
@@ -26,7 +25,7 @@ CHUNK = CHUNK_BYTES // 8
 # ---- filling --------------------------------------------------------------------------------------
 
 
-each_source = pytest.mark.parametrize("make", [exact.SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
+each_source = pytest.mark.parametrize("make", [ldp.exact.SecureWords, lambda: seeded(1)], ids=["secure", "seeded"])
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 7, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK + 5])
@@ -43,8 +42,8 @@ def test_fill_writes_every_byte_of_the_buffer_and_nothing_beside_it(make, size):
 
 
 def test_no_word_is_given_twice_by_one_source_or_two():
-    source = exact.SecureWords()
-    assert_no_common_word(*(draw(source, n) for n in (1, 5, 100, 40_000)), draw(exact.SecureWords(), 1000))
+    source = ldp.exact.SecureWords()
+    assert_no_common_word(*(draw(source, n) for n in (1, 5, 100, 40_000)), draw(ldp.exact.SecureWords(), 1000))
 
 
 @each_source
@@ -62,7 +61,7 @@ def test_a_buffer_of_any_shape_is_filled_or_refused_but_never_left_as_it_was(mak
 
 
 def test_a_fork_that_python_does_not_see_still_changes_the_words(monkeypatch):
-    source = exact.SecureWords()
+    source = ldp.exact.SecureWords()
     before, stream = draw(source), source._stream
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert_no_common_word(before, draw(source))
@@ -70,7 +69,7 @@ def test_a_fork_that_python_does_not_see_still_changes_the_words(monkeypatch):
 
 
 def test_after_a_fork_every_source_drops_its_key_and_its_lock():
-    sources = [exact.SecureWords(), exact.SecureWords(), exact.default_source()]
+    sources = [ldp.exact.SecureWords(), ldp.exact.SecureWords(), ldp.exact.default_source()]
     before = [draw(source) for source in sources]
     with sources[0]._lock:  # held by a thread that the child does not have
         randomness._forget_all()
@@ -79,7 +78,7 @@ def test_after_a_fork_every_source_drops_its_key_and_its_lock():
 
 
 def test_threads_that_share_a_source_never_get_the_same_word():
-    source, start = exact.SecureWords(), threading.Barrier(8)
+    source, start = ldp.exact.SecureWords(), threading.Barrier(8)
     parts = [[] for _ in range(8)]
 
     def work(mine):
@@ -96,11 +95,11 @@ def test_threads_that_share_a_source_never_get_the_same_word():
 
 def test_each_thread_has_its_own_default_source():
     seen = []
-    thread = threading.Thread(target=lambda: seen.append(exact.default_source()))
+    thread = threading.Thread(target=lambda: seen.append(ldp.exact.default_source()))
     thread.start()
     thread.join()
-    assert exact.default_source() is exact.default_source()
-    assert seen[0] is not exact.default_source()
+    assert ldp.exact.default_source() is ldp.exact.default_source()
+    assert seen[0] is not ldp.exact.default_source()
 
 
 def test_a_key_serves_no_more_than_its_bytes_and_several_fills(monkeypatch):
@@ -112,12 +111,12 @@ def test_a_key_serves_no_more_than_its_bytes_and_several_fills(monkeypatch):
         "_write": lambda s, t: writes.append((len(keys), t.nbytes)) or write(s, t),
     }.items():
         monkeypatch.setattr(randomness, name, value)
-    source = exact.SecureWords()
+    source = ldp.exact.SecureWords()
     words = [draw(source, n) for n in (5, 32, 33, 1, 300, 7)]
     assert_no_common_word(*words)
     assert all(np.count_nonzero(part) == part.size for part in words)
     assert len(set(keys)) == len(keys) > 10
-    fresh = exact.SecureWords()
+    fresh = ldp.exact.SecureWords()
     before = len(keys)
     for _ in range(2):
         draw(fresh, 16)  # half of what a key serves
@@ -128,7 +127,7 @@ def test_a_key_serves_no_more_than_its_bytes_and_several_fills(monkeypatch):
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
 def test_a_secure_source_refuses_to_be_copied(how):
     with pytest.raises(TypeError, match="make a new one"):
-        how(exact.SecureWords())
+        how(ldp.exact.SecureWords())
 
 
 # ---- seeds ----------------------------------------------------------------------------------------
@@ -136,9 +135,9 @@ def test_a_secure_source_refuses_to_be_copied(how):
 
 def test_a_seeded_source_warns_whoever_gave_the_seed_and_is_no_secure_source():
     with pytest.warns(ldp.InsecureRandomnessWarning, match="never for a release") as warned:
-        source = exact.SeededWords(1)
+        source = ldp.exact.SeededWords(1)
     assert [warning.filename for warning in warned] == [__file__]
-    assert not isinstance(source, exact.SecureWords)
+    assert not isinstance(source, ldp.exact.SecureWords)
 
 
 def test_a_seed_repeats_its_words_however_they_are_cut():
@@ -162,14 +161,14 @@ def test_a_seeds_words_are_aes_256_ctr_under_the_hashed_seed(seed):
 @pytest.mark.parametrize("seed", [3, np.int64(3), np.uint8(3)])
 def test_random_state_as_an_integer_is_a_seed_and_warns(seed):
     with pytest.warns(ldp.InsecureRandomnessWarning):
-        source = exact.resolve_source(seed)
+        source = ldp.exact.resolve_source(seed)
     assert np.array_equal(draw(source), draw(seeded(3)))
 
 
 def test_random_state_is_a_source_and_by_default_a_secure_one():
     source = seeded(1)
-    assert exact.resolve_source(source) is source
-    assert type(exact.resolve_source(None)) is exact.SecureWords
+    assert ldp.exact.resolve_source(source) is source
+    assert type(ldp.exact.resolve_source(None)) is ldp.exact.SecureWords
 
 
 @pytest.mark.parametrize(
@@ -182,7 +181,7 @@ def test_random_state_is_a_source_and_by_default_a_secure_one():
 )
 def test_random_state_of_any_other_kind_is_refused(state):
     with pytest.raises(ldp.errors.ParameterError, match="random_state must be None"):
-        exact.resolve_source(state)
+        ldp.exact.resolve_source(state)
 
 
 # ---- statistics -----------------------------------------------------------------------------------
@@ -198,7 +197,7 @@ def uniform(words):
 
 @pytest.mark.statistical
 def test_bits_and_bytes_of_words_are_uniform_and_a_stuck_bit_would_be_noticed():
-    words = draw(exact.SecureWords(), 1 << 20)
+    words = draw(ldp.exact.SecureWords(), 1 << 20)
     assert uniform(words)
     words[: words.size // 100] |= np.uint64(1)  # one word in a hundred has its last bit set
     assert not uniform(words)

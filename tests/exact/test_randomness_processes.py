@@ -7,13 +7,13 @@ import warnings
 import numpy as np
 import pytest
 
+import labeldp as ldp
 from exact.word_cases import assert_no_common_word, draw
 from helpers import PATIENCE, posix_only, seeded
-from labeldp import exact
 
 
 def _child(pipe, source):
-    pipe.send(draw(source if source is not None else exact.default_source()))
+    pipe.send(draw(source if source is not None else ldp.exact.default_source()))
     pipe.close()
 
 
@@ -40,7 +40,7 @@ def in_child(method, source):
 @posix_only
 @pytest.mark.parametrize("shared", [True, False], ids=["own source", "default source"])
 def test_a_forked_child_never_repeats_its_parents_words(shared):
-    source = exact.SecureWords() if shared else exact.default_source()
+    source = ldp.exact.SecureWords() if shared else ldp.exact.default_source()
     before = draw(source)
     children = [in_child("fork", source if shared else None) for _ in range(3)]
     assert_no_common_word(before, draw(source), *children)
@@ -56,12 +56,14 @@ def test_a_forked_copy_of_a_seeded_source_does_repeat_words():
 
 @pytest.mark.slow
 def test_a_spawned_child_never_repeats_its_parents_words():
-    assert_no_common_word(draw(exact.default_source()), in_child("spawn", None), draw(exact.default_source()))
+    assert_no_common_word(
+        draw(ldp.exact.default_source()), in_child("spawn", None), draw(ldp.exact.default_source())
+    )
 
 
 @posix_only
 def test_a_fork_while_another_thread_holds_the_lock_does_not_deadlock():
-    source = exact.SecureWords()
+    source = ldp.exact.SecureWords()
     before = draw(source)
     held, release = threading.Event(), threading.Event()
 
@@ -84,7 +86,7 @@ def test_a_fork_while_another_thread_holds_the_lock_does_not_deadlock():
 @posix_only
 @pytest.mark.slow
 def test_forks_of_a_process_whose_threads_draw_words_share_no_word():
-    source, stop, drawn = exact.SecureWords(), threading.Event(), []
+    source, stop, drawn = ldp.exact.SecureWords(), threading.Event(), []
 
     def work():
         while not stop.is_set():

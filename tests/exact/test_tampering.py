@@ -10,7 +10,6 @@ import pytest
 import labeldp as ldp
 from exact.channel_cases import CASES, MIXED, shift_rows, worst
 from helpers import WORDS
-from labeldp import exact
 
 
 def tampered(channel, changes):
@@ -40,7 +39,7 @@ TAMPERINGS = [
     ("window", {"background": 0}, "no background"),
     ("window", {"extra": 3.0 * 2**60}, "a float for a count"),
     ("window", {"window": 5}, "a window as wide as the range"),
-    ("window", {"promise": exact.Promise(Fraction(9, 10))}, "a smaller promise"),
+    ("window", {"promise": ldp.exact.Promise(Fraction(9, 10))}, "a smaller promise"),
     ("window, spread outside", {"background": (1 << 61) - 1}, "one background word less, spread"),
     ("window, listed", {"bins": np.array([0, 0, 1, 3])}, "a start beyond the last output"),
     ("window, listed", {"bins": np.array([0, 0, 2, 2])}, "a start beyond the last output after a cut"),
@@ -86,11 +85,11 @@ def breaks(channel, rows):
     """Whether the packed rows of ``channel``, read in plain integers, are worse than ``rows``."""
     packed = channel.table.reshape(-1, channel.table.shape[-1]).tolist()
     real = [counted(row) for row in packed]
-    outputs = channel.values.size if isinstance(channel, exact.TableChannel) else 2 * channel.reach + 1
+    outputs = channel.values.size if isinstance(channel, ldp.exact.TableChannel) else 2 * channel.reach + 1
     if any(any(row[outputs:]) for row in real):
         return True
     real = [row[:outputs] for row in real]
-    if isinstance(channel, exact.ShiftChannel):
+    if isinstance(channel, ldp.exact.ShiftChannel):
         real = shift_rows(real[0], channel.steps, channel.margin)
     return not all(all(row) for row in real) or worst(real) > worst(rows)
 
@@ -126,4 +125,4 @@ def test_noise_with_an_even_number_of_counts_has_no_centre_and_is_refused():
     """Its upper tail is empty under one label and not under the other."""
     even = [WORDS // 3, WORDS - WORDS // 3 - (WORDS >> 2) - (WORDS >> 3), WORDS >> 2, WORDS >> 3]
     with pytest.raises(ldp.errors.PrivacyProofError):
-        exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, even, exact.Promise(Fraction(20)))
+        ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, even, ldp.exact.Promise(Fraction(20)))

@@ -20,10 +20,9 @@ from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from interference import changes
-from labeldp import exact
 
 MECHANISM = ldp.TwoPoint(bounds=changes.BOUNDS, epsilon=1.0)
-NOISE = exact.DiscreteLaplace.calibrated(sensitivity=1, epsilon=ldp.Budget(1.0).exact_epsilon)
+NOISE = ldp.exact.DiscreteLaplace.calibrated(sensitivity=1, epsilon=ldp.Budget(1.0).exact_epsilon)
 LINE, BLOCK = 16, 256
 """Bytes of a line with a label of one character, and of a block."""
 
@@ -192,8 +191,8 @@ def bounds_off_the_data(labels, leak):
 def noise_of_its_own(labels, leak):
     total = np.array([int(np.clip(changes.numbers(labels), *changes.BOUNDS).sum())])
     if leak:
-        return total + NOISE.sample(1, exact.default_source())
-    return NOISE.release(total, exact.default_source())
+        return total + NOISE.sample(1, ldp.exact.default_source())
+    return NOISE.release(total, ldp.exact.default_source())
 
 
 # ---- steps -----------------------------------------------------------------------------------------------------
@@ -203,7 +202,7 @@ def noise_of_its_own(labels, leak):
 def words_by_label(labels, leak):
     """A coin for each large label: as many steps as there are such labels."""
     large = sum(abs(float(text)) > 3 for text in labels) if leak else len(labels)
-    exact.default_source().fill(np.zeros(large, dtype=np.uint64))
+    ldp.exact.default_source().fill(np.zeros(large, dtype=np.uint64))
     return released(labels)
 
 
@@ -243,8 +242,8 @@ def sum_beside_labels(labels, leak):
     ldp.Ledger().charge("labels and their sum", epsilon=1.0 if leak else 2.0)
     places = np.clip(changes.numbers(labels), *changes.BOUNDS) / max(map(abs, changes.BOUNDS))
     total = np.rint(places * 3).astype(np.int64).sum(keepdims=True)
-    return released(labels), exact.DiscreteLaplace.calibrated(sensitivity=3, epsilon=Fraction(1)).release(
-        total, exact.default_source()
+    return released(labels), ldp.exact.DiscreteLaplace.calibrated(sensitivity=3, epsilon=Fraction(1)).release(
+        total, ldp.exact.default_source()
     )
 
 
@@ -258,7 +257,7 @@ def sum_that_moves_too_far(labels, leak):
     ldp.Ledger().charge("sum", epsilon=1.0)
     places = np.clip(changes.numbers(labels), *changes.BOUNDS) / max(map(abs, changes.BOUNDS))
     steps = np.rint(places * (1000 if leak else 1)).astype(np.int64)
-    return NOISE.release(steps.sum(keepdims=True), exact.default_source())
+    return NOISE.release(steps.sum(keepdims=True), ldp.exact.default_source())
 
 
 OVERSPENT = {

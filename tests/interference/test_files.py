@@ -12,7 +12,6 @@ from fuzzing import LONG, tries
 from interference import changes, tables
 from interference.harness import Way, assert_nothing_leaks, compared, overspending
 from interference.tables import FORMATS, LABEL, Input
-from labeldp.tables import Dialect
 
 ROWS = 150
 CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS, every=50)}
@@ -61,9 +60,9 @@ OPTIONS = {
     "shuffled": ("parquet", "csv", {"shuffle": True}),
     "card elsewhere": ("csv", "parquet", {"card": "card.json"}),
     "replaced": ("csv", "parquet", {"force": True}),
-    "a decimal comma": ("german.csv", "csv", {"dialect": Dialect(encoding="cp1252")}),
-    "a decimal comma, tsv": ("german.csv", "tsv", {"dialect": Dialect(encoding="cp1252")}),
-    "a decimal comma, utf-16": ("excel.csv", "parquet", {"dialect": Dialect()}),
+    "a decimal comma": ("german.csv", "csv", {"dialect": ldp.tables.Dialect(encoding="cp1252")}),
+    "a decimal comma, tsv": ("german.csv", "tsv", {"dialect": ldp.tables.Dialect(encoding="cp1252")}),
+    "a decimal comma, utf-16": ("excel.csv", "parquet", {"dialect": ldp.tables.Dialect()}),
 }
 CASES = [
     *((form, FORMATS[(k + step) % 4], "all rows", {}) for k, form in enumerate(FORMATS) for step in STEPS),

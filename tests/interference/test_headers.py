@@ -9,7 +9,6 @@ import labeldp as ldp
 from interference.harness import Way, compared
 from interference.test_commands import assert_codes, typed
 from interference.test_page import Visitor
-from labeldp.tables import Dialect
 
 ROWS = 60
 PLAIN = [f"{100 + 37 * row % 900}" for row in range(ROWS)]
@@ -90,7 +89,7 @@ def test_lost_quotes_are_refused_by_a_command_in_the_same_words(kind, tmp_path):
 @pytest.mark.parametrize("kind", LOST)
 def test_lost_quotes_raise_the_same_error_from_the_same_line(kind, tmp_path):
     def act(_):
-        dialect = Dialect(thousands=",")
+        dialect = ldp.tables.Dialect(thousands=",")
         return ldp.privatize_file("in.csv", "out.csv", label="price", bounds=(0, 1e9), epsilon=1, dialect=dialect)
 
     first, found = compared(Way(act, way([], with_lost_quotes(kind)).prepare), PLAIN, MARKED, tmp_path)

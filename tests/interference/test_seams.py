@@ -11,7 +11,6 @@ import pytest
 import labeldp as ldp
 from interference.harness import modules
 from interference.replay import CHANNELS, MismatchError, seams
-from labeldp import exact
 
 ROOT = Path(ldp.__file__).parent
 MECHANISM = ldp.TwoPoint(bounds=(0, 1), epsilon=1.0)
@@ -28,7 +27,7 @@ def test_every_channel_of_the_library_is_replayed():
 
 
 def test_no_noise_releases_in_a_way_of_its_own():
-    kinds = exact.IntegerNoise.__subclasses__()
+    kinds = ldp.exact.IntegerNoise.__subclasses__()
     assert kinds
     assert [kind for kind in kinds if "release" in vars(kind)] == []
 
@@ -59,7 +58,10 @@ def test_nothing_samples_but_channels_and_the_release_of_integer_noise():
 
 
 def test_replay_gives_out_what_was_recorded():
-    noise, source = exact.DiscreteLaplace.calibrated(sensitivity=1, epsilon=Fraction(1)), exact.SecureWords()
+    noise, source = (
+        ldp.exact.DiscreteLaplace.calibrated(sensitivity=1, epsilon=Fraction(1)),
+        ldp.exact.SecureWords(),
+    )
     with seams() as tape:
         first = MECHANISM.randomize(np.linspace(0, 1, 100)), noise.release(np.arange(3), source)
     with seams(tape) as again:
@@ -72,7 +74,7 @@ def test_replay_gives_out_what_was_recorded():
 
 def test_words_for_other_uses_are_the_same_whatever_the_seams_draw():
     words = np.zeros((2, 5), dtype=np.uint64)
-    source = exact.SecureWords()
+    source = ldp.exact.SecureWords()
     for row, labels in zip(words, (3, 1000), strict=True):
         with seams() as tape:
             MECHANISM.randomize(np.zeros(labels))

@@ -6,9 +6,8 @@ import model_cases
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def place(place):
+    return place
 
 
 @pytest.fixture(scope="session")

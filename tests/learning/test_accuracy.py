@@ -9,7 +9,6 @@ from benchmarks.accuracy.methods import Cell, measure
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.evidence.survey import make_survey
 
 FOLDER = Path(os.environ.get("LABELDP_DATA", "nowhere"))
 needs_data = pytest.mark.skipif(
@@ -34,7 +33,7 @@ def test_errors_on_crime_stay_near_what_was_measured(regressor, epsilon):
     assert np.mean(errors) < mean + 5 * deviation / np.sqrt(2) < 0.0534
 
 
-SURVEY = make_survey(3500)
+SURVEY = ldp.evidence.make_survey(3500)
 
 
 def relative_error(regressor, epsilon, seed):

@@ -13,7 +13,6 @@ from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from labeldp.learning.models import encoder_of
-from labeldp.tables.encoder import TableEncoder
 from labeldp.tables.frames import as_table, frame_names
 
 ROWS, BOUNDS = 120, (0.0, 20.0)
@@ -70,7 +69,7 @@ def test_frames_of_every_library_are_the_same_to_a_model_and_columns_may_be_in_a
     expected = fit(regressor).predict(TABLE)
     for X, _ in KINDS.values():
         turned = X[list(TABLE.columns[::-1])] if isinstance(X, pd.DataFrame) else X.select(TABLE.columns[::-1])
-        assert TableEncoder.fit(as_table(X), frame_names(X)) == model.encoder_
+        assert ldp.tables.TableEncoder.fit(as_table(X), frame_names(X)) == model.encoder_
         assert np.allclose(model.predict(turned), expected)
 
 

@@ -11,7 +11,6 @@ import pytest
 
 import labeldp as ldp
 from helpers import posix_only
-from labeldp.learning import models
 from labeldp.learning.model_arrays import MODEL_ARRAYS
 from labeldp.learning.models import model_folder, write_model
 from labeldp.mechanisms import card_format
@@ -194,9 +193,9 @@ def test_columns_other_than_those_on_the_card_are_refused(path):
 
 
 def test_a_text_column_with_more_text_than_a_model_holds_is_refused_when_it_is_saved(
-    fitted, tmp_path, monkeypatch
+    fitted, tmp_path, set_constants
 ):
-    monkeypatch.setattr(models, "MAX_COLUMNS", 100)
+    set_constants({"learning.models.MAX_COLUMNS": 100})
     with pytest.raises(ldp.errors.ParameterError, match="drop columns, or shorten values"):
         ldp.save_model(fitted, tmp_path / "model", label="price")
 

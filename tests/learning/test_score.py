@@ -15,7 +15,6 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.accounts.scores import Figure, describe_quality
 from labeldp.accounts.statistic import RULES
-from labeldp.learning import score_sums
 from labeldp.learning.score_sums import ScorePlan
 
 RNG = np.random.default_rng(8)
@@ -47,9 +46,11 @@ def test_a_score_is_the_error_on_fresh_labels_for_its_price():
 
 
 @pytest.mark.parametrize("metrics", [["mse"], ["mae"], ["mse", "mae"], ["r2"], ["mse", "mae", "r2"]], ids="-".join)
-def test_one_label_moves_the_sums_by_no_more_than_their_noise_is_calibrated_for(metrics, monkeypatch):
+def test_one_label_moves_the_sums_by_no_more_than_their_noise_is_calibrated_for(
+    metrics, monkeypatch, set_constants
+):
     """Predictions and labels in and out of the bounds, every pair of labels; the worst pair reaches it."""
-    monkeypatch.setattr(score_sums, "STEPS", 32)
+    set_constants({"learning.score_sums.STEPS": 32})
     rule = RULES["score"]
     fewer = {size: steps >> 26 for size, steps in rule.steps.items()}  # 32² of (2^18)²
     monkeypatch.setitem(RULES, "score", rule._replace(steps=fewer))

@@ -8,9 +8,7 @@ import pytest
 import labeldp as ldp
 from helpers import seeded
 from labeldp._values import as_fraction
-from labeldp.accounts.statistic import Statistic
-from labeldp.exact.integers import DiscreteLaplace
-from labeldp.learning import base, sums
+from labeldp.learning import base
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FitRequest, SumBudget
 from labeldp.learning.sums import CELLS, STEPS, Stage, find_range, fit_sums
@@ -58,7 +56,7 @@ def scripted(monkeypatch):
         asked.append((noise.scale, exact.tolist()))
         return source.integers(0, 4 * STEPS if exact.max() > 4 * ROWS else 2 * ROWS, exact.size)
 
-    monkeypatch.setattr(DiscreteLaplace, "release", release)
+    monkeypatch.setattr(ldp.exact.DiscreteLaplace, "release", release)
     return asked
 
 
@@ -95,7 +93,7 @@ def test_a_budget_for_sums_gives_out_no_more_than_there_is_and_names_what_it_bou
     budget, exact = SumBudget(Fraction(1, 2), 100), np.array([3, 4])
     budget.release(exact, Fraction(1, 3), seeded(1), kind="counts", what="counts")
     assert budget.left == Fraction(1, 6)
-    assert budget.noise == [Statistic("counts", "counts", 2, 1, Fraction(1, 3))]
+    assert budget.noise == [ldp.accounts.Statistic("counts", "counts", 2, 1, Fraction(1, 3))]
     assert str(budget.noise[0]) == "counts: discrete Laplace noise of scale 6"
     with pytest.raises(ldp.errors.PrivacyProofError, match="more than is left"):
         budget.release(exact, Fraction(1, 5), seeded(1), kind="counts", what="counts")
@@ -289,7 +287,7 @@ def test_a_variant_that_forgets_local_trust_is_detected(untouchable, monkeypatch
 
 @pytest.mark.slow
 @pytest.mark.parametrize("regressor", [ldp.LabelReleaseRegressor, ldp.ModelReleaseRegressor])
-def test_bounds_a_hundred_times_too_wide_cost_little(regressor, monkeypatch):
+def test_bounds_a_hundred_times_too_wide_cost_little(regressor, set_constants):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(6_000, 3))
     y = np.clip(2.5 + X[:, 0] + 0.4 * rng.normal(size=6_000), 0, 5)
@@ -300,8 +298,7 @@ def test_bounds_a_hundred_times_too_wide_cost_little(regressor, monkeypatch):
 
     tight, wide = error((0.0, 5.0)), error((-100.0, 400.0))
     assert wide < 1.6 * tight < 0.6 * y.var()
-    for name in ("_RANGE_ROWS", "_MEASURED"):
-        monkeypatch.setattr(sums, name, np.inf)
+    set_constants({"learning.sums._RANGE_ROWS": np.inf, "learning.sums._MEASURED": np.inf})
     assert error((-100.0, 400.0)) > 1.6 * tight, "it is the search for place and scale that helps"
 
 

@@ -90,12 +90,10 @@ def test_unbiased_is_proven_where_the_programme_is_degenerate(epsilon, size, mas
 
 @pytest.mark.parametrize("epsilon", [0.003, 0.03, 0.3])
 def test_the_table_that_stands_in_where_no_programme_is_exact_satisfies_epsilon_however_it_is_read(
-    epsilon, monkeypatch
+    epsilon, set_constants
 ):
     """0.03 is a little less as a binary number than as it is written; the counts must keep the smaller one."""
-    from labeldp.mechanisms import unbiased
-
-    monkeypatch.setattr(unbiased, "SLACKS", ())
+    set_constants({"mechanisms.unbiased.SLACKS": ()})
     mechanism = ldp.Unbiased.design(ldp.Histogram([1, 4], [1]), epsilon, size=24)
     assert_proven(mechanism, epsilon)
     assert mechanism.mean([1.0, 2.1, 4.0]) == pytest.approx([1.0, 2.1, 4.0], abs=1e-9)

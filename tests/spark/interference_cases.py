@@ -17,7 +17,6 @@ from unittest.mock import patch
 import numpy as np
 
 import labeldp as ldp
-from labeldp.exact.integers import IntegerNoise
 from labeldp.spark import dataframe_release, model_passes
 
 ROWS, FILES = 1000, 3
@@ -146,7 +145,7 @@ def replay():
     with (
         patch.object(dataframe_release, "releaser", equal_labels(dataframe_release.releaser)),
         patch.object(model_passes, "draw_part", equal_part(model_passes.draw_part)),
-        patch.object(IntegerNoise, "release", noise.method()),
+        patch.object(ldp.exact.IntegerNoise, "release", noise.method()),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")

@@ -5,14 +5,14 @@ import inspect
 
 import pytest
 
-from labeldp import spark as private
+import labeldp as ldp
 
 pytestmark = pytest.mark.xdist_group("spark")
 
 
-@pytest.mark.parametrize("name", private.__all__)
+@pytest.mark.parametrize("name", ldp.spark.__all__)
 def test_the_example_of_a_name_gives_what_it_says(name, spark):
-    text = inspect.getdoc(getattr(private, name))
+    text = inspect.getdoc(getattr(ldp.spark, name))
     example = doctest.DocTestParser().get_doctest(text, {"spark": spark}, name, None, None)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     assert doctest.DocTestRunner(optionflags=flags).run(example).failed == 0

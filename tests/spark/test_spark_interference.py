@@ -25,10 +25,10 @@ FEW = CHANGES if LONG else ["base", "all rows"]
 
 
 @pytest.fixture
-def small_splits(spark, monkeypatch):
-    monkeypatch.setattr(executor, "PART_ROWS", 200)
+def small_splits(spark, set_constants):
+    set_constants({"spark.executor.PART_ROWS": 200})
     if not LONG:  # trees take long, and see private labels only
-        monkeypatch.setattr("labeldp.learning.learner._WORTH", 1e9)
+        set_constants({"learning.learner._WORTH": 1e9})
     for name, value in ways.SMALL_SPLITS.items():
         spark.conf.set(name, value)
     yield spark

@@ -50,15 +50,15 @@ def test_from_sums_it_is_the_model_of_one_machine_to_the_bit(spark):
 
 
 @pytest.fixture
-def quick(monkeypatch):
+def quick(set_constants):
     """Trees take long, and are the same code everywhere."""
-    monkeypatch.setattr("labeldp.learning.learner._WORTH", 1e9)
+    set_constants({"learning.learner._WORTH": 1e9})
 
 
 @pytest.mark.parametrize("sampled", [False, True])
-def test_from_labels_it_learns_as_well_as_one_machine(spark, monkeypatch, quick, sampled):
+def test_from_labels_it_learns_as_well_as_one_machine(spark, set_constants, quick, sampled):
     if sampled:  # as with more rows than the driver takes
-        monkeypatch.setattr(dataframe_model, "GROWN", 1500)
+        set_constants({"spark.dataframe_model.GROWN": 1500})
     X, y, ids = table(4200)
     ask = {"epsilon": 1.0, "bounds": BOUNDS, "random_state": 3}
     model = fit_model(frame(spark, X, y, ids), features=FEATURES, label="y", id="id", **ask)

@@ -15,7 +15,6 @@ import labeldp.spark.dataframe_release as steps
 from helpers import seeded
 from labeldp.app.card_check import verify_files
 from labeldp.exact.row_words import ReleaseKey, RowWords, card_checksum
-from labeldp.release.plan import Request
 from labeldp.release.stream import LabelCounts, prepare_counts
 
 estimate_prior, privatize, randomize = ldp.spark.estimate_prior, ldp.spark.privatize, ldp.spark.randomize
@@ -66,7 +65,9 @@ def on_one_machine(ids, seed, **ask):
         )
 
     counts = LabelCounts.of(LABELS, BOUNDS)
-    terms = prepare_counts(Request(**ask), counts, ledger=ldp.Ledger(), source=seeded(seed), reports=count)
+    terms = prepare_counts(
+        ldp.release.Request(**ask), counts, ledger=ldp.Ledger(), source=seeded(seed), reports=count
+    )
     mechanism = terms.mechanisms[0]
     return mechanism, mechanism.randomize(LABELS, random_state=words(mechanism, steps.LABELS))
 
@@ -143,10 +144,8 @@ def test_fresh_noise_for_each_action_would_be_noticed(spark, monkeypatch):
         def run(arrays):
             import pyarrow as pa
 
-            from labeldp.accounts.reading import load_mechanism
-
             for labels, _ in arrays:
-                yield pa.array(load_mechanism(card).randomize(labels.to_numpy()))
+                yield pa.array(ldp.load_mechanism(card).randomize(labels.to_numpy()))
 
         return run
 

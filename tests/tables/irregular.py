@@ -18,8 +18,6 @@ from labeldp.app.card_check import verify_files
 from labeldp.app.card_files import read_card_file
 from labeldp.app.cli import app
 from labeldp.app.page import ChosenFolder
-from labeldp.tables.file_release import privatize_file
-from labeldp.tables.opening import open_table
 
 LABELS = ["--label", "income", "--bounds", "0", "100", "--epsilon", "1"]
 PRIVATIZE = ["privatize", "table.csv", "-o", "out.csv", *LABELS]
@@ -50,9 +48,9 @@ READ = {  # what is replaced, and what reads it: a command, or a function
     "sign --key": ("key", ["sign", "release.json", "--key", "key"]),
     "ledger FILE": ("book.jsonl", ["ledger", "book.jsonl"]),
     "page FOLDER": ("nowhere", ["page", "nowhere", "--no-open"]),
-    "privatize_file": ("table.csv", lambda: privatize_file("table.csv", "o.csv", **OPTIONS)),
-    "open_table": ("table.csv", lambda: open_table("table.csv")),
-    "open_table of a glob": ("parts/b.csv", lambda: open_table("parts/*.csv")),
+    "privatize_file": ("table.csv", lambda: ldp.privatize_file("table.csv", "o.csv", **OPTIONS)),
+    "open_table": ("table.csv", lambda: ldp.tables.open_table("table.csv")),
+    "open_table of a glob": ("parts/b.csv", lambda: ldp.tables.open_table("parts/*.csv")),
     "Ledger.open": ("book.jsonl", lambda: ldp.Ledger.open("book.jsonl")),
     "read_card_file": (CARD, lambda: read_card_file(Path(CARD))),
     "verify_files": ("table.csv", lambda: require(verify_files(Path(CARD).read_text(), file="table.csv"))),

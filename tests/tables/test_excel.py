@@ -1,7 +1,6 @@
 """Excel: the values of one sheet are read, a new workbook is written, and nothing else of the old one is in it."""
 
 import datetime
-import io
 import zipfile
 from pathlib import Path
 
@@ -180,16 +179,15 @@ def test_what_is_no_workbook_is_refused_with_a_remedy(place, content):
     assert "save it as .xlsx" in str(refused("in.xls", error=ldp.errors.DataError))
 
 
-def test_a_workbook_through_a_pipe(place, monkeypatch):
+def test_a_workbook_through_a_pipe(pipe):
     put()
-    stdin = io.TextIOWrapper(io.BytesIO(Path("in.xlsx").read_bytes()))
-    monkeypatch.setattr("sys.stdin", stdin)
+    pipe(Path("in.xlsx"))
     assert release("-", "out.xlsx").terms.rows == ROWS
 
 
-def test_without_openpyxl_the_extra_is_named(place, monkeypatch):
+def test_without_openpyxl_the_extra_is_named(uninstall):
     put()
-    monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
+    uninstall("openpyxl")
     assert "labeldp[excel]" in str(refused("in.xlsx", error=ldp.errors.MissingExtraError))
 
 

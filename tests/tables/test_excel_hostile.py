@@ -326,8 +326,8 @@ def test_small_files_with_huge_ranges_or_parts_are_read_or_refused_in_a_gigabyte
     assert said == answer if isinstance(answer, int) else answer in said
 
 
-def test_a_sheet_of_many_columns_and_many_rows_is_refused(place, monkeypatch):
-    monkeypatch.setattr("labeldp.tables.excel.MOST_CELLS", 20)
+def test_a_sheet_of_many_columns_and_many_rows_is_refused(set_constants):
+    set_constants({"tables.excel.MOST_CELLS": 20})
     put()
     assert "a table of more than 20 cells: save it as CSV" in str(
         refused("plain.xlsx", error=ldp.errors.DataError)

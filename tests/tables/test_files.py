@@ -1,7 +1,6 @@
 """Tables in files: what is read is what is there, and what is written appears whole or not at all."""
 
 import datetime
-import io
 import os
 from decimal import Decimal
 
@@ -12,7 +11,6 @@ import pytest
 
 import labeldp as ldp
 from helpers import posix_only
-from labeldp.tables import text_tables, writer
 from labeldp.tables.columns import label_values
 
 SECRET = "31415.92653"  # noqa: S105 (a label)
@@ -74,8 +72,8 @@ def test_text_without_need_for_quotes_has_none(tmp_path):
     assert path.read_text() == "a,b\nx,1.5\ny,\n"
 
 
-def test_types_of_text_hold_for_the_whole_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_tables, "BLOCK", 256)
+def test_types_of_text_hold_for_the_whole_file(tmp_path, set_constants):
+    set_constants({"tables.text_tables.BLOCK": 256})
     lines = ["a,b,c,d"] + ["1,2,,x"] * 200 + ["1.5,z,7,x"]
     (tmp_path / "t.csv").write_text("\n".join(lines))
     got = read(tmp_path / "t.csv")
@@ -124,9 +122,9 @@ def test_columns_are_found_by_name_in_all_files(tmp_path):
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet", "tsv", "csv.gz"])
-def test_pipes_are_read_as_often_as_needed(tmp_path, monkeypatch, format):
+def test_pipes_are_read_as_often_as_needed(tmp_path, pipe, format):
     path = write(tmp_path / f"t.{format}", pa.table({"a": [1, 2], "b": ["x", "y"]}))
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    pipe(path)
     table = ldp.tables.open_table("-")
     for _ in range(2):
         assert [batch.to_pydict() for batch in table.batches()] == [{"a": [1, 2], "b": ["x", "y"]}]
@@ -184,8 +182,8 @@ def test_errors_never_quote_the_file(tmp_path, content):
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv", "parts/"])
-def test_nothing_appears_if_something_goes_wrong(tmp_path, name, monkeypatch):
-    monkeypatch.setattr(writer, "GROUP_ROWS", 10)
+def test_nothing_appears_if_something_goes_wrong(tmp_path, name, set_constants):
+    set_constants({"tables.writer.GROUP_ROWS": 10})
     table = pa.table({"a": np.arange(100)})
     with pytest.raises(ZeroDivisionError), ldp.tables.TableWriter(f"{tmp_path}/{name}", table.schema) as out:  # noqa: PT012
         out.write(table.to_batches()[0])
@@ -222,9 +220,8 @@ def test_special_files_are_never_replaced():
         ldp.tables.TableWriter("/dev/null", pa.schema([("a", pa.int8())]), format="csv", force=True)
 
 
-def test_folders_get_files_of_a_fixed_size(tmp_path, monkeypatch):
-    monkeypatch.setattr(writer, "GROUP_ROWS", 10)
-    monkeypatch.setattr(writer, "PART_ROWS", 40)
+def test_folders_get_files_of_a_fixed_size(tmp_path, set_constants):
+    set_constants({"tables.writer.GROUP_ROWS": 10, "tables.writer.PART_ROWS": 40})
     write(f"{tmp_path}/out/", pa.table({"a": np.arange(95)}))
     parts = sorted((tmp_path / "out").iterdir())
     assert [pq.read_metadata(part).num_rows for part in parts] == [40, 40, 15]

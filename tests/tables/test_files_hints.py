@@ -136,9 +136,9 @@ def test_without_anybody_to_tell_no_hint_is_computed(tmp_path, monkeypatch):
 # ---- shuffling ----------------------------------------------------------------------------------------
 
 
-def orders(monkeypatch, runs=1000, rows=8):
+def orders(set_constants, runs=1000, rows=8):
     """Return the order that rows end up in, over and over, with several buckets."""
-    monkeypatch.setattr(module, "BUCKET_BYTES", 8 * rows // 3)
+    set_constants({"tables.batches.BUCKET_BYTES": 8 * rows // 3})
     batches = pa.table({"x": np.arange(rows)}).to_batches(max_chunksize=3)
     how = {"rows": rows, "folder": None, "source": seeded(11)}
     shuffled = (shuffle_rows(batches, batches[0].schema, **how) for _ in range(runs))
@@ -159,23 +159,23 @@ def evenness(seen):
 
 
 @pytest.mark.slow
-def test_shuffling_is_uniform(monkeypatch):
+def test_shuffling_is_uniform(set_constants):
     """1,000 orders of 8 rows: finds a probability that is off by half; false alarms 1e-6."""
-    seen = orders(monkeypatch)
+    seen = orders(set_constants)
     assert (np.sort(seen, axis=1) == np.arange(8)).all()
     assert evenness(seen) > FALSE_ALARM / 3
 
 
 @pytest.mark.slow
-def test_shuffling_without_the_second_step_is_caught(monkeypatch):
+def test_shuffling_without_the_second_step_is_caught(monkeypatch, set_constants):
     """The twin: rows go to random buckets, and stay in order there."""
     by_bucket = lambda words, kind=None: np.lexsort((words,)) if kind else np.arange(len(words))  # noqa: E731
     monkeypatch.setattr(module.np, "argsort", by_bucket)
-    assert evenness(orders(monkeypatch)) < FALSE_ALARM / 3
+    assert evenness(orders(set_constants)) < FALSE_ALARM / 3
 
 
-def test_shuffled_files_hold_the_same_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "BUCKET_BYTES", 20_000)
+def test_shuffled_files_hold_the_same_rows(tmp_path, set_constants):
+    set_constants({"tables.batches.BUCKET_BYTES": 20_000})
     city = pa.array(np.random.default_rng(4).choice(["a", "b"], ROWS))
     table = pa.table({"id": np.arange(ROWS), "city": city, "price": np.sort(PRICE)})
     hints = []

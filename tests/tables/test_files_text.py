@@ -12,8 +12,8 @@ LABELS = np.random.default_rng(0).uniform(0, 5, 200)
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    monkeypatch.setattr("labeldp.tables.text_tables.BLOCK", 2048)
+def small_blocks(set_constants):
+    set_constants({"tables.text_tables.BLOCK": 2048})
 
 
 def written(place, values):

@@ -148,8 +148,8 @@ def test_a_folder_in_which_one_file_has_no_header_is_refused(place):
 
 
 @pytest.mark.parametrize("first", ['"oak,3.5,20', 'oak,3.5,"20', 'oak,"3.5,20'])
-def test_a_lost_quote_in_the_first_row_is_told_the_same_however_much_it_takes_in(place, monkeypatch, first):
-    monkeypatch.setattr("labeldp.tables.text_records.LONGEST_RECORD", 4096)
+def test_a_lost_quote_in_the_first_row_is_told_the_same_however_much_it_takes_in(place, set_constants, first):
+    set_constants({"tables.text_records.LONGEST_RECORD": 4096})
     told = set()
     for zeros in (0, 100):
         lines = [first, *(f"ash,{'0' * zeros}2.5,{n}" for n in range(50))]

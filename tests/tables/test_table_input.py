@@ -16,14 +16,18 @@ SHORT, LONG = "1", "3.14159265358979"
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    monkeypatch.setattr("labeldp.tables.text_tables.BLOCK", 8192)
-    monkeypatch.setattr("labeldp.tables.text_records.LONGEST_RECORD", 16384)
-    monkeypatch.setattr("labeldp.tables.text_records.LONGEST_ROW", 1024)
-    monkeypatch.setattr("labeldp.tables.text_tables.LONGEST_ROW", 1024)
-    monkeypatch.setattr("labeldp.tables.text_records.LONGEST_LABEL", 4096)
-    monkeypatch.setattr("labeldp.tables.text_types.LONGEST_LABEL", 4096)
-    monkeypatch.setattr("labeldp.tables.batches.CELLS_OF_ANY_LENGTH", 100)  # of 1024 rows at least
+def small_blocks(set_constants):
+    set_constants(
+        {
+            "tables.text_tables.BLOCK": 8192,
+            "tables.text_records.LONGEST_RECORD": 16384,
+            "tables.text_records.LONGEST_ROW": 1024,
+            "tables.text_tables.LONGEST_ROW": 1024,
+            "tables.text_records.LONGEST_LABEL": 4096,
+            "tables.text_types.LONGEST_LABEL": 4096,
+            "tables.batches.CELLS_OF_ANY_LENGTH": 100,  # of 1024 rows at least
+        }
+    )
 
 
 def lines(label, rows=6000):

@@ -8,10 +8,6 @@ import pytest
 import labeldp as ldp
 from command_line import run, said
 from helpers import mechanisms
-from labeldp.exact.proof import Promise
-from labeldp.exact.table import TableChannel
-from labeldp.mechanisms.base import Mechanism, channel_field
-from labeldp.mechanisms.registry import register
 
 LABELS = np.random.default_rng(1).uniform(0, 5, 500)
 X = np.random.default_rng(2).normal(size=(500, 2))
@@ -48,18 +44,18 @@ def test_the_card_of_a_row_release_is_audited_once_for_each_different_mechanism(
     assert audit(release.to_card()).count("none detected") == len(set(release.mechanisms))
 
 
-@register("test-audit-leak")
+@ldp.mechanisms.register("test-audit-leak")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leak(Mechanism):
+class Leak(ldp.mechanisms.Mechanism):
     """Counts that are proven, and a `randomize` that does not use them."""
 
     epsilon: float
-    channel: TableChannel = channel_field()
+    channel: ldp.exact.TableChannel = ldp.mechanisms.channel_field()
 
     def _build(self):
         half = 1 << 63
-        return TableChannel.from_counts(
-            0.0, 1.0, [0.0, 1.0], [[half, half], [half, half]], Promise.of(self.epsilon)
+        return ldp.exact.TableChannel.from_counts(
+            0.0, 1.0, [0.0, 1.0], [[half, half], [half, half]], ldp.exact.Promise.of(self.epsilon)
         )
 
     def randomize(self, labels, *, random_state=None):

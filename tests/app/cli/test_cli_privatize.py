@@ -98,13 +98,12 @@ def test_hints_are_on_the_screen_before_the_charge_and_ask(tmp_path, telling, an
     )
 
 
-def test_logs_say_the_same_whatever_gives_labels_away(tmp_path, monkeypatch, telling):
+def test_logs_say_the_same_whatever_gives_labels_away(tmp_path, telling):
     """Standard error is no terminal here, even if colours are forced."""
-    monkeypatch.setenv("FORCE_COLOR", "1")
     harmless = tmp_path / "harmless.parquet"
     pq.write_table(pa.table({"log_price": np.ones(ROWS), "price": LABELS}), harmless)
     for source in (telling, harmless):
-        done = run(*order(source, tmp_path / f"{source.stem}.csv"))
+        done = run(*order(source, tmp_path / f"{source.stem}.csv"), FORCE_COLOR="1")
         assert "For you alone" not in done.output
         assert "Hints on what may give labels away are shown on a terminal only." in done.stderr
 
@@ -148,15 +147,14 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_cost_a_sentence_and_nothing_else(tmp_path, monkeypatch, table, mistake):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty.csv").write_text("a,price\nx,\n")
+def test_mistakes_cost_a_sentence_and_nothing_else(place, table, mistake):
+    (place / "empty.csv").write_text("a,price\nx,\n")
     changes, sentence = MISTAKES[mistake]
     options = {"-o": "out.csv", "--label": "price", "--epsilon": 1, "--ledger": "b.jsonl", **changes}
     source = options.pop("IN", "homes.csv")
     words = [word for pair in options.items() for word in pair]
     assert sentence in flat(run("privatize", source, "--bounds", 0, 5, *words, code=2).stderr)
-    assert files_in(tmp_path) == ["empty.csv", "homes.csv"]
+    assert files_in(place) == ["empty.csv", "homes.csv"]
 
 
 def test_what_is_there_stays_there_without_force(tmp_path, table):
@@ -193,8 +191,8 @@ def test_a_report_is_written_if_asked_for(tmp_path, table):
     assert not (tmp_path / "again.csv").exists()
 
 
-def test_a_report_that_could_not_be_drawn_is_refused_before_the_charge(tmp_path, table, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+def test_a_report_that_could_not_be_drawn_is_refused_before_the_charge(tmp_path, table, uninstall):
+    uninstall("matplotlib")
     options = ("--report", tmp_path / "page.html", "--ledger", tmp_path / "budget.jsonl")
     assert "labeldp[plots]" in said(*order(table, tmp_path / "out.csv", *options), code=1)
     assert files_in(tmp_path) == ["homes.csv"]

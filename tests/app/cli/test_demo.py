@@ -1,7 +1,5 @@
 """``labeldp demo``: runs from nothing, shows the price of privacy, and leaves a picture and a report."""
 
-import sys
-
 import pytest
 
 from command_line import files_in, said
@@ -19,8 +17,7 @@ def test_the_demo_shows_what_privacy_costs_and_leaves_a_picture_and_a_report(tmp
     assert files_in(tmp_path) == ["price.html", "price.png"]
 
 
-def test_without_matplotlib_the_demo_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.chdir(tmp_path)
+def test_without_matplotlib_the_demo_says_what_to_install(place, uninstall):
+    uninstall("matplotlib")
     assert 'pip install "labeldp[plots]"' in said("demo", "--rows", 1000)
-    assert not files_in(tmp_path)
+    assert not files_in(place)

@@ -17,7 +17,6 @@ import pytest
 import labeldp
 from command_line import files_in, homes, run, said
 from helpers import posix_only
-from labeldp.learning.row_release import RowRelease
 
 FIT = ("--label", "price", "--bounds", 0, 5, "--epsilon", 2)
 
@@ -101,7 +100,7 @@ def test_private_labels_are_in_the_folder_if_they_are_released(tmp_path):
     words = said("fit", tmp_path / "few.parquet", *FIT, "-o", tmp_path / "model", "--release", "labels")
     assert "private labels are in" in words
     assert "would cost ε = 6.7 for those rows: add --score 6.7" in words
-    release = RowRelease.load(tmp_path / "model" / "release.npz")
+    release = labeldp.learning.RowRelease.load(tmp_path / "model" / "release.npz")
     assert release.secure
     assert release.labels.size == 150
     assert not np.isin(homes()["price"].to_numpy(), release.labels).any()

@@ -19,10 +19,9 @@ COMMANDS = {
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "in.csv").write_text("\n".join(ROWS) + "\n")
-    return tmp_path
+def place(place):
+    (place / "in.csv").write_text("\n".join(ROWS) + "\n")
+    return place
 
 
 @pytest.mark.parametrize("command", COMMANDS)

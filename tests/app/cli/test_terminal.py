@@ -24,10 +24,9 @@ HOSTILE = {
 
 
 @pytest.fixture(params=HOSTILE)
-def name(request, tmp_path, monkeypatch):
+def name(request, place):
     """A name with something hostile in it, in a folder of samples."""
-    shutil.copytree(SAMPLES, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
+    shutil.copytree(SAMPLES, place, dirs_exist_ok=True)
     return f"a{HOSTILE[request.param]}b"
 
 

@@ -15,10 +15,7 @@ from command_line import files_in, run, said
 from helpers import NAMES, mechanisms, seeded
 from labeldp.accounts.accuracy import Accuracy, noise_and_bias
 from labeldp.accounts.numbers import at_most
-from labeldp.accounts.reading import read_any_card
-from labeldp.app.report import card_report, figures, page
-from labeldp.app.report.card_report import render_report, write_report
-from labeldp.app.report.page import Section, render_page
+from labeldp.app import report
 
 ALL = (*cases.KINDS, *NAMES, "sections")
 
@@ -61,15 +58,17 @@ def test_a_hostile_card_is_shown_as_text():
 
 
 def test_text_that_is_not_escaped_is_caught(monkeypatch):
-    for module in (page, card_report, figures):
+    for module in (report.page, report.card_report, report.figures):
         monkeypatch.setattr(module, "escaped", str)
-    assert "<script>" in cases.faults(render_report(cases.card("hostile")))
+    assert "<script>" in cases.faults(report.render_report(cases.card("hostile")))
 
 
 def test_sections_escape_all_they_are_given():
-    figure, _ = figures.blank("x", "y")
-    some = Section(cases.HOSTILE, [cases.HOSTILE], [cases.HOSTILE], [[cases.HOSTILE]], figure, cases.HOSTILE)
-    page = render_page(cases.HOSTILE, [some], lead=[cases.HOSTILE])
+    figure, _ = report.blank("x", "y")
+    some = report.Section(
+        cases.HOSTILE, [cases.HOSTILE], [cases.HOSTILE], [[cases.HOSTILE]], figure, cases.HOSTILE
+    )
+    page = report.render_page(cases.HOSTILE, [some], lead=[cases.HOSTILE])
     assert cases.faults(page) == []
     assert words(page).count("<script>alert(1)</script>") >= 7
 
@@ -84,7 +83,7 @@ def test_sections_escape_all_they_are_given():
 )
 def test_a_section_that_cannot_be_shown_is_refused(wrong):
     with pytest.raises(ldp.errors.ParameterError):
-        Section("title", **wrong)
+        report.Section("title", **wrong)
 
 
 # ---- what it says ---------------------------------------------------------------------------------------
@@ -143,7 +142,7 @@ def test_every_mechanism_is_drawn_and_proven(name):
 def test_the_page_shows_all_that_the_explanation_says_and_what_is_not_private_first_of_all(kind):
     """What was done is its lead; what it cost, a table."""
     shown, main = words(cases.page(kind)), cases.page(kind).partition("<main>")[2].lstrip()
-    explanation = read_any_card(cases.card(kind), allow_no_privacy=True).explain()
+    explanation = ldp.accounts.read_any_card(cases.card(kind), allow_no_privacy=True).explain()
     sections = {name: lines for name, lines in explanation.sections.items() if name != "What it cost"}
     for text in (*sections, *explanation.warnings, *sum(sections.values(), ())):
         assert text in shown or text == "What was done", text
@@ -153,7 +152,7 @@ def test_the_page_shows_all_that_the_explanation_says_and_what_is_not_private_fi
 
 
 def test_a_weak_budget_has_a_banner():
-    weak = render_report(ldp.TwoPoint(bounds=(0, 5), epsilon=8.0).to_json())
+    weak = report.render_report(ldp.TwoPoint(bounds=(0, 5), epsilon=8.0).to_json())
     assert '<div class="banner weak" role="alert">WEAK: at ε = 8' in weak
 
 
@@ -162,7 +161,7 @@ def test_what_a_card_says_of_its_file_and_further_sections_are_shown():
     file = {**cases.FILE, "rows": 4000, "column": "price", "separator": ";", "name": "a.csv"}
     file["types_changed"] = {"when": ["timestamp[s]", "timestamp[ms]"]}
     card = cases.changed(cases.card("release"), file=file)
-    shown = words(render_report(card, sections=[cases.drawn_section()]))
+    shown = words(report.render_report(card, sections=[cases.drawn_section()]))
     for text in ("Private labels in a.csv", "in the column price", "rows 4,000", 'separator ";"', "timestamp[ms]"):
         assert text in shown
     assert "A line that falls from 1 to 0." in shown
@@ -170,14 +169,14 @@ def test_what_a_card_says_of_its_file_and_further_sections_are_shown():
 
 
 def test_the_day_stands_on_top_as_the_card_has_it():
-    page = render_report(cases.dated(cases.card("release"), "2024-02-29T12:00:01+00:00"))
+    page = report.render_report(cases.dated(cases.card("release"), "2024-02-29T12:00:01+00:00"))
     assert "2024-02-29 12:00 UTC" in page.partition("<h1>")[0]
 
 
 def test_labels_outside_the_bounds_are_explained_where_there_can_be_some():
     assert "even below 0" in words(cases.page("release"))
     biased = ldp.RROnBins.design(ldp.Histogram([0, 1, 2], [0.5, 0.5]), epsilon=1.0)
-    assert "even below 0" not in words(render_report(biased.to_json()))
+    assert "even below 0" not in words(report.render_report(biased.to_json()))
 
 
 @pytest.mark.parametrize("rows", [300, 1000, 5000])
@@ -185,7 +184,7 @@ def test_what_is_said_to_stay_is_the_error_of_a_mean_of_ever_so_many_labels(rows
     labels = np.random.default_rng(rows).lognormal(7.5, 0.6, rows)
     terms = ldp.privatize(labels, epsilon=0.5, bounds=(0, 20_000), random_state=seeded(rows)).terms
     many = replace(terms, rows=10**18, secure=False)
-    shown = words(render_report(many.to_card()))
+    shown = words(report.render_report(many.to_card()))
     (stays,) = re.findall(r"(±\S+) stays however many", shown)
     assert re.findall(r"1,000,000,000,000,000,000 (±\S+)", shown) == [stays]
     assert "unbiased private labels" not in shown.partition("What to expect")[2]
@@ -203,7 +202,7 @@ def test_several_columns_are_explained():
 def test_the_budget_shows_this_release_all_others_and_what_is_left():
     ledger = cases.ledger()
     release = ldp.privatize(cases.labels(), epsilon=1.0, bounds=cases.BOUNDS, ledger=ledger)
-    page = words(render_report(release.to_card(), ledger=ledger))
+    page = words(report.render_report(release.to_card(), ledger=ledger))
     for text in ("This cost ε = 1 in all", "ε = 1.5 is spent", "The limit is ε = 3; left is ε = 1.5."):
         assert text in page
     for charge in release.charges:
@@ -216,7 +215,7 @@ def test_what_one_label_can_cost_and_what_the_ledger_says_are_kept_apart():
     ledger = cases.ledger()
     release = ldp.privatize(cases.labels(), epsilon=1.0, bounds=cases.BOUNDS, ledger=ledger)
     for given, more in ((None, []), (ledger, ["1.5", "4.49×"])):
-        text = render_report(release.to_card(), ledger=given)
+        text = report.render_report(release.to_card(), ledger=given)
         tiles = cases.Reader(text[text.index('class="tiles"') : text.index("</ul>")]).texts
         shown = dict(zip(tiles[2::2], tiles[1::2], strict=False))
         assert shown["ε, the most that this costs one label"] == "1"
@@ -227,7 +226,7 @@ def test_what_one_label_can_cost_and_what_the_ledger_says_are_kept_apart():
 
 
 def test_a_ledger_that_lacks_the_release_is_pointed_out():
-    page = render_report(cases.card("release"), ledger=cases.ledger())
+    page = report.render_report(cases.card("release"), ledger=cases.ledger())
     assert "does not hold all charges of this release" in page
 
 
@@ -288,7 +287,7 @@ def test_clipping_is_predicted_as_bias_that_stays():
     ],
 )
 def test_odd_bounds_and_budgets_are_drawn(maker, bounds, epsilon):
-    text = render_report(maker(bounds=bounds, epsilon=epsilon).to_json())
+    text = report.render_report(maker(bounds=bounds, epsilon=epsilon).to_json())
     assert text.count("<svg") == 2
     assert cases.faults(text) == []
 
@@ -338,10 +337,10 @@ def test_a_card_that_does_not_hold_gives_one_sentence_and_no_file(tmp_path, cont
     assert files_in(tmp_path) == ["x.card.json"]
 
 
-def test_without_matplotlib_it_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+def test_without_matplotlib_it_says_what_to_install(uninstall, tmp_path):
+    uninstall("matplotlib")
     with pytest.raises(ImportError, match=r"labeldp\[plots\]"):
-        write_report(tmp_path / "page.html", cases.card("release"))
+        report.write_report(tmp_path / "page.html", cases.card("release"))
     assert not list(tmp_path.iterdir())
 
 
@@ -352,4 +351,4 @@ def test_the_noise_of_sums_and_of_a_prior_is_on_the_page_and_what_cannot_be_chec
             assert f"over epsilon = {statistic['epsilon']} that is noise of scale {statistic['scale']}" in said
         assert "Not all of it can be checked" not in said
     older = cases.changed(cases.card("sums-model"), statistics=[])
-    assert "Not all of it can be checked" in words(render_report(older))
+    assert "Not all of it can be checked" in words(report.render_report(older))
