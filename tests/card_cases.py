@@ -9,7 +9,6 @@ import pytest
 import labeldp as ldp
 from forged_cards import forged
 from helpers import MAKERS
-from labeldp.release.curator import counts_of_labels
 
 fingerprint = ldp.exact.proof.fingerprint
 Charge = ldp.accounts.Charge
@@ -28,6 +27,13 @@ OTHERS = [
     ldp.RPWithPrior(interval=(0, 5), zeta=0.5, epsilon=1.0),
     ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0),
 ]
+
+
+def counts_of_labels(where, size, epsilon):
+    """Return the statistic of a curator's counts."""
+    return ldp.accounts.Statistic(f"counts of labels in {where}", "counts", size, 1, epsilon, "prior")
+
+
 COUNTED = ldp.accounts.Origin((counts_of_labels("bins", 2, Fraction(1, 2)),))
 PRIOR = ldp.Histogram([0, 1, 5], [1, 3], COUNTED)
 """A prior from two counts that cost a half; `release` makes a public one of it if there is no charge for it."""

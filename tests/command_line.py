@@ -7,12 +7,19 @@ from typer.testing import CliRunner
 from labeldp.app.cli import app
 
 
-def run(*words, code=0, text=None, columns=200, **variables):
-    """Run a command that must end with a code, and return what it said, lines joined, and wrote."""
+def invoke(*words, text=None, columns=200, **variables):
+    """Run a command, which ends without a traceback, and return its exit code and output."""
     environment = {"COLUMNS": str(columns), **variables}
     done = CliRunner().invoke(app, [str(word) for word in words], input=text, env=environment)
-    assert done.exit_code == code, (done.output, done.exception)
+    assert done.exception is None or isinstance(done.exception, SystemExit), (words, done.exc_info)
     assert "Traceback" not in done.output
+    return done
+
+
+def run(*words, code=0, **options):
+    """Run a command that must end with a code, and return what it said, lines joined, and wrote."""
+    done = invoke(*words, **options)
+    assert done.exit_code == code, (done.output, done.exception)
     return done
 
 

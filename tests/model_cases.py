@@ -71,9 +71,9 @@ def wide(columns):
     return model.fit(own.transform(wide_table(columns)), np.linspace(0, 5, 60)), own
 
 
-def saved(model, own, path):
-    with models.model_folder(path) as draft:
-        models.write_model(model, own, draft, label="price")
+def saved(model, own, path, *, label="price", force=False):
+    with models.model_folder(path, force=force) as draft:
+        models.write_model(model, own, draft, label=label)
     return path
 
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from card_cases import PRIOR, STRONG, card, labels, prior, refuse, release
+from card_cases import PRIOR, STRONG, card, counts_of_labels, labels, prior, refuse, release
 from forged_cards import forged, put
-from labeldp.release.curator import counts_of_labels
 
 plain = ldp.mechanisms.typed_data.plain
 Origin = ldp.accounts.Origin

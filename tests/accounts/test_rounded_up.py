@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import labeldp as ldp
+from command_line import run
 from labeldp._values import as_fraction
 from labeldp.accounts.budget import float_at_least, rounded_up
-from labeldp.app.cli import app
 from labeldp.app.report.card_report import render_report
 
 EPSILON = 1.0000049
@@ -92,7 +91,7 @@ def test_the_commands_tell_no_less_either(tmp_path):
     card = tmp_path / "card.json"
     card.write_text(release.to_card())
     for command in (["ledger", book], ["explain", card], ["verify", card]):
-        shown = CliRunner().invoke(app, list(map(str, command)), env={"COLUMNS": "200"}).output
+        shown = run(*command).output
         assert "1.00001" in shown, command
         assert not LESS.search(shown), (command, LESS.search(shown))
     with pytest.raises(ldp.BudgetError, match=re.escape("ε = 1.00001 and δ = 1.01e-05")):

@@ -12,7 +12,6 @@ import pytest
 import labeldp as ldp
 from helpers import posix_only
 from labeldp.learning.model_arrays import MODEL_ARRAYS
-from labeldp.learning.models import model_folder, write_model
 from labeldp.mechanisms import card_format
 from model_cases import arrays_in, saved, with_arrays, with_bytes, with_columns
 
@@ -178,11 +177,8 @@ def test_accents_of_another_unicode_form_do_not_hide_a_label(path):
 
 def test_a_model_cannot_be_saved_under_a_label_that_is_a_feature(fitted, encoder, tmp_path):
     for label in ("a", "TOWN"):
-        with (
-            pytest.raises(ldp.errors.ParameterError, match="rename one of them"),
-            model_folder(tmp_path / "model") as draft,
-        ):
-            write_model(fitted, encoder, draft, label=label)
+        with pytest.raises(ldp.errors.ParameterError, match="rename one of them"):
+            saved(fitted, encoder, tmp_path / "model", label=label)
     assert not list(tmp_path.iterdir())
 
 

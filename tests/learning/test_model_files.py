@@ -9,7 +9,7 @@ import sklearn
 import labeldp as ldp
 from labeldp import LabelReleaseRegressor, ModelReleaseRegressor
 from labeldp.learning.model_arrays import Forest
-from labeldp.learning.models import model_folder, write_model
+from labeldp.learning.models import model_folder
 from model_cases import BOUNDS, saved, wide, wide_table
 from object_graph import secrets_inside, secrets_of
 
@@ -91,24 +91,20 @@ def test_a_model_is_replaced_only_by_force_and_anything_else_never(path, fitted,
     with pytest.raises(ldp.errors.ParameterError, match="force=True"):
         saved(fitted, encoder, path)
     (path / "card.report.html").write_text("a page about the old model")
-    with model_folder(path, force=True) as draft:
-        write_model(fitted, encoder, draft, label="other")
+    saved(fitted, encoder, path, label="other", force=True)
     assert not (path / "card.report.html").exists()
     assert ldp.load_model(path).label == "other"
     (path / "thesis.tex").write_text("years of work")
-    with pytest.raises(ldp.errors.ParameterError, match="other files"), model_folder(path, force=True):
-        pass
+    with pytest.raises(ldp.errors.ParameterError, match="other files"):
+        saved(fitted, encoder, path, force=True)
     assert (path / "thesis.tex").read_text() == "years of work"
     (tmp_path / "empty").mkdir()
     assert ldp.load_model(saved(fitted, encoder, tmp_path / "empty")).label == "price"
     (tmp_path / "file").write_text("a file")
-    with pytest.raises(ldp.errors.LabelDPError), model_folder(tmp_path / "file", force=True):
-        pass
-    with (
-        pytest.raises(ldp.errors.ParameterError, match="create it first"),
-        model_folder(tmp_path / "no" / "where"),
-    ):
-        pass
+    with pytest.raises(ldp.errors.LabelDPError):
+        saved(fitted, encoder, tmp_path / "file", force=True)
+    with pytest.raises(ldp.errors.ParameterError, match="create it first"):
+        saved(fitted, encoder, tmp_path / "no" / "where")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["empty", "file", "model"]
 
 

@@ -7,7 +7,6 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp._values import as_fraction
 from labeldp.learning import base
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FitRequest, SumBudget
@@ -78,7 +77,7 @@ def spent(one, other):
 @pytest.mark.parametrize("grouped", [False, True])
 def test_charges_sum_to_epsilon_exactly(epsilon, rows, labels, grouped):
     request = FitRequest(epsilon=float(Fraction(epsilon)), bounds=(0, 5), rows_per_person=3, labels=labels)
-    plan, exact = request.plan(rows, grouped=grouped), as_fraction(float(Fraction(epsilon)))
+    plan, exact = request.plan(rows, grouped=grouped), Fraction(repr(float(Fraction(epsilon))))
     assert plan.for_labels >= 0
     assert plan.for_sums > 0, "nothing is known of labels without it"
     assert plan.for_labels + plan.for_sums == exact

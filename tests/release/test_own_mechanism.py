@@ -5,10 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import labeldp as ldp
-from labeldp.app.cli import app
+from command_line import run
 from labeldp.evidence.label_noise import label_noise
 
 X = np.random.default_rng(0).normal(size=(600, 2))
@@ -67,8 +66,7 @@ def test_one_that_costs_more_than_was_asked_for_is_refused_before_the_charge(own
 def test_a_command_takes_its_name(tmp_path):
     (tmp_path / "table.csv").write_text("x,y\n" + "".join(f"{k},{y}\n" for k, y in enumerate(LABELS)))
     command = [f"{tmp_path}/table.csv", "-o", f"{tmp_path}/out.csv", "--label", "y", "--bounds", "0", "5"]
-    done = CliRunner().invoke(app, ["privatize", *command, "--epsilon", "1", "--mechanism", "coin"])
-    assert done.exit_code == 0, done.output
+    run("privatize", *command, "--epsilon", "1", "--mechanism", "coin")
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 601
 
 

@@ -32,12 +32,11 @@ import labeldp.app.cli.privatize, labeldp.tables.file_release, labeldp.accounts.
 from labeldp.tables.arrow import arrow
 from labeldp._atomic import atomic_file
 from labeldp.app.cli import app
-from labeldp.tables.encoder import TableEncoder
 
 LABELS = np.linspace(1, 4, 60)
 FEATURES = LABELS[:, None]
 E, BOUNDS = %r, (0.0, 5.0)
-ENCODER = TableEncoder.fit(pa.table({"id": np.arange(60.0)}), ["id"])
+ENCODER = ldp.tables.TableEncoder.fit(pa.table({"id": np.arange(60.0)}), ["id"])
 
 def privatize(folder, number, ledger):
     release = ldp.privatize(LABELS, epsilon=E, bounds=BOUNDS, mechanism="two-point", ledger=ledger)

@@ -7,12 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import labeldp as ldp
+from command_line import invoke
 from helpers import posix_only
 from labeldp._atomic import atomic_folder
-from labeldp.app.cli import app
 from labeldp.tables.paths import refuse_same
 from labeldp.tables.sources import find_parts
 from tables.file_cases import refused, release
@@ -27,7 +26,7 @@ def table(place):
 
 def run(*words):
     asked = ["--label", "price", "--bounds", "0", "5", "--epsilon", "1"]
-    return CliRunner().invoke(app, ["privatize", *words, *asked])
+    return invoke("privatize", *words, *asked)
 
 
 def snapshot(place):

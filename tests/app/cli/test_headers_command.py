@@ -3,11 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from command_line import files_in, flat, run, said
+from command_line import files_in, invoke, run, said
 from fuzzing import tries
-from labeldp.app.cli import app
 
 LABEL = "3.14159"
 ROWS = [f"oak,{LABEL},20", *(f"tree {n % 9},{n % 5}.5,{n % 7}" for n in range(200))]
@@ -83,7 +81,5 @@ def test_no_text_in_an_option_ends_in_a_traceback(place, options, header, conten
     (place / "named.csv").write_text("\n".join(["item,price,size", *ROWS[:20]]) + "\n")
     words = [content if word == "in.csv" else word for word in COMMANDS["privatize"]]
     words += [word for pair in options.items() for word in pair] + ["--header"] * header + ["--force"]
-    done = CliRunner().invoke(app, [str(word) for word in words])
+    done = invoke(*words)
     assert done.exit_code in (0, 2), (words, done.output, done.exception)
-    assert done.exception is None or isinstance(done.exception, SystemExit)
-    assert "Traceback" not in flat(done.output)
