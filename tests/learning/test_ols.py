@@ -4,6 +4,7 @@ import importlib.util
 import io
 import json
 from contextlib import redirect_stdout
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,9 @@ from labeldp.accounts.statistic import Statistic
 from labeldp.errors import DataError, LabelDPError
 from labeldp.exact import DiscreteLaplace
 from labeldp.learning.estimate_law import EstimateLaw, Spread, possible_variances
+from labeldp.learning.fit_plan import SumBudget
 from labeldp.learning.ols_design import WEIGHT, Design
-from labeldp.learning.ols_sums import GRID, Center, curve_of, curve_weights
+from labeldp.learning.ols_sums import GRID, Center, _release, curve_of, curve_weights
 
 BOUNDS = (0.0, 100.0)
 
@@ -166,6 +168,27 @@ def test_integer_weights_of_a_row_add_up_to_the_limit_at_most(columns, ratio):
     for rows in (weights.rows, curve_weights(weights.of_labels(), 1.0, center, robust=True)):
         assert (rows == np.rint(rows)).all()
         assert np.abs(rows).sum(axis=1).max() <= WEIGHT
+
+
+@pytest.mark.parametrize("weight", [WEIGHT + 1, np.nan])
+def test_weights_that_the_proof_does_not_cover_release_nothing(weight):
+    center, budget = Center(np.full(3, 0.5), 0.5, 0.01), SumBudget(Fraction(1), 3)
+    good, bad = np.ones((3, 1)), np.array([[1.0], [weight], [1.0]])
+    for weights in ((bad, good), (good, bad)):
+        with pytest.raises(ldp.errors.PrivacyProofError, match="the weights of a row"):
+            _release(np.full(3, 0.5), center, *weights, budget, Fraction(1), seeded(0))
+    assert budget.left == 1
+
+
+@pytest.mark.parametrize("columns", [30, 60])
+def test_columns_that_are_collinear_together_are_refused_before_a_charge(columns):
+    """None follows from those before it, and yet the last direction is below what floats hold."""
+    rng, ledger = np.random.default_rng(0), ldp.Ledger()
+    triangle = 2 * np.eye(columns) - np.triu(np.ones((columns, columns)))
+    X = np.linalg.qr(rng.normal(size=(4000, columns)))[0] @ triangle
+    with pytest.raises(ldp.errors.DataError, match="follows from the others together"):
+        ldp.private_ols(X, rng.uniform(size=4000), epsilon=10.0, bounds=(0, 1), ledger=ledger)
+    assert not ledger.charges
 
 
 def test_a_label_and_its_curve_move_by_the_grid_at_most():

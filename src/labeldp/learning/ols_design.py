@@ -24,6 +24,9 @@ MOST_COLUMNS = 512
 GUESS = 0.1
 """Standard deviation of labels around the model before anything is known, in widths of their range."""
 
+_LEAST_VALUE = 1e-12
+"""Of the correlations' eigenvalues: below it columns are collinear as far as floats can tell."""
+
 _CONSTANTS = (1 / 16, 1 / 8, 1 / 4)
 """Parts of a row's weight for the sum of all labels, of which the intercept is made."""
 
@@ -100,6 +103,9 @@ class Design:
         standard = (columns - center) / scale
         _refuse_collinear(standard, names)
         values, vectors = np.linalg.eigh(standard.T @ standard / rows)
+        if values[0] < _LEAST_VALUE:
+            name = names[int(np.argmax(np.abs(vectors[:, 0])))]
+            raise DataError(f"the column {name!r} follows from the others together: leave one of them out")
         white = standard @ (vectors / np.sqrt(values)) @ vectors.T
         if not intercept:
             return cls(list(names), standard, np.diag(1 / scale), white, intercept)

@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from labeldp._values import Array, Sums
+from labeldp.errors import PrivacyProofError
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.estimate_law import EstimateLaw, Spread, possible_variances
 from labeldp.learning.fit_plan import SumBudget
@@ -204,13 +205,16 @@ def _release(
     source: WordSource,
 ) -> tuple[Array, Array]:
     """Return noisy weighted sums of clipped distances from the guess, and of their squares."""
+    for rows in (weights, curve):
+        if not (np.abs(rows).sum(axis=1) <= WEIGHT).all():  # nor is what is not a number
+            raise PrivacyProofError(f"the weights of a row add up to more than {WEIGHT}")
     sums: Sums = np.zeros(weights.shape[1] + curve.shape[1], dtype=np.int64)
     for start in range(0, labels.size, _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        units = (np.clip(labels[rows] - center.guess[rows], -center.reach, center.reach) / center.width) + 0.5
+        block = slice(start, start + _BLOCK)
+        units = (np.clip(labels[block] - center.guess[block], -center.reach, center.reach) / center.width) + 0.5
         places = np.clip(np.rint(units * GRID), 0, GRID)
         bent = curve_of(places)
-        sums += np.concatenate([places @ weights[rows], bent @ curve[rows]]).astype(np.int64)
+        sums += np.concatenate([places @ weights[block], bent @ curve[block]]).astype(np.int64)
     what = f"{sums.size:,} weighted sums"
     noisy = budget.release(sums, epsilon, source, kind="weighted sums", what=what, steps=(GRID + 1) * WEIGHT)
     linear, bent = np.split(noisy / GRID, [weights.shape[1]])
