@@ -89,9 +89,6 @@ pd.concat(ratios).rename("private / not private").round(1).to_frame()
 # release would cost another ε, so decide before the first. `preview` says what each ε would buy,
 # here for as many rows as there are workers: the ± of a column with a standard deviation of 1, if
 # errors are a tenth of the bounds' width.
-#
-# More is not always better: participation ends at 100 %, so a straight line is wrong for the plans,
-# and from ε = 5 on their private standard errors come out too small (:doc:`/guide/analyst`).
 
 budgets = [0.5, 1.0, 3.0, 10.0]
 preview = ldp.preview(rows=len(wages), bounds=(0, np.log(50)), epsilon=budgets, columns=3)

@@ -392,3 +392,15 @@ def test_a_formula_codes_categories_and_predicts_other_rows_in_the_same_way():
     np.testing.assert_allclose(table.predict(frame.iloc[[1, 3]]), constant + slope * X[[1, 3], 0] + [bath, 0])
     with pytest.raises(ldp.errors.ParameterError, match="data frame"):
         ldp.private_ols(X, y, epsilon=5.0, bounds=BOUNDS, on="x1")
+
+
+def test_robust_errors_are_not_too_small_where_a_straight_line_is_wrong():
+    rng = np.random.default_rng(3)
+    x = rng.exponential(size=4000)
+    y = np.clip(80 + 12 * x + rng.normal(0, 18, x.size), *BOUNDS)  # bends where it ends at a bound
+    table = quiet_ols(x[:, None], y, NoNoise(), epsilon=10.0)
+    model = np.column_stack([np.ones(x.size), x])
+    inverse = np.linalg.inv(model.T @ model)
+    residuals = y - model @ least_squares(x[:, None], y)
+    errors = np.sqrt(np.diag(inverse) * (residuals @ residuals) / x.size)
+    assert (table.bse > 0.9 * errors).all()

@@ -95,7 +95,10 @@ def estimate(
     origin : float
         What a label of 0 counts as, in units of the bounds; for a model without intercept.
     robust : bool
-        Whether variances may differ between rows.
+        Whether variances may differ between rows. Where labels are not clipped around a rough fit, and noise does
+        not hide it, robust variances are not taken below those for equal variances: if the true relation is no
+        straight line, what is subtracted from squares around the middle of the bounds is too much for some
+        coefficients.
     """
     rows = labels.size
     center = _center(design, labels, budget, source)
@@ -119,13 +122,17 @@ def estimate(
         noise = np.column_stack([keep @ noise, design.back[:, 0] * mean[1]])
         share = share @ keep.T + np.outer(np.full(rows, 1 / rows), design.back[:, 0])
     size = (share**2).sum(axis=0)
-    spreads = own if robust else [None] * design.size
+    plain = possible_variances(mean_square, None)
+    common = float(plain[0] @ plain[1])
     laws = []
     for k in range(design.size):
-        variances, probabilities = possible_variances(mean_square, spreads[k])
+        variances, probabilities = plain
+        if robust:
+            unequal = possible_variances(mean_square, own[k])
+            as_measured = center.clips or own[k].scale >= common / 3
+            if as_measured or unequal[0] @ unequal[1] >= common:
+                variances, probabilities = unequal
         laws.append(EstimateLaw(variances * size[k], probabilities, np.abs(noise[k])))
-    variances, probabilities = possible_variances(mean_square, None)
-    common = float(variances @ probabilities)
     covariance = _covariance(laws, share.T @ share, 2 * noise @ noise.T)
     return Estimates(values, laws, covariance, np.sqrt(common * design.ordinary_variances()))
 
