@@ -179,23 +179,25 @@ def choose_mechanism(
 
     def design(cls: type[Mechanism]) -> Mechanism:
         if prior is None:
-            made = cls.for_bounds(bounds, epsilon, **options)
-        elif not clips:
-            made = cls.for_bounds(bounds, epsilon, prior=prior, **options)
-        else:
-            made = cls._design(prior, epsilon, rows, **options).with_origin(prior.origin)
-        if as_fraction(made.epsilon) > as_fraction(epsilon) or made.delta > options.get("delta", 0.0):
-            raise PrivacyProofError(f"{cls.__name__} costs more than what was asked for: ε = {made.epsilon:g}")
-        return made
+            return cls.for_bounds(bounds, epsilon, **options)
+        if not clips:
+            return cls.for_bounds(bounds, epsilon, prior=prior, **options)
+        return cls._design(prior, epsilon, rows, **options).with_origin(prior.origin)
 
     if name != "auto":
-        return design(mechanism_class(name))
-    candidates: list[Mechanism] = []
-    for cls in auto_classes():
-        with suppress(ParameterError):  # a linear programme may find no table; the others always exist
-            candidates.append(design(cls))
-    known = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows if clips else None)
-    return min(candidates, key=lambda mechanism: expected_risk(mechanism, *known))
+        chosen = design(mechanism_class(name))
+    else:
+        candidates: list[Mechanism] = []
+        for cls in auto_classes():
+            with suppress(ParameterError):  # a linear programme may find no table; the others always exist
+                candidates.append(design(cls))
+        known = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows if clips else None)
+        chosen = min(candidates, key=lambda mechanism: expected_risk(mechanism, *known))
+    if as_fraction(chosen.epsilon) > as_fraction(epsilon) or chosen.delta > options.get("delta", 0.0):
+        raise PrivacyProofError(
+            f"{type(chosen).__name__} costs more than what was asked for: ε = {chosen.epsilon:g}"
+        )
+    return chosen
 
 
 # ---- parameters and channels -------------------------------------------------------------------------
