@@ -81,9 +81,11 @@ class Request:
             "zeta": None if self.zeta is None else parse_positive(self.zeta, "zeta"),
             "delta": Delta(self.delta),
             "share": epsilon.exact / len(bounds),
-            "prior": _parse_priors(self.prior, bounds),
-            "prior_share": _parse_prior_share(self.epsilon_prior, epsilon, len(bounds)),
+            "prior": (None,) * len(bounds) if self.prior is None else _parse_priors(self.prior, bounds),
+            "prior_share": None,
         }
+        if self.epsilon_prior is not None:
+            parsed["prior_share"] = _parse_prior_share(self.epsilon_prior, epsilon) / len(bounds)
         for name, value in parsed.items():
             object.__setattr__(self, name, value)  # the instance is frozen
         self._refuse_split()
@@ -268,24 +270,20 @@ def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
     return min(max(Fraction(f"{ideal:.3g}"), LEAST), most)
 
 
-def _parse_priors(prior: Any, bounds: tuple[Bounds, ...]) -> tuple[Histogram | None, ...]:
-    """Return a known prior for each column, cut to its bounds, or None for each."""
-    if prior is None:
-        return (None,) * len(bounds)
+def _parse_priors(prior: Any, bounds: tuple[Bounds, ...]) -> tuple[Histogram, ...]:
+    """Return a known prior for each column, cut to its bounds."""
     listed = [prior] if isinstance(prior, Histogram) else prior
     if not isinstance(listed, list | tuple) or len(listed) != len(bounds):
         raise ParameterError(Setting("prior"), f" must be a Histogram for each label column, here {len(bounds)}")
     return tuple(Histogram.parse(one).restricted(*pair) for one, pair in zip(listed, bounds, strict=True))
 
 
-def _parse_prior_share(amount: Any, epsilon: Epsilon, columns: int) -> Fraction | None:
-    """Return the part of ε for the prior of each column, where one was given."""
-    if amount is None:
-        return None
+def _parse_prior_share(amount: Any, epsilon: Epsilon) -> Fraction:
+    """Return the part of ε for priors of all columns."""
     number = parse_number(amount, "epsilon_prior")
     if not 0 <= number < epsilon:
         raise ParameterError(Setting("epsilon_prior"), f" must lie in [0, epsilon), got {number}")
-    return as_fraction(number) / columns
+    return as_fraction(number)
 
 
 # ---- charge, estimate, design -------------------------------------------------------------------------
