@@ -88,14 +88,20 @@ class Request:
             parsed["prior_share"] = _parse_prior_share(self.epsilon_prior, epsilon) / len(bounds)
         for name, value in parsed.items():
             object.__setattr__(self, name, value)  # the instance is frozen
-        self._refuse_split()
+        self._refuse_contradictions()
         if self.zeta is not None:
             object.__setattr__(self, "mechanism", self._windowed())
         object.__setattr__(self, "delta", self._delta())
-        self._refuse_origins()
 
-    def _refuse_split(self) -> None:
-        """Refuse parts of ε for priors and labels that no mechanism supports."""
+    def _refuse_contradictions(self) -> None:
+        """Refuse priors that were paid for another number of rows, and parts of ε that no mechanism supports."""
+        for one in (*self.prior, self.mechanism):
+            origin = getattr(one, "origin", None)  # a name has none
+            if origin is not None and origin.charge is not None:
+                people = origin.charge.rows_per_person
+                if people != self.rows_per_person:
+                    paid = Setting("rows_per_person", people)
+                    raise ParameterError("the prior was paid for with ", paid, ": pass that")
         for_prior = self.prior_share or Fraction(0)
         if for_prior and (self.prior[0] is not None or isinstance(self.mechanism, Mechanism)):
             raise ParameterError(
@@ -144,16 +150,6 @@ class Request:
         if needs_delta and delta < SMALLEST_DELTA * columns:
             raise ParameterError(Setting("delta"), f" must lie in [{SMALLEST_DELTA * columns}, 1), got {delta}")
         return delta
-
-    def _refuse_origins(self) -> None:
-        """Refuse a private prior, or a mechanism designed with one, that was paid for another number of rows."""
-        for one in (*self.prior, self.mechanism):
-            origin = getattr(one, "origin", None)  # a name has none
-            if origin is not None and origin.charge is not None:
-                people = origin.charge.rows_per_person
-                if people != self.rows_per_person:
-                    paid = Setting("rows_per_person", people)
-                    raise ParameterError("the prior was paid for with ", paid, ": pass that")
 
     def plan(self, rows: int) -> Plan:
         """Return the plan for this many rows: how ε is split, and all else that no label decides."""
