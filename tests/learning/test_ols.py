@@ -404,3 +404,14 @@ def test_robust_errors_are_not_too_small_where_a_straight_line_is_wrong():
     residuals = y - model @ least_squares(x[:, None], y)
     errors = np.sqrt(np.diag(inverse) * (residuals @ residuals) / x.size)
     assert (table.bse > 0.9 * errors).all()
+
+
+@pytest.mark.parametrize("label", [None, "pay", "PAY", "other", "66993"])
+def test_the_label_among_the_features_and_a_name_that_reads_as_a_number_are_refused(label):
+    X, y = data()
+    frame, ledger = pd.DataFrame({"a": X[:, 0]}), ldp.Ledger()
+    frame = frame if label == "66993" else frame.assign(pay=y)
+    labels = pd.Series(y, name="y" if label == "66993" else "pay")
+    with pytest.raises(ldp.errors.ParameterError):
+        ldp.private_ols(frame, labels, epsilon=2.0, bounds=BOUNDS, label=label, ledger=ledger)
+    assert not ledger.charges

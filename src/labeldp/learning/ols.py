@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,10 @@ def private_ols(
     """
     request = FitRequest(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, labels=False)
     ledger = as_ledger(ledger)
-    label = label or name_of_labels(y, X) or UNNAMED
+    if label is None or getattr(y, "name", None) is not None:
+        own_name = name_of_labels(y, X)  # refuses the label among the features
+        label = own_name if label is None else label
+    label = UNNAMED if label is None else name_of_labels(SimpleNamespace(name=label), X) or UNNAMED
     refuse_other_order(X, y)
     columns, named = _columns(X, on, label)
     names = [f"x{k + 1}" for k in range(columns.shape[1])] if named is None else named.names
