@@ -21,12 +21,6 @@ def table():
 
 
 @cache
-def wide_table(columns):
-    rng = np.random.default_rng(0)
-    return pa.table({f"c{k}": rng.normal(size=60) for k in range(columns)})
-
-
-@cache
 def labels():
     noise = np.random.default_rng(1).normal(size=300) * 0.1
     return 2.5 + np.tanh(table()["a"].to_numpy()) + noise
@@ -65,16 +59,24 @@ def released():
 
 @cache
 def wide(columns):
-    """A model of so many columns, and its encoder."""
-    own = ldp.tables.TableEncoder.fit(wide_table(columns), wide_table(columns).column_names)
+    """A model of so many columns, its encoder and its table."""
+    values = np.random.default_rng(0).normal(size=(columns, 60))
+    table = pa.table({f"c{k}": column for k, column in enumerate(values)})
+    own = ldp.tables.TableEncoder.fit(table, table.column_names)
     model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)
-    return model.fit(own.transform(wide_table(columns)), np.linspace(0, 5, 60)), own
+    return model.fit(own.transform(table), np.linspace(0, 5, 60)), own, table
 
 
-def saved(model, own, path, *, label="price", force=False):
+def saved(model, path, own=None, *, label="price", force=False):
+    """Save a model, of the table of all but wide models unless it has an encoder of its own."""
     with models.model_folder(path, force=force) as draft:
-        models.write_model(model, own, draft, label=label)
+        models.write_model(model, own or encoder(), draft, label=label)
     return path
+
+
+def arrays_in(path):
+    with np.load(path / "model.npz") as stored:
+        return dict(stored)
 
 
 def resealed(path, **card):
@@ -85,20 +87,12 @@ def resealed(path, **card):
     return path
 
 
-def arrays_in(path):
-    with np.load(path / "model.npz") as stored:
-        return dict(stored)
-
-
 def with_arrays(path, changed):
-    """Change a model's arrays."""
-    np.savez(path / "model.npz", **{**arrays_in(path), **changed})
-    return resealed(path)
-
-
-def with_bytes(path, content):
-    """Replace the file of a model's arrays."""
-    (path / "model.npz").write_bytes(content)
+    """Change a model's arrays, given by name or as the bytes of the file."""
+    if isinstance(changed, bytes):
+        (path / "model.npz").write_bytes(changed)
+    else:
+        np.savez(path / "model.npz", **{**arrays_in(path), **changed})
     return resealed(path)
 
 

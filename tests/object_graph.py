@@ -109,45 +109,44 @@ class Secrets:
             if numbers.size >= length and pieces:
                 known = np.isin(numbers, np.array(list(pieces)))
                 starts = np.flatnonzero(np.convolve(known, np.ones(length, dtype=int), "valid") == length)
-                near = (
-                    _windows(numbers[np.unique(starts[:, None] + np.arange(length))], length)
-                    if starts.size
-                    else []
-                )
-                found |= {pieces[piece] for piece in map(tuple, np.asarray(near).tolist()) if piece in pieces}
+                if starts.size:
+                    near = _windows(numbers[np.unique(starts[:, None] + np.arange(length))], length)
+                    found |= {pieces[piece] for piece in map(tuple, near.tolist()) if piece in pieces}
         return found
 
 
-def secrets_of(y, bounds, X=None):
+STATISTICS = {
+    "mean": np.mean,
+    "sum": np.sum,
+    "median": np.median,
+    "lower quartile": lambda y: np.quantile(y, 0.25),
+    "upper quartile": lambda y: np.quantile(y, 0.75),
+    "variance": np.var,
+    "sample variance": lambda y: np.var(y, ddof=1),
+    "deviation": np.std,
+    "squares": lambda y: float(y @ y),
+}
+
+
+def secrets_of(y, bounds, X):
     """Return labels, and statistics of them."""
     low, high = bounds
-    share = (y - low) / (high - low)
-    named = {f"label {k}": value for k, value in enumerate(y)}
-    named |= {f"label {k} as a share": value for k, value in enumerate(share)}
-    named |= {f"label {k}, centred": value for k, value in enumerate(y - y.mean())}
-    named |= {f"logarithm of label {k}": value for k, value in enumerate(np.log(y))}
-    for name, function in {
-        "mean": np.mean,
-        "sum": np.sum,
-        "median": np.median,
-        "lower quartile": lambda v: np.quantile(v, 0.25),
-        "upper quartile": lambda v: np.quantile(v, 0.75),
-        "variance": np.var,
-        "sample variance": lambda v: np.var(v, ddof=1),
-        "deviation": np.std,
-        "squares": lambda v: float(v @ v),
-    }.items():
-        named[name] = function(y)
-        named[f"{name} of shares"] = function(share)
-    if X is not None:
-        moments, centred = X.T @ y, (X - X.mean(axis=0)).T @ (y - y.mean())
-        weights = np.linalg.lstsq(np.column_stack([np.ones(len(X)), X]), y, rcond=None)[0]
-        named |= {f"moment {k}": value for k, value in enumerate(moments)}
-        named |= {f"average moment {k}": value for k, value in enumerate(moments / len(y))}
-        named |= {f"covariance {k}": value for k, value in enumerate(centred / len(y))}
-        named |= {f"weight {k}": value for k, value in enumerate(weights)}
+    share, centred = (y - low) / (high - low), y - y.mean()
+    named = {name: function(y) for name, function in STATISTICS.items()}
+    named |= {f"{name} of shares": function(share) for name, function in STATISTICS.items()}
+    several = {
+        "label": y,
+        "share of label": share,
+        "centred label": centred,
+        "logarithm of label": np.log(y),
+        "moment": X.T @ y,
+        "average moment": X.T @ y / len(y),
+        "covariance": (X - X.mean(axis=0)).T @ centred / len(y),
+        "weight": np.linalg.lstsq(np.column_stack([np.ones(len(X)), X]), y, rcond=None)[0],
+    }
+    named |= {f"{name} {k}": value for name, values in several.items() for k, value in enumerate(values)}
     secrets = Secrets(named)
-    for k, kind in enumerate((y, share, np.sort(y), y - y.mean())):
+    for k, kind in enumerate((y, share, np.sort(y), centred)):
         secrets.add_row(f"float32 row {k}", kind.astype(np.float32))
     steps = np.rint(share * (1 << 16))
     secrets.add_row("grid", steps)

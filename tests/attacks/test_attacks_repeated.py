@@ -10,16 +10,15 @@ LABELS = np.random.default_rng(1).uniform(0, 5, ROWS)
 EPSILON = 0.5
 
 
+def release(ledger):
+    return ldp.privatize(LABELS, epsilon=EPSILON, bounds=(0, 5), mechanism="two-point", ledger=ledger)
+
+
 @pytest.mark.parametrize("times", [1, 16, 100])
 def test_the_average_of_r_releases_is_root_r_closer_and_the_ledger_shows_r_times_epsilon(times):
     """The error of 3,000 averages is known to 1.3 %; 10 % off is eight standard deviations."""
     ledger = ldp.Ledger()
-    releases = [
-        ldp.privatize(
-            LABELS, epsilon=EPSILON, bounds=(0, 5), mechanism="two-point", epsilon_prior=0, ledger=ledger
-        )
-        for _ in range(times)
-    ]
+    releases = [release(ledger) for _ in range(times)]
     error = np.sqrt(np.mean((np.mean([r.debiased for r in releases], axis=0) - LABELS) ** 2))
     one = np.sqrt(releases[0].mechanism.unbiased_variance(LABELS).mean())
     assert error == pytest.approx(one / np.sqrt(times), rel=0.1)
@@ -30,9 +29,9 @@ def test_the_average_of_r_releases_is_root_r_closer_and_the_ledger_shows_r_times
 def test_a_limit_ends_the_attack():
     ledger = ldp.Ledger(limit=ldp.Budget(4 * EPSILON))
     for _ in range(4):
-        ldp.privatize(LABELS, epsilon=EPSILON, bounds=(0, 5), mechanism="two-point", ledger=ledger)
+        release(ledger)
     with pytest.raises(ldp.BudgetError):
-        ldp.privatize(LABELS, epsilon=EPSILON, bounds=(0, 5), mechanism="two-point", ledger=ledger)
+        release(ledger)
 
 
 def test_predicting_again_tells_nothing_new():

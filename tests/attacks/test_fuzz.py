@@ -112,9 +112,8 @@ def test_the_fuzzer_would_notice_a_reader_that_crashes(monkeypatch):
 
 READER = """
 import json, sys, time
-from labeldp.accounts.reading import read_any_card
+import labeldp as ldp
 from labeldp.mechanisms.card_format import MAX_TEXT
-from labeldp.errors import CardError
 
 start = '{"schema":"labeldp.model","version":2,"x":['
 def peak():
@@ -125,8 +124,8 @@ before, begun = peak(), time.process_time()
 for piece, end in json.loads(sys.argv[1]):
     text = start + piece * ((MAX_TEXT - len(start) - len(end)) // len(piece)) + end
     try:
-        read_any_card(text)
-    except CardError:
+        ldp.accounts.read_any_card(text)
+    except ldp.errors.CardError:
         print(peak() - before, round(time.process_time() - begun, 1))
 """
 LARGE = {"lists": ("[],", "0]}"), "deep": ('{"":', ""), "floats": ("1.5,", "0]}"), "text": ('"\\u00e9",', "0]}")}

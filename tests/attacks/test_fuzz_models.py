@@ -20,9 +20,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A saved model."""
-    return model_cases.saved(
-        model_cases.fitted(), model_cases.encoder(), tmp_path_factory.mktemp("saved") / "model"
-    )
+    return model_cases.saved(model_cases.released(), tmp_path_factory.mktemp("saved") / "model")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +49,7 @@ def test_a_model_that_was_sealed_again_is_taken(folder, changed):
     assert used(changed)
 
 
-@pytest.mark.parametrize("name", ["card.json", "columns.json", "model.npz"])
+@pytest.mark.parametrize("name", ["card.json", "columns.json", "model.npz", "release.npz"])
 @tries(25)
 @given(data=st.data())
 def test_a_model_with_bytes_changed_is_refused(folder, changed, name, data):

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.accuracy.methods import Cell, measure, widen
+from benchmarks.accuracy.methods import Cell, measure
 from benchmarks.accuracy.runner import plan, read, run
 from benchmarks.accuracy.tables import TABLES, load
 from typer.testing import CliRunner
@@ -16,16 +16,8 @@ pd = pytest.importorskip("pandas")
 def cells(label="new", error=1.0, method="labels", table="scores", splits=3, **others):
     """Return cells as a run keeps them, with the same error on every split but for a little."""
     for split in range(splits):
-        place = {
-            "split": split,
-            "repeat": 0,
-            "table": table,
-            "method": method,
-            "epsilon": 1.0,
-            "loose": "1",
-            "rows": 0,
-        }
-        yield place | {"label": label, "error": error * (1 + 0.001 * split), "seconds": 1.0} | others
+        cell = {"split": split, "repeat": 0, "table": table, "method": method, "epsilon": 1.0, "loose": "1"}
+        yield cell | {"rows": 0, "label": label, "error": error * (1 + 0.001 * split), "seconds": 1.0} | others
 
 
 def base(table="scores", trees=0.5):
@@ -59,13 +51,6 @@ def test_a_synthetic_table_is_the_same_every_time_and_nearly_all_its_labels_lie_
     assert np.mean((y < low) | (y > high)) < 0.002
 
 
-def test_bounds_become_too_wide_on_both_sides_or_one():
-    assert widen((0.0, 2.0), "1") == (0.0, 2.0)
-    assert widen((0.0, 2.0), "10") == (-9.0, 11.0)
-    assert widen((0.0, 2.0), "10left") == (-18.0, 2.0)
-    assert widen((0.0, 2.0), "10right") == (0.0, 20.0)
-
-
 def test_the_private_constant_errs_by_the_variance_and_its_noise():
     cell = measure(Cell(0, 0, "scores", "constant", 0.5))
     _, y = load("scores")
@@ -84,20 +69,14 @@ def test_two_versions_meet_the_same_words():
 
 @pytest.mark.slow
 def test_a_stopped_run_continues_and_keeps_every_cell_once(tmp_path):
-    jobs = plan(["scores"], range(2), ["constant", "trees", "laplace"], [0.5, 1.0], ["1"], 60, 1, "new")
-    assert len(jobs) == 2 * (2 + 1 + 2)
+    jobs = plan(["scores"], range(2), ["constant", "laplace"], [0.5, 1.0], ["1"], 60, 1, "new")
+    assert len(jobs) == 2 * (2 + 2)
     out = tmp_path / "cells.jsonl"
     run(jobs[:4], out, workers=1, most_seconds=math.inf)
     out.write_text(out.read_text() + '{"split": 0, "rep')  # the machine went away
     run(jobs, out, workers=1, most_seconds=math.inf)
     found = read([out])
     assert len(found) == len(jobs) == len({(c["split"], c["method"], c["epsilon"]) for c in found})
-
-
-@pytest.mark.slow
-def test_a_run_without_time_measures_nothing(tmp_path):
-    run([Cell(0, 0, "scores", "labels", 1.0)], tmp_path / "cells.jsonl", workers=1, most_seconds=0)
-    assert read([tmp_path / "cells.jsonl"]) == []
 
 
 def test_the_table_shows_ratios_targets_and_what_breaks_a_rule(tmp_path):
@@ -132,14 +111,3 @@ def test_loose_bounds_and_the_lottery_are_judged(tmp_path):
     assert "**Bounds × 10** (at most 1.1): 0 of 1 hold." in text
     assert "| counts, labels new, ε = 1 | 6.7% |" in text
     assert "**No lottery** (at most 0.5): 1 of 1 hold." in text
-
-
-def test_repeats_of_one_split_are_a_sample_even_beside_runs_of_many_splits(tmp_path):
-    rows = [*base("counts"), *cells(table="counts"), *base()]
-    for repeat in range(4):
-        rows += cells(error=1.0 + 0.2 * repeat, splits=1, repeat=repeat)
-    text = printed(tmp_path, rows)
-    assert (
-        "**Never behind a constant** (at most 1.03): 1 of 2 hold.\n- scores, labels new, ε = 1: 1.300 ± 0.129"
-        in text
-    )

@@ -1,4 +1,4 @@
-"""Each test works in a folder of its own; models are fitted once."""
+"""Each test works in a folder of its own."""
 
 import pytest
 
@@ -10,37 +10,19 @@ def place(place):
     return place
 
 
-@pytest.fixture(scope="session")
-def table():
-    return model_cases.table()
-
-
-@pytest.fixture(scope="session")
-def labels():
-    return model_cases.labels()
-
-
-@pytest.fixture(scope="session")
-def encoder():
-    return model_cases.encoder()
-
-
-@pytest.fixture(scope="session")
-def fitted():
-    return model_cases.fitted()
-
-
-@pytest.fixture(scope="session")
-def with_trees():
-    return model_cases.with_trees()
-
-
-@pytest.fixture(scope="session")
-def released():
-    return model_cases.released()
+@pytest.fixture
+def path(tmp_path):
+    """The folder of a saved model."""
+    return model_cases.saved(model_cases.fitted(), tmp_path / "model")
 
 
 @pytest.fixture
-def path(fitted, encoder, tmp_path):
-    """The folder of a saved model."""
-    return model_cases.saved(fitted, encoder, tmp_path / "model")
+def path_of_trees(tmp_path):
+    """The folder of a saved model with boosted trees."""
+    return model_cases.saved(model_cases.with_trees(), tmp_path / "model")
+
+
+@pytest.fixture
+def path_of_labels(tmp_path):
+    """The folder of a saved model, and of the private labels that it learnt from."""
+    return model_cases.saved(model_cases.released(), tmp_path / "model")

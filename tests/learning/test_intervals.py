@@ -38,10 +38,15 @@ def intervals(labels, *, model=None, **options):
 # ---- coverage -----------------------------------------------------------------------------------------------
 
 
+HARD = PLAN.slack + float(PLAN.noise.scale) * np.repeat(
+    [2.6, 2.0, 1.0, 0.5, 0.1, -0.3, -0.4], [7, 8, 8, 4, 2, 1, 1]
+)
+"""Rows outside each half width that are near the worst case, for five counts."""
+
+
 def hard_labels():
-    """Return labels of which as many lie outside each half width as is near the worst case, for five counts."""
-    steps = np.repeat([2.6, 2.0, 1.0, 0.5, 0.1, -0.3, -0.4], [7, 8, 8, 4, 2, 1, 1])
-    share = (PLAN.slack + float(PLAN.noise.scale) * steps) / PLAN.rows
+    """Return labels of which so many lie outside each half width."""
+    share = HARD / PLAN.rows
     outside = np.concatenate([[1.0], share, [0.0]]) * (PLAN.rows + HELD_OUT)
     widths = [PLAN.half_width(place, 1.0) for place in range(1, outside.size)]
     return np.repeat(widths, -np.diff(np.rint(outside).astype(int)))
@@ -107,9 +112,7 @@ def test_no_labels_miss_more_often_than_the_plan_allows_and_some_nearly_do():
         middle, width = PLAN.slack + scale * rng.normal(0.5), scale * abs(rng.normal())
         outside = np.clip(np.rint(middle + width * rng.normal(size=places)), 0, PLAN.rows + 1).astype(int)
         worst = max(worst, expected_misses([*np.sort(outside)[::-1], 0], PLAN))
-    steps = np.repeat([2.6, 2.0, 1.0, 0.5, 0.1, -0.3, -0.4], [7, 8, 8, 4, 2, 1, 1])
-    hard = np.rint(PLAN.slack + scale * steps).astype(int)
-    hardest = expected_misses([PLAN.rows + 1, *hard, 0], PLAN)
+    hardest = expected_misses([PLAN.rows + 1, *np.rint(HARD).astype(int), 0], PLAN)
     assert max(worst, hardest) <= bound
     assert hardest > 0.9 * bound
 
@@ -193,10 +196,11 @@ def calibrate(model, rows):
 
 
 @pytest.mark.parametrize("kind", [ldp.ModelReleaseRegressor, ldp.LabelReleaseRegressor])
-def test_rows_of_the_training_are_refused_also_inside_a_pipeline(kind):
+def test_rows_of_the_training_are_refused_also_inside_a_pipeline_or_a_search(kind):
     how = {} if kind is ldp.ModelReleaseRegressor else {"estimator": Ridge(), "rounds": 1}
     model = kind(epsilon=1.0, bounds=BOUNDS, **how)
-    for trained in (model, make_pipeline(StandardScaler(), model)):
+    search = GridSearchCV(model, {"verbose": [False]}, cv=2)
+    for trained in (model, make_pipeline(StandardScaler(), model), search):
         trained.fit(X[:600], Y[:600])
         with pytest.raises(ldp.errors.ParameterError, match="50 % of these rows have the features of rows"):
             calibrate(trained, slice(400, 800))
@@ -210,20 +214,8 @@ def test_fresh_rows_of_a_table_with_few_kinds_of_rows_are_not_refused():
 
 
 def test_intervals_around_a_model_from_a_seed_are_not_private_either():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(2500, 2))
-    y = np.clip(2.5 + X[:, 0], 0, 5)
-    with pytest.warns(ldp.InsecureRandomnessWarning):
-        seeded = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5), random_state=1).fit(X[:500], y[:500])
-    fair = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:500], y[:500])
-    for model, secure in ((seeded, False), (fair, True)):
-        made = ldp.private_intervals(model, X[500:], y[500:], epsilon=1.0, bounds=(0, 5), coverage=0.9)
-        assert made.secure is secure
-        assert ("NOT PRIVATE" in made.summary()) is not secure
-
-
-def test_the_training_rows_of_a_search_are_refused():
-    search = GridSearchCV(ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS), {"verbose": [False]}, cv=2)
-    search.fit(X[:400], Y[:400])
-    with pytest.raises(ldp.errors.ParameterError, match="100 % of these rows"):
-        calibrate(search, slice(0, 400))
+    for source in (None, seeded(1)):
+        model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, random_state=source).fit(X[:400], Y[:400])
+        made = calibrate(model, slice(400, 1200))
+        assert made.secure is (source is None)
+        assert ("NOT PRIVATE" in made.summary()) is (source is not None)
