@@ -81,8 +81,8 @@ def test_files_of_a_later_version_are_refused_by_name_and_not_called_damaged(fol
 
     ledger = folder / "budget.jsonl"
     text = ledger.read_text(encoding="utf-8")
-    ledger.write_text(text.replace("labeldp.ledger/2", "labeldp.ledger/3"), encoding="utf-8")
-    with pytest.raises(ldp.errors.LedgerError, match=f"has version 3, {NEWER} 2: update labeldp"):
+    ledger.write_text(text.replace("labeldp.ledger/2", "labeldp.ledger/4"), encoding="utf-8")
+    with pytest.raises(ldp.errors.LedgerError, match=f"has version 4, {NEWER} 3: update labeldp"):
         ldp.Ledger.open(ledger)
 
     model = folder / "model/card.json"

@@ -6,7 +6,7 @@ import json
 import labeldp as ldp
 
 WHEN = "2026-01-01T00:00:00+00:00"
-HEADER = {"schema": "labeldp.ledger/2", "limit": ["3", "1/1000"], "id": "0" * 32}
+HEADER = {"schema": "labeldp.ledger/3", "limit": ["3", "1/1000"], "id": "0" * 32}
 ENTRY = {
     "what": "café",
     "budget": ["1/3", "1/10000"],

@@ -279,9 +279,9 @@ def test_a_changed_byte_is_found_wherever_it_is(ledger, path):
 
 @pytest.mark.parametrize("end", ["", '{"charges'])
 def test_a_ledger_of_a_later_version_is_refused_by_name_and_left_alone(path, end):
-    before = put(path, {**HEADER, "schema": "labeldp.ledger/3"}).read_bytes() + end.encode()
+    before = put(path, {**HEADER, "schema": "labeldp.ledger/4"}).read_bytes() + end.encode()
     path.write_bytes(before)
-    with pytest.raises(LedgerError, match=f"{re.escape(str(path))} has version 3, .* version 2: update labeldp$"):
+    with pytest.raises(LedgerError, match=f"{re.escape(str(path))} has version 4, .* version 3: update labeldp$"):
         Ledger.open(path)
     assert path.read_bytes() == before
 

@@ -69,7 +69,9 @@ def fields(hint, value=None):
     known = {name: each for name, each in known.items() if get_origin(each) is not ClassVar}
     free = {name for name, each in known.items() if get_origin(each) is NotRequired}
     if dataclasses.is_dataclass(hint):
-        free = {field.name for field in dataclasses.fields(hint) if field.metadata.get("optional")}
+        read = [field for field in dataclasses.fields(hint) if field.compare]
+        known = {field.name: known[field.name] for field in read}
+        free = {field.name for field in read if field.metadata.get("optional")}
     known |= dict.fromkeys(getattr(hint, "DERIVED", ()), Any)
     known |= {name: get_args(known[name])[0] for name in free if is_typeddict(hint)}
     return known, free
@@ -215,9 +217,14 @@ def test_every_other_value_of_a_field_is_refused_unless_the_field_is_free(kind):
 
 # ---- ledgers ----------------------------------------------------------------------------------------------------
 
+DECLARED = {"purpose": "a study", "recipient": "a lab", "bounds_reason": "the form"}
 RECORDS = {
     "header": (ledger_file._Header, HEADER, 0),
-    "charges": (ledger_file._Charged, {"charges": [{**ENTRY, "mechanism": "sha256:0123"}]}, 1),
+    "charges": (
+        ledger_file._Charged,
+        {"charges": [{**ENTRY, "mechanism": "sha256:0123"}], "declaration": DECLARED},
+        1,
+    ),
     "description": (ledger_file._Described, NAMED, 2),
 }
 

@@ -29,6 +29,9 @@ CASES = {
     "bounds": ([(-1.0, 9.0)], [(5.0, 0.0), (1.0, 1.0), (0.0, math.inf), (math.nan, 1.0)]),
     "rows_per_person": ([3], [0, -1]),
     "missing": (["drop"], ["keep"]),
+    "purpose": (["rent index"], ["", "two\nlines"]),
+    "recipient": (["the city"], ["x" * 501]),
+    "bounds_reason": (["by law"], [" "]),
     "mechanism": (["laplace"], ["magic"]),
     "zeta": ([0.5], [0.0, -1.0]),
     "delta": ([0.0], [1.0, -0.1]),
@@ -205,7 +208,7 @@ def test_the_page_refuses_the_same_way_to_write_a_file_by_the_name_of_its_field(
 
 def test_every_field_of_the_page_is_typed_here_or_chosen():
     chosen = {"label", "drop", "missing", "shuffle", "report", "header", "names", "sheet"}
-    others = {"out", "ledger", "limit", "na"}
+    others = {"out", "ledger", "limit", "na", "purpose", "recipient", "bounds_reason"}
     fields = {name for name, each in OPTIONS.items() if each.field}
     assert fields == {*chosen, *others, *(name for names in IN_FORMS.values() for name in names)}
 

@@ -1,6 +1,6 @@
 """Budgets, the ledger and its file, the terms of a release, cards, and the verification of a card."""
 
-from labeldp.accounts.budget import Budget, Charge, Purpose
+from labeldp.accounts.budget import Budget, Charge, Declaration, Purpose, declared
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.reading import ReadCard, load_mechanism, read_any_card
 from labeldp.accounts.statistic import Origin, Statistic
@@ -11,6 +11,7 @@ __all__ = [
     "Budget",
     "Charge",
     "Check",
+    "Declaration",
     "Ledger",
     "Origin",
     "Purpose",
@@ -19,6 +20,7 @@ __all__ = [
     "Statistic",
     "Terms",
     "Verification",
+    "declared",
     "load_mechanism",
     "read_any_card",
     "verify_card",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -14,10 +16,13 @@ from typing import Any, Literal, NoReturn
 from labeldp._values import Count, parse_number
 from labeldp.errors import BudgetError, ParameterError, Setting
 from labeldp.exact.proof import exp_upper
-from labeldp.mechanisms.typed_data import LONGEST_AMOUNT, Natural, Positive, parse_fraction
+from labeldp.mechanisms.typed_data import LONGEST_AMOUNT, Natural, Positive, optional, parse_fraction
 
 MOST_BITS = 8192
 """Bits of the numerator and the denominator of an exact sum: thousands of honest amounts need a few hundred."""
+
+LONGEST_STATEMENT = 500
+"""Characters of what an owner says of a release."""
 
 
 def float_at_least(value: Fraction | float) -> float:
@@ -217,6 +222,61 @@ Purpose = Literal["labels", "prior", "mean", "sums", "score", "intervals", "othe
 
 
 @dataclass(frozen=True, slots=True)
+class Declaration:
+    """What the owner says of a release, on its card and in its ledger; nobody can check it.
+
+    Attributes
+    ----------
+    purpose : str or None
+        What the release is for.
+    recipient : str or None
+        Who gets it.
+    bounds_reason : str or None
+        How the bounds were chosen without looking at the labels.
+    """
+
+    purpose: str | None = optional()
+    recipient: str | None = optional()
+    bounds_reason: str | None = optional()
+
+
+_declaration: ContextVar[Declaration] = ContextVar("declaration", default=Declaration())  # noqa: B039 (frozen)
+
+
+def parse_statement(text: Any, name: str) -> str:
+    """Return a statement of a declaration: one line of text."""
+    if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > LONGEST_STATEMENT:
+        raise ParameterError(Setting(name), f" must be one line of 1 to {LONGEST_STATEMENT} characters")
+    return text.strip()
+
+
+@contextmanager
+def declared(**statements: str | None) -> Iterator[None]:
+    """Say what all that is released in the block is for.
+
+    Parameters
+    ----------
+    purpose, recipient, bounds_reason : str, optional
+        As in `Declaration`; what is None stays as a block around this one says.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> from labeldp.accounts import declared
+    >>> with declared(purpose="rent index 2026", recipient="the city's statisticians"):
+    ...     release = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5))
+    >>> release.terms.declaration.purpose
+    'rent index 2026'
+    """
+    said = {name: parse_statement(text, name) for name, text in statements.items() if text is not None}
+    token = _declaration.set(replace(_declaration.get(), **said))
+    try:
+        yield
+    finally:
+        _declaration.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
 class Charge:
     """One entry of a ledger; every release and every model has its own in ``charges``.
 
@@ -236,6 +296,8 @@ class Charge:
         What was released, for programs.
     column : int or None
         Which label column it was for, where each column has its own charge.
+    declaration : Declaration
+        What for and for whom, if that was said.
 
     Examples
     --------
@@ -253,6 +315,7 @@ class Charge:
     rows_per_person: Positive = 1
     purpose: Purpose = "other"
     column: Natural | None = None
+    declaration: Declaration = field(default=Declaration(), compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{rounded_up(self.budget.epsilon)} for {self.what}"
@@ -283,7 +346,7 @@ def new_charge(
         rows_per_person = int(Count(rows_per_person, "rows_per_person"))
     cost = group_budget(budget, rows_per_person)
     cost.as_data()  # raises now, and not when the card of what is paid for is written
-    return Charge(what, cost, when, mechanism, rows_per_person, purpose, column)
+    return Charge(what, cost, when, mechanism, rows_per_person, purpose, column, _declaration.get())
 
 
 def total_of(charges: Iterable[Charge]) -> Budget:

@@ -16,7 +16,7 @@ from labeldp.accounts.statistic import origins_of, proven_cost
 if TYPE_CHECKING:
     from labeldp.accounts.terms import Terms
 
-SUMMARY = ("What was done", "What it cost", "How noisy it is", "Do not")
+SUMMARY = ("What was done", "What the owner says", "What it cost", "How noisy it is", "Do not")
 """The headings that a summary shows."""
 
 Sections = dict[str, list[str]]
@@ -196,6 +196,7 @@ def _sections(terms: Terms, kind: str, about: Mapping[str, Any], meaning: list[s
         do_not = [_AGAIN.format(again="Release the same labels again"), _ONE_ROW]
     return {
         "What was done": [done, *_mechanism_names(terms)],
+        "What the owner says": _statements(terms),
         "What it means": meaning,
         "What is released": [*released, _PUBLIC],
         "What stays private": kept,
@@ -233,6 +234,12 @@ def _mechanism_names(terms: Terms) -> list[str]:
     if not names:
         return []
     return [f"The mechanism{' is' if len(names) == 1 else 's are'} {'; '.join(names)}."]
+
+
+def _statements(terms: Terms) -> list[str]:
+    said = terms.declaration
+    named = {"Purpose": said.purpose, "Recipient": said.recipient, "Why these bounds": said.bounds_reason}
+    return [f"{name}: {text}" for name, text in named.items() if text]
 
 
 def _meaning(terms: Terms, kind: str, ledger: Budget | None) -> list[str]:

@@ -20,17 +20,19 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import portalocker
 
 from labeldp._atomic import as_path, atomic_file, flush_file, regular_handle
-from labeldp.accounts.budget import Budget, Charge, refuse_overspend
+from labeldp.accounts.budget import Budget, Charge, Declaration, refuse_overspend
 from labeldp.errors import DataError, LabelDPError, LedgerError, ParameterError, Setting
 from labeldp.mechanisms.typed_data import Natural, canonical, plain, read
 
-VERSION = 2
+VERSION = 3
 SCHEMA = f"labeldp.ledger/{VERSION}"
+SCHEMA_2 = "labeldp.ledger/2"
+"""Of ledgers that 0.2.0 created; it reads no declarations, so that none are written into them."""
 MOST_BYTES = 1 << 28
 """A longer ledger is refused; a charge takes about 300 bytes."""
 MOST_LINE = 1 << 23
@@ -49,6 +51,7 @@ class _Charged(TypedDict):
     """A record of what was spent together."""
 
     charges: list[Charge]
+    declaration: NotRequired[Declaration]
 
 
 class _Described(TypedDict):
@@ -70,6 +73,7 @@ class FileStore:
         self._lock = threading.RLock()
         self._count, self._last = 0, ""  # how many records there were at the last look, and the hash of the last
         self._charges: tuple[Charge, ...] = ()  # in these records
+        self._schema = SCHEMA
         is_there = os.path.lexists(self.path)
         if create == "now" and not is_there:
             self._create()
@@ -92,7 +96,11 @@ class FileStore:
         with self._opened(os.O_RDWR) as handle:
             start = len(self._charges)
             refuse_overspend(self.limit, self._charges, [*charges, *reserve])
-            self._write(handle, {"charges": plain(list(charges))}, [*self._charges, *charges])
+            record = {"charges": plain(list(charges))}
+            said = plain(charges[0].declaration) if charges else {}
+            if said and self._schema == SCHEMA:
+                record["declaration"] = said
+            self._write(handle, record, [*self._charges, *charges])
             return range(start, len(self._charges))
 
     def describe(self, position: int, mechanism: str) -> None:
@@ -150,7 +158,7 @@ class FileStore:
                     f"the ledger {self.path} has the limit {on_file}, not {self.limit}: open it without limit, or "
                     "start another file"
                 )
-            self.limit, self.exists = on_file, True
+            self.limit, self.exists, self._schema = on_file, True, records[0]["schema"]
         self._charges = _with_records(self._charges, records[max(1, self._count) :], self.path)
         self._count, self._last = len(hashes), hashes[-1]
 
@@ -205,7 +213,7 @@ def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], byte
             record = _checked(line.removesuffix(b"\n"), last)
             if record is None and records and _is_torn(line, last):
                 break
-            if record is None or (not records and record.get("schema") != SCHEMA):
+            if record is None or (not records and record.get("schema") not in (SCHEMA, SCHEMA_2)):
                 _refuse_newer(b"" if records else line, path)
                 raise LedgerError(
                     f"line {len(records) + 1} of {path} is damaged, was changed, or is not a ledger's: the file "
@@ -303,7 +311,9 @@ def _with_records(known: tuple[Charge, ...], records: list[dict[str, Any]], path
     charges = list(known)
     for record in records:
         if "charges" in record:
-            charges += _parsed(_Charged, record, path)["charges"]
+            spent = _parsed(_Charged, record, path)
+            said = spent.get("declaration", Declaration())
+            charges += [dataclasses.replace(charge, declaration=said) for charge in spent["charges"]]
             continue
         note = _parsed(_Described, record, path)
         position = note["describes"]

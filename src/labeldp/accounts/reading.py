@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from labeldp.accounts.agreement import checked_charge, require_agreement
-from labeldp.accounts.budget import Charge
+from labeldp.accounts.budget import Charge, Declaration
 from labeldp.accounts.explanation import Explanation, explain
 from labeldp.accounts.schema import CARDS
 from labeldp.accounts.statistic import proof_of
@@ -193,4 +193,5 @@ def _terms(kind: str, card: dict[str, Any]) -> Terms:
         secure=card["secure"],
         statistics=tuple(card["statistics"]),
         split=card.get("split"),
+        declaration=Declaration(card.get("purpose"), card.get("recipient"), card.get("bounds_reason")),
     )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._values import Index
-from labeldp.accounts.budget import Budget, Charge, rounded_up, total_of
+from labeldp.accounts.budget import Budget, Charge, Declaration, rounded_up, total_of
 from labeldp.accounts.explanation import SUMMARY, explain
 from labeldp.accounts.statistic import Statistic
 from labeldp.mechanisms import card_format
@@ -67,6 +67,8 @@ class Terms:
         Integers of all rows that were released with noise, each part of a charge.
     split : Split or None
         How this library split the rows into those that a model learned from and those that it was scored on.
+    declaration : Declaration
+        What the owner says it is for.
 
     Examples
     --------
@@ -88,6 +90,7 @@ class Terms:
     secure: bool
     statistics: tuple[Statistic, ...] = ()
     split: Split | None = None
+    declaration: Declaration = Declaration()
 
     @property
     def cost(self) -> Budget:
@@ -161,6 +164,7 @@ class Terms:
             "priors": [None if prior is None else _prior_data(prior) for prior in self.priors],
             "charges": plain(self.charges),
             "statistics": plain(self.statistics),
+            **plain(self.declaration),
             **({} if self.split is None else {"split": plain(self.split)}),
         }
         return card_format.dump({**more, **content}, schema)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labeldp._values import Epsilon, LabelBounds, parse_choice
-from labeldp.accounts.budget import Budget, Charge, new_charge, refuse_overspend, total_of
+from labeldp.accounts.budget import Budget, Charge, declared, new_charge, refuse_overspend, total_of
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scores import DEFAULT_METRICS
 from labeldp.app.inputs import Inputs, read_inputs
@@ -71,6 +71,9 @@ def fit_file(
     categories: Sequence[str] = (),
     missing: str = "error",
     rows_per_person: int = 1,
+    purpose: str | None = None,
+    recipient: str | None = None,
+    bounds_reason: str | None = None,
     score: float | None = None,
     metrics: Sequence[str] = DEFAULT_METRICS,
     format: str | None = None,
@@ -92,7 +95,7 @@ def fit_file(
         As in `labeldp.privatize_file`, which has most other parameters too.
     out : path
         The folder for the model.
-    label, bounds, epsilon, missing, rows_per_person, format, dialect, force
+    label, bounds, epsilon, missing, rows_per_person, purpose, recipient, bounds_reason, format, dialect, force
         As in `labeldp.privatize_file`.
     ledger : Ledger
         What is charged.
@@ -178,7 +181,8 @@ def fit_file(
             model = regressor(
                 epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, ledger=ledger, verbose=verbose
             )
-            risk = _fit(model, inputs, score, metrics, problems)
+            with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
+                risk = _fit(model, inputs, score, metrics, problems)
             note, expected = None, [not_scored(rows)] if score is None else []
             if risk is not None:
                 note = score_note(model.charges_, later, risk.rows)

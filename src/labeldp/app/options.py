@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from labeldp._values import Count, Delta, Epsilon, LabelBounds, parse_integer, parse_positive
+from labeldp.accounts.budget import parse_statement
 from labeldp.accounts.scores import DEFAULT_METRICS
 from labeldp.app.option import REQUIRED, Option, split_names
 from labeldp.errors import ParameterError, Setting
@@ -34,6 +35,13 @@ def _numbers(name: str, example: str) -> dict[str, Any]:
         return numbers
 
     return {"parse": parse, "metavar": "NUMBERS"}
+
+
+def _statement(name: str) -> dict[str, Any]:
+    """Return what an option has that takes a line of text for the card."""
+    fields = {"purpose": "What it is for", "recipient": "Who gets it", "bounds_reason": "Why these bounds"}
+    parse = partial(parse_statement, name=name)
+    return {"parse": parse, "metavar": "TEXT", "panel": "For the record", "field": fields[name]}
 
 
 _POSITIONAL: dict[str, Any] = {"default": REQUIRED, "flags": ()}
@@ -192,6 +200,14 @@ _TABLE = (
         **_INTEGER,
         panel="Budget",
         field="Rows that one person may have",
+    ),
+    # what the owner says of it
+    Option("purpose", "What the release is for: on the card and in the ledger.", **_statement("purpose")),
+    Option("recipient", "Who gets it: on the card and in the ledger.", **_statement("recipient")),
+    Option(
+        "bounds_reason",
+        "How the bounds were chosen without looking at the labels: on the card and in the ledger.",
+        **_statement("bounds_reason"),
     ),
     # how a file is written
     Option(

@@ -60,6 +60,9 @@ def regress_file(
     robust: bool = True,
     missing: str = "error",
     rows_per_person: int = 1,
+    purpose: str | None = None,
+    recipient: str | None = None,
+    bounds_reason: str | None = None,
     format: str | None = None,
     dialect: Dialect | None = None,
     force: bool = False,
@@ -74,7 +77,7 @@ def regress_file(
         As in `labeldp.privatize_file`, which has most other parameters too.
     out : path
         The table: .html (a report), .csv, .tex or .txt.
-    label, bounds, epsilon, missing, rows_per_person, format, dialect, force
+    label, bounds, epsilon, missing, rows_per_person, purpose, recipient, bounds_reason, format, dialect, force
         As in `labeldp.privatize_file`.
     ledger : Ledger
         What is charged.
@@ -117,6 +120,9 @@ def regress_file(
             robust=robust,
             ledger=ledger,
             rows_per_person=rows_per_person,
+            purpose=purpose,
+            recipient=recipient,
+            bounds_reason=bounds_reason,
             label=label,
         )
         for target, text in ((card, table.to_card()), (path, _WRITERS[path.suffix](table, ledger))):

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from labeldp._values import Array, Labels
+from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource, resolve_source
@@ -41,6 +42,9 @@ def private_ols(
     robust: bool = True,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
+    purpose: str | None = None,
+    recipient: str | None = None,
+    bounds_reason: str | None = None,
     label: str | None = None,
     random_state: int | WordSource | None = None,
 ) -> RegressionTable:
@@ -71,6 +75,8 @@ def private_ols(
         Is charged after validation and before any label is used.
     rows_per_person : int
         How many rows one person may have; the ledger is charged for all of them.
+    purpose, recipient, bounds_reason : str, optional
+        What the release is for, who gets it, and how the bounds were chosen; on the card and in the ledger.
     label : str, optional
         What to call the label; by default as ``y`` is called.
     random_state : None, int or source of words
@@ -113,7 +119,9 @@ def private_ols(
     _refuse_noise(design, float(request.epsilon))
     plan = Plan(request, labels.size, Fraction(0), for_sums=request.share)
     source = resolve_source(random_state)
-    payment = plan.pay(ledger_to_charge(ledger, y))
+    charged = ledger_to_charge(ledger, y)
+    with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
+        payment = plan.pay(charged)
     budget = SumBudget(plan.for_sums, labels.size)
     low, high = request.bounds[0]
     units = unit_labels(labels.reshape(-1).astype(np.float64), (low, high))

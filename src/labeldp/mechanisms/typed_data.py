@@ -217,10 +217,13 @@ _FORMS: dict[Any, Callable[[tuple[Any, ...], Any, str], Any]] = {
 
 @lru_cache(maxsize=256)
 def _schema(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
-    """Return the fields of a typed dictionary or of a dataclass with their types, and which may be missing."""
+    """Return the fields of a typed dictionary or of a dataclass with their types, and which may be missing.
+
+    Fields that do not count when instances are compared are not data.
+    """
     hints = get_type_hints(kind, include_extras=True)
     if dataclasses.is_dataclass(kind):
-        fields = dataclasses.fields(kind)
+        fields = [field for field in dataclasses.fields(kind) if field.compare]
         free = frozenset(field.name for field in fields if field.metadata.get("optional"))
         return {field.name: hints[field.name] for field in fields}, free
     free = frozenset(name for name, hint in hints.items() if get_origin(hint) is NotRequired)

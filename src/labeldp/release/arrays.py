@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp._values import Labels
+from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.terms import HoldsTerms, Terms
 from labeldp.errors import LabelError, ParameterError, Setting
@@ -99,6 +100,9 @@ def privatize(
     delta: float = 0.0,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
+    purpose: str | None = None,
+    recipient: str | None = None,
+    bounds_reason: str | None = None,
     random_state: int | WordSource | None = None,
 ) -> Release:
     """Release private labels for ε in all: prior, design and noise included.
@@ -136,6 +140,8 @@ def privatize(
         Is charged after validation and before any label is used.
     rows_per_person : int
         How many rows one person may have; the ledger is charged for all of them.
+    purpose, recipient, bounds_reason : str, optional
+        What the release is for, who gets it, and how the bounds were chosen; on the card and in the ledger.
     random_state : None, int or source of words
         Leave it out for a release.
 
@@ -197,12 +203,13 @@ def privatize(
     plan = request.plan(len(array))
     source = resolve_source(random_state)
     ledger = ledger_to_charge(as_ledger(ledger), labels)
-    terms = prepare(
-        plan,
-        ledger=ledger,
-        source=source,
-        estimate_prior=lambda column: private_prior(plan, columns[column], source, column),
-    )
+    with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
+        terms = prepare(
+            plan,
+            ledger=ledger,
+            source=source,
+            estimate_prior=lambda column: private_prior(plan, columns[column], source, column),
+        )
     out = np.full(array.shape, np.nan)
     for column, target, chosen in zip(columns, out.reshape(len(array), -1).T, terms.mechanisms, strict=True):
         chosen.randomize_checked(column, source, target)

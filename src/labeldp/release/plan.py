@@ -327,6 +327,7 @@ class Payment:
             trust=plan.request.trust,
             secure=isinstance(source, SecureWords) and all(origin.secure for origin in origins),
             statistics=tuple(statistics),
+            declaration=charges[0].declaration,
         )
 
 

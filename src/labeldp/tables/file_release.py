@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from labeldp._atomic import resolve_path
 from labeldp._values import parse_choice
+from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger, as_ledger
 from labeldp.accounts.terms import Terms
 from labeldp.errors import Message, ParameterError, Setting
@@ -105,6 +106,9 @@ def privatize_file(
     shuffle: bool = False,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
+    purpose: str | None = None,
+    recipient: str | None = None,
+    bounds_reason: str | None = None,
     format: str | None = None,
     dialect: Dialect | None = None,
     drop: Collection[str] = (),
@@ -124,6 +128,8 @@ def privatize_file(
     label : str
         The private column. In ``out`` it is a column of float64 in the same place.
     bounds, epsilon, mechanism, prior, delta, zeta, epsilon_prior, trust, ledger, rows_per_person, random_state
+        As in `labeldp.privatize`.
+    purpose, recipient, bounds_reason : str, optional
         As in `labeldp.privatize`.
     debiased : {"replace", "add", "no"}
         Whether the label column holds unbiased labels, what a learner needs; or the released values, with unbiased
@@ -213,7 +219,8 @@ def privatize_file(
             [_labels_and_hints(rows_in, writer.rehearse, hints, source_of_words, shuffle)],
             iter(rows_in.labels, None),
         )
-        stream = LabelStream(lambda: next(readings), request, ledger=ledger, random_state=source_of_words)
+        with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
+            stream = LabelStream(lambda: next(readings), request, ledger=ledger, random_state=source_of_words)
         batches = _release_rows(rows_in, stream, output)
         if shuffle:
             folder = None if to == PIPE else resolve_path(to).parent

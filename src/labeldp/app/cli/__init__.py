@@ -22,7 +22,7 @@ from labeldp.app.cli.shell import explained, plain_usage, spell_out
 from labeldp.app.option import REQUIRED, Option, join_names, parse_options, split_names
 from labeldp.app.options import OPTIONS
 
-__all__ = ["COMMANDS", "DIALECT", "EXIT_CODES", "LEDGER", "app", "command", "load_command"]
+__all__ = ["COMMANDS", "DIALECT", "EXIT_CODES", "LEDGER", "RECORD", "app", "command", "load_command"]
 
 
 class Command(NamedTuple):
@@ -115,6 +115,7 @@ EXIT_CODES = {
 
 DIALECT = tuple(name for name, option in OPTIONS.items() if option.part_of == "dialect")
 LEDGER = tuple(name for name, option in OPTIONS.items() if option.part_of == "ledger")
+RECORD = ("purpose", "recipient", "bounds_reason")
 
 
 def command(

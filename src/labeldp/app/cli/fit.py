@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.cli import DIALECT, LEDGER, command
+from labeldp.app.cli import DIALECT, LEDGER, RECORD, command
 from labeldp.app.cli.shell import PlainConsole, news, progress, raise_problem, tell
 from labeldp.app.model_fit import fit_file
 from labeldp.app.model_predictions import predict_file
@@ -17,7 +17,7 @@ from labeldp.app.reports import NO_REPORT
 
 @command(
     *("source", "label", "bounds", "epsilon", "out", "release", "features", "drop", "categories", "missing"),
-    *(*LEDGER, "rows_per_person", "score", "metrics", "format", *DIALECT, "report", "force"),
+    *(*LEDGER, "rows_per_person", *RECORD, "score", "metrics", "format", *DIALECT, "report", "force"),
     stopped="Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.",
     out={"type": Path, "metavar": "FOLDER", "help": "The folder for the model."},
 )
@@ -57,7 +57,7 @@ def fit(source: str, out: Path, ledger: Ledger, release: str, report: Path | Non
 
 @command(
     *("source", "label", "bounds", "epsilon", "on", "out", "no_intercept", "classical", "missing"),
-    *(*LEDGER, "rows_per_person", "format", *DIALECT, "force"),
+    *(*LEDGER, "rows_per_person", *RECORD, "format", *DIALECT, "force"),
     stopped="Stopped. A table that is there is whole; the ledger, if there is one, says what was paid.",
     out={"type": Path, "metavar": "FILE", "help": "The table to write: .html (a report), .csv, .tex or .txt."},
 )

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.cli import DIALECT, LEDGER, command
+from labeldp.app.cli import DIALECT, LEDGER, RECORD, command
 from labeldp.app.cli.shell import EXIT, Bars, news, progress, raise_problem, someone_looks, tell
 from labeldp.app.reports import privatize_and_report
 from labeldp.errors import Message
@@ -21,7 +21,7 @@ from labeldp.errors import Message
 
 @command(
     *("source", "out", "label", "bounds", "epsilon", "mechanism", "delta", "zeta", "epsilon_prior", "trust"),
-    *("debiased", "missing", "shuffle", *LEDGER, "rows_per_person", "drop", "format", *DIALECT),
+    *("debiased", "missing", "shuffle", *LEDGER, "rows_per_person", *RECORD, "drop", "format", *DIALECT),
     *("card", "report", "force"),
     stopped="Stopped. A table that is there is whole, with its card beside it. What the ledger shows as spent "
     "stays spent: labels may have been read.",

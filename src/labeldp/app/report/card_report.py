@@ -111,11 +111,12 @@ def render_report(
     parts: list[Section | str | None] = [
         *(f'<div class="{banner}" role="alert">{escaped(text)}</div>' for text in explanation.warnings),
         _tiles(explanation, terms),
+        _plain_section(texts, "What the owner says"),
         _meaning(explanation),
         _sides(texts, {"What is released": "open", "What stays private": "safe"}),
         file_section(card.content.get("file", {})),
         _budget(terms, ledger) if terms.charges else None,
-        Section("How noisy it is", texts["How noisy it is"]) if "How noisy it is" in texts else None,
+        _plain_section(texts, "How noisy it is"),
         *column_sections(card),
         _sides(texts, {"Do": "safe", "Do not": "open"}),
         *sections,
@@ -123,6 +124,10 @@ def render_report(
     ]
     present = [part for part in parts if part]
     return render_page(explanation.title, present, lead=texts["What was done"], when=_when(terms.charges))
+
+
+def _plain_section(texts: Mapping[str, Sequence[str]], heading: str) -> Section | None:
+    return Section(heading, texts[heading]) if heading in texts else None
 
 
 def _shown_time(when: str) -> str:
