@@ -53,22 +53,18 @@ def as_floats(array: Any) -> Any:
     return array if array.type == pa.float64() else array.cast(pa.float64(), safe=False)
 
 
-def is_number(kind: Any) -> bool:
-    """Whether an Arrow type is one of real numbers, or a dictionary of them."""
-    inner = _value_type(kind)
-    return bool(types.is_integer(inner) or types.is_floating(inner) or types.is_decimal(inner))
-
-
 def refuse_other_than_numbers(kind: Any, name: str | None = None) -> None:
     """Refuse a label column of this Arrow type if it holds no real numbers."""
-    if not is_number(kind):
-        column, held = "the label" if name is None else f"the label {name!r}", _value_type(kind)
+    held = value_type(kind)
+    if not (types.is_integer(held) or types.is_floating(held) or types.is_decimal(held)):
+        column = "the label" if name is None else f"the label {name!r}"
         raise LabelError(
             f"{column} must be a column of numbers, and is of type {held}: convert it to numbers first"
         )
 
 
-def _value_type(kind: Any) -> Any:
+def value_type(kind: Any) -> Any:
+    """Return the type of the values, also of a dictionary."""
     return kind.value_type if types.is_dictionary(kind) else kind
 
 
@@ -95,7 +91,7 @@ def flat_type(name: str, kind: Any) -> Any:
     Traceback (most recent call last):
     labeldp.errors.ParameterError: the column 'tags' is of type list<item: string>, and columns ...
     """
-    inner = _value_type(kind)
+    inner = value_type(kind)
     flat = _IN_ONE_PIECE.get(inner, inner)
     if types.is_decimal(flat) and flat.bit_width < 128:  # Arrow cannot do all with them
         flat = pa.decimal128(flat.precision, flat.scale)
@@ -108,40 +104,17 @@ def flat_type(name: str, kind: Any) -> Any:
     )
 
 
-def common_type(name: str, kinds: Sequence[Any], *, rounded: bool = False) -> Any:
-    """Return a type that holds what a column holds in all files, or refuse it.
-
-    With ``rounded``, numbers of several types may be rounded to float64, as they are for learning.
+def common_type(name: str, kinds: Sequence[Any]) -> Any:
+    """Return a type for what a column holds in all files, or refuse it; values may still not fit.
 
     Examples
     --------
     >>> common_type("rooms", [pa.int16(), pa.int32(), pa.null()])
     DataType(int32)
     """
-    different = list(dict.fromkeys(kinds))
-    if len(different) == 1:
-        return kinds[0]
-    for target in [*different, pa.int64(), pa.float64()]:
-        if all(_fits(kind, target) for kind in different):
-            return target
-    if rounded and all(is_number(kind) for kind in different):
-        return pa.float64()
-    shown = ", ".join(map(str, different))
+    try:
+        fields = [pa.schema({name: kind}) for kind in kinds]
+        return pa.unify_schemas(fields, promote_options="permissive").field(0).type
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        shown = ", ".join(map(str, dict.fromkeys(kinds)))
     raise DataError(f"the types of the column {name!r} differ between files ({shown}): make them the same")
-
-
-def _fits(kind: Any, target: Any) -> bool:
-    """Whether each value of a type is one of the other, too."""
-    if kind == target or types.is_null(kind):
-        return True
-    if types.is_integer(kind) and types.is_integer(target):
-        signs = types.is_signed_integer(kind), types.is_signed_integer(target)
-        room = target.bit_width - kind.bit_width
-        return bool(room >= 0 if signs[0] == signs[1] else signs[1] and room > 0)
-    if types.is_floating(target):
-        digits = {16: 11, 32: 24, 64: 53}[target.bit_width]
-        if types.is_floating(kind):
-            return bool(kind.bit_width <= target.bit_width)
-        return bool(types.is_integer(kind) and kind.bit_width <= digits)
-    wide = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
-    return bool(wide.get(kind) == target)

@@ -7,7 +7,6 @@ it from the label. Notes, styles, names, other sheets and hidden columns are not
 from __future__ import annotations
 
 import datetime
-import io
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -164,13 +163,6 @@ def sheet_names(part: Part) -> list[str]:
     """Return the names of a workbook's sheets."""
     with _open(part) as book:
         return book.sheets
-
-
-def names_in_workbook(data: bytes) -> list[str]:
-    """Return the names that `read_sheet` finds in the first sheet of a workbook."""
-    book = Workbook(io.BytesIO(data), len(data))
-    header, _ = _split(book.sheet(book.sheets[0]).rows(), None, ())
-    return list(header.values())
 
 
 def read_sheet(part: Part, name: str | None, label: str | None, given: Collection[str] = ()) -> Sheet:

@@ -18,10 +18,10 @@ from pyarrow import types
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.release.names import RENAME, as_label_name, look_like_values, nearest, reads_as_number
 from labeldp.tables.batches import CELLS, cut, rows_per_batch
-from labeldp.tables.columns import as_floats, common_type, flat_type, is_number, refuse_other_than_numbers
+from labeldp.tables.columns import as_floats, common_type, flat_type, refuse_other_than_numbers, value_type
 from labeldp.tables.dialect import SEPARATOR_NAMES, Dialect
 from labeldp.tables.paths import DELIMITERS
-from labeldp.tables.sources import Part, public_codec, refuse_label_folders, schema_of
+from labeldp.tables.sources import Part, guard_arrow, public_codec, refuse_label_folders, schema_of
 
 MAY_LACK_HEADER = {*DELIMITERS, "xlsx"}
 """Formats in which names may be the values of a row, with its label: messages do not list them."""
@@ -221,11 +221,10 @@ class ParquetTable(Table):
         for name in first.names:
             stored = [schema.field(name).type for schema in self._schemas]
             if name == self.label:
-                refuse_other_than_numbers(common_type(name, stored, rounded=True), name)
+                refuse_other_than_numbers(common_type(name, [value_type(kind) for kind in stored]), name)
                 kinds[name] = pa.float64()
             else:
-                flat = [flat_type(name, kind) for kind in stored]
-                kinds[name] = common_type(name, flat, rounded=not self._exact)
+                kinds[name] = common_type(name, [flat_type(name, kind) for kind in stored])
         nullable = {name: any(schema.field(name).nullable for schema in self._schemas) for name in first.names}
         return [pa.field(name, kind, nullable[name]) for name, kind in kinds.items()]
 
@@ -243,12 +242,11 @@ class ParquetTable(Table):
     def _fit(self, part: Part, array: Any, field: Any) -> Any:
         if array.null_count and not field.nullable and field.name != self.label:
             raise DataError(f"{part.name} is damaged: {field.name!r} has missing values, and its type has none")
-        return part.guard(lambda: self._cast(array, field))
-
-    def _cast(self, array: Any, field: Any) -> Any:
-        """Return an array as a type that it fits; numbers are rounded to float64 where they must be."""
         if types.is_dictionary(array.type):
-            array = array.dictionary.cast(field.type).take(array.indices)
+            array = part.guard(lambda: array.dictionary.take(array.indices))
         if array.type == field.type:
             return array
-        return as_floats(array) if field.type == pa.float64() and is_number(array.type) else array.cast(field.type)
+        if field.type == pa.float64() and (field.name == self.label or not self._exact):
+            return as_floats(array)
+        complaint = f"some values of the column {field.name!r} do not fit into {field.type}, its type in other files"
+        return guard_arrow(lambda: array.cast(field.type), complaint)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import csv as python_csv
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -211,8 +210,7 @@ class TextType:
     Parameters
     ----------
     exact : bool
-        Whether all text must come back the same from its type, but for words for missing values: ``01000`` is no
-        number then. Of floats only the value counts.
+        Whether codes are text: ``01000`` is no number then, nor is more digits than a float holds.
     dialect : Dialect
 
     Examples
@@ -226,54 +224,31 @@ class TextType:
 
     def __init__(self, dialect: Dialect, *, exact: bool) -> None:
         self._dialect, self._exact, self._empty = dialect, exact, True
-        kinds = [pa.int64(), pa.bool_(), pa.date32(), pa.time32("s")]
-        kinds += [pa.timestamp(unit, zone) for unit in ("s", "ns") for zone in (None, "UTC")]
-        self._left = {kind: _spellings(kind) for kind in [*kinds, pa.float64()]}
+        self._left = [pa.int64(), pa.bool_(), pa.date32(), pa.time32("s")]
+        self._left += [pa.timestamp(unit, zone) for unit in ("s", "ns") for zone in (None, "UTC")]
+        self._left.append(pa.float64())
 
     def see(self, text: Any) -> None:
         """Look at more of the column."""
         values = mark_missing(text, self._dialect.na)
         self._empty = self._empty and values.null_count == len(values)
-        for kind, spellings in list(self._left.items()):
-            try:
-                parsed = _parse(values, kind, self._dialect)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                del self._left[kind]
-                continue
-            if self._exact:
-                shown = _with_point(values, self._dialect) if _is_number(kind) else text
-                self._left[kind] = [spelling for spelling in spellings if _are_all(spelling(parsed, shown))]
+        if self._exact and pc.any(pc.match_substring_regex(_with_point(values, self._dialect), _CODES)).as_py():
+            self._left = []
+        self._left = [kind for kind in self._left if self._fits(values, kind)]
+
+    def _fits(self, values: Any, kind: Any) -> bool:
+        try:
+            _parse(values, kind, self._dialect)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return False
+        is_rounded = self._exact and kind == pa.float64()
+        return not (is_rounded and pc.any(pc.match_substring_regex(values, "^-?[0-9]{16}")).as_py())
 
     @property
     def kind(self) -> Any:
-        """The first type that all text can be read as; text, if it does not come back from it or is missing."""
-        kind, spellings = next(iter(self._left.items()), (None, []))
-        return kind if spellings and not self._empty else pa.string()
+        """The first type that all text can be read as, else text."""
+        return pa.string() if self._empty or not self._left else self._left[0]
 
 
-Spelling = Callable[[Any, Any], Any]
-"""Says which text is what values look like, written in one way."""
-
-_NAMES = r"^[ \t]*(\+|-?0[0-9]|-?[0-9]{16,}[ \t]*$)|[0-9.]{20,}"
-"""Text that can be read as floats, but is a name: telephone numbers, codes, more digits than a float holds."""
-
-
-def _spellings(kind: Any) -> list[Spelling]:
-    """Return the ways in which values of a type may be written: a column keeps to one of them."""
-    if types.is_floating(kind):
-        return [lambda _, text: pc.invert(pc.match_substring_regex(text, _NAMES))]
-    ways: list[Callable[[Any], Any]] = [lambda plain: plain]
-    if types.is_boolean(kind):
-        ways += [pc.utf8_title, pc.utf8_upper]
-    if types.is_timestamp(kind):
-        ways += [lambda plain: pc.replace_substring(plain, " ", "T")]
-    return [partial(_are_equal, way) for way in ways]
-
-
-def _are_equal(way: Callable[[Any], Any], parsed: Any, text: Any) -> Any:
-    return pc.equal(way(parsed.cast(pa.string())), text)
-
-
-def _are_all(flags: Any) -> bool:
-    """Whether no flag is false; where a value is missing there is none."""
-    return bool(pc.all(flags, min_count=0).as_py())
+_CODES = r"^(\+|-?0[0-9xX][0-9a-fA-F.]*$)|[0-9.]{20,}|[+-][0-9]{2}:?[0-9]{2}$"
+"""Text that is more than its value: telephone numbers, codes, many digits, times with a zone other than UTC."""
