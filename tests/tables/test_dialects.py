@@ -1,7 +1,5 @@
 """Text files as people have them: what the header and public columns show is found out, the rest is asked for."""
 
-import gzip
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -98,12 +96,6 @@ def test_a_label_that_does_not_fit_is_refused_by_its_row_and_not_by_its_value(pl
     assert not any(label in told for label in labels if len(label) > 2 and label != "unknown")
 
 
-def test_messages_do_not_advise_what_is_so_already(place):
-    (place / "in.csv").write_text("x;price\n2.000,5;unknown\n")
-    assert "thousands=" not in str(refused("in.csv", error=ldp.errors.LabelError))
-    assert 'separator=","' in str(refused("in.csv", label="income", dialect=ldp.tables.Dialect(separator=";")))
-
-
 def test_without_a_header_no_message_follows_from_the_labels_in_the_first_row(place):
     told = set()
     for label in ("3141", "7"):
@@ -156,9 +148,3 @@ def test_an_encoding_that_no_mark_shows_is_asked_for_and_used(place, encoding, o
     assert refused("in.csv", error=ldp.errors.DataError).option == option
     release("in.csv", "out.csv", dialect=ldp.tables.Dialect(encoding=encoding))
     assert "Straße 7," in (place / "out.csv").read_text("utf-8-sig")
-
-
-def test_a_damaged_file_in_another_encoding_is_called_damaged(place):
-    whole = gzip.compress(("x;price\n" + "Ä 2,5;3\n2,5;1\n" * 5000).encode("utf-16"))
-    (place / "in.csv.gz").write_bytes(whole[: len(whole) // 2])
-    assert "damaged" in str(refused("in.csv.gz", dialect=ldp.tables.Dialect(decimal=",")))

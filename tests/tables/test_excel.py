@@ -171,14 +171,6 @@ def test_what_no_cell_can_hold_is_refused_before_the_charge(place, column, compl
     assert complaint in str(refused("in.parquet", "out.xlsx", error=ldp.errors.ParameterError))
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\3\4 no more", b"\xd0\xcf\x11\xe0 old"])
-def test_what_is_no_workbook_is_refused_with_a_remedy(place, content):
-    (place / "in.xlsx").write_bytes(content)
-    assert ".xlsx" in str(refused("in.xlsx", error=ldp.errors.DataError))
-    (place / "in.xls").write_bytes(content)
-    assert "save it as .xlsx" in str(refused("in.xls", error=ldp.errors.DataError))
-
-
 def test_a_workbook_through_a_pipe(pipe):
     put()
     pipe(Path("in.xlsx"))
@@ -218,10 +210,3 @@ def test_a_public_date_beyond_the_last_year_is_missing(place):
 
     put(change=change)
     assert values("in.xlsx", label="price")["day"].to_pylist()[:2] == [None, datetime.date(2024, 3, 1)]
-
-
-def test_a_sheet_with_a_header_and_no_rows_has_no_rows(place):
-    book = Workbook()
-    book.active.append(["id", "price"])
-    book.save("in.xlsx")
-    assert "no rows" in str(refused("in.xlsx", error=ldp.errors.DataError))

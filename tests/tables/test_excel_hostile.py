@@ -166,15 +166,6 @@ def test_columns_that_a_table_computes_are_columns_with_formulas_though_cells_ke
     release("plain.xlsx", drop=["share"])
 
 
-def test_a_sheet_with_a_pivot_table_is_refused(place):
-    put()
-    relation = f'<Relationship Id="r1" Type="{RELATIONS}/pivotTable" Target="../pivotTables/p.xml"/>'
-    package = "http://schemas.openxmlformats.org/package/2006/relationships"
-    relations = f'<Relationships xmlns="{package}">{relation}</Relationships>'
-    rewrite({}, {"xl/worksheets/_rels/sheet1.xml.rels": relations, "xl/pivotTables/p.xml": "<x/>"})
-    assert "a pivot table" in str(refused("in.xlsx", error=ldp.errors.DataError))
-
-
 def test_a_pivot_table_is_found_among_relations_that_openpyxl_does_not_read(place):
     put()
     relation = f'<Relationship Id="r1" Type="{RELATIONS}/pivotTable" Target="p.xml" Other="x"/>'
@@ -362,22 +353,6 @@ def test_a_sheet_of_another_kind_is_none(place):
     assert ldp.tables.open_table("plain.xlsx").schema.names == NAMES
     rewrite({"xl/_rels/workbook.xml.rels": swap(b"relationships/worksheet", b"relationships/chartsheet")})
     assert "has no worksheet" in str(refused("in.xlsx", error=ldp.errors.DataError))
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        b"vnd.ms-excel.sheet.macroEnabled",
-        b"vnd.ms-excel.template.macroEnabled",
-        b"vnd.openxmlformats-officedocument.spreadsheetml.template",
-    ],
-)
-def test_the_values_of_templates_and_of_workbooks_with_macros_are_read(place, kind):
-    put()
-    change = swap(b"vnd.openxmlformats-officedocument.spreadsheetml.sheet.main", kind + b".main")
-    rewrite({"[Content_Types].xml": change}, {"xl/vbaProject.bin": b"macros"})
-    Path("in.xlsx").rename("in.xlsm")
-    assert release("in.xlsm").terms.rows == ROWS
 
 
 # ---- anything else --------------------------------------------------------------------------------------------

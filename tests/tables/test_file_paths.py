@@ -178,14 +178,6 @@ def test_a_file_with_two_names_is_refused_by_both(place, kind):
     assert ("1.csv" if kind == "folder" else "0.csv") in complaint
 
 
-def test_folders_named_by_the_label_are_refused_where_a_model_is_fitted_too(place):
-    folder = place / "data" / "price=3"
-    folder.mkdir(parents=True)
-    pq.write_table(pa.table({"a": [1.0, 2.0]}), folder / "part.parquet")
-    with pytest.raises(ldp.errors.ParameterError, match="folders named by the label"):
-        ldp.tables.open_table("data/price=3", label="price")
-
-
 def test_a_glob_follows_no_links_that_loop(tmp_path):
     inner = tmp_path / "inner"
     inner.mkdir()

@@ -67,11 +67,6 @@ def test_text_is_kept_as_written(tmp_path, name):
     assert got.to_pydict() == columns
 
 
-def test_text_without_need_for_quotes_has_none(tmp_path):
-    path = write(tmp_path / "t.csv", pa.table({"a": ["x", "y"], "b": [1.5, None]}))
-    assert path.read_text() == "a,b\nx,1.5\ny,\n"
-
-
 def test_types_of_text_hold_for_the_whole_file(tmp_path, set_constants):
     set_constants({"tables.text_tables.BLOCK": 256})
     lines = ["a,b,c,d"] + ["1,2,,x"] * 200 + ["1.5,z,7,x"]
@@ -157,14 +152,6 @@ def test_bad_files_are_refused_with_a_sentence(tmp_path, name):
     assert "\n" not in str(caught.value)
 
 
-def test_a_misspelt_column_is_corrected(tmp_path):
-    table = ldp.tables.open_table(write(tmp_path / "t.csv", pa.table({"price": [1], "rooms": [2]})))
-    with pytest.raises(ldp.errors.ParameterError, match="did you mean 'price'"):
-        table.field("prcie")
-    with pytest.raises(ldp.errors.DataNotFoundError, match="no file"):
-        ldp.tables.open_table(tmp_path / "nothing.csv")
-
-
 @pytest.mark.parametrize(
     "content", [f"a,price\n1,2\n{SECRET}\n", f"a,price\n1,2\n1,{SECRET}x\n", f'a,price\n1,2\n1,"{SECRET}\n']
 )
@@ -189,16 +176,6 @@ def test_nothing_appears_if_something_goes_wrong(tmp_path, name, set_constants):
         out.write(table.to_batches()[0])
         _ = 1 / 0
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_is_there_is_replaced_only_by_force(tmp_path):
-    table = pa.table({"a": [1]})
-    path = tmp_path / "t.csv"
-    path.write_text("old")
-    with pytest.raises(ldp.errors.ParameterError, match="force=True"):
-        ldp.tables.TableWriter(path, table.schema)
-    write(path, table, force=True)
-    assert path.read_text() == "a\n1\n"
 
 
 def test_folders_are_replaced_only_if_they_hold_nothing_else(tmp_path):
@@ -232,11 +209,6 @@ def test_metadata_is_left_behind(tmp_path):
     fields = [pa.field("a", pa.int8(), metadata={"note": SECRET})]
     table = pa.table([[1]], schema=pa.schema(fields, metadata={"pandas": SECRET}))
     assert SECRET.encode() not in write(tmp_path / "t.parquet", table, compression="none").read_bytes()
-
-
-def test_csv_refuses_what_it_cannot_hold(tmp_path):
-    with pytest.raises(ldp.errors.ParameterError, match="'bytes'"):
-        ldp.tables.TableWriter(tmp_path / "t.csv", rich_table().schema)
 
 
 # ---- labels -----------------------------------------------------------------------------------------

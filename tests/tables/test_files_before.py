@@ -114,15 +114,6 @@ def test_columns_that_are_never_null_stay_so(names, out):
         assert {field.name for field in ldp.tables.open_table(out).schema if not field.nullable} == names
 
 
-def test_a_column_is_never_null_only_if_no_file_has_nulls(place):
-    (place / "in").mkdir()
-    write("in/1.parquet", [1, 2], [1.0, 2.0], required=["c"])
-    write("in/2.parquet", [None, 4], [1.0, 2.0])
-    release("in", "out.parquet")
-    assert ldp.tables.open_table("out.parquet").schema.field("c").nullable
-    assert column("out.parquet") == [1, 2, None, 4]
-
-
 # ---- dictionaries -------------------------------------------------------------------------------------------
 
 

@@ -136,12 +136,10 @@ def test_without_anybody_to_tell_no_hint_is_computed(tmp_path, monkeypatch):
 # ---- shuffling ----------------------------------------------------------------------------------------
 
 
-def orders(set_constants, runs=1000, rows=8):
-    """Return the order that rows end up in, over and over, with several buckets."""
-    set_constants({"tables.batches.BUCKET_BYTES": 8 * rows // 3})
-    batches = pa.table({"x": np.arange(rows)}).to_batches(max_chunksize=3)
-    how = {"rows": rows, "folder": None, "source": seeded(11)}
-    shuffled = (shuffle_rows(batches, batches[0].schema, **how) for _ in range(runs))
+def orders(runs=1000, rows=8):
+    """Return the order that rows end up in, over and over."""
+    batches, source = pa.table({"x": np.arange(rows)}).to_batches(max_chunksize=3), seeded(11)
+    shuffled = (shuffle_rows(batches, source) for _ in range(runs))
     return np.array([np.concatenate([batch.column(0) for batch in each]) for each in shuffled])
 
 
@@ -158,24 +156,29 @@ def evenness(seen):
     return min(stats.chisquare(each).pvalue for each in counts)
 
 
-@pytest.mark.slow
-def test_shuffling_is_uniform(set_constants):
+def test_shuffling_is_uniform():
     """1,000 orders of 8 rows: finds a probability that is off by half; false alarms 1e-6."""
-    seen = orders(set_constants)
+    seen = orders()
     assert (np.sort(seen, axis=1) == np.arange(8)).all()
     assert evenness(seen) > FALSE_ALARM / 3
 
 
-@pytest.mark.slow
-def test_shuffling_without_the_second_step_is_caught(monkeypatch, set_constants):
-    """The twin: rows go to random buckets, and stay in order there."""
-    by_bucket = lambda words, kind=None: np.lexsort((words,)) if kind else np.arange(len(words))  # noqa: E731
-    monkeypatch.setattr(module.np, "argsort", by_bucket)
-    assert evenness(orders(set_constants)) < FALSE_ALARM / 3
+def test_shuffling_by_too_few_bits_is_caught(monkeypatch):
+    """The twin: rows with the same bit stay in order."""
+    draw = module.draw_words
+    monkeypatch.setattr(module, "draw_words", lambda count, source: draw(count, source) & np.uint64(1))
+    assert evenness(orders()) < FALSE_ALARM / 3
 
 
-def test_shuffled_files_hold_the_same_rows(tmp_path, set_constants):
-    set_constants({"tables.batches.BUCKET_BYTES": 20_000})
+def test_a_table_that_is_too_large_to_shuffle_is_refused_before_the_charge(tmp_path, set_constants):
+    set_constants({"tables.file_release.MOST_SHUFFLED": 1000})
+    ledger = ldp.Ledger()
+    with pytest.raises(ldp.errors.DataError, match="too large to be shuffled"):
+        release(tmp_path, pa.table({"x": np.arange(ROWS), "price": PRICE}), shuffle=True, ledger=ledger)
+    assert ledger.charges == ()
+
+
+def test_shuffled_files_hold_the_same_rows(tmp_path):
     city = pa.array(np.random.default_rng(4).choice(["a", "b"], ROWS))
     table = pa.table({"id": np.arange(ROWS), "city": city, "price": np.sort(PRICE)})
     hints = []

@@ -187,44 +187,6 @@ def test_what_comes_in_the_place_of_a_reservation_is_not_removed_with_it():
     assert Path("out.csv.labeldp.part").read_text() == "my only copy"
 
 
-@posix_only
-def test_a_pipe_of_another_user_is_not_waited_for(monkeypatch):
-    real, ways = os.open, []
-
-    def not_ours(path, flags, *mode):
-        ways.append(flags)
-        raise PermissionError(13, "Permission denied")
-
-    os.mkfifo("out.csv.labeldp.part")
-    monkeypatch.setattr(os, "open", not_ours)
-    with pytest.raises(ldp.errors.ParameterError, match="in the way"):
-        _atomic.reserve_name("out.csv").__enter__()
-    monkeypatch.setattr(os, "open", real)
-    assert len(ways) == 2
-    assert all(flags & os.O_NONBLOCK for flags in ways)
-
-
-@posix_only
-def test_a_name_is_reserved_where_the_system_puts_it():
-    Path("real/deep").mkdir(parents=True)
-    Path("link").symlink_to("real/deep")
-    with (
-        _atomic.reserve_name("link/../out.csv"),
-        pytest.raises(ldp.errors.ParameterError, match="another release"),
-    ):
-        _atomic.reserve_name("real/out.csv").__enter__()
-    with _atomic.reserve_name("real/deep/.."), pytest.raises(ldp.errors.ParameterError, match="another release"):
-        _atomic.reserve_name("real/").__enter__()
-
-
-def test_a_disk_that_gives_a_file_another_number_each_time_is_one_without_locks(monkeypatch):
-    answers = iter([False] * 1000)
-    monkeypatch.setattr(os.path, "samestat", lambda *_: next(answers))
-    with _atomic.reserve_name("out.csv"):
-        pass
-    assert os.listdir() == ["in.parquet"]
-
-
 def test_a_reservation_that_is_given_back_while_another_asks_for_it_is_kept_for_that_one(monkeypatch):
     """Who locks a file that has just been removed holds nothing: a third could make that file again."""
     lock, reserving = portalocker.lock, _atomic.reserve_name("out.csv")
@@ -304,19 +266,3 @@ def test_nobody_gets_rights_that_umask_or_source_deny(umask, mask, source, expec
         assert rights(name) == expected, name
     assert rights("out") == expected | (expected & 0o444) >> 2
     assert os.umask(mask) == mask
-
-
-@posix_only
-def test_others_can_open_what_a_kill_leaves_of_a_reservation(umask):
-    umask(0o077)
-    with _atomic.reserve_name("out.csv"):
-        assert rights("out.csv.labeldp.part") == 0o644
-
-
-@posix_only
-def test_tables_of_other_commands_keep_to_the_umask(umask):
-    umask(0o027)
-    table = pa.table({"a": [1]})
-    with ldp.tables.TableWriter("t.csv", table.schema) as out:
-        out.write(table.to_batches()[0])
-    assert rights("t.csv") == 0o640

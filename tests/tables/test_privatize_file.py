@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
-from helpers import seeded
 from labeldp.app.card_check import verify_files
 from tables.file_cases import meanwhile
 
@@ -221,34 +220,6 @@ def test_a_table_that_changes_in_between_is_not_released(tmp_path):
     with pytest.raises(ldp.errors.DataError, match="changed while"):
         release(source, tmp_path / "out.csv", ledger=meanwhile(grow))
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
-
-
-def test_folders_and_other_formats(tmp_path):
-    (tmp_path / "in").mkdir()
-    labels = labels_of()
-    for i in range(3):
-        put(tmp_path / "in" / f"{i}.csv", table_of(labels[200 * i : 200 * (i + 1)]))
-    release(tmp_path / "in", f"{tmp_path}/out/", random_state=seeded(3))
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["part-00000.csv"]
-    release(tmp_path / "in", tmp_path / "out.parquet")
-    assert everything(tmp_path / "out.parquet").schema.field("price").type == pa.float64()
-    assert len(list(tmp_path.glob("*.card.json"))) == 2
-
-
-def test_types_that_a_format_cannot_keep_are_told(tmp_path):
-    codes = pa.array(["a", "b"] * (ROWS // 2)).dictionary_encode()
-    table = pa.table({"code": codes, "id": range(ROWS), "price": pa.array(range(ROWS), pa.int16())})
-    source = tmp_path / "in.parquet"
-    pq.write_table(table, source)
-    done = release(source, tmp_path / "out.parquet")
-    told = {
-        "code": ("dictionary<values=string, indices=int32, ordered=0>", "string"),
-    }
-    assert done.types_changed == told
-    assert json.loads(done.card)["file"]["types_changed"] == {name: list(pair) for name, pair in told.items()}
-    after = ldp.tables.open_table(tmp_path / "out.parquet").schema
-    assert {name: str(after.field(name).type) for name in told} == {name: pair[1] for name, pair in told.items()}
-    assert release(source, tmp_path / "out.csv").types_changed == {}
 
 
 @pytest.mark.parametrize("out", ["out.csv", "out.xlsx", "out.parquet"])

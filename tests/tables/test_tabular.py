@@ -135,15 +135,6 @@ def test_a_column_of_no_use_is_left_out_and_said_to_be_or_refused_if_it_was_aske
         ldp.tables.TableEncoder.fit(table, ["bad"])
 
 
-def test_codes_may_be_taken_as_names():
-    table = pa.table({"zip": [10115, 20095, 10115]})
-    assert ldp.tables.TableEncoder.fit(table, ["zip"], categories=["zip"]).transform(table).tolist() == [
-        [1, 0],
-        [0, 1],
-        [1, 0],
-    ]
-
-
 def test_a_table_without_a_column_is_refused_with_the_nearest_name():
     encoder = ldp.tables.TableEncoder.fit(synthetic_table(), synthetic_table().column_names)
     with pytest.raises(ldp.errors.DataError, match=r"'rooms', which is not there; 'roms' is near"):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +12,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
-from labeldp.errors import DataError
 from labeldp.exact.word_sources import WordSource
 
 CELLS, CELLS_OF_ANY_LENGTH = 1 << 20, 1 << 18
@@ -103,60 +99,19 @@ def _size(array: Any) -> int:
 
 # ---- a random order -------------------------------------------------------------------------------------------
 
-BUCKET_BYTES = 1 << 25
-MOST_BUCKETS = 256
-"""So many files are open at once."""
+MOST_SHUFFLED = 1 << 30
+"""Bytes of a table that is shuffled, in memory."""
 
 SHUFFLED_ROWS = 1 << 17
 
 
-def shuffle_rows(
-    batches: Iterable[Any], schema: Any, *, rows: int, folder: Path | None, source: WordSource
-) -> Iterator[Any]:
-    """Yield about so many rows in a uniformly random order, in constant memory.
-
-    Each row goes to a random bucket, and each bucket is shuffled when it is read back: the result is a uniform
-    permutation (Rao 1961, Sandelius 1962). Only rows whose label is private already may come here, because buckets
-    lie on the disk for a while, in temporary files in ``folder``.
-    """
-    with ExitStack() as stack:
-        files: list[Any] = []
-        writers: list[Any] = []
-        for batch in batches:
-            if not writers:
-                count = _bucket_count(batch, rows)
-                files = [stack.enter_context(tempfile.TemporaryFile(dir=folder)) for _ in range(count)]
-                writers = [pa.ipc.new_stream(pa.PythonFile(file, mode="w"), schema) for file in files]
-            _scatter(batch, writers, source)
-        for writer in writers:
-            writer.close()
-        for file in files:
-            file.seek(0)
-            with pa.ipc.open_stream(pa.PythonFile(file, mode="r")) as reader:
-                table = reader.read_all().combine_chunks()
-            pieces = table.to_batches()
-            if len(pieces) > 1:  # shuffling each alone would not be uniform
-                raise DataError("the table is too large to be shuffled: 2 GiB of text in one of 256 buckets")
-            for batch in pieces:
-                order = np.argsort(draw_words(batch.num_rows, source))
-                shuffled = take_rows(batch, order)
-                yield from (shuffled.slice(first, SHUFFLED_ROWS) for first in range(0, len(order), SHUFFLED_ROWS))
-            file.truncate(0)
-
-
-def _bucket_count(batch: Any, rows: int) -> int:
-    """Return a power of two, so that a word's lowest bits choose among them evenly."""
-    size = rows * size_of(batch) / max(1, batch.num_rows)
-    return min(MOST_BUCKETS, 1 << int(np.ceil(np.log2(max(1.0, size / BUCKET_BYTES)))))
-
-
-def _scatter(batch: Any, writers: list[Any], source: WordSource) -> None:
-    chosen = (draw_words(batch.num_rows, source) & np.uint64(len(writers) - 1)).astype(np.int64)
-    sorted_rows = take_rows(batch, np.argsort(chosen, kind="stable"))
-    ends = np.cumsum(np.bincount(chosen, minlength=len(writers)))
-    for writer, first, end in zip(writers, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
-        if end > first:
-            writer.write_batch(sorted_rows.slice(first, end - first))
+def shuffle_rows(batches: Iterable[Any], source: WordSource) -> Iterator[Any]:
+    """Yield all rows in a uniformly random order; only rows whose label is private already may come here."""
+    table = pa.Table.from_batches(list(batches))
+    order = np.argsort(draw_words(table.num_rows, source))
+    for first in range(0, order.size, SHUFFLED_ROWS):
+        (batch,) = table.take(pa.array(order[first : first + SHUFFLED_ROWS])).combine_chunks().to_batches()
+        yield batch
 
 
 def draw_words(count: int, source: WordSource) -> NDArray[np.uint64]:

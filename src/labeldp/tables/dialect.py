@@ -14,12 +14,7 @@ from labeldp.tables.paths import DELIMITERS
 UTF8 = ("utf-8", "utf-8-sig")
 """The encodings that need no translation."""
 
-ENCODINGS = {
-    *(*UTF8, "utf-16", "utf-16-le", "utf-16-be", "ascii"),
-    *(f"iso8859-{part}" for part in (*range(1, 12), *range(13, 17))),
-    *(f"cp{page}" for page in (*range(1250, 1259), 437, 850, 852, 866, 932, 949, 950)),
-    *("koi8-r", "koi8-u", "mac-roman", "shift_jis", "euc_jp", "euc_kr", "gb2312", "gbk", "gb18030", "big5"),
-}
+ENCODINGS = (*UTF8, "utf-16", "utf-16-le", "utf-16-be", "iso8859-1", "cp1250", "cp1251", "cp1252", "mac-roman")
 """The encodings that are read: no state but a byte-order mark, and line breaks and digits as in ASCII."""
 
 SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
@@ -51,8 +46,7 @@ class Dialect:
         The mark between groups of three digits, or ``"space"``. By default public columns show it; else there is
         none.
     encoding : str, optional
-        Such as ``"utf-8"``, ``"utf-16"``, ``"cp1252"`` or ``"shift_jis"``. By default a byte-order mark shows it;
-        else it is UTF-8.
+        Such as ``"utf-8"``, ``"utf-16"`` or ``"cp1252"``. By default a byte-order mark shows it; else it is UTF-8.
     na : sequence of str
         Words for missing values, beside the usual ones such as ``NA``, ``n/a`` and ``-``.
     sheet : str, optional
@@ -110,8 +104,7 @@ class Dialect:
         if self.encoding == "":
             raise ParameterError(
                 Setting("encoding"),
-                " is not known; known are utf-8, utf-16, latin-1, cp1252, shift_jis, gb18030 and others of their "
-                "kind: convert the file to utf-8",
+                f" must be one of {', '.join(ENCODINGS)}: convert a file in another encoding to utf-8",
             )
 
     def completed(self, format: str) -> Dialect:

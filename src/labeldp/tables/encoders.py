@@ -71,7 +71,7 @@ class _Parquet:
         import pyarrow.parquet as pq  # noqa: PLC0415 (slow to import)
 
         self._writer = pq.ParquetWriter(
-            stream, schema, compression=_codec(compression), use_dictionary=list(repeating)
+            stream, schema, compression=compression or "snappy", use_dictionary=list(repeating)
         )
 
     def write(self, table: Any) -> None:
@@ -79,11 +79,6 @@ class _Parquet:
 
     def close(self) -> None:
         self._writer.close()
-
-
-def _codec(name: str | None) -> str:
-    known = {"uncompressed": "none", "snappy": "snappy", "gzip": "gzip", "brotli": "brotli", "zstd": "zstd"}
-    return known.get(name or "snappy", "lz4" if name and "lz4" in name else "snappy")
 
 
 class _Text:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -24,6 +24,18 @@ from labeldp.tables.excel_reader import RefusedError, Row, Workbook
 from labeldp.tables.sources import Part
 from labeldp.tables.tables import Table
 from labeldp.tables.text_types import LabelText
+
+_TYPES = {
+    frozenset[type](): pa.string(),
+    frozenset({str}): pa.string(),
+    frozenset({bool}): pa.bool_(),
+    frozenset({int}): pa.int64(),
+    frozenset({float}): pa.float64(),
+    frozenset({int, float}): pa.float64(),
+    frozenset({datetime.datetime}): pa.timestamp("us"),
+    frozenset({datetime.time}): pa.time64("us"),
+}
+"""What a column is read as, by the types of its cells; any others are text."""
 
 HEADER_ROWS = 50
 """Rows among which the header is looked for: titles may stand above it."""
@@ -249,33 +261,18 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value).strip()
 
 
-def _type_of(cells: Iterator[Any]) -> Any:
+def _type_of(cells: Iterable[Any]) -> Any:
     """Return the type that holds all cells of a public column, or None if there is no such but text."""
-    seen, whole, days, fraction = set[type](), True, True, False
-    for cell in cells:
-        if cell is None:
-            continue
-        seen.add(type(cell))
-        if isinstance(cell, int):
-            whole = whole and -(2**63) <= cell < 2**63
-        if isinstance(cell, datetime.datetime):
-            days = days and cell.time() == datetime.time()
-            fraction = fraction or cell.microsecond > 0
-    if seen <= {int, float} and seen:
-        return pa.int64() if seen == {int} and whole else pa.float64()
-    if seen <= {datetime.datetime, datetime.date} and seen:
-        return pa.date32() if days else pa.timestamp("us" if fraction else "s")
-    single = {bool: pa.bool_(), str: pa.string(), datetime.time: pa.time64("us")}
-    return single.get(seen.copy().pop()) if len(seen) == 1 else None if seen else pa.string()
+    values = [cell for cell in cells if cell is not None]
+    kinds = frozenset(map(type, values))
+    if kinds == {datetime.datetime} and all(value.time() == datetime.time() for value in values):
+        return pa.date32()
+    return _TYPES.get(kinds)
 
 
 def _array(cells: list[Any], kind: Any) -> Any:
     if kind == pa.string():
-        return pa.array(
-            [None if cell is None else cell if isinstance(cell, str) else _text(cell) for cell in cells], kind
-        )
-    if kind == pa.float64():
-        return pa.array([None if cell is None else float(str(cell)) for cell in cells], kind)
+        cells = [cell if cell is None or isinstance(cell, str) else _text(cell) for cell in cells]
     if kind == pa.date32():
-        return pa.array([None if cell is None else datetime.date(*cell.timetuple()[:3]) for cell in cells], kind)
-    return pa.array(cells, kind)
+        cells = [None if cell is None else cell.date() for cell in cells]
+    return pa.array(cells, kind, safe=False)

@@ -29,8 +29,8 @@ _KINDS = {"n", "s", "b", "d", "e", "str", "inlineStr"}
 """The types of cells that Excel has; openpyxl takes any other for text."""
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_LONGEST_INTEGER = 40
-"""Digits of an integer; more are read as a float, for Python converts no more than 4,300 of them."""
+_LONGEST_INTEGER = 18
+"""Characters of an integer; Excel itself has 15 digits. A longer one is read as a float."""
 
 _LOCAL_DATES = {*range(27, 37), *range(50, 59)}
 """Formats of dates that have no code, because they differ between countries."""

@@ -10,12 +10,8 @@ The card appears before the table: a card without its table is harmless, and a t
 from __future__ import annotations
 
 import os
-import sys
-import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -24,18 +20,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from labeldp._atomic import resolve_path
 from labeldp._values import parse_choice
 from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger, as_ledger
 from labeldp.accounts.terms import Terms
-from labeldp.errors import Message, ParameterError, Setting
+from labeldp.errors import DataError, Message, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
-from labeldp.tables.batches import shuffle_rows
+from labeldp.tables.batches import MOST_SHUFFLED, shuffle_rows, size_of
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.hints import HintSampler
 from labeldp.tables.opening import Progress, TableInput, table_of
@@ -137,7 +132,7 @@ def privatize_file(
     missing : {"error", "drop"}
         What to do with rows without a label. Which rows are left out is public.
     shuffle : bool
-        Write the rows in a random order.
+        Write the rows in a random order; the table must fit into memory, with 1 GiB of values at most.
     format : str, optional
         Of ``source``, and of ``out``, where a name implies none.
     dialect : Dialect, optional
@@ -206,15 +201,12 @@ def privatize_file(
             output.schema,
             out_format,
             force,
-            compression=table.compression,
             plain=[label, output.second or label],
             most=table.rights,
             dialect=table.dialect_for,
         )
         if debiased != "no":
             _refuse_biased(request)
-        if "scipy.optimize" not in sys.modules:  # a design needs it: imported while labels are counted
-            threading.Thread(target=_import_optimize).start()
         readings = chain(
             [_labels_and_hints(rows_in, writer.rehearse, hints, source_of_words, shuffle)],
             iter(rows_in.labels, None),
@@ -223,10 +215,7 @@ def privatize_file(
             stream = LabelStream(lambda: next(readings), request, ledger=ledger, random_state=source_of_words)
         batches = _release_rows(rows_in, stream, output)
         if shuffle:
-            folder = None if to == PIPE else resolve_path(to).parent
-            batches = shuffle_rows(
-                batches, output.schema, rows=stream.terms.rows, folder=folder, source=source_of_words
-            )
+            batches = shuffle_rows(batches, source_of_words)
         with writer:
             for batch in batches:
                 writer.write(batch)
@@ -236,11 +225,6 @@ def privatize_file(
             text = terms.to_card(file=facts)
             places.put_card(text + "\n", table.rights)
     return FileRelease(to, terms, text, card_path, output.types_changed(writer), tuple(table.notes))
-
-
-def _import_optimize() -> None:
-    with suppress(ImportError, MemoryError):  # the design says it, if it comes to that
-        import_module("scipy.optimize")
 
 
 def _refuse_biased(request: Request) -> None:
@@ -259,7 +243,16 @@ def _labels_and_hints(
 ) -> Iterator[NDArray[np.float64]]:
     """Yield the labels from the start, try to write the public part, and say at the end what gives labels away."""
     sampler = None if hints is None else HintSampler(rows_in.table.schema, str(rows_in.table.label), source)
-    yield from rows_in.labels(rehearse, sampler)
+    size = 0
+
+    def check(public: Any) -> None:
+        nonlocal size
+        rehearse(public)
+        size += size_of(public)
+        if shuffle and size > MOST_SHUFFLED:
+            raise DataError("the table is too large to be shuffled: 1 GiB of values at most; shuffle it before")
+
+    yield from rows_in.labels(check, sampler)
     found = [] if sampler is None else sampler.hints(ordered=not shuffle)
     if hints is not None and found:
         hints(found)

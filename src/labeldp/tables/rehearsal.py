@@ -63,7 +63,7 @@ def refuse_schema(schema: Any, format: str, dialect: Dialect) -> None:
     breaks = {"parquet": "", "xlsx": "\r"}.get(format, "\r\n\0")
     broken = next((name for name in names if any(mark in name for mark in breaks)), None)
     if broken is not None:
-        raise ParameterError(f"{format.upper()} cannot hold the column name {broken!r}, with a line break: rename it")
+        raise ParameterError(f"{format.upper()} cannot hold line breaks, as in the name {broken!r}: rename it")
     if format == "xlsx" and len({name.strip() for name in names} - {""}) < len(names):
         raise ParameterError("XLSX cannot hold column names that are blank, or differ in spaces only: rename one")
     if len(canonical(names)) > MOST_NAMES:

@@ -109,13 +109,6 @@ def schema_of(file: Any) -> Any:
     return schema
 
 
-def public_codec(file: Any, label: str | None) -> str | None:
-    """Return how the first public column of an open Parquet file is compressed."""
-    meta = file.metadata
-    columns = [meta.row_group(0).column(k) for k in range(meta.num_columns)] if meta.num_row_groups else []
-    return next((str(each.compression).lower() for each in columns if each.path_in_schema != label), None)
-
-
 # ---- where files lie ------------------------------------------------------------------------------------------
 
 

@@ -21,7 +21,7 @@ from labeldp.tables.batches import CELLS, cut, rows_per_batch
 from labeldp.tables.columns import as_floats, common_type, flat_type, refuse_other_than_numbers, value_type
 from labeldp.tables.dialect import SEPARATOR_NAMES, Dialect
 from labeldp.tables.paths import DELIMITERS
-from labeldp.tables.sources import Part, guard_arrow, public_codec, refuse_label_folders, schema_of
+from labeldp.tables.sources import Part, guard_arrow, refuse_label_folders, schema_of
 
 MAY_LACK_HEADER = {*DELIMITERS, "xlsx"}
 """Formats in which names may be the values of a row, with its label: messages do not list them."""
@@ -165,14 +165,6 @@ class Table:
         return sum(int(part.query(lambda file: file.metadata.num_rows)) for part in self._parts)
 
     @cached_property
-    def compression(self) -> str | None:
-        """How the first public column of a Parquet file is compressed, or None."""
-        if self.format != "parquet":
-            return None
-        codecs = (part.query(lambda file: public_codec(file, self.label)) for part in self._parts)
-        return next((codec for codec in codecs if codec is not None), None)
-
-    @cached_property
     def rights(self) -> int:
         """Who may read and write all of its files."""
         modes = [part.path.stat().st_mode for part in self._parts if part.path is not None]
@@ -248,5 +240,5 @@ class ParquetTable(Table):
             return array
         if field.type == pa.float64() and (field.name == self.label or not self._exact):
             return as_floats(array)
-        complaint = f"some values of the column {field.name!r} do not fit into {field.type}, its type in other files"
+        complaint = f"some values of the column {field.name!r} are no {field.type}, as in other files"
         return guard_arrow(lambda: array.cast(field.type), complaint)
