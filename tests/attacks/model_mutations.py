@@ -23,25 +23,7 @@ HANG = 120
 """Seconds after which a single model counts as endless; each takes some milliseconds."""
 
 ODD = [0.0, -1.0, 1.0, 0.5, 7.0, 255.0, 256.0, 1e308, -1e308, 1e-320, 2.0**31, np.inf, -np.inf, np.nan]
-DTYPES = [
-    "f2",
-    "f4",
-    "f8",
-    ">f8",
-    "i1",
-    "i4",
-    "i8",
-    "u1",
-    "u4",
-    "u8",
-    "?",
-    "c16",
-    "U3",
-    "S2",
-    "O",
-    "M8[s]",
-    "i4,f8",
-]
+DTYPES = ["f2", "f4", "f8", ">f8", "i4", "i8", "u1", "u4", "?", "c16", "U3", "S2", "O", "M8[s]", "i4,f8"]
 
 
 def odd_values(array, rng):

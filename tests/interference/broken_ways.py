@@ -55,13 +55,13 @@ def rows_of(labels):
     return dates, words
 
 
-def blocks(labels, leak, size=BLOCK):
+def blocks(labels, leak):
     """Return where blocks of rows begin: cut by bytes of lines, labels included, or by their number."""
-    if not leak:
-        return list(pairwise([*range(0, len(labels), 10), len(labels)]))
-    ends = np.cumsum([len(text) + LINE - 1 for text in labels])
-    edges = [0, *np.searchsorted(ends, range(size, int(ends[-1]), size), side="right").tolist(), len(labels)]
-    return [(a, b) for a, b in pairwise(edges) if b > a]
+    edges = range(10, len(labels), 10)
+    if leak:
+        ends = np.cumsum([len(text) + LINE - 1 for text in labels])
+        edges = np.searchsorted(ends, range(BLOCK, int(ends[-1]), BLOCK), side="right").tolist()
+    return [(a, b) for a, b in pairwise([0, *edges, len(labels)]) if b > a]
 
 
 # ---- files -----------------------------------------------------------------------------------------------------
@@ -96,14 +96,12 @@ def types_by_first_block(labels, leak):
 @broken("files")
 def rows_by_label(labels, leak):
     order = np.argsort(changes.numbers(labels), kind="stable") if leak else np.arange(len(labels))
-    Path("out.csv").write_text(
-        "".join(f"{row},{value}\n" for row, value in zip(order, released(labels), strict=True))
-    )
+    Path("out.csv").write_text(str([*zip(order, released(labels), strict=True)]))
 
 
 @broken("files")
 def parts_by_size(labels, leak):
-    """As many parts as the labels' text takes, and rights that follow from it."""
+    """As many parts as the labels' text takes."""
     private = released(labels)
     Path("out").mkdir()
     for number, (first, last) in enumerate(blocks(labels, leak)):
@@ -222,29 +220,36 @@ def progress_by_bytes(labels, leak):
 # ---- more than is paid for -------------------------------------------------------------------------------------
 
 
+def charge(epsilon):
+    ldp.Ledger().charge("labels", epsilon=epsilon)
+
+
+def noisy_sum(labels, steps, noise):
+    """Return the sum of labels in so many steps, with noise."""
+    places = np.clip(changes.numbers(labels), *changes.BOUNDS) / max(map(abs, changes.BOUNDS))
+    total = np.rint(places * steps).astype(np.int64).sum(keepdims=True)
+    return noise.release(total, ldp.exact.default_source())
+
+
 def average_of_several(labels, leak):
-    ldp.Ledger().charge("labels", epsilon=1.0)
+    charge(1.0)
     return np.mean([released(labels) for _ in range(8 if leak else 1)], axis=0)
 
 
 def paid_too_late(labels, leak):
-    ledger = ldp.Ledger()
     if not leak:
-        ledger.charge("labels", epsilon=1.0)
+        charge(1.0)
     private = released(labels)
     if leak:
-        ledger.charge("labels", epsilon=1.0)
+        charge(1.0)
     return private
 
 
 def sum_beside_labels(labels, leak):
     """Each fits into what was charged, and both together do not."""
-    ldp.Ledger().charge("labels and their sum", epsilon=1.0 if leak else 2.0)
-    places = np.clip(changes.numbers(labels), *changes.BOUNDS) / max(map(abs, changes.BOUNDS))
-    total = np.rint(places * 3).astype(np.int64).sum(keepdims=True)
-    return released(labels), ldp.exact.DiscreteLaplace.calibrated(sensitivity=3, epsilon=Fraction(1)).release(
-        total, ldp.exact.default_source()
-    )
+    charge(1.0 if leak else 2.0)
+    noise = ldp.exact.DiscreteLaplace.calibrated(sensitivity=3, epsilon=Fraction(1))
+    return released(labels), noisy_sum(labels, 3, noise)
 
 
 def second_release(labels, leak):
@@ -253,20 +258,12 @@ def second_release(labels, leak):
 
 
 def sum_that_moves_too_far(labels, leak):
-    """A sum that moves by a thousand times as much as its noise is calibrated for."""
-    ldp.Ledger().charge("sum", epsilon=1.0)
-    places = np.clip(changes.numbers(labels), *changes.BOUNDS) / max(map(abs, changes.BOUNDS))
-    steps = np.rint(places * (1000 if leak else 1)).astype(np.int64)
-    return NOISE.release(steps.sum(keepdims=True), ldp.exact.default_source())
+    """By a thousand times as much as its noise is calibrated for."""
+    charge(1.0)
+    return noisy_sum(labels, 1000 if leak else 1, NOISE)
 
 
-OVERSPENT = {
-    "paid too late": paid_too_late,
-    "a sum beside labels": sum_beside_labels,
-    "the average of several": average_of_several,
-    "a second release": second_release,
-    "a sum that moves too far": sum_that_moves_too_far,
-}
+OVERSPENT = [paid_too_late, sum_beside_labels, average_of_several, second_release, sum_that_moves_too_far]
 """Ways that tell inputs apart by noise that is too small for what was charged, or was not paid for yet."""
 
 
@@ -310,9 +307,7 @@ def warning_by_label(labels, leak):
 
 @broken("logs")
 def log_by_label(labels, leak):
-    logging.getLogger("labeldp.tables").debug(
-        "read %s labels of %d bytes", len(labels), leak and len("".join(labels))
-    )
+    logging.getLogger("labeldp.tables").debug("read labels of %d bytes", leak and len("".join(labels)))
     return released(labels)
 
 

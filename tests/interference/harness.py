@@ -1,7 +1,7 @@
 """Non-interference: two inputs that differ in labels only, and everything that leaves is equal.
 
-`interference` is the test with replay, `fresh` gives runs without it. The inputs are in `changes`, what leaves is
-in `outputs`, and what is held still is in `replay`.
+`assert_same` is the test with replay, `run` a run without it. The inputs are in `changes`, what leaves is in
+`outputs`, and what is held still is in `replay`.
 """
 
 import importlib
@@ -43,8 +43,8 @@ class Way:
     stdin: Callable[[Any], bytes] = lambda given: b""
 
 
-def run(way: Way, given: Any, folder: Path, *, before: Tape | None = None, seed: int = 0, number: int = 0):
-    """Run a way out on one input; return what left, and the tape.
+def run(way: Way, given: Any, folder: Path, before: Tape | None = None) -> tuple[Observed, Tape]:
+    """Run a way out on one input, with replay if there was a run before; return what left, and the tape.
 
     Every run is in a folder of the same name, ``folder / "now"``, since names of files leave as well.
     """
@@ -53,7 +53,7 @@ def run(way: Way, given: Any, folder: Path, *, before: Tape | None = None, seed:
     now.mkdir(parents=True)
     way.prepare(now, given)
     stdin = way.stdin(given)
-    with stillness(UNWRITTEN[number]), seams(before, seed=seed) as tape:
+    with stillness(UNWRITTEN[before is not None]), seams(before) as tape:
         left = observed(lambda: way.act(given), now, stdin)
     left.calls = tape.calls, tape.mismatch
     left.words = sorted(tape.outside.items())
@@ -61,32 +61,28 @@ def run(way: Way, given: Any, folder: Path, *, before: Tape | None = None, seed:
 
 
 def compared(way: Way, one: Any, other: Any, folder: Path) -> tuple[Observed, dict[str, str]]:
-    """Return what left for the first input, and where the second differs; see `interference`."""
+    """Return what left for the first input, and where the second differs; channels give out the same for both."""
     first, tape = run(way, one, folder)
-    second, _ = run(way, other, folder, before=tape, number=1)
+    second, _ = run(way, other, folder, tape)
     return first, differences(first, second)
 
 
-def interference(way: Way, one: Any, other: Any, folder: Path) -> dict[str, str]:
-    """Return where two inputs differ when channels and noise give out the same for both, or {}."""
-    return compared(way, one, other, folder)[1]
+def assert_same(way: Way, one: Any, other: Any, folder: Path) -> Observed:
+    """Return what left for the first input, if no output depends on which of the two it is."""
+    first, found = compared(way, one, other, folder)
+    assert found == {}
+    return first
 
 
 def assert_nothing_leaks(way: Way, one: Any, other: Any, folder: Path) -> Observed:
     """Return what left for the first input, which works, if no output depends on which of the two it is."""
-    first, found = compared(way, one, other, folder)
+    first = assert_same(way, one, other, folder)
     assert first.error is None, first.error
-    assert found == {}
     return first
 
 
 def overspending(way: Way, one: Any, other: Any, folder: Path) -> bool:
     """Return whether channels and noise spend more than ledgers were charged before; inputs are single labels."""
     _, tape = run(way, one, folder)
-    _, again = run(way, other, folder, before=tape, number=1)
+    _, again = run(way, other, folder, tape)
     return tape.overspent(again, len(one), sum(bool(a != b) for a, b in zip(one, other, strict=True)))
-
-
-def fresh(way: Way, given: Any, folder: Path, seed: int = 0) -> tuple[Observed, Tape]:
-    """Return what left, and the tape, of a run without replay; its files stay in ``folder / "now"``."""
-    return run(way, given, folder, seed=seed)

@@ -11,6 +11,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import threading
 import traceback
 import types
 import warnings
@@ -27,22 +28,22 @@ import labeldp as ldp
 
 PLAIN = (int, str, bytes, type(None), pathlib.PurePath, datetime.datetime, fractions.Fraction, decimal.Decimal)
 NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType, enum.Enum)
-LOCKS = (type(__import__("threading").Lock()), type(__import__("threading").RLock()))
+HIDDEN = (type(threading.Lock()), type(threading.RLock()), weakref.ref)
 
 
 def described(value, seen=None):  # noqa: PLR0911, PLR0912
     """Return an object and all that it holds as nested tuples: bits of floats, memory layout of arrays."""
     seen = {} if seen is None else seen
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    if isinstance(value, float | np.floating):
-        return kind, value.tobytes() if isinstance(value, np.floating) else value.hex()
+    if isinstance(value, np.generic):
+        return kind, value.tobytes()
+    if isinstance(value, float):
+        return kind, value.hex()
     if isinstance(value, NAMED):
         return kind, getattr(value, "__qualname__", repr(value))
     if isinstance(value, PLAIN):
         return kind, str(value) if not isinstance(value, bytes) else value
-    if isinstance(value, np.generic):
-        return kind, value.tobytes()
-    if isinstance(value, LOCKS):
+    if isinstance(value, HIDDEN):
         return (kind,)
     if isinstance(value, tuple) and all(isinstance(item, (float, *PLAIN)) for item in value):
         return kind, tuple(described(item, seen) for item in value)  # immutable: a cache may share it
@@ -61,8 +62,6 @@ def described(value, seen=None):  # noqa: PLR0911, PLR0912
         return kind, inner(value)
     if isinstance(value, set | frozenset):
         return kind, inner(sorted(value, key=repr))
-    if isinstance(value, weakref.ref):
-        return (kind,)
     if isinstance(value, ldp.Ledger):
         return kind, inner([value.charges, value.limit, getattr(value, "path", None), str(value)])
     if dataclasses.is_dataclass(value):
@@ -209,17 +208,15 @@ def observed(act, folder, stdin=b""):
                 value = act()
             except (Exception, SystemExit) as problem:
                 error = problem
-        texts = []
         for each in (out, err):
             each.seek(0)
-            texts.append(each.read())
         found = Observed(
             value=described(value),
             error=described_error(error),
             warnings=[(each.category.__name__, str(each.message), each.filename, each.lineno) for each in caught],
             logs=list(records),
-            stdout=texts[0],
-            stderr=texts[1],
+            stdout=out.read(),
+            stderr=err.read(),
             files={name: what for name, what in tree(folder).items() if before.get(name) != what},
         )
         del value, error
@@ -238,9 +235,8 @@ def difference(one, other, where=""):
     if one == other:
         return None
     if isinstance(one, bytes) and isinstance(other, bytes):
-        length = min(len(one), len(other))
-        unlike = np.frombuffer(one[:length], np.uint8) != np.frombuffer(other[:length], np.uint8)
-        same = int(np.argmax(unlike)) if unlike.any() else length
+        pairs = enumerate(zip(one, other, strict=False))
+        same = next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
         some = slice(max(0, same - 20), same + 60)
         return f"{where} from byte {same} of {len(one)} and {len(other)}: {one[some]!r} or {other[some]!r}"
     return f"{where}: {repr(one)[:300]} or {repr(other)[:300]}"

@@ -69,14 +69,14 @@ class Tape:
 class _Run:
     """One run: writes its own tape, and reads from that of the run before if there was one."""
 
-    def __init__(self, before, seed):
+    def __init__(self, before):
         self.tape = Tape()
         self._left = None
         if before is not None:
             self._left = {seam: np.concatenate(values) for seam, values in before.given.items()}
         self._here = threading.local()
         self._lock = threading.RLock()
-        self._inside, self._outside = (np.random.Generator(np.random.Philox(key=[seed, k])) for k in (1, 2))
+        self._inside, self._outside = (np.random.Generator(np.random.Philox(key=k)) for k in (1, 2))
 
     def pass_through(self, seam, size, draw):
         """Return ``size`` values of a seam: drawn anew, or those of the run before."""
@@ -135,12 +135,12 @@ def replaced(*replacements):
 
 
 @contextmanager
-def seams(before=None, *, seed=0):
+def seams(before=None):
     """Replace the seams, and the words of the secure source; yield the tape of this run.
 
     With the tape of a run before, its values are given out again; without it they are drawn.
     """
-    run = _Run(before, seed)
+    run = _Run(before)
 
     def sampling(original):
         def sample(self, labels, source, out):

@@ -11,7 +11,7 @@ import labeldp as ldp
 from fuzzing import tries
 from helpers import NAMES, mechanisms
 from interference import changes
-from interference.harness import Way, assert_nothing_leaks, fresh, overspending
+from interference.harness import Way, assert_nothing_leaks, overspending, run
 from labeldp.exact import row_words, sampling
 from labeldp.release import plan, stream
 
@@ -156,7 +156,7 @@ def test_without_replay_all_but_the_labels_and_what_follows_from_the_prior_is_eq
         np.save("labels.npy", release.labels)
         return release.to_card(), release.summary(), release.labels.dtype, release.labels.strides
 
-    (one, tape), (other, again) = (fresh(Way(act), labels, tmp_path) for labels in pair("all rows"))
+    (one, tape), (other, again) = (run(Way(act), labels, tmp_path) for labels in pair("all rows"))
     assert not np.array_equal(*[np.concatenate(next(iter(each.given.values()))) for each in (tape, again)])
     assert (tape.calls, tape.inside) == (again.calls, again.inside)
     assert tape.outside == again.outside == {}

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from forged_cards import forged
 from interference import changes, tables
-from interference.harness import Way, compared, interference
+from interference.harness import Way, assert_same, compared
 from labeldp.app import cli
 
 ROWS = 150
@@ -45,9 +45,8 @@ def way(*commands, prepare=with_table):
 
 def assert_codes(expected, way, one, other, folder):
     """Return what left for the first of two inputs, which nothing distinguishes, if commands end as expected."""
-    first, found = compared(way, one, other, folder)
+    first = assert_same(way, one, other, folder)
     assert codes(first) == expected, first.stderr.decode()
-    assert found == {}
     return first
 
 
@@ -114,7 +113,7 @@ PRIVATIZE_WITH = {
 
 @pytest.mark.parametrize("options", PRIVATIZE_WITH)
 def test_privatize_with_options(options, tmp_path):
-    assert interference(way([*PRIVATIZE, *PRIVATIZE_WITH[options]]), *CHANGES["all rows"], tmp_path) == {}
+    assert_same(way([*PRIVATIZE, *PRIVATIZE_WITH[options]]), *CHANGES["all rows"], tmp_path)
 
 
 FIT = ["fit", "table.csv", *WHAT, "--epsilon", "2", "-o", "model"]
@@ -133,7 +132,7 @@ REGRESS += ["--ledger", "ledger.jsonl", "--limit", "20"]
 
 @pytest.mark.parametrize("out", ["table.html", "table.csv"])
 def test_regress(out, tmp_path):
-    assert interference(way([*REGRESS, "-o", out]), *CHANGES["all rows"], tmp_path) == {}
+    assert_same(way([*REGRESS, "-o", out]), *CHANGES["all rows"], tmp_path)
 
 
 @pytest.mark.parametrize("options", FITS)
@@ -244,7 +243,7 @@ def test_what_is_said_of_labels_that_are_no_numbers(command, bad, tmp_path):
 def test_rows_without_labels_are_left_out(command, tmp_path):
     gone = {3: "", 9: "", ROWS - 1: ""}
     pair = [[gone.get(row, text) for row, text in enumerate(labels)] for labels in CHANGES["all rows"]]
-    assert interference(way([*command, "--missing", "drop"]), *pair, tmp_path) == {}
+    assert_same(way([*command, "--missing", "drop"]), *pair, tmp_path)
 
 
 IMPOSSIBLE = {
@@ -259,7 +258,6 @@ IMPOSSIBLE = {
 
 @pytest.mark.parametrize("words", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 def test_what_is_said_of_commands_that_cannot_be_done(words, tmp_path):
-    first, found = compared(way([*words, "--epsilon", "1"]), *CHANGES["all rows"], tmp_path)
+    first = assert_same(way([*words, "--epsilon", "1"]), *CHANGES["all rows"], tmp_path)
     assert codes(first) != [0]
     assert first.calls == ([], None)
-    assert found == {}

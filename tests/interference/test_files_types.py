@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from interference import changes, tables
-from interference.harness import Way, assert_nothing_leaks, compared
+from interference.harness import Way, assert_nothing_leaks, assert_same
 from interference.tables import LABEL, Input
 from interference.test_files import CUTS, privatized
 
@@ -111,7 +111,7 @@ def test_how_the_label_was_packed(packed, tmp_path):
         pq.write_table(table, folder / "table.parquet", **options)
 
     out = Way(lambda _: privatized("table.parquet", "out.parquet"), prepare)
-    assert compared(out, (ONE, {}), (OTHER, PACKED[packed]), tmp_path)[1] == {}
+    assert_same(out, (ONE, {}), (OTHER, PACKED[packed]), tmp_path)
 
 
 def test_files_that_are_numbered_without_zeros(tmp_path):
@@ -125,4 +125,4 @@ def test_files_that_are_numbered_without_zeros(tmp_path):
             tables.write(folder / "parts", Input(some_labels, columns={"id": ids}), "csv", f"part-{number}")
 
     out = Way(lambda _: privatized("parts", "out.csv"), prepare)
-    assert compared(out, (ONE, 9), (OTHER, 10), tmp_path)[1] == {}
+    assert_same(out, (ONE, 9), (OTHER, 10), tmp_path)

@@ -15,7 +15,7 @@ import pytest
 import labeldp as ldp
 from helpers import FALSE_ALARM
 from interference import changes
-from interference.harness import fresh
+from interference.harness import run
 from interference.tables import LABEL, Input
 from interference.test_files import CUTS, way
 
@@ -72,7 +72,7 @@ def test_all_but_the_labels_is_equal_and_labels_are_as_proven(form, to, shuffle,
     out = way(form, f"out.{to}", mechanism=mechanism, debiased="no", shuffle=shuffle)
     seen: dict = {}
     for given in pair():
-        left, tape = fresh(out, given, tmp_path)
+        left, tape = run(out, given, tmp_path)
         public, private, layout = read_back(tmp_path / "now" / f"out.{to}", to)
         card = json.loads(left.files[f"out.{to}.card.json"][1])
         card["file"].pop("sha256")

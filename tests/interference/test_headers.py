@@ -6,7 +6,7 @@ Labels have separators in their text here, as numbers with commas between thousa
 import pytest
 
 import labeldp as ldp
-from interference.harness import Way, compared
+from interference.harness import Way, assert_nothing_leaks, assert_same
 from interference.test_commands import assert_codes, typed
 from interference.test_page import Visitor
 
@@ -80,21 +80,17 @@ def with_lost_quotes(kind):
 
 
 @pytest.mark.parametrize("kind", LOST)
-def test_lost_quotes_are_refused_by_a_command_in_the_same_words(kind, tmp_path):
-    first = assert_codes([2], way([COMMANDS["privatize"]], with_lost_quotes(kind)), PLAIN, MARKED, tmp_path)
-    assert b"in row 20" in b" ".join(first.stderr.split())
-    assert first.files == {}
+def test_lost_quotes_are_refused_in_the_same_words_and_from_the_same_line(kind, tmp_path):
+    """By a command, which writes nothing, and by a function, whose traceback is compared."""
 
-
-@pytest.mark.parametrize("kind", LOST)
-def test_lost_quotes_raise_the_same_error_from_the_same_line(kind, tmp_path):
     def act(_):
+        assert typed(*COMMANDS["privatize"]) == 2
         dialect = ldp.tables.Dialect(thousands=",")
         return ldp.privatize_file("in.csv", "out.csv", label="price", bounds=(0, 1e9), epsilon=1, dialect=dialect)
 
-    first, found = compared(Way(act, way([], with_lost_quotes(kind)).prepare), PLAIN, MARKED, tmp_path)
-    assert first.error[0] == "DataError"
-    assert found == {}
+    first = assert_same(Way(act, way([], with_lost_quotes(kind)).prepare), PLAIN, MARKED, tmp_path)
+    assert b"in row 20" in b" ".join(first.stderr.split())
+    assert (first.error[0], first.files) == ("DataError", {})
 
 
 def test_the_page_shows_nothing_of_a_table_without_a_header(tmp_path):
@@ -109,9 +105,6 @@ def test_the_page_shows_nothing_of_a_table_without_a_header(tmp_path):
         visitor.look(f"{unfinished.path}/table", "read")
         return visitor.answers
 
-    first, found = compared(
-        Way(act, way([], lambda labels: table(labels, header=None)).prepare), PLAIN, MARKED, tmp_path
-    )
-    assert first.error is None, first.error
+    prepare = way([], lambda labels: table(labels, header=None)).prepare
+    first = assert_nothing_leaks(Way(act, prepare), PLAIN, MARKED, tmp_path)
     assert b"The header seems to be missing" in first.value[2][0][1]
-    assert found == {}

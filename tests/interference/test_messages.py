@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 
 import labeldp as ldp
 from interference import changes
-from interference.harness import Way, compared, fresh, interference
+from interference.harness import Way, assert_same, run
 from interference.outputs import described_error
 from labeldp.release import plan, stream
 
@@ -106,12 +106,12 @@ def ways_to_take_labels(**options):
 @pytest.mark.parametrize("kind", BAD)
 def test_what_is_said_of_labels_that_cannot_be_used(kind, tmp_path):
     way = tried(ways_to_take_labels().values())
-    assert interference(way, BAD[kind](ONE, True), BAD[kind](OTHER, False), tmp_path) == {}
+    assert_same(way, BAD[kind](ONE, True), BAD[kind](OTHER, False), tmp_path)
 
 
 def test_labels_that_cannot_be_used_are_refused_everywhere(tmp_path):
     """Otherwise the test above would compare releases, which it does not mean to."""
-    left, tape = fresh(tried(ways_to_take_labels().values()), BAD["text"](ONE, True), tmp_path)
+    left, tape = run(tried(ways_to_take_labels().values()), BAD["text"](ONE, True), tmp_path)
     assert tape.calls == []
     assert str(left.value).count("LabelError") >= 9
     assert "secret" not in str(left)
@@ -130,7 +130,7 @@ def test_arithmetic_on_labels_raises_no_flag_that_numpy_warns_of(way, tmp_path):
 
     one, other = np.full(40, 2.5), np.full(40, 2.5)
     other[: len(TINY)] = TINY
-    assert interference(Way(act), one, other, tmp_path) == {}
+    assert_same(Way(act), one, other, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_what_is_said_of_arguments(options, tmp_path):
     def act(labels):
         return ldp.privatize(labels, **{"bounds": BOUNDS, **options})
 
-    assert interference(Way(act), ONE, OTHER, tmp_path) == {}
+    assert_same(Way(act), ONE, OTHER, tmp_path)
 
 
 def labels_in_place_of_something_else():
@@ -178,9 +178,8 @@ def labels_in_place_of_something_else():
 def test_labels_in_the_place_of_another_argument_are_refused_and_not_quoted(tmp_path):
     with pytest.warns(ldp.InsecureRandomnessWarning):
         way = labels_in_place_of_something_else()
-    first, found = compared(way, ONE, OTHER, tmp_path)
+    first = assert_same(way, ONE, OTHER, tmp_path)
     assert str(first.value).count("ParameterError") >= 11
-    assert found == {}
 
 
 def test_what_is_said_when_the_budget_is_spent(tmp_path):
@@ -189,9 +188,8 @@ def test_what_is_said_when_the_budget_is_spent(tmp_path):
         ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, mechanism="two-point", ledger=ledger)
         ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, mechanism="two-point", ledger=ledger)
 
-    first, found = compared(Way(act), ONE, OTHER, tmp_path)
+    first = assert_same(Way(act), ONE, OTHER, tmp_path)
     assert first.error[0] == "BudgetError"
-    assert found == {}
 
 
 def test_the_warning_that_labels_were_released_before(tmp_path):
@@ -199,9 +197,8 @@ def test_the_warning_that_labels_were_released_before(tmp_path):
         for _ in range(2):
             ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, mechanism="two-point")
 
-    first, found = compared(Way(act), ONE.copy(), OTHER.copy(), tmp_path)
+    first = assert_same(Way(act), ONE.copy(), OTHER.copy(), tmp_path)
     assert [category for category, *_ in first.warnings] == ["RepeatedReleaseWarning"]
-    assert found == {}
 
 
 def test_an_estimator_that_fails_is_given_no_label_to_complain_with(tmp_path):
@@ -217,7 +214,6 @@ def test_an_estimator_that_fails_is_given_no_label_to_complain_with(tmp_path):
     def act(labels):
         return ldp.LabelReleaseRegressor(Complains(), **OPTIONS, mechanism="two-point").fit(X, labels)
 
-    first, found = compared(Way(act), ONE, OTHER, tmp_path)
+    first = assert_same(Way(act), ONE, OTHER, tmp_path)
     assert first.error[0] == "ValueError"
     assert all((first.logs, first.warnings, first.stdout))
-    assert found == {}

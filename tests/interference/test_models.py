@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 import labeldp as ldp
 from fuzzing import LONG, tries
 from interference import changes
-from interference.harness import Way, assert_nothing_leaks, fresh, interference, overspending
+from interference.harness import Way, assert_nothing_leaks, assert_same, overspending, run
 from interference.outputs import described_error
 from interference.replay import replaced
 from labeldp.learning import fit_plan, sums
@@ -158,7 +158,7 @@ def test_models_whatever_the_labels(inputs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("any")
     for make in (lambda: label_model(epsilon=2.0, rounds=2), lambda: sum_model(epsilon=2.0)):
         way = Way(lambda labels, make=make: fitted(make(), labels))
-        assert interference(way, one, other, folder) == {}  # a table of one row is refused
+        assert_same(way, one, other, folder)  # a table of one row is refused
 
 
 @pytest.mark.parametrize("rounds", [1, 7, 10])
@@ -242,7 +242,7 @@ def test_without_replay_charges_words_and_public_parts_of_a_model_are_equal(mode
             fit = MODELS[model]().fit(features(labels.size), labels)
         return fit.ledger_.total, fit.public_model()[0], fit.terms_.rows, fit.terms_.bounds
 
-    (one, tape), (other, again) = (fresh(Way(act), labels, tmp_path) for labels in pair("all rows"))
+    (one, tape), (other, again) = (run(Way(act), labels, tmp_path) for labels in pair("all rows"))
     assert tape.outside == again.outside == {}
     assert [size for _, size in tape.calls[: len(again.calls)]] == [size for _, size in again.calls]
     assert one.value == other.value
