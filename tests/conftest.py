@@ -23,16 +23,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-PROGRAMS = [
-    "tables/irregular",
-    "windows_like",
-    "spark/quick_daemon",
-    "spark/connect_program",
-    "spark/trouble_program",
-]
-"""What tests start in processes of their own."""
-
-collect_ignore = [f"{name}.py" for name in PROGRAMS]
+# What tests start in processes of their own.
+collect_ignore = ["tables/irregular.py", "windows_like.py", "spark/quick_daemon.py", "spark/connect_program.py"]
+collect_ignore += ["spark/trouble_program.py"]
 if find_spec("pyspark") is None or sys.platform == "win32":  # where Spark needs programs of Hadoop's own
     collect_ignore += ["spark"]
 if sys.platform == "win32":
@@ -102,15 +95,8 @@ def uninstall(monkeypatch):
     return uninstall
 
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+FLAGS = ["--no-sandbox", "--no-first-run"]
+FLAGS += [f"--disable-{what}" for what in ("gpu", "quic", "background-networking", "component-update", "sync")]
 
 
 @pytest.fixture(scope="module")

@@ -68,13 +68,9 @@ def test_a_release_that_was_ever_saved_has_the_labels_it_had(folder):
         np.testing.assert_array_equal(ldp.learning.RowRelease.load(folder / name).labels, expected(folder)["rows"])
 
 
-def newer(card, entry):
-    content = json.loads(card)
-    return forged({**content, entry: content[entry] + 1})
-
-
 def test_files_of_a_later_version_are_refused_by_name_and_not_called_damaged(folder):
-    card = newer(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json(), "version")
+    content = json.loads(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
+    card = forged({**content, "version": content["version"] + 1})
     assert ldp.verify_card(card).verdict == "cannot be checked here"
     with pytest.raises(ldp.errors.UncheckableError, match=f"the card has version 4, {NEWER} 3: update labeldp"):
         ldp.load_mechanism(card)
@@ -91,8 +87,6 @@ def test_files_of_a_later_version_are_refused_by_name_and_not_called_damaged(fol
     with pytest.raises(ldp.errors.UncheckableError, match=f"the format of the model .* has version 5, {NEWER} 4"):
         ldp.load_model(folder / "model")
 
-    with np.load(folder / "rows.npz") as archive:
-        latest = forged({**json.loads(str(archive["card"])), "version": 3})
-        np.savez(folder / "rows.npz", card=np.array(newer(latest, "version")))
+    np.savez(folder / "rows.npz", card=np.array(card))
     with pytest.raises(ldp.errors.UncheckableError, match=f"the card has version 4, {NEWER}"):
         ldp.learning.RowRelease.load(folder / "rows.npz")

@@ -32,24 +32,33 @@ def folder(tmp_path):
         yield tmp_path
 
 
-@pytest.mark.parametrize("option", ["-o", "--card", "--report", "--ledger", "IN", "fit -o"])
+OPTIONS = {
+    "-o": ".csv",
+    "--card": ".csv",
+    "--report": ".html",
+    "--ledger": ".jsonl",
+    "IN": ".csv",
+    "fit -o": ".csv",
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("kind", ODD)
 def test_an_odd_name_is_refused_before_the_charge(folder, kind, option):
     """Each of the files that a command names is checked by the same rule."""
-    name, message = ODD[kind]
-    paths = {"IN": "in.csv", "-o": "out.csv", "--ledger": "budget.jsonl"}
-    command = "privatize"
-    if option == "fit -o":
-        command, option = "fit", "-o"
-    ending = {"--report": ".html", "--ledger": ".jsonl"}.get(option, ".csv")
-    paths[option] = f"{name}{ending}"
     if kind.startswith("long ") and option in ("IN", "--ledger"):
         pytest.skip("nothing is written beside it")
-    before = files_in(folder)
-    source = paths.pop("IN")
+    name, message = ODD[kind]
+    paths = {
+        "IN": "in.csv",
+        "-o": "out.csv",
+        "--ledger": "budget.jsonl",
+        option.removeprefix("fit "): f"{name}{OPTIONS[option]}",
+    }
+    source, before = paths.pop("IN"), files_in(folder)
     words = [word for pair in paths.items() for word in pair]
     code = 3 if option == "--ledger" and kind == "loop" else 2
-    output = said(command, source, *words, *RELEASE, code=code)
+    output = said("fit" if option == "fit -o" else "privatize", source, *words, *RELEASE, code=code)
     assert message in output or kind == "loop" or "Usage:" in output  # Typer refuses what no shell can pass
     assert files_in(folder) == before
 
