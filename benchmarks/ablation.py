@@ -1,7 +1,7 @@
 """What each part of the regressors earns: ``python -m benchmarks.ablation``.
 
 Each part is taken out alone, and test errors are compared with those of the whole on the same splits of the tables
-that may be looked at to choose (`benchmarks.accuracy`). A part stays if it earns 2 % as a geometric mean over them
+to develop with (`benchmarks.accuracy`). A part stays if it earns 2 % as a geometric mean over them
 at some budget.
 """
 
@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import typer
 
-from benchmarks.accuracy.tables import TABLES, load
+from benchmarks.accuracy.tables import load, names
 from labeldp.learning import bayes, fit_plan, groups, label_rounds, learner, sums
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 
-NAMES = [name for name, table in TABLES.items() if table.half == "choose"]
+NAMES = names("development")
 MOST_ROWS = 8000
 
 
@@ -115,10 +115,10 @@ PARTS: dict[str, dict[str, Callable[[], None]]] = {
 def measure(job: Job) -> tuple[Job, float]:
     """Return the test error, measured in a process of its own: a part that is out stays out."""
     PARTS[job.kind][job.part]()
-    X, y = load(job.table)
+    X, y, bounds = load(job.table)
     order = np.random.default_rng(1000 + job.split).permutation(len(y))[: MOST_ROWS * 5 // 4]
     train, test = np.split(order, [int(0.8 * order.size)])
-    settings: dict[str, Any] = {"epsilon": job.epsilon, "bounds": TABLES[job.table].bounds}
+    settings: dict[str, Any] = {"epsilon": job.epsilon, "bounds": bounds}
     model: Any = ModelReleaseRegressor(**settings)
     if job.kind == "labels":
         model = LabelReleaseRegressor(**settings, rounds=1 if job.part == "rounds" else "auto")

@@ -1,1 +1,1 @@
-"""Test error of both regressors on tables from different worlds, half of them to choose by and half to judge."""
+"""Test error of both regressors on tables from different worlds, some to develop with, others held out."""

@@ -1,9 +1,9 @@
 """Run the accuracy suite on many cores, keep every cell, and print what it shows.
 
-python -m benchmarks.accuracy --half choose --epsilons 0.1,1 --splits 0-9 --label new --out cells.jsonl
-python -m benchmarks.accuracy --half choose … --label old --library ../older --out cells.jsonl
-python -m benchmarks.accuracy table cells.jsonl
-python -m benchmarks.accuracy package cells.jsonl --version new     # what the library's planner shows
+python -m benchmarks.accuracy write heldout                         # once, from the sources of accuracy.md
+python -m benchmarks.accuracy --folder heldout --library this=. --library 0.2.0=baseline --out cells.jsonl
+python -m benchmarks.accuracy table cells.jsonl --new this --old 0.2.0
+python -m benchmarks.accuracy package cells.jsonl --version this    # what the library's planner shows
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ import os
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy, in every worker
 
 import math
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from benchmarks.accuracy import tables
-from benchmarks.accuracy.methods import METHODS, installed
+from benchmarks.accuracy.methods import METHODS
 from benchmarks.accuracy.packaged import TARGET, write_packaged
-from benchmarks.accuracy.runner import console, plan, read, run
+from benchmarks.accuracy.runner import ROOT, Place, console, plan, read, run
 
 app = typer.Typer(add_completion=False)
 
@@ -30,46 +29,43 @@ app = typer.Typer(add_completion=False)
 @app.callback(invoke_without_command=True)
 def main(
     context: typer.Context,
-    half: Annotated[str, typer.Option(help="choose, judge or all; look at judge once per claim")] = "choose",
-    names: Annotated[str, typer.Option("--tables", help="some tables instead of a half")] = "",
+    group: Annotated[str, typer.Option(help="development or heldout")] = "development",
+    folder: Annotated[Path | None, typer.Option(help="tables written by write; all of them are measured")] = None,
+    names: Annotated[str, typer.Option("--tables", help="some of the tables")] = "",
     methods: str = "constant,trees,labels,model",
-    epsilons: str = "0.1,0.3,1,2",
-    splits: Annotated[str, typer.Option(help="first and last")] = "0-9",
+    epsilons: str = "0.1,0.3,1,2,4",
+    splits: Annotated[str, typer.Option(help="first and last; large tables have three at most")] = "0-7",
     loose: Annotated[str, typer.Option(help="bounds too wide: 1,10,10left,10right")] = "1",
     rows: Annotated[int, typer.Option(help="training rows, 0 for all")] = 0,
     repeats: Annotated[int, typer.Option(help="fits of the same rows")] = 1,
-    label: Annotated[str, typer.Option(help="names the version of the library")] = "this",
-    library: Annotated[Path | None, typer.Option(help="another checkout, whose src is used")] = None,
-    data: Annotated[Path | None, typer.Option(help="a file written by export")] = None,
+    library: Annotated[list[str], typer.Option(help="LABEL=CHECKOUT, whose src is used")] = ["this=."],  # noqa: B006
+    peers: Annotated[Path | None, typer.Option(help="interpreter with other libraries, or their folder")] = None,
     out: Path = Path("build/accuracy.jsonl"),
     workers: Annotated[int, typer.Option(help="processes, 0 for one per core")] = 0,
-    most_seconds: Annotated[float, typer.Option(help="stop then; the same command continues")] = math.inf,
+    minutes: Annotated[float, typer.Option(help="stop then; the same command continues")] = math.inf,
 ) -> None:
     """Measure what the file does not hold yet."""
     if context.invoked_subcommand:
         return
-    if library is not None:
-        sys.path.insert(0, str((library / "src").resolve(strict=True)))
-    if data is not None:
-        os.environ[tables.STORE] = str(data.resolve(strict=True))
-    usable = [method for method in methods.split(",") if installed(method)]
-    for method in sorted(set(methods.split(",")) - set(usable)):
-        console.print(f"{method} is left out: its library is not installed")
-    for method in set(usable) - {*METHODS, "constant"}:
+    if folder is not None:
+        os.environ[tables.FOLDER] = str(folder.resolve(strict=True))
+    for method in set(methods.split(",")) - {*METHODS, "constant"}:
         raise typer.BadParameter(f"unknown method {method}: use constant, {', '.join(METHODS)}")
-    chosen = [name for name, table in tables.TABLES.items() if half in {table.half, "all"}]
+    libraries = dict(pair.split("=", 1) for pair in library)
+    places = {label: Place.of_library(ROOT / checkout) for label, checkout in libraries.items()}
+    places |= {"": Place(), "peers": Place.of_peers(peers) if peers else Place()}
     first, last = map(int, f"{splits}-{splits}".split("-")[:2])
     cells = plan(
-        names.split(",") if names else chosen,
+        names.split(",") if names else tables.names(group),
         range(first, last + 1),
-        usable,
+        methods.split(","),
         [float(epsilon) for epsilon in epsilons.split(",")],
         loose.split(","),
         rows,
         repeats,
-        label,
+        list(libraries),
     )
-    run(cells, out, workers or os.cpu_count() or 1, most_seconds)
+    run(cells, out, places, workers or os.cpu_count() or 1, minutes)
 
 
 @app.command()
@@ -87,9 +83,10 @@ def package(files: list[Path], version: Annotated[str, typer.Option()], path: Pa
 
 
 @app.command()
-def export(file: Path) -> None:
-    """Write all real tables to one file, for a machine without the packages."""
-    tables.export(file)
+def write(folder: Path, group: str = "heldout") -> None:
+    """Write the tables of a group to a folder, for a machine without their sources."""
+    for name in tables.names(group):
+        console.print(tables.write(name, folder))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.accuracy.methods import OURS
-from benchmarks.accuracy.tables import TABLES, load
+from benchmarks.accuracy.tables import load
 
 TARGET = Path(__file__).parents[2] / "src/labeldp/evidence/accuracy_suite.json"
 
@@ -25,7 +25,7 @@ def packaged(cells: list[dict[str, Any]], label: str) -> dict[str, Any]:
                 splits[cell["table"]].add(cell["split"])
     means = {key: sum(values) / len(values) for key, values in errors.items()}
     tables = []
-    for name in TABLES:
+    for name in dict.fromkeys(cell["table"] for cell in cells):
         constants = {(e, rows): mean for (t, m, e, rows), mean in means.items() if (t, m) == (name, "constant")}
         trees = [mean for (t, m, _, _), mean in means.items() if (t, m) == (name, "trees")]
         if not constants or not trees:

