@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from itertools import pairwise
 
 import numpy as np
@@ -62,47 +61,36 @@ def test_public_places_are_those_of_a_key_of_zeros_and_spread():
 @pytest.mark.parametrize(
     ("ids", "kind"),
     [
-        ([1, -2, 3], "integer"),
-        ((1, 2), "integer"),
-        (np.array([], dtype=np.uint64), "integer"),
-        (np.array([0, 2**63 - 1], dtype=np.uint64), "integer"),
-        (np.array([255], dtype=np.uint8), "integer"),
-        ([], "text"),
-        (["a", ""], "text"),
-        (np.array(["a", "b"]), "text"),
-        (np.array(["a", "b"], dtype=object), "text"),
-        (["a\0", "a"], "text"),
-        (np.array(["a\0", "a"], dtype=np.dtypes.StringDType()), "text"),
-        (deque(["ann", "ann\0", "ann\0\0"]), "text"),
+        ([1, -2, 2**63 - 1], "integer"),
+        (np.array([], dtype=np.int64), "integer"),
+        (["a\0", "a", ""], "text"),
         ([b"a", b"\0"], "binary"),
-        (np.array([b"a\0", b"a"], dtype=object), "binary"),
     ],
 )
 def test_ids_of_a_kind_are_kept_to_the_last_byte(ids, kind):
     converted = row_ids.as_ids(ids)
     assert (converted.kind, len(converted)) == (kind, len(ids))
     if kind == "integer":
-        assert converted.values.tolist() == [int(one) for one in ids]
+        assert converted.values.tolist() == list(ids)
     else:
         parts = [converted.data[a:b].tobytes() for a, b in pairwise(converted.offsets)]
-        assert parts == [one if isinstance(one, bytes) else str(one).encode() for one in ids]
-    assert row_ids.as_ids(converted) is converted
+        assert parts == [one if isinstance(one, bytes) else one.encode() for one in ids]
 
 
 @pytest.mark.parametrize(
     "ids",
     [
-        *([1.0, 2.0], [None, "a"], [[1], [2]], ["a", 1], [True, False], [2**63, 1], [2**70], 7),
-        *(["a", b"a"], (1, "a"), [1.5], [b"a", None]),
+        *([1.0, 2.0], [None, "a"], [[1], [2]], ["a", 1], [True, False], [2**63, 1], [-(2**63)], 7, []),
+        *(["a", b"a"], (1, "a"), [b"a", None], "ab"),
         np.array([1, 2**64 - 1], dtype=np.uint64),
         np.array([[1, 2]]),
-        np.array([b"a\0", b"a"]),  # NumPy drops the last zeros of bytes
-        np.array(["a", None], dtype=object),
+        np.array([b"a\0", b"a"]),  # NumPy drops the last zeros of text and bytes
+        np.array(["ann", "ann\0"]),
     ],
     ids=repr,
 )
 def test_ids_that_do_not_tell_rows_apart_for_sure_are_refused(ids):
-    with pytest.raises(ldp.errors.ParameterError, match="ids"):
+    with pytest.raises(ldp.errors.ParameterError, match="ids must be an array"):
         RowWords(KEY, ids)
 
 
@@ -110,12 +98,8 @@ def test_ids_that_do_not_tell_rows_apart_for_sure_are_refused(ids):
     "ids",
     [
         [7, 8, 7],
-        np.array([-1, -1]),
         ["ann", "bob", "ann"],
         [b"", b""],
-        np.array(["ann", "ann\0"]),  # one id, as NumPy keeps them
-        row_ids.IntegerIds(np.array([3, 5, 3])),
-        row_ids.TextIds.of([b"ann", b"bob", b"bob"], "text"),
         row_ids.TextIds(
             np.array([3, 6, 9]), np.frombuffer(b"eveannann!", dtype=np.uint8), "text"
         ),  # a slice of a column

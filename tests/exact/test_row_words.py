@@ -113,8 +113,6 @@ def test_a_channel_gets_words_for_its_rows_or_half_as_many_more_and_nothing_else
 def test_text_and_bytes_and_numbers_have_words_of_their_own():
     same = [words(SECRET, ids)[0][0] for ids in ([49], ["1"], [b"1"])]
     assert len(set(same)) == 3
-    np.testing.assert_array_equal(words(SECRET, np.array(["a", ""]))[0], words(SECRET, ["a", ""])[0])
-    np.testing.assert_array_equal(words(SECRET, np.array([1, 2], np.int8))[0], words(SECRET, [1, 2])[0])
 
 
 # ---- recomputation ------------------------------------------------------------------------------------
@@ -260,7 +258,7 @@ def test_keys_are_new_each_time_and_a_seed_warns():
 # ---- what cannot be used ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ids", [[1, 2], [1, 2, 3, 4], [1], []])
+@pytest.mark.parametrize("ids", [[1, 2], [1, 2, 3, 4]])
 def test_there_must_be_an_id_for_each_label(ids):
     mechanism = mechanisms(1.0)["rp"]
     with pytest.raises(ldp.errors.ParameterError, match="one id for each label"):

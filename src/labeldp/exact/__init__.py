@@ -1,8 +1,7 @@
 """Exact integers: secure 64-bit words, channels with their proofs, and noise for sums."""
 
-from labeldp.exact.channel import Channel
 from labeldp.exact.integers import DiscreteLaplace, IntegerNoise
-from labeldp.exact.proof import Promise, Proof
+from labeldp.exact.proof import Channel, Promise, Proof
 from labeldp.exact.shift import ShiftChannel
 from labeldp.exact.table import TableChannel
 from labeldp.exact.window import WindowChannel

@@ -1,7 +1,10 @@
-"""Exact arithmetic behind every guarantee: rational bounds of e^ε, and what was proven.
+"""Exact arithmetic behind every guarantee: rational bounds of e^ε, what was proven, and of what: channels.
 
 Only integers and fractions decide here. A float is returned at the very end, rounded so that it
 never claims more privacy than was proven.
+
+A channel is a public grid of output cells, and how many of the 2^64 words lead to each. Sampling, the exact proof,
+moments, debiasing and plotting all read the same integers. A mechanism is only the answer to "which counts?".
 """
 
 from __future__ import annotations
@@ -14,13 +17,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._values import as_fraction
 from labeldp.errors import ParameterError, PrivacyProofError
+from labeldp.exact.word_sources import WordSource
 
 WORDS = 1 << 64
 """The number of equally likely random words; the counts of every row sum to it."""
@@ -204,6 +208,52 @@ def prove_pure(ratio: Fraction, promise: Promise, checked: str) -> Proof:
             f"epsilon={float(promise.epsilon)}: this channel must not be used"
         )
     return Proof(epsilon_of(ratio), 0.0, ratio, checked)
+
+
+# ---- channels -----------------------------------------------------------------------------------------
+
+
+class Channel(Protocol):
+    """What every channel can do; labels are finite 1-D arrays."""
+
+    @property
+    def low(self) -> float:
+        """The lower end of the range in which labels are distinguished."""
+
+    @property
+    def high(self) -> float:
+        """The upper end of that range."""
+
+    @property
+    def promise(self) -> Promise | None:
+        """The (ε, δ) that the counts are held to; None if there is no privacy."""
+
+    def as_data(self) -> dict[str, Any]:
+        """Return all that `sample` and `verify` use as pure data, for a card."""
+
+    def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
+        """Randomise ``labels`` into ``out``."""
+
+    def verify(self) -> Proof:
+        """Prove the promise from the integers that `sample` uses, or raise."""
+
+    def mean(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the mean of the released value for each label."""
+
+    def variance(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the variance of the released value for each label."""
+
+    def slope(self) -> float:
+        """Return dE[z|y]/dy where it is the same for all labels in the domain, or raise."""
+
+    def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return unbiased labels, or raise."""
+
+    def nearest_output(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the output nearest to each value; of infinite values, the first or the last output."""
+
+    def cumulative(self, label: float, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return P(z ≤ point | label)."""
 
 
 def array_bytes(array: NDArray[Any]) -> bytes:

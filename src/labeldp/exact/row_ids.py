@@ -103,25 +103,21 @@ class TextIds:
 
 
 def as_ids(ids: Any) -> IntegerIds | TextIds:
-    """Return ids of rows, or raise `ParameterError`."""
+    """Return ids of rows, or raise `ParameterError`: NumPy cuts zeros off text and bytes of a fixed width."""
     if isinstance(ids, IntegerIds | TextIds):
         return ids
-    if isinstance(ids, list | tuple) and len({type(one) for one in ids}) > 1:
-        raise ParameterError(Setting("ids"), " must all be of one kind: numbers, text or bytes")
-    array = np.asarray(ids)
-    if array.dtype.kind == "U" or (array.dtype.kind == "S" and not isinstance(ids, np.ndarray)):
-        array = np.asarray(ids, dtype=object)  # as they came: of a fixed width, they lose zeros at their end
-    if array.ndim != 1:
-        raise ParameterError(Setting("ids"), f" must be a list, one for each label, got shape {array.shape}")
-    if array.dtype.kind in "iu":
-        if array.dtype.kind == "u" and array.size and int(array.max()) >> 63:
-            raise ParameterError(Setting("ids"), " of 2^63 and more do not fit: give them as text")
-        return IntegerIds(array.astype(np.int64))
-    if all(isinstance(one, str) for one in array):
-        return TextIds.of([one.encode() for one in array], "text")
-    if array.dtype.kind == "O" and all(isinstance(one, bytes) for one in array):
-        return TextIds.of(list(array), "binary")
-    raise ParameterError(Setting("ids"), " must be integers, text, or bytes (in a list); none may be missing")
+    if isinstance(ids, np.ndarray) and ids.dtype == np.int64 and ids.ndim == 1:
+        return IntegerIds(ids)
+    kinds = {type(one) for one in ids} if isinstance(ids, list) else set()
+    if kinds == {int} and max(map(abs, ids)) < 1 << 63:
+        return IntegerIds(np.array(ids, dtype=np.int64))
+    if kinds == {str}:
+        return TextIds.of([one.encode() for one in ids], "text")
+    if kinds == {bytes}:
+        return TextIds.of(ids, "binary")
+    raise ParameterError(
+        Setting("ids"), " must be an array of 64-bit integers, or a list of integers, of text or of bytes"
+    )
 
 
 def public_places(ids: IntegerIds | TextIds) -> Blocks:

@@ -70,7 +70,7 @@ class ShiftChannel:
     table: Words
     promise: Promise
     rule: Mapping[str, Any] | None = None
-    _by_row: tuple[Array, Array] | None = field(default=None, init=False, repr=False, compare=False)
+    _by_row: tuple[Array, Array] = field(init=False, repr=False, compare=False)
 
     @classmethod
     def from_counts(
@@ -111,6 +111,7 @@ class ShiftChannel:
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", frozen_copy(self.table))
         self.verify()
+        object.__setattr__(self, "_by_row", self._row_moments())
 
     @property
     def _domain(self) -> Domain:
@@ -225,14 +226,7 @@ class ShiftChannel:
     # ---- moments ------------------------------------------------------------------------------
 
     def _row_moments(self) -> tuple[Array, Array]:
-        """Mean shift and variance of each row's output, in steps."""
-        moments = self._by_row
-        if moments is None:
-            moments = self._compute_moments()
-            object.__setattr__(self, "_by_row", moments)
-        return moments
-
-    def _compute_moments(self) -> tuple[Array, Array]:
+        """Return mean shift and variance of each row's output, in steps."""
         share = self.counts().astype(np.float64) / WORDS
         noise = np.arange(-self.reach, self.reach + 1, dtype=np.float64)
         # Clamping replaces noise beyond the margin by the distance to it: a correction by tails.
@@ -252,7 +246,7 @@ class ShiftChannel:
 
     def _moments(self, labels: NDArray[Any]) -> tuple[Array, Array]:
         """Mean and variance of the output for each label, in steps above `low`."""
-        shift, variance = self._row_moments()
+        shift, variance = self._by_row
         return self._domain.mixed_moments(labels, np.arange(self.steps + 1) + shift, variance)
 
     def mean(self, labels: NDArray[Any]) -> Array:
@@ -266,7 +260,7 @@ class ShiftChannel:
     @property
     def unbiased(self) -> bool:
         """Whether clamping moves no row's mean by more than a trace of the noise."""
-        shift, variance = self._row_moments()
+        shift, variance = self._by_row
         return bool(np.abs(shift).max() <= UNBIASED * np.sqrt(variance.min()))
 
     def slope(self) -> float:

@@ -69,7 +69,7 @@ class TableChannel:
     values: Array
     table: Words
     promise: Promise
-    _by_row: tuple[Array, Array] | None = field(default=None, init=False, repr=False, compare=False)
+    _by_row: tuple[Array, Array] = field(init=False, repr=False, compare=False)
 
     @classmethod
     def from_counts(
@@ -99,6 +99,7 @@ class TableChannel:
         object.__setattr__(self, "values", frozen_copy(self.values))
         object.__setattr__(self, "table", frozen_copy(self.table))
         self.verify()
+        object.__setattr__(self, "_by_row", self._row_moments())
 
     @property
     def _domain(self) -> Domain:
@@ -157,14 +158,7 @@ class TableChannel:
     # ---- moments ------------------------------------------------------------------------------
 
     def _row_moments(self) -> tuple[Array, Array]:
-        """Mean (minus `low`) and variance of each row."""
-        moments = self._by_row
-        if moments is None:
-            moments = self._compute_moments()
-            object.__setattr__(self, "_by_row", moments)
-        return moments
-
-    def _compute_moments(self) -> tuple[Array, Array]:
+        """Return mean (minus `low`) and variance of each row."""
         share = self.counts().astype(np.float64) / WORDS
         listed = self.values - self.low
         mean = share @ listed
@@ -173,15 +167,15 @@ class TableChannel:
 
     def mean(self, labels: NDArray[Any]) -> Array:
         """Return the mean of the released value for each label."""
-        return np.asarray(self.low + self._domain.mixed_moments(labels, *self._row_moments())[0])
+        return np.asarray(self.low + self._domain.mixed_moments(labels, *self._by_row)[0])
 
     def variance(self, labels: NDArray[Any]) -> Array:
         """Return the variance of the released value for each label, rounding included."""
-        return self._domain.mixed_moments(labels, *self._row_moments())[1]
+        return self._domain.mixed_moments(labels, *self._by_row)[1]
 
     def slope(self) -> float:
         """Return 1, the slope of E[z|y], or raise if rows do not average to their labels."""
-        mean, _ = self._row_moments()
+        mean, _ = self._by_row
         width = self.high - self.low
         rounding = 4 * float(np.spacing(np.abs(self.values).max()))
         if np.abs(mean - np.linspace(0, width, mean.size)).max() > UNBIASED * width + rounding:

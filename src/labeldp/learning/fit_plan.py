@@ -31,8 +31,8 @@ from labeldp.errors import ParameterError, PrivacyProofError, Setting
 from labeldp.exact.word_sources import WordSource
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
-from labeldp.mechanisms.interval import UnitNoise
-from labeldp.mechanisms.registry import auto_classes, choose_mechanism, mechanism_class
+from labeldp.mechanisms.interval import UnitNoise, auto_classes, choose_mechanism
+from labeldp.mechanisms.registry import mechanism_class
 from labeldp.release.plan import Plan, Request
 
 Pair = tuple[float, float]

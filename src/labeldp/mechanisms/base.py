@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from contextlib import suppress
+from functools import cache, lru_cache
+from types import SimpleNamespace
+from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labeldp._values import Count, Epsilon, Labels, parse_numbers, parse_parameters
-from labeldp.errors import CardError, ParameterError, Setting
-from labeldp.exact.channel import Channel
-from labeldp.exact.proof import Proof, channel_digest
+from labeldp._values import Count, Epsilon, Labels, as_fraction, parse_numbers, parse_parameters
+from labeldp.errors import CardError, ParameterError, PrivacyProofError, Setting
+from labeldp.exact.proof import Channel, Proof, channel_digest
 from labeldp.exact.word_sources import RowSource, WordSource, resolve_source
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise, best_interval
-from labeldp.mechanisms.registry import build_channel, parameter_types, registered_class
+from labeldp.mechanisms.registry import registered_class
 from labeldp.mechanisms.typed_data import plain
 
 
@@ -177,10 +181,9 @@ class Mechanism(ABC):
 
     def __post_init__(self) -> None:
         cls = type(self)
-        values, channel = build_channel(cls, parse_parameters(parameter_types(cls), self))
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "channel", channel)
+        proven = _proven(cls, parse_parameters(_parameter_types(cls), self))
+        for name in (*_parameter_types(cls), "channel"):
+            object.__setattr__(self, name, getattr(proven, name))
 
     # ---- release --------------------------------------------------------------------------------
 
@@ -365,3 +368,51 @@ def _on_labels(function: Any, labels: ArrayLike) -> NDArray[np.float64]:
     with np.errstate(all="ignore"):
         result: NDArray[np.float64] = function(array.reshape(-1)).reshape(array.shape)
     return result
+
+
+# ---- parameters and channels -------------------------------------------------------------------------
+
+
+@cache
+def _parameter_types(cls: type[Mechanism]) -> dict[str, Any]:
+    """Return the type that each parameter is declared as; None where that cannot be told."""
+    module: dict[str, Any] = dict(vars(sys.modules.get(cls.__module__, object)))
+    types: dict[str, Any] = {}
+    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+        if field.init:
+            hint = SimpleNamespace(__annotations__={"type": field.type})
+            types[field.name] = None
+            with suppress(NameError):
+                types[field.name] = get_type_hints(hint, module)["type"]
+    return types
+
+
+def _proven(cls: type[Mechanism], values: tuple[Any, ...]) -> Mechanism:
+    """Return a mechanism with these parameters, completed: built and proven, or kept from the last time.
+
+    One whose channel was changed in memory since it was proven is not used again, but built and proven anew.
+    """
+    key = repr(values)  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
+    mechanism, digest = _build_once(cls, values, key)
+    if channel_digest(mechanism.channel) != digest:
+        _build_once.cache_clear()
+        mechanism, _ = _build_once(cls, values, key)
+    return mechanism
+
+
+@lru_cache(maxsize=16)
+def _build_once(cls: type[Mechanism], values: tuple[Any, ...], _: str) -> tuple[Mechanism, str]:
+    mechanism: Mechanism = object.__new__(cls)
+    for name, value in zip(_parameter_types(cls), values, strict=True):
+        object.__setattr__(mechanism, name, value)
+    channel = mechanism._build()
+    object.__setattr__(mechanism, "channel", channel)
+    digest, promise = channel_digest(channel), channel.promise
+    epsilon, delta = mechanism.epsilon, mechanism.delta  # as they are now: building may complete them
+    if promise is None or math.isinf(epsilon):
+        covers = promise is None and math.isinf(epsilon)
+    else:  # what a ledger is charged with must be all that the channel spends
+        covers = promise.epsilon <= as_fraction(epsilon) and promise.delta <= as_fraction(delta)
+    if not covers:
+        raise PrivacyProofError("the channel promises less privacy than the mechanism")
+    return mechanism, digest

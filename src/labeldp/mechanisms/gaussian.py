@@ -13,9 +13,9 @@ import numpy as np
 from labeldp.errors import ParameterError, PrivacyProofError, Setting
 from labeldp.exact.proof import Promise, exp_lower
 from labeldp.exact.shift import ShiftChannel
-from labeldp.mechanisms.additive import SCALE, counts_from_weights
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise
+from labeldp.mechanisms.laplace import SCALE, counts_from_weights
 from labeldp.mechanisms.registry import register
 
 SMALLEST_DELTA = 1e-10

@@ -1,4 +1,4 @@
-"""The interval that labels are clipped to: the best for an unbiased label, and the paper's.
+"""Designs: the interval that labels are clipped to, for an unbiased label and the paper's, and which mechanism.
 
 **For an unbiased label.** The variance of every mechanism here, on an interval of width W, is W² · v(q), where
 q = E[(p − m)²]/W² says how far the clipped label p lies from the middle m. Clipping trades that against the bias
@@ -19,13 +19,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labeldp._values import Array, Epsilon, parse_positive
+from labeldp._values import Array, Epsilon, as_fraction, parse_positive
+from labeldp.errors import ParameterError, PrivacyProofError
 from labeldp.mechanisms.histogram import Histogram
+from labeldp.mechanisms.registry import REGISTRY, mechanism_class
 
 if TYPE_CHECKING:
     from labeldp.mechanisms.base import Mechanism
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 DIMENSION = 20
 """Effective dimension of the learner that a release is designed for: a modest regression."""
 
-_CANDIDATES, _MOST_NODES = 64, 256
+_CANDIDATES, _MOST_NODES = 128, 256
 UnitNoise = Callable[[Array], Array | float]
 """q → variance of the unbiased label on an interval of width 1."""
 
@@ -115,39 +118,16 @@ def best_interval(prior: Histogram, noise: UnitNoise, rows: int | None) -> tuple
     rows : int or None
         For whom: a learner on this many rows, or a single label.
     """
-    from scipy.optimize import minimize  # noqa: PLC0415 (slow to import)
-
     weight = noise_weight(rows)
     clipped = ClippedPrior.of(prior)
-
-    def objective(low: Array, high: Array) -> Array:
-        bias, q = clipped.risks(low, high)
-        return np.asarray(bias + weight * (high - low) ** 2 * noise(q), dtype=np.float64)
-
-    at_nodes = prior.origin is not None
-    ends = clipped.candidates(at_nodes=at_nodes)
+    ends = clipped.candidates(at_nodes=prior.origin is not None)
     i, j = np.triu_indices(ends.size, 1)
     wide = ends[j] - ends[i] > 1e-6
     low, high = ends[i][wide], ends[j][wide]
-    at = int(np.argmin(objective(low, high)))
-    start = np.array([low[at], high[at]])
+    bias, q = clipped.risks(low, high)
+    best = int(np.argmin(bias + weight * (high - low) ** 2 * noise(q)))
     left, right = prior.bounds
-    if at_nodes:
-        return left + float(start[0]) * (right - left), left + float(start[1]) * (right - left)
-    floor = float(objective(start[:1], start[1:])[0])
-
-    def smooth(x: Array) -> float:
-        a, b = np.clip(x, 0.0, 1.0)
-        if b - a < 1e-6:
-            return 2 * floor + 1.0
-        return float(objective(np.array([a]), np.array([b]))[0])
-
-    step = 0.25 * (start[1] - start[0])
-    simplex = np.array([start, start + np.array([step, 0.0]), start - np.array([0.0, step])])
-    options = {"initial_simplex": simplex, "xatol": 1e-5 * step, "fatol": 1e-9 * floor, "maxfev": 400}
-    best = minimize(smooth, start, method="Nelder-Mead", options=options)
-    a, b = np.clip(best.x, 0.0, 1.0) if best.fun < floor else start
-    return left + float(a) * (right - left), left + float(b) * (right - left)
+    return left + float(low[best]) * (right - left), left + float(high[best]) * (right - left)
 
 
 def expected_risk(mechanism: Mechanism, prior: Histogram, rows: int | None = None) -> float:
@@ -167,6 +147,50 @@ def expected_risk(mechanism: Mechanism, prior: Histogram, rows: int | None = Non
     bias = np.clip(labels, *mechanism.domain) - labels
     risk = bias**2 + noise_weight(rows) * mechanism.channel.variance(labels) / mechanism.channel.slope() ** 2
     return float(mass @ risk)
+
+
+def auto_classes() -> list[type[Mechanism]]:
+    """Return the mechanisms among which ``mechanism="auto"`` chooses."""
+    return [cls for _, cls in sorted(REGISTRY.items()) if cls.private and cls.in_auto]
+
+
+def choose_mechanism(
+    name: str,
+    prior: Histogram | None,
+    *,
+    bounds: tuple[float, float],
+    epsilon: float,
+    rows: int | None = 1,
+    clips: bool = True,
+    **options: Any,
+) -> Mechanism:
+    """Return the mechanism called ``name``, designed for a prior; for "auto" the one of least expected risk.
+
+    Arguments are parsed. Unless it ``clips``, it is for labels anywhere in the bounds, which somebody else has
+    chosen.
+    """
+
+    def design(cls: type[Mechanism]) -> Mechanism:
+        if prior is None:
+            return cls.for_bounds(bounds, epsilon, **options)
+        if not clips:
+            return cls.for_bounds(bounds, epsilon, prior=prior, **options)
+        return cls._design(prior, epsilon, rows, **options).with_origin(prior.origin)
+
+    if name != "auto":
+        chosen = design(mechanism_class(name))
+    else:
+        candidates: list[Mechanism] = []
+        for cls in auto_classes():
+            with suppress(ParameterError):  # a linear programme may find no table; the others always exist
+                candidates.append(design(cls))
+        known = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows if clips else None)
+        chosen = min(candidates, key=lambda mechanism: expected_risk(mechanism, *known))
+    if as_fraction(chosen.epsilon) > as_fraction(epsilon) or chosen.delta > options.get("delta", 0.0):
+        raise PrivacyProofError(
+            f"{type(chosen).__name__} costs more than what was asked for: ε = {chosen.epsilon:g}"
+        )
+    return chosen
 
 
 def optimal_interval(prior: Histogram, *, epsilon: float, zeta: float) -> tuple[float, float]:

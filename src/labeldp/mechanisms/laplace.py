@@ -1,16 +1,40 @@
-"""Laplace noise, exact: two-sided geometric noise on a grid that contains both bounds."""
+"""Laplace noise, exact: two-sided geometric noise on a grid that contains both bounds.
+
+`periodic_channel` makes the counts of any noise whose tail repeats, one label range after the other, by e^(−ε).
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
-from labeldp.exact.proof import exp_lower
+from labeldp.exact.proof import WORDS, Promise, exp_lower
 from labeldp.exact.shift import ShiftChannel
-from labeldp.mechanisms.additive import SCALE, periodic_channel
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise
 from labeldp.mechanisms.registry import register
+
+SCALE = 1 << 256
+"""Weights are fixed-point integers with this unit: the same on every machine."""
+
+TABLE = 1 << 16
+"""Noise tables have at most this many entries: half a megabyte stays in the cache."""
+
+STEPS = 1 << 12
+"""A label range has at most this many steps; randomised rounding then adds nothing that matters."""
+
+REACH = 18.0
+"""Noise is cut this many scales outside the bounds, where a word in 10^8 arrives."""
+
+Period = Callable[[int, Fraction], list[int]]
+"""(steps, ε) → weights of 0 … steps − 1 in units of `SCALE`, whose ratio over ``steps`` steps is at most e^ε."""
+
+
+Rule = Callable[[int], dict[str, Any]]
+"""steps → what a card says of the rule, beside ε and where the noise was cut at first."""
 
 
 @register("laplace")
@@ -57,3 +81,65 @@ def _period(steps: int, epsilon: Fraction) -> list[int]:
     for _ in range(steps - 1):
         weights.append(weights[-1] * growth.denominator // growth.numerator)
     return weights
+
+
+def periodic_channel(low: float, high: float, epsilon: float, period: Period, rule: Rule) -> ShiftChannel:
+    """Return the channel of a symmetric noise with w(x + steps) = e^(−ε) w(x) for x ≥ 0.
+
+    Laplace and staircase noise are both of this kind, so one period determines all counts, and the mass of a
+    tail is that of its first period over 1 − e^(−ε).
+    """
+    promise = Promise.of(epsilon)
+    ranges = max(2.0, 1 + REACH / epsilon)
+    steps = max(1, min(STEPS, int((TABLE - 2) / (2 * ranges))))
+    finest = _channel(low, high, steps, ranges, promise, period, rule)
+    channel = finest
+    while not channel.unbiased and steps >= 64:
+        steps //= 2  # fewer cells have more words each, so the noise can be cut farther out
+        channel = _channel(low, high, steps, ranges, promise, period, rule)
+    return channel if channel.unbiased else finest
+
+
+def _channel(
+    low: float, high: float, steps: int, ranges: float, promise: Promise, period: Period, rule: Rule
+) -> ShiftChannel:
+    room, cut = Fraction(0), math.ceil(steps * ranges)
+    while True:  # rounding a count to an integer moves ε by up to 1/count on either side: make room
+        counts = _counts(steps, cut, promise.epsilon - room, period)
+        needed = Fraction(2, min(counts))
+        if needed <= room:
+            margin = len(counts) // 2 - steps
+            follows = {**rule(steps), "epsilon": promise.epsilon - room, "cut": cut}
+            return ShiftChannel.from_counts(low, high, steps, margin, counts, promise, follows)
+        room = needed * Fraction(17, 16)
+
+
+def _counts(steps: int, reach: int, epsilon: Fraction, period: Period) -> list[int]:
+    """Return the counts of −reach … reach, or less far; both ends take their whole tail.
+
+    Cells that rounding would change by more than 0.05 % of ε are left to the tail, as far as that
+    leaves every output within reach of every label.
+    """
+    growth = exp_lower(epsilon)
+    weights = period(steps, epsilon)
+    while len(weights) < reach + steps:
+        weights.extend(w * growth.denominator // growth.numerator for w in weights[-steps:])
+    tail = sum(weights[reach : reach + steps]) * growth.numerator
+    tail //= growth.numerator - growth.denominator
+    fewest = 2 * sum(weights) * math.ceil(4096 / epsilon) // WORDS
+    while reach > steps and min(weights[reach - 1], tail) < fewest:
+        reach -= 1
+        tail += weights[reach]
+    del weights[reach:]
+    return counts_from_weights([tail, *weights[:0:-1], *weights, tail])
+
+
+def counts_from_weights(weights: list[int]) -> list[int]:
+    """Return integer counts in proportion to ``weights``, of odd number, that sum to 2^64.
+
+    What rounding down leaves over, less than a word an entry, goes to the middle.
+    """
+    total = sum(weights)
+    counts = [w * WORDS // total for w in weights]
+    counts[len(counts) // 2] += WORDS - sum(counts)
+    return counts

@@ -1,30 +1,12 @@
-"""Mechanisms by name, which of them to take, and their channels, built once for equal parameters."""
+"""Mechanisms by name."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
-import sys
 from collections.abc import Callable
-from contextlib import suppress
-from functools import cache, lru_cache
 from importlib.metadata import entry_points
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from labeldp._values import as_fraction
-from labeldp.errors import (
-    CardError,
-    ParameterError,
-    PrivacyProofError,
-    Setting,
-    UncheckableError,
-    describe,
-)
-from labeldp.exact.channel import Channel
-from labeldp.exact.proof import Promise, channel_digest
-from labeldp.mechanisms.histogram import Histogram
-from labeldp.mechanisms.interval import expected_risk
+from labeldp.errors import CardError, ParameterError, Setting, UncheckableError, describe
 
 if TYPE_CHECKING:
     from labeldp.mechanisms.base import Mechanism
@@ -154,96 +136,3 @@ def mechanism_class(name: object) -> type[Mechanism]:
         )
     cls: type[Mechanism] = REGISTRY[name]
     return cls
-
-
-def auto_classes() -> list[type[Mechanism]]:
-    """Return the mechanisms among which ``mechanism="auto"`` chooses."""
-    return [cls for _, cls in sorted(REGISTRY.items()) if cls.private and cls.in_auto]
-
-
-def choose_mechanism(
-    name: str,
-    prior: Histogram | None,
-    *,
-    bounds: tuple[float, float],
-    epsilon: float,
-    rows: int | None = 1,
-    clips: bool = True,
-    **options: Any,
-) -> Mechanism:
-    """Return the mechanism called ``name``, designed for a prior; for "auto" the one of least expected risk.
-
-    Arguments are parsed. Unless it ``clips``, it is for labels anywhere in the bounds, which somebody else has
-    chosen.
-    """
-
-    def design(cls: type[Mechanism]) -> Mechanism:
-        if prior is None:
-            return cls.for_bounds(bounds, epsilon, **options)
-        if not clips:
-            return cls.for_bounds(bounds, epsilon, prior=prior, **options)
-        return cls._design(prior, epsilon, rows, **options).with_origin(prior.origin)
-
-    if name != "auto":
-        chosen = design(mechanism_class(name))
-    else:
-        candidates: list[Mechanism] = []
-        for cls in auto_classes():
-            with suppress(ParameterError):  # a linear programme may find no table; the others always exist
-                candidates.append(design(cls))
-        known = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows if clips else None)
-        chosen = min(candidates, key=lambda mechanism: expected_risk(mechanism, *known))
-    if as_fraction(chosen.epsilon) > as_fraction(epsilon) or chosen.delta > options.get("delta", 0.0):
-        raise PrivacyProofError(
-            f"{type(chosen).__name__} costs more than what was asked for: ε = {chosen.epsilon:g}"
-        )
-    return chosen
-
-
-# ---- parameters and channels -------------------------------------------------------------------------
-
-
-@cache
-def parameter_types(cls: type[Mechanism]) -> dict[str, Any]:
-    """Return the type that each parameter is declared as; None where that cannot be told."""
-    module: dict[str, Any] = dict(vars(sys.modules.get(cls.__module__, object)))
-    types: dict[str, Any] = {}
-    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
-        if field.init:
-            hint = SimpleNamespace(__annotations__={"type": field.type})
-            types[field.name] = None
-            with suppress(NameError):
-                types[field.name] = get_type_hints(hint, module)["type"]
-    return types
-
-
-def build_channel(cls: type[Mechanism], values: tuple[Any, ...]) -> tuple[dict[str, Any], Channel]:
-    """Return the parameters, completed, and their channel: built and proven, or kept from the last time.
-
-    One that was changed in memory since it was proven is not used again, but built and proven anew.
-    """
-    key = repr(values)  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
-    parameters, channel, digest = _build_once(cls, values, key)
-    if channel_digest(channel) != digest:
-        _build_once.cache_clear()
-        parameters, channel, _ = _build_once(cls, values, key)
-    return parameters, channel
-
-
-@lru_cache(maxsize=16)
-def _build_once(cls: type[Mechanism], values: tuple[Any, ...], _: str) -> tuple[dict[str, Any], Channel, str]:
-    unproven: Mechanism = object.__new__(cls)
-    names = parameter_types(cls)
-    for name, value in zip(names, values, strict=True):
-        object.__setattr__(unproven, name, value)
-    channel = unproven._build()
-    if not _covers(unproven, channel.promise):  # by its parameters as they are now: building may complete them
-        raise PrivacyProofError("the channel promises less privacy than the mechanism")
-    return {name: getattr(unproven, name) for name in names}, channel, channel_digest(channel)
-
-
-def _covers(mechanism: Mechanism, promise: Promise | None) -> bool:
-    """Whether ε and δ of a mechanism, which a ledger is charged with, are all that its channel spends."""
-    if promise is None or math.isinf(mechanism.epsilon):
-        return promise is None and math.isinf(mechanism.epsilon)
-    return promise.epsilon <= as_fraction(mechanism.epsilon) and promise.delta <= as_fraction(mechanism.delta)

@@ -9,9 +9,9 @@ from typing import Literal, Self
 
 from labeldp.exact.proof import exp_lower
 from labeldp.exact.shift import ShiftChannel
-from labeldp.mechanisms.additive import SCALE, periodic_channel
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.interval import UnitNoise
+from labeldp.mechanisms.laplace import SCALE, periodic_channel
 from labeldp.mechanisms.registry import register
 
 

@@ -36,7 +36,8 @@ from labeldp.exact.word_sources import SecureWords, WordSource
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
 from labeldp.mechanisms.histogram import Histogram
-from labeldp.mechanisms.registry import choose_mechanism, mechanism_class, mechanism_names
+from labeldp.mechanisms.interval import choose_mechanism
+from labeldp.mechanisms.registry import mechanism_class, mechanism_names
 
 LEAST, MOST = map(as_fraction, EPSILON_RANGE)
 """What a mechanism may spend, exactly."""
@@ -219,17 +220,17 @@ class Plan:
         """Return the labels' charges, one for each column, then the priors' or that of sums."""
         columns, people = len(self.request.bounds), self.request.rows_per_person
         delta = as_fraction(self.request.delta) / columns if self.request.delta else Fraction(0)
-        parts: list[tuple[Purpose, str, Budget]] = [
-            ("labels", "labels", Budget.of(self.for_labels, delta)),
-            ("prior", f"prior ({self.request.trust})", Budget.of(self.for_prior)),
-            ("sums", "sums", Budget.of(self.for_sums)),
+        parts: list[tuple[Purpose, str, Fraction, Fraction]] = [
+            ("labels", "labels", self.for_labels, delta),
+            ("prior", f"prior ({self.request.trust})", self.for_prior, Fraction(0)),
+            ("sums", "sums", self.for_sums, Fraction(0)),
         ]
-        return [
-            new_charge(name_of_charge(what, k, columns), budget, purpose=purpose, column=k, rows_per_person=people)
-            for purpose, what, budget in parts
-            if budget.exact_epsilon
-            for k in range(columns)
-        ]
+        charges = []
+        for purpose, name, epsilon, part in parts:
+            for k in range(columns if epsilon else 0):
+                what, budget = name_of_charge(name, k, columns), Budget.of(epsilon, part)
+                charges.append(new_charge(what, budget, purpose=purpose, column=k, rows_per_person=people))
+        return charges
 
     def pay(self, ledger: Ledger) -> Payment:
         """Charge a ledger for all parts, or for none."""
@@ -306,23 +307,22 @@ class Payment:
 
         The ledger notes what labels and sums were spent on: mechanisms, of a column or of all rounds, and noise.
         """
+        origins = [one.origin for one in (*priors, *mechanisms) if one is not None and one.origin is not None]
         prints = [fingerprint(mechanism.channel) for mechanism in mechanisms]
+        is_only = len(plan.request.bounds) == 1
         notes: list[str | None] = []
         for charge in self.charges:
             if charge.purpose == "labels":
-                is_only = len(plan.request.bounds) == 1
                 notes.append(join_fingerprints(prints) if is_only else prints[charge.column or 0])
             else:
                 notes.append("; ".join(map(str, statistics)) if charge.purpose == "sums" else None)
         charges = self.ledger.describe_all(self.positions, notes)
-        origins = [one.origin for one in (*priors, *mechanisms) if one is not None and one.origin is not None]
-        paid = [origin.charge for origin in origins if origin.charge is not None]
-        charges = list(dict.fromkeys([*charges, *paid]))
+        charges += [origin.charge for origin in origins if origin.charge is not None]
         return Terms(
             rows=plan.rows,
             mechanisms=tuple(mechanisms),
             priors=tuple(priors),
-            charges=tuple(charges),
+            charges=tuple(dict.fromkeys(charges)),
             bounds=plan.request.bounds,
             trust=plan.request.trust,
             secure=isinstance(source, SecureWords) and all(origin.secure for origin in origins),
