@@ -323,19 +323,21 @@ def reserve_name(path: str | os.PathLike[str]) -> Iterator[None]:
     >>> list(target.parent.iterdir())
     []
     """
-    mark = _mark_of(Path(path))
+    place = Path(path)
+    if place.name in ("", ".."):
+        place = place.resolve()
+    mark = place.parent.resolve() / f"{place.name}{MARK}"  # where the system puts it: links come before ..
     handle = _lock(mark, path)
     try:
         yield
     finally:
-        _unlock(handle, mark)
-
-
-def _mark_of(path: Path) -> Path:
-    """Return the file that keeps a name, where the system would put that name: links come before ``..``."""
-    if path.name in ("", ".."):
-        path = path.resolve()
-    return path.parent.resolve() / f"{path.name}{MARK}"
+        if sys.platform != "win32":  # which removes no open file; elsewhere another may have it once unlocked
+            _remove_mark(mark)
+        with suppress(portalocker.LockException):  # closing does not unlock it while a forked child has it open
+            portalocker.unlock(handle)
+        os.close(handle)
+        if sys.platform == "win32":
+            _remove_mark(mark)
 
 
 def _lock(mark: Path, path: str | os.PathLike[str]) -> int:
@@ -361,24 +363,16 @@ def _lock(mark: Path, path: str | os.PathLike[str]) -> int:
 
 def _open_mark(mark: Path) -> int:
     """Open the file that keeps a name, and wait for nobody; refuse whatever else is there."""
-    handle = None
-    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe waits for its other end
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        try:
-            handle = os.open(mark, os.O_RDWR | os.O_CREAT | flags, 0o666)
-        except PermissionError:  # another user's
-            handle = os.open(mark, os.O_RDONLY | flags)
+        handle = os.open(mark, flags, 0o600)
+        if _is_mark(os.fstat(handle)):
+            return handle
+        os.close(handle)
     except OSError:
         if not os.path.lexists(mark):
             raise
-    if handle is None or not _is_mark(os.fstat(handle)):
-        if handle is not None:
-            os.close(handle)
-        raise ParameterError(f"{mark} is in the way: move it elsewhere, or choose another name")
-    if sys.platform != "win32":
-        with suppress(OSError):  # another user's
-            os.fchmod(handle, 0o644)  # whatever the umask: after a kill, others must be able to open it
-    return handle
+    raise ParameterError(f"{mark} is in the way: move it elsewhere, or choose another name")
 
 
 def _is_mark(found: os.stat_result) -> bool:
@@ -386,19 +380,8 @@ def _is_mark(found: os.stat_result) -> bool:
     return stat.S_ISREG(found.st_mode) and found.st_size == 0 and found.st_nlink <= 1
 
 
-def _unlock(handle: int, mark: Path) -> None:
-    """Give a lock back, and remove its file: before, as it may be another's after; Windows removes none open."""
-    if sys.platform != "win32":
-        _remove_mark(mark)
-    with suppress(portalocker.LockException):  # closing would not unlock it while a forked child has it open
-        portalocker.unlock(handle)
-    os.close(handle)
-    if sys.platform == "win32":
-        _remove_mark(mark)
-
-
 def _remove_mark(mark: Path) -> None:
-    with suppress(OSError):  # another user's, or another has it open by now
+    with suppress(OSError):  # another has it open by now
         if _is_mark(os.lstat(mark)):
             mark.unlink()
 

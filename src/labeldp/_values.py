@@ -54,32 +54,29 @@ class Epsilon(float):
     __slots__ = ()
 
     def __new__(cls, value: object, name: str = "epsilon") -> Self:
-        return value if isinstance(value, cls) else super().__new__(cls, _epsilon(value, name))
+        if isinstance(value, cls):
+            return value
+        epsilon, (low, high) = parse_number(value, name), EPSILON_RANGE
+        if epsilon == math.inf:
+            raise ParameterError(
+                Setting(name, math.inf),
+                " is no privacy at all. If you mean to release the labels as they are, say so "
+                "by name: labeldp.mechanisms.NoPrivacy()",
+            )
+        if epsilon <= 0:
+            raise ParameterError(Setting(name), f" must be positive, got {epsilon}")
+        if not low <= epsilon <= high:
+            raise ParameterError(
+                Setting(name),
+                f" must lie between {low:g} and {high:g}, got {epsilon:g}: a smaller one cannot be proven "
+                "closely, and a larger one protects nobody",
+            )
+        return super().__new__(cls, epsilon)
 
     @property
     def exact(self) -> Fraction:
         """The decimal that the user wrote."""
         return as_fraction(self)
-
-
-def _epsilon(value: object, name: str) -> float:
-    epsilon = parse_number(value, name)
-    if epsilon == math.inf:
-        raise ParameterError(
-            Setting(name, math.inf),
-            " is no privacy at all. If you mean to release the labels as they are, say so "
-            "by name: labeldp.mechanisms.NoPrivacy()",
-        )
-    if epsilon <= 0:
-        raise ParameterError(Setting(name), f" must be positive, got {epsilon}")
-    low, high = EPSILON_RANGE
-    if not low <= epsilon <= high:
-        raise ParameterError(
-            Setting(name),
-            f" must lie between {low:g} and {high:g}, got {epsilon:g}: a smaller one cannot be proven "
-            "closely, and a larger one protects nobody",
-        )
-    return epsilon
 
 
 class Delta(float):
@@ -88,14 +85,10 @@ class Delta(float):
     __slots__ = ()
 
     def __new__(cls, value: object, name: str = "delta") -> Self:
-        return value if isinstance(value, cls) else super().__new__(cls, _delta(value, name))
-
-
-def _delta(value: object, name: str) -> float:
-    delta = parse_number(value, name)
-    if not 0 <= delta < 1:
-        raise ParameterError(Setting(name), f" must lie in [0, 1), got {delta}")
-    return delta
+        delta = parse_number(value, name)
+        if not 0 <= delta < 1:
+            raise ParameterError(Setting(name), f" must lie in [0, 1), got {delta}")
+        return super().__new__(cls, delta)
 
 
 class Bounds(tuple[float, float]):
@@ -209,16 +202,12 @@ def _finite(labels: Any, allow_empty: bool) -> NDArray[Any]:
             raise LabelError("some labels are masked: drop those rows or fill them first")
         labels = labels.data
     array = _converted(labels)
-    if array is None:  # raised out here, where no original error, which may quote a label, is attached
-        raise LabelError(
-            "labels must be real numbers; some are missing, or text, or something else: convert the column first"
-        )
-    if allow_empty and array.size == 0:
+    if allow_empty and array is not None and array.size == 0:
         return np.zeros(0)
-    if array.dtype.kind not in "fiu":
-        what = {"U": "text", "S": "text", "b": "booleans", "c": "complex numbers"}
+    if array is None or array.dtype.kind not in "fiu":
+        # raised out here, where no original error, which may quote a label, is attached
         raise LabelError(
-            f"labels must be real numbers, got {what.get(array.dtype.kind, 'dates or something else')}: convert "
+            "labels must be real numbers; some are missing, or text, booleans, dates or something else: convert "
             "the column to numbers first"
         )
     if array.dtype.itemsize > 8:
@@ -269,12 +258,6 @@ def _as_float(item: Any) -> float:
 
 def parse_number(value: object, name: str) -> float:
     """Return a real number as a float; text, booleans and NaN are refused."""
-    if type(value) is float and not math.isnan(value):
-        return value
-    return float(value) if type(value) is int and abs(value) < 1 << 53 else _number(value, name)
-
-
-def _number(value: object, name: str) -> float:
     if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(value, Real):
         raise ParameterError(Setting(name), f" must be a number, got {type(value).__name__}")
     try:

@@ -1,9 +1,7 @@
 """Criteo's log: read as a stream, encoded as promised, kept in the cache; and a synthetic twin of it."""
 
-import contextlib
 import gzip
 import os
-import sys
 import tarfile
 from functools import partial
 from pathlib import Path
@@ -11,12 +9,9 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import helpers
 import labeldp as ldp
-from fuzzing import tries
 from reproduction.criteo import CATEGORIES, COLUMNS, load_criteo, make_criteo_like, reader
 
 python = partial(helpers.python, cwd=Path(__file__).parents[2])  # where `reproduction` can be imported
@@ -179,43 +174,6 @@ def test_a_file_that_is_no_log_is_refused(tmp_path, content, fault):
         load_criteo(tmp_path / "log.tsv")
 
 
-@tries(30)
-@given(data=st.data())
-def test_a_log_of_any_bytes_is_read_or_refused(twin, data, tmp_path_factory):
-    with open(twin, "rb") as stream:
-        whole = stream.read(4000)
-    at, gone = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 40))
-    ending = data.draw(st.sampled_from([".tsv", ".gz", ".tar.gz"]))
-    path = tmp_path_factory.getbasetemp() / f"log{ending}"
-    path.write_bytes(whole[:at] + data.draw(st.binary(max_size=20)) + whole[at + gone :])
-    with contextlib.suppress(ldp.errors.LabelDPError):
-        load_criteo(path, cache=False, download=False)
-
-
-# ---- memory ------------------------------------------------------------------------------------------
-
-PEAK = (
-    "import sys\n"
-    "from reproduction.criteo import load_criteo\n"
-    "load_criteo(sys.argv[1], cache=False)\n"
-    "lines = open('/proc/self/status').read().splitlines()\n"  # what `resource` tells may be of the parent
-    "print(next(int(line.split()[1]) >> 10 for line in lines if line.startswith('VmHWM')))\n"
-)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux counts it")
-def test_memory_grows_by_less_than_the_file(twin, tmp_path):
-    """From 480,000 lines to twice as many, where buffers are full: 200 bytes a line, which itself has 470."""
-    peaks = []
-    for times in (8, 16):
-        path = tmp_path / f"{times}.tsv"
-        path.write_bytes(twin.read_bytes() * times)
-        peaks.append(int(python(PEAK, path, check=True, capture_output=True, text=True).stdout))
-    per_line = (peaks[1] - peaks[0]) * 2**20 / (8 * 60_000)
-    assert per_line < 470, f"reading needed {per_line:.0f} bytes more a line"
-
-
 # ---- the cache ------------------------------------------------------------------------------------------
 
 
@@ -256,25 +214,6 @@ def test_a_damaged_cache_is_encoded_again(cache, twin, damage):
 # ---- the twin -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_a_twin_is_of_exactly_the_format(raw):
-    assert len(raw["Sale"]) == 60_000
-    none = np.array(raw["Sale"]) == "0"
-    assert set(np.array(raw["SalesAmountInEuro"])[none]) == {"-1"}
-    assert set(np.array(raw["time_delay_for_conversion"])[none]) == {"-1"}
-    assert all(float(x) >= 0 for x in np.array(raw["SalesAmountInEuro"])[~none])
-    hexadecimal = set("0123456789ABCDEF")
-    marks = set()
-    for name in CATEGORIES:
-        words = set(raw[name])
-        marks |= words & {"", "-1"}
-        parts = {part for word in words - {"", "-1"} for part in word.split(" ")}
-        assert all(len(part) == 32 and set(part) <= hexadecimal for part in parts)
-        assert name == "product_title" or all(" " not in word for word in words)
-    assert marks == {"", "-1"}
-    assert {title.count(" ") + 1 for title in raw["product_title"] if title} == {2, 3, 4, 5}
-
-
 def test_a_twin_has_the_logs_share_of_sales_and_a_tail_above_400(raw):
     amounts = np.array(raw["SalesAmountInEuro"], dtype=float)
     share = np.mean((amounts >= 0) & (amounts <= 400))
@@ -290,16 +229,6 @@ def test_a_twin_is_the_same_each_time_and_a_smaller_one_is_its_beginning(tmp_pat
     assert whole.startswith(few)
     assert few.count(b"\n") == 1_234
     assert make_criteo_like(1_234, 4, tmp_path / "other.tsv").read_bytes() != few
-
-
-def test_a_twin_can_be_packed_and_without_a_path_is_kept_in_the_cache(tmp_path, cache):
-    packed = make_criteo_like(500, 1, tmp_path / "twin.tsv.gz")
-    plain = make_criteo_like(500, 1)
-    assert plain.parent == cache
-    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
-    before = plain.stat().st_mtime_ns
-    assert make_criteo_like(500, 1) == plain
-    assert plain.stat().st_mtime_ns == before
 
 
 # ---- the real log -----------------------------------------------------------------------------------

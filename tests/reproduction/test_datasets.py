@@ -5,11 +5,9 @@ import hashlib
 import http.server
 import io
 import os
-import sys
 import tarfile
 import threading
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -113,11 +111,6 @@ def test_housing_has_20640_rows_and_8_raw_features():
     assert str(data.y[0]) not in repr(data)
 
 
-def test_an_unknown_way_with_missing_values_is_refused():
-    with pytest.raises(ldp.errors.ParameterError, match="'columns' or 'rows'"):
-        load_crime(missing="paper")
-
-
 def test_crime_and_housing_need_neither_pyarrow_nor_pandas():
     code = (
         "import sys; sys.modules['pyarrow'] = sys.modules['pandas'] = None\n"
@@ -142,14 +135,6 @@ def test_a_file_is_found_in_the_named_folder_first_and_packed_too(cache, tmp_pat
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"named"))
     assert data_files.find("a.csv") == tmp_path / "a.csv.gz"
     assert data_files.find("b.csv") is None
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other platforms have other folders")
-@pytest.mark.parametrize("variables", [{}, {"XDG_CACHE_HOME": "not/absolute"}], ids=str)
-def test_the_cache_folder_is_the_platforms_own(variables):
-    home = {"HOME": str(Path.home())}
-    with mock.patch.dict(os.environ, {**home, **variables}, clear=True):
-        assert data_files.cache_folder() == Path.home() / ".cache" / "labeldp"
 
 
 @pytest.mark.slow
@@ -208,18 +193,6 @@ def test_a_download_that_breaks_off_or_an_unreachable_server_is_a_clear_error_an
     with pytest.raises(ldp.errors.DataNotFoundError, match=r"could not be fetched from .* Ask the owner"):
         fetch(where, cache / "file", by_hand="Ask the owner.")
     assert leftovers(cache) == []
-
-
-def test_a_silent_server_is_given_up_on(cache):
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as silent:
-        address = f"http://127.0.0.1:{silent.server_port}/file"  # listens, and never answers
-        with pytest.raises(ldp.errors.DataNotFoundError, match="timed out"):
-            fetch(address, cache / "file", by_hand="", timeout=0.2)
-
-
-def test_only_web_addresses_are_fetched(tmp_path):
-    with pytest.raises(ldp.errors.DataError, match="http"):
-        fetch("file:///etc/hostname", tmp_path / "file", by_hand="")
 
 
 def archive_of(rows):

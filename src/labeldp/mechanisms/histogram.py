@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -209,7 +209,12 @@ class Histogram:
     @classmethod
     def parse(cls, prior: object) -> Histogram:
         """Return a prior that is a Histogram, or raise `ParameterError`."""
-        return prior if isinstance(prior, cls) else _refuse(prior)
+        if isinstance(prior, cls):
+            return prior
+        raise ParameterError(
+            Setting("prior"),
+            f" must be a Histogram: Histogram(nodes, masses), or one from estimate_prior, got {describe(prior)}",
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Histogram):
@@ -221,10 +226,3 @@ class Histogram:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Histogram, (self.nodes, self.masses, self.origin)
-
-
-def _refuse(prior: object) -> NoReturn:
-    raise ParameterError(
-        Setting("prior"),
-        f" must be a Histogram: Histogram(nodes, masses), or one from estimate_prior, got {describe(prior)}",
-    )

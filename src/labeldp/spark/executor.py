@@ -144,6 +144,8 @@ def releaser(card: str, sealed: SealedSecret, *, debiased: bool) -> Releaser:
             unbiased = mechanism.debias(private) if private.size else private
             yield pa.StructArray.from_arrays([pa.array(private), pa.array(unbiased)], ["private", "debiased"])
 
+    # by which Spark learns its arguments and result
+    release.__annotations__ = {"arrays": Iterator[tuple[pa.Array, pa.Array]], "return": Iterator[pa.Array]}
     return release
 
 
@@ -202,7 +204,7 @@ def release_frame(
     Only labels and ids go to Python. ``debiased`` is the name of a further column for unbiased labels.
     """
     output = "double" if debiased is None else "private double, debiased double"
-    randomize = F.arrow_udf(_with_hints(release), output)  # type: ignore[attr-defined]
+    randomize = F.arrow_udf(release, output)  # type: ignore[attr-defined]
     private = randomize(column(label).cast("double"), column(id))
     private_rows = _refuse_new_gaps(rows, id).withColumn(label, private)
     values = {name: column(name) for name in rows.columns}
@@ -220,16 +222,6 @@ def _refuse_new_gaps(rows: DataFrame, id: str) -> DataFrame:
     """
     message = "some ids are missing now that were not before: the table changed while it was read"
     return rows.where(F.when(column(id).isNull(), F.raise_error(F.lit(message))).isNull())
-
-
-def _with_hints(release: Releaser) -> Any:
-    """Return the function with the type hints by which Spark learns its arguments and result."""
-
-    def private_labels(arrays: Any) -> Any:
-        return release(arrays)
-
-    private_labels.__annotations__ = {"arrays": Iterator[tuple[pa.Array, pa.Array]], "return": Iterator[pa.Array]}
-    return private_labels
 
 
 def _wall(frame: DataFrame) -> DataFrame:
