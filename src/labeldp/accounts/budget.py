@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 from labeldp._values import Count, parse_number
 from labeldp.errors import BudgetError, ParameterError, Setting
@@ -126,7 +126,9 @@ class Budget:
         epsilon = math.inf if math.inf in epsilons else sum(epsilons, Fraction(0))  # no float is as large as some
         delta = self.exact_delta + other.exact_delta
         if _is_long(epsilon) or _is_long(delta):
-            _refuse_sum()
+            raise ParameterError(
+                f"the exact sum of the amounts needs more than {MOST_BITS} bits: round them up first"
+            )
         return Budget.of(epsilon, min(Fraction(1), delta))
 
     def __le__(self, other: Budget) -> bool:
@@ -189,10 +191,6 @@ class Budget:
 def _is_long(amount: Fraction | float) -> bool:
     """Return whether an exact amount has more bits than honest ones: sums of such amounts only grow."""
     return isinstance(amount, Fraction) and max(amount.numerator, amount.denominator).bit_length() > MOST_BITS
-
-
-def _refuse_sum() -> NoReturn:
-    raise ParameterError(f"the exact sum of the amounts needs more than {MOST_BITS} bits: round them up first")
 
 
 def _exact(value: Any, name: str) -> Fraction:

@@ -132,7 +132,7 @@ def explain(
     reason = not_private(terms)
     if reason is not None:
         warnings = [reason]
-        sections |= _sections_without_privacy(sections, terms, kind)
+        sections |= _sections_without_privacy(sections)
     name = about.get("file", {}).get("name")
     return Explanation(
         title=f"Private labels in {name}" if name else _TITLES[kind],
@@ -207,25 +207,15 @@ def _sections(terms: Terms, kind: str, about: Mapping[str, Any], meaning: list[s
     }
 
 
-def _sections_without_privacy(sections: Sections, terms: Terms, kind: str) -> Sections:
+def _sections_without_privacy(sections: Sections) -> Sections:
     """Return the sections that say something else where nothing is protected."""
-    is_used = kind != "mechanism"
-    done = f"What was computed from {terms.rows:,} labels protects nobody." if is_used else "It protects nobody."
-    changed = {
-        "What was done": [done, *sections["What was done"][1:]],
+    return {
+        "What was done": ["This protects nobody.", *sections["What was done"][1:]],
         "What it means": ["Nothing is promised to anyone whose label is in it."],
+        "What stays private": ["Nothing: whoever knows the seed can remove the noise, if there is any."],
         "Do": ["Use it for tests and experiments, with labels that are public or synthetic."],
-        "Do not": ["Use it on labels that are private."],
+        "Do not": ["Use it on labels that are private, or hand on what was computed from such labels."],
     }
-    if is_used:
-        handed_on = "Hand on anything that was computed with it from private labels."
-        changed["Do not"] = [sections["Do not"][0], handed_on]
-        changed["What stays private"] = [
-            "Nothing, for whoever knows the seed: they can remove the noise and see the labels."
-        ]
-    if math.isinf(_budget(terms).epsilon):
-        changed["What it cost"] = ["All privacy there was."]
-    return changed
 
 
 def _mechanism_names(terms: Terms) -> list[str]:

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, refuse_overspend, total_of
 from labeldp.accounts.ledger_file import FileStore
@@ -267,10 +267,8 @@ def _copy(limit: Budget | None, spent: Budget) -> Ledger:
 
 def as_ledger(ledger: object) -> Ledger | None:
     """Return a ledger or None, or raise `ParameterError`."""
-    return ledger if ledger is None or isinstance(ledger, Ledger) else _refuse()
-
-
-def _refuse() -> NoReturn:
+    if ledger is None or isinstance(ledger, Ledger):
+        return ledger
     raise ParameterError(Setting("ledger"), " must be a Ledger; for a file use Ledger.open(path, limit=...)")
 
 

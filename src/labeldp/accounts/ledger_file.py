@@ -113,17 +113,17 @@ class FileStore:
     def _create(self) -> None:
         """Make a ledger appear whole, unless another process was faster; a kill may leave a part beside it."""
         limit = None if self.limit is None else self.limit.as_data()
-        header = {"schema": SCHEMA, "limit": limit, "id": secrets.token_hex(16)}
+        line, digest = _line({"schema": SCHEMA, "limit": limit, "id": secrets.token_hex(16)}, "")
         if not os.path.isdir(os.path.dirname(self.path)):
             raise LedgerError(f"cannot create the ledger {self.path}: there is no such folder")
         try:
             with atomic_file(self.path, replace=False) as part:
-                part.write_bytes(_line(header, ""))
+                part.write_bytes(line)
         except ParameterError:  # another process created it: `_opened` reads it
             return
         except OSError as error:
             raise LedgerError(f"cannot create the ledger {self.path}: {error.strerror}") from None
-        self._count, self._last, self.exists = 1, _hash(header, ""), True
+        self._count, self._last, self.exists = 1, digest, True
 
     @contextmanager
     def _opened(self, flags: int) -> Iterator[int]:
@@ -164,9 +164,8 @@ class FileStore:
 
     def _write(self, handle: int, record: dict[str, Any], charges: list[Charge]) -> None:
         """Append a record, and remember the charges that there are with it."""
-        _append(handle, record, self._last)
-        self._charges = tuple(charges)
-        self._count, self._last = self._count + 1, _hash(record, self._last)
+        self._last = _append(handle, record, self._last)
+        self._charges, self._count = tuple(charges), self._count + 1
 
 
 def _lock(handle: int, path: str, *, exclusive: bool) -> None:
@@ -210,7 +209,7 @@ def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], byte
             line = next_line
             if len(line) > MOST_LINE + 1:
                 raise LedgerError(f"the ledger {path} has a line of more than {MOST_LINE:,} bytes: it is not used")
-            record = _checked(line.removesuffix(b"\n"), last)
+            record, digest = _checked(line.removesuffix(b"\n"), last)
             if record is None and records and _is_torn(line, last):
                 break
             if record is None or (not records and record.get("schema") not in (SCHEMA, SCHEMA_2)):
@@ -219,8 +218,8 @@ def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], byte
                     f"line {len(records) + 1} of {path} is damaged, was changed, or is not a ledger's: the file "
                     "is not used, and not repaired. Treat its whole limit as spent, or start another ledger"
                 )
-            last = _hash(record, last)
-            hashes.append(last)
+            last = digest
+            hashes.append(digest)
             records.append(record)
     if not records:
         raise LedgerError(f"the ledger {path} is empty")
@@ -229,7 +228,7 @@ def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], byte
 
 def _is_torn(line: bytes, last: str) -> bool:
     """Return whether a line was being written when the machine stopped: neither whole nor changed at its end."""
-    return not line.endswith(b"\n") and _parse(line) is None and _checked(line[:-1], last) is None
+    return not line.endswith(b"\n") and _parse(line) is None and _checked(line[:-1], last)[0] is None
 
 
 def _refuse_newer(line: bytes, path: str) -> None:
@@ -254,19 +253,21 @@ def _mend_tail(handle: int, tail: bytes) -> None:
         os.write(handle, b"\n")
 
 
-def _checked(line: bytes, last: str) -> dict[str, Any] | None:
-    """Return the record of a line that is, to the byte, what would have been written."""
-    record = _parse(line)
-    if record is None or record.pop("hash", None) is None:
-        return None
-    try:
-        return record if _line(record, last) == line + b"\n" else None
-    except ValueError:  # a number that is not finite, which is never written
-        return None
+def _checked(line: bytes, last: str) -> tuple[dict[str, Any] | None, str]:
+    """Return the record of a line that is, to the byte, what would have been written, and its hash."""
+    record = _parse(line) or {}
+    with suppress(ValueError):  # a number that is not finite, which is never written
+        record.pop("hash", None)
+        written, digest = _line(record, last)
+        if written == line + b"\n":
+            return record, digest
+    return None, ""
 
 
-def _line(record: dict[str, Any], last: str) -> bytes:
-    return canonical({**record, "hash": _hash(record, last)}).encode() + b"\n"
+def _line(record: dict[str, Any], last: str) -> tuple[bytes, str]:
+    """Return the line of a record, and its hash, which covers the hash before it."""
+    digest = hashlib.sha256((last + canonical(record)).encode()).hexdigest()
+    return canonical({**record, "hash": digest}).encode() + b"\n", digest
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
@@ -277,13 +278,9 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-def _hash(record: dict[str, Any], last: str) -> str:
-    return hashlib.sha256((last + canonical(record)).encode()).hexdigest()
-
-
-def _append(handle: int, record: dict[str, Any], last: str) -> None:
-    """Write a whole line at the end and wait until it is on the disk."""
-    data = _line(record, last)
+def _append(handle: int, record: dict[str, Any], last: str) -> str:
+    """Write a whole line at the end and wait until it is on the disk; return its hash."""
+    data, digest = _line(record, last)
     if len(data) > MOST_LINE:
         raise LedgerError(f"these charges take more than {MOST_LINE:,} bytes in a ledger: nothing was charged")
     end = os.lseek(handle, 0, os.SEEK_END)
@@ -294,6 +291,7 @@ def _append(handle: int, record: dict[str, Any], last: str) -> None:
     except OSError as error:
         os.ftruncate(handle, end)
         raise LedgerError(f"the ledger cannot be written: {error.strerror}") from None
+    return digest
 
 
 def _parsed(hint: Any, record: dict[str, Any], path: str) -> Any:

@@ -168,8 +168,7 @@ def _terms_of_mechanism(content: dict[str, Any], *, allow_no_privacy: bool) -> T
         raise CardError("this card gives no privacy at all; say allow_no_privacy=True if you mean it")
     if mechanism.origin is not None:
         checked_charge(mechanism.origin)
-    has_range = hasattr(mechanism.channel, "low")  # a channel of somebody's own may have none
-    bounds = (mechanism.domain,) if mechanism.private and has_range else ()
+    bounds = (mechanism.domain,) if mechanism.private else ()
     secure = mechanism.origin is None or mechanism.origin.secure
     return Terms(0, (mechanism,), (None,), (), bounds, "local", secure)
 

@@ -131,9 +131,8 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, Fraction) else value
 
 
-def canonical(data: Any) -> str:
-    """Return data as canonical JSON: sorted keys, no blanks, ASCII."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+"""Data as canonical JSON: sorted keys, no blanks, ASCII."""
 
 
 def optional() -> Any:
