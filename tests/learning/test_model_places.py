@@ -56,11 +56,12 @@ def test_a_model_that_was_paid_for_is_written_if_its_score_fails(monkeypatch):
 def test_a_model_is_not_paid_for_if_nothing_is_left_for_its_score():
     book = Ledger.open("budget.jsonl", limit=Budget(2))
 
-    def charge(columns):
-        Ledger.open("budget.jsonl").charge("another's", epsilon=0.5)
+    def charge(what, done, total):
+        if what == "Fitting":
+            Ledger.open("budget.jsonl").charge("another's", epsilon=0.5)
 
     with pytest.raises(BudgetError):
-        fit(book, left_out=charge)
+        fit(book, progress=charge)
     assert book.total == Budget(0.5)
 
 

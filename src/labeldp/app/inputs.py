@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from labeldp._values import Array
+from labeldp._values import Array, parse_choice
+from labeldp.app.sentences import counted
 from labeldp.errors import ParameterError
 from labeldp.tables.encoder import TableEncoder
 from labeldp.tables.encodings import Tally
@@ -20,13 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Inputs:
-    """Features and labels, how columns became numbers, and what to say of them and of those left out: public."""
+    """Features and labels, how columns became numbers, and what to say of them, which is public."""
 
     X: Array
     labels: Array
     encoder: TableEncoder
     notes: list[str]
-    left_out: list[str]
 
 
 def read_rows(
@@ -44,6 +44,7 @@ def read_rows(
     ``columns`` are the names given by the options "features", which are read, all if there are none, "drop",
     which are left out, and "categories", which are read as text.
     """
+    parse_choice(missing, "missing", ("error", "drop"))
     from labeldp.tables.columns import label_values  # noqa: PLC0415
     from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
     from labeldp.tables.paths import DELIMITERS  # noqa: PLC0415
@@ -58,16 +59,16 @@ def read_rows(
     names = features or [name for name in table.schema.names if name != label]
     names = [name for name in dict.fromkeys(names) if name not in drop]
 
-    def count(done: int) -> None:
+    def report(done: int) -> None:
         if progress is not None:  # how far it got in text before a fault shows where blocks end
             progress("Reading", 0 if table.format in DELIMITERS else done, table.rows)
 
-    read = read_columns(table, [label, *names], count=count)
+    read = read_columns(table, [label, *names], count=report)
     labels, missing_rows = label_values(read.column(label), allow_missing=missing == "drop")
     notes = list(table.notes)
     if missing_rows.any():
         read, labels = read.filter(~missing_rows), labels[~missing_rows]
-        notes.append(f"{int(missing_rows.sum()):,} rows without a label were left out.")
+        notes.append(f"Left out, because they have no label: {counted(int(missing_rows.sum()), 'row')}.")
     if not len(labels):
         raise ParameterError("no row has a label")
     return read.select(names), labels, notes
@@ -90,7 +91,7 @@ def read_inputs(
     tally: Tally = Counter()
     X = encoder.transform(read, tally)
     left_out = [f"{name} was left out: {why}." for name, why in encoder.left_out]
-    return Inputs(X, labels, encoder, [*notes, *left_out, *tally_notes(tally)], left_out)
+    return Inputs(X, labels, encoder, [*notes, *left_out, *tally_notes(tally)])
 
 
 def tally_notes(tally: Tally) -> list[str]:
@@ -99,7 +100,4 @@ def tally_notes(tally: Tally) -> list[str]:
         "missing": "missing; the column's middle value, or none of its categories, stood in",
         "new": "new since the fit, and counted as rare",
     }
-    amounts = {
-        key: "1 value was" if count == 1 else f"{count:,} values were" for key, count in tally.items() if count
-    }
-    return [f"{name}: {amount} {says[what]}." for (name, what), amount in amounts.items()]
+    return [f"{name}: {counted(count, 'value')} {says[what]}." for (name, what), count in tally.items() if count]

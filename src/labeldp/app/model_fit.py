@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labeldp._values import Epsilon, LabelBounds, parse_choice
-from labeldp.accounts.budget import Budget, Charge, declared, new_charge, refuse_overspend, total_of
+from labeldp.accounts.budget import declared, total_of
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scores import DEFAULT_METRICS
+from labeldp.accounts.terms import Terms
 from labeldp.app.inputs import Inputs, read_inputs
 from labeldp.app.report.page import Section
 from labeldp.app.reports import Problems, reserve_report, try_report
@@ -21,7 +21,7 @@ from labeldp.errors import Message, Setting
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
-from labeldp.learning.score import NOT_SCORED, TEST_SIZE, fit_and_score, plan_test
+from labeldp.learning.score import NOT_SCORED, fit_and_score, plan_test
 from labeldp.tables.paths import refuse_same
 
 if TYPE_CHECKING:
@@ -80,10 +80,7 @@ def fit_file(
     dialect: Dialect | None = None,
     report: str | os.PathLike[str] | None = None,
     force: bool = False,
-    verbose: bool = False,
-    say: Callable[[str], None] = lambda text: None,
-    left_out: Callable[[list[str]], None] = lambda columns: None,
-    while_reading: AbstractContextManager[Progress | None] | None = None,
+    progress: Progress | None = None,
 ) -> FileFit:
     """Learn to predict a private column, and save a model that is ε-differentially private for every label.
 
@@ -109,16 +106,8 @@ def fit_file(
         What the score measures.
     report : path, optional
         Where to write a report.
-    verbose : bool
-        Whether the fit draws its progress on the terminal.
-    say : callable
-        Called with what was found out about the table, before the charge; all of it is public.
-    left_out : callable
-        Called before the charge with the columns that the model will not learn from, and why; what it raises stops
-        the fit, and nothing is spent.
-    while_reading : context manager, optional
-        Entered while the table is read, and gives what is called meanwhile with how far that is, as in
-        `labeldp.privatize_file`; what either raises stops the fit, and nothing is spent.
+    progress : callable, optional
+        As in `labeldp.privatize_file`; what it raises before the charge stops the fit, and nothing is spent.
 
     Examples
     --------
@@ -137,8 +126,9 @@ def fit_file(
     """
     epsilon, bounds = Epsilon(epsilon), LabelBounds(bounds)
     parse_choice(release, "release", ("model", "labels"))
-    parse_choice(missing, "missing", ("error", "drop"))
-    out, later = Path(out), list[Charge]()
+    score = None if score is None else Epsilon(score, "score")
+    out, problems = Path(out), Problems()
+    progress = progress or (lambda *_: None)
     refuse_same({"the model": out, "the ledger": ledger.path, "the report": report}, {"the table": source})
     from labeldp.learning.models import (  # noqa: PLC0415
         add_to_card,
@@ -148,54 +138,42 @@ def fit_file(
     )
     from labeldp.tables.rehearsal import refuse_size  # noqa: PLC0415
 
-    if score is not None:
-        price = Budget(Epsilon(score, "score"))
-        later.append(new_charge("score", price, purpose="score", rows_per_person=rows_per_person))
-    price = Budget(epsilon)
-    first = new_charge("model", price, purpose="other", rows_per_person=rows_per_person)
-    refuse_overspend(ledger.limit, ledger.charges, [first, *later])
-    problems: Problems = {}
+    regressor: Any = LabelReleaseRegressor if release == "labels" else ModelReleaseRegressor
+    model = regressor(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, ledger=ledger)
     with reserve_report(report, force=force), reserve_model(out, force=force) as open_draft:
         with open_draft() as draft:
-            with while_reading or nullcontext() as progress:
-                inputs = read_inputs(
-                    str(source),
-                    label,
-                    features=features,
-                    drop=drop,
-                    categories=categories,
-                    missing=missing,
-                    format=format,
-                    dialect=dialect,
-                    progress=progress,
-                )
-            columns_text(inputs.encoder, label)  # refuses what a model cannot hold
-            rows = len(inputs.labels)
-            for text in inputs.notes:
-                say(text)
-            if score is not None:
-                say(plan_test(rows, score, bounds, metrics).describe())
-            left_out(inputs.left_out)
-            refuse_size(f"{out}/", 80 * rows if release == "labels" else 0)
-            regressor: Any = LabelReleaseRegressor if release == "labels" else ModelReleaseRegressor
-            model = regressor(
-                epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, ledger=ledger, verbose=verbose
+            inputs = read_inputs(
+                str(source),
+                label,
+                features=features,
+                drop=drop,
+                categories=categories,
+                missing=missing,
+                format=format,
+                dialect=dialect,
+                progress=progress,
             )
+            columns_text(inputs.encoder, label)  # refuses what a model cannot hold
+            rows, names = len(inputs.labels), ", ".join(inputs.encoder.names)
+            notes = [f"The model predicts {label} from {names or 'no column'}.", *inputs.notes]
+            if score is not None:
+                notes.append(plan_test(rows, score, bounds, metrics).describe())
+            refuse_size(f"{out}/", 80 * rows if release == "labels" else 0)
+            progress("Fitting", 0, None)
             with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
                 risk = _fit(model, inputs, score, metrics, problems)
-            note, expected = None, [not_scored(rows)] if score is None else []
-            if risk is not None:
-                note = score_note(model.charges_, later, risk.rows)
-                expected = [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", note]
-            card, terms = write_model(model, inputs.encoder, draft, label=label, note=note), model.terms_
             about: dict[str, Any] = {"model": type(model).__name__}
-            if risk is not None:
-                terms, about["quality"] = terms_with_score(terms, risk), risk.as_data()
+            if risk is None:
+                expected = [not_scored(rows)] if score is None else []
+                card, terms = write_model(model, inputs.encoder, draft, label=label), model.terms_
+            else:
+                terms, about["quality"] = terms_with_score(model.terms_, risk), risk.as_data()
+                note = score_note(terms, risk)
+                expected = [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", note]
+                card = write_model(model, inputs.encoder, draft, label=label, note=note)
                 card = add_to_card(draft, card, terms, quality=about["quality"])
         sections = report_sections(label, inputs, expected, risk)
         try_report(report, card, problems, ledger=ledger, sections=sections, force=force)
-    names = ", ".join(inputs.encoder.names) or "no column"
-    notes = [f"The model predicts {label} from {names}.", *inputs.notes]
     return FileFit(out, card, terms.summary("model", **about), expected, notes, problems)
 
 
@@ -215,22 +193,16 @@ def _fit(
         return None
 
 
-def score_note(paid: Sequence[Charge], later: Sequence[Charge], rows: int) -> str:
+def score_note(terms: Terms, risk: Risk) -> str:
     """Return what a score costs beside its model: for the screen, the card and the report, in the same words."""
-    both = total_of([*paid, *later])
-    score = total_of(later)
-    says = f"The score on {rows:,} rows held out costs {score} on top of the model: {both} in all."
-    if any(charge.rows_per_person > 1 for charge in later):
+    both = total_of(terms.charges)
+    says = f"The score on {risk.rows:,} rows held out costs {risk.cost} on top of the model: {both} in all."
+    if terms.rows_per_person > 1:
         return says + " A person may have rows on both sides, so both count."
     return says + (
         " No row was both learnt from and held out, so whoever has one row is exposed to the larger of the two; "
         "the ledger counts the sum, which holds for everyone."
     )
-
-
-def rows_held_out(rows: int, score: float | None) -> int:
-    """Return how many rows a model does not learn from: a tenth, if a score was asked for."""
-    return 0 if score is None else int(rows * TEST_SIZE)
 
 
 def not_scored(rows: int) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from labeldp.app.inputs import tally_notes
-from labeldp.errors import ParameterError, Setting
+from labeldp.errors import Message, ParameterError, Setting
 from labeldp.release.names import as_text, same_name
 from labeldp.tables.arrow import arrow
 from labeldp.tables.encodings import Tally
@@ -30,28 +30,13 @@ class FilePredictions:
     label : str
         What the model predicts.
     notes : list of str
-        What is to be said of the table: how it was read, and values that were missing, or new to the model.
-    copied : list of str
-        Columns of the table that were copied: those that the model uses, and those in ``keep``.
-    left_out : list of str
-        Columns that were not copied: true labels may be among them.
+        How the table was read, values that were missing or new to the model, which columns were copied, and which
+        were not: true labels may be among them.
     """
 
     rows: int
     label: str
     notes: list[str]
-    copied: list[str]
-    left_out: list[str]
-
-    @property
-    def columns(self) -> list[str]:
-        """Which columns were copied, all of them, and which were not, in a sentence each."""
-        sentences = [f"Copied from the table: {', '.join(map(repr, self.copied)) or 'no column'}."]
-        if self.left_out:
-            why = "because the model does not use them and they may hold true labels"
-            more = ", …" if len(self.left_out) > 12 else ""
-            sentences.append(f"Left out, {why}: {', '.join(map(repr, self.left_out[:12]))}{more}.")
-        return sentences
 
 
 def predict_file(
@@ -122,5 +107,13 @@ def predict_file(
             writer.write(pa.RecordBatch.from_arrays([*batch.select(names).columns, predicted], schema=schema))
             rows += batch.num_rows
             progress("Predicting", rows, table.rows)
-    left_out = sorted(table.private - {*drop})
-    return FilePredictions(rows, saved.label, [*table.notes, *tally_notes(tally)], names, left_out)
+    notes = [
+        *table.notes,
+        *tally_notes(tally),
+        f"Copied from the table: {', '.join(map(repr, names)) or 'no column'}.",
+    ]
+    if left_out := sorted(table.private - {*drop}):
+        listed = ", ".join(map(repr, left_out[:12])) + (", …" if len(left_out) > 12 else "")
+        why = "Left out, because the model does not use them and they may hold true labels"
+        notes.append(Message(f"{why}: {listed}. To copy columns, name them with ", Setting("keep"), "."))
+    return FilePredictions(rows, saved.label, notes)

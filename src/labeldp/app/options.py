@@ -336,7 +336,7 @@ _TABLE = (
     ),
     Option(
         "mechanisms",
-        "Some of {mechanisms}, with commas; by default all that the options allow.",
+        "Some of {mechanisms}, with commas; by default all. Those that need a δ are compared if --delta is given.",
         default=(),
         parse=split_names,
         metavar="NAMES",

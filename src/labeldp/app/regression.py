@@ -6,13 +6,11 @@ import csv
 import io
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labeldp._atomic import atomic_file
-from labeldp._values import parse_choice
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.inputs import read_rows
 from labeldp.app.report import Section, render_report
@@ -66,8 +64,7 @@ def regress_file(
     format: str | None = None,
     dialect: Dialect | None = None,
     force: bool = False,
-    say: Callable[[str], None] = lambda text: None,
-    while_reading: AbstractContextManager[Progress | None] | None = None,
+    progress: Progress | None = None,
 ) -> FileRegression:
     """Estimate a linear regression of a private column, and write its table with a card beside it.
 
@@ -83,12 +80,9 @@ def regress_file(
         What is charged.
     on, intercept, robust
         As in `labeldp.private_ols`; without a formula all other columns are used.
-    say : callable
-        Called before the charge with how the file was read; all of it is public.
-    while_reading : context manager, optional
-        Entered while the table is read, and gives what is called meanwhile with how far that is.
+    progress : callable, optional
+        As in `labeldp.privatize_file`; what it raises before the charge stops the release, and nothing is spent.
     """
-    parse_choice(missing, "missing", ("error", "drop"))
     path = Path(out)
     card = path.with_name(f"{path.name}.card.json")
     if path.suffix not in _WRITERS:
@@ -98,18 +92,17 @@ def regress_file(
     refuse_same({"the table": path, "its card": card, "the ledger": ledger.path}, {"the source": source})
     formula = None if on is None else Formula.parse(on, label)
     with reserve(Target(str(path), force), Target(str(card), force)):
-        with while_reading or nullcontext() as progress:
-            read, labels, notes = read_rows(
-                str(source),
-                label,
-                missing=missing,
-                format=format,
-                dialect=dialect,
-                progress=progress,
-                columns={} if formula is None else {"features": formula.columns, "categories": formula.categories},
-            )
-        for note in notes:
-            say(note)
+        read, labels, notes = read_rows(
+            str(source),
+            label,
+            missing=missing,
+            format=format,
+            dialect=dialect,
+            progress=progress,
+            columns={} if formula is None else {"features": formula.columns, "categories": formula.categories},
+        )
+        if progress is not None:
+            progress("Fitting", 0, None)
         table = private_ols(
             read,
             labels,

@@ -71,6 +71,17 @@ def printable(value: object, most: int = 1000) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number of things.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def without_controls(text: str) -> str:
     r"""Return a text without characters that command a terminal, reorder what follows, or are not seen.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from labeldp.accounts.budget import rounded_up
 from labeldp.evidence.loss_bounds import POWER
 
 
@@ -124,9 +125,9 @@ class Audit:
             "  assumed: each output is drawn independently of all others",
         ]
         if self.claimed is not None:
-            lines.append(f"  claimed {self.claimed:.6g}")
+            lines.append(f"  claimed {rounded_up(self.claimed)}")
         if self.proven is not None:
-            lines.append(f"  proven {self.proven:.6g} at most")
+            lines.append(f"  proven {rounded_up(self.proven)} at most")
         if self.refuted == "proof":
             lines.append("  refuted: the proof; the claim may hold, but outputs are not drawn from these counts")
         elif self.detected:

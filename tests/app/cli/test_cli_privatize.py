@@ -9,7 +9,6 @@ import subprocess
 import sys
 
 import numpy as np
-import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -56,13 +55,6 @@ def test_pipes_carry_nothing_but_data(tmp_path, table):
     piped = run(*order("-", "-", "--format", "parquet"), text=packed.getvalue())
     assert pq.read_table(io.BytesIO(piped.stdout_bytes)).num_rows == ROWS
     assert "--card" in piped.stderr
-
-
-def test_types_that_change_are_on_the_screen(tmp_path):
-    words = pa.array(["a", "b"] * (ROWS // 2)).dictionary_encode()
-    pq.write_table(pa.table({"word": words, "price": LABELS}), tmp_path / "in.parquet")
-    told = said(*order(tmp_path / "in.parquet", tmp_path / "out.parquet"))
-    assert "The column 'word' could not stay dictionary" in told
 
 
 @pytest.fixture
@@ -119,20 +111,6 @@ def test_options_say_how_a_file_is_written(tmp_path):
     assert re.fullmatch(r"0\|x\|-?\d+(,\d+)?", first)
 
 
-def test_a_sheet_is_named_and_its_formulas_are_dropped(tmp_path):
-    book = openpyxl.Workbook()
-    book.active.append(["id", "tax", "price"])
-    for i, label in enumerate(LABELS.tolist()):
-        book.active.append([i, i / 5 if i else "=C2/5", label])
-    book.create_sheet("notes")
-    book.save(tmp_path / "in.xlsx")
-    assert "--sheet Sheet" in said(*order(tmp_path / "in.xlsx", tmp_path / "out.xlsx"), code=2)
-    given = order(tmp_path / "in.xlsx", tmp_path / "out.xlsx", "--sheet", "Sheet")
-    assert "leave these columns out with --drop tax" in said(*given, code=2)
-    run(*given, "--drop", "tax")
-    assert [cell.value for cell in openpyxl.load_workbook(tmp_path / "out.xlsx").active[1]] == ["id", "price"]
-
-
 MISTAKES = {
     "misspelt column": ({"--label": "prise"}, "did you mean 'price'"),
     "text as the label": ({"--label": "region"}, "is not a number in row"),
@@ -157,18 +135,6 @@ def test_mistakes_cost_a_sentence_and_nothing_else(place, table, mistake):
     assert files_in(place) == ["empty.csv", "homes.csv"]
 
 
-def test_what_is_there_stays_there_without_force(tmp_path, table):
-    words = order(table, tmp_path / "out.csv")
-    for name in ("out.csv", "out.csv.card.json"):
-        (tmp_path / name).write_text("mine")
-        assert "--force" in said(*words, code=2)
-        assert (tmp_path / name).read_text() == "mine"
-        (tmp_path / name).unlink()
-    (tmp_path / "out.csv").write_text("mine")
-    run(*words, "--force")
-    assert (tmp_path / "out.csv").read_text() != "mine"
-
-
 def test_the_ledger_refuses_with_its_own_code(tmp_path, table):
     ledger, new = ("--ledger", tmp_path / "budget.jsonl"), ("--ledger", tmp_path / "new.jsonl", "--limit", 2)
     run(*order(table, tmp_path / "a.csv", *ledger, "--limit", 1))
@@ -183,32 +149,8 @@ def test_the_ledger_refuses_with_its_own_code(tmp_path, table):
     assert all(charge.mechanism or charge.purpose == "prior" for charge in book.charges)
 
 
-@pytest.mark.slow
-def test_a_report_is_written_if_asked_for(tmp_path, table):
-    run(*order(table, tmp_path / "out.csv", "--report", tmp_path / "page.html"))
-    assert "<svg" in (tmp_path / "page.html").read_text()
-    run(*order(table, tmp_path / "again.csv", "--report", tmp_path / "page.html"), code=2)
-    assert not (tmp_path / "again.csv").exists()
-
-
 def test_a_report_that_could_not_be_drawn_is_refused_before_the_charge(tmp_path, table, uninstall):
     uninstall("matplotlib")
     options = ("--report", tmp_path / "page.html", "--ledger", tmp_path / "budget.jsonl")
     assert "labeldp[plots]" in said(*order(table, tmp_path / "out.csv", *options), code=1)
     assert files_in(tmp_path) == ["homes.csv"]
-
-
-def test_a_report_that_fails_after_the_release_is_said_with_what_is_in_place_and_spent(
-    tmp_path, table, monkeypatch
-):
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("labeldp.app.reports.write_report", full)
-    options = ("--report", tmp_path / "page.html", "--ledger", tmp_path / "budget.jsonl")
-    words = said(*order(table, tmp_path / "out.csv", *options), code=1)
-    assert f"The table is in {tmp_path / 'out.csv'}" in words
-    assert "The report could not be written. No space left on device" in words
-    assert "ε = 1 was charged before that, and stays spent" in words
-    assert "The report is in" not in words
-    assert files_in(tmp_path) == ["budget.jsonl", "homes.csv", "out.csv", "out.csv.card.json"]

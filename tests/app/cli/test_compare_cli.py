@@ -41,7 +41,7 @@ def test_it_warns_that_nothing_is_private_shows_both_curves_and_gives_advice(tab
     [
         (["--epsilon", "1,inf"], "inf"),
         (["--mechanisms", "laplas"], "--mechanisms"),
-        (["--mechanisms", "gaussian"], "--delta"),
+        (["--mechanisms", "gaussian"], "--mechanisms"),
         (["--plot", "compare.doc"], "--plot"),
         (["--label", "prise"], "price"),
     ],

@@ -95,17 +95,6 @@ def test_a_table_with_predictions_has_no_more_rights_than_its_source(folder, tmp
     assert (tmp_path / "out.csv").stat().st_mode & 0o777 == 0o600
 
 
-def test_private_labels_are_in_the_folder_if_they_are_released(tmp_path):
-    pa.parquet.write_table(homes(150), tmp_path / "few.parquet")
-    words = said("fit", tmp_path / "few.parquet", *FIT, "-o", tmp_path / "model", "--release", "labels")
-    assert "private labels are in" in words
-    assert "would cost ε = 6.7 for those rows: add --score 6.7" in words
-    release = labeldp.learning.RowRelease.load(tmp_path / "model" / "release.npz")
-    assert release.secure
-    assert release.labels.size == 150
-    assert not np.isin(homes()["price"].to_numpy(), release.labels).any()
-
-
 @pytest.mark.parametrize("options", [["--features", "area,lift"], ["--drop", "id, town"]])
 def test_columns_may_be_chosen_or_dropped(options, folder, tmp_path):
     run("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "a", *options)
@@ -117,7 +106,7 @@ def test_codes_in_text_files_keep_their_zeros_and_rows_without_a_label_are_left_
     (tmp_path / "codes.csv").write_text("\n".join(["code,area,town,price", *rows]) + "\n")
     options = ("--bounds", 0, 15, "--categories", "code", "--missing", "drop")
     words = said("fit", tmp_path / "codes.csv", *FIT, *options, "-o", tmp_path / "model")
-    assert "1 rows without a label were left out" in words
+    assert "they have no label: 1 row." in words
     assert labeldp.load_model(tmp_path / "model").card.content["rows"] == 89
     encoder = labeldp.load_model(tmp_path / "model").encoder
     assert set(encoder.columns[0].values) == {"000", "001", "002"}
@@ -138,15 +127,6 @@ def test_predictions_stay_with_their_rows_over_many_batches_and_files(folder, tm
     out = pa.parquet.read_table(tmp_path / "out.parquet")
     expected = labeldp.load_model(folder / "model").predict(pa.concat_tables(parts))
     assert out["prediction"].to_numpy() == pytest.approx(expected, rel=1e-5)
-
-
-def test_a_table_may_come_through_a_pipe_and_leave_through_one(folder):
-    fresh = homes(30, seed=5).drop_columns(["price"])
-    text = pa.BufferOutputStream()
-    pa.csv.write_csv(fresh, text)
-    done = run("predict", folder / "model", "-", "-o", "-", text=text.getvalue().to_pybytes())
-    predicted = pa.csv.read_csv(pa.BufferReader(done.stdout_bytes))["prediction"].to_numpy()
-    assert predicted == pytest.approx(labeldp.load_model(folder / "model").predict(fresh), rel=1e-5)
 
 
 # ---- the budget -------------------------------------------------------------------------------------------
@@ -329,17 +309,6 @@ def started(*words, before="", **more):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", f"{before}from labeldp.app.cli import app; app()", *map(str, words)]
     return subprocess.Popen(command, env=env, stderr=subprocess.PIPE, **more)  # noqa: S603
-
-
-@pytest.mark.slow
-def test_without_pyarrow_a_fit_names_the_extra(tmp_path):
-    block = "import sys; sys.modules['pyarrow'] = None; sys.modules['matplotlib'] = None; "
-    process = started("fit", "homes.csv", *FIT, "-o", "model", before=block, cwd=tmp_path)
-    errors = process.communicate(timeout=300)[1].decode()
-    assert process.returncode == 1
-    assert "labeldp[files]" in errors
-    assert "Traceback" not in errors
-    assert not files_in(tmp_path)
 
 
 ENDLESS = """

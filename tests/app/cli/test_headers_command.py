@@ -1,11 +1,8 @@
-"""Tables without a header, records that span lines and odd options of commands: a sentence, and no charge."""
+"""Tables without a header: a sentence that quotes no label, and no charge."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from command_line import files_in, invoke, run, said
-from fuzzing import tries
+from command_line import files_in, run, said
 
 LABEL = "3.14159"
 ROWS = [f"oak,{LABEL},20", *(f"tree {n % 9},{n % 5}.5,{n % 7}" for n in range(200))]
@@ -50,36 +47,3 @@ def test_predictions_are_made_for_a_table_whose_columns_are_named(place):
     header, first, *_ = (place / "out.csv").read_text().splitlines()
     assert header == "item,size,prediction"
     assert first.startswith("oak,20,")
-
-
-TEXT = st.text(max_size=6) | st.sampled_from(
-    ["\udcff", "\0", "\n", "é", "tab", "price", "1", '"', "a,b,c", "utf-16"]
-)
-ENCODINGS = st.sampled_from(
-    ["utf-7", "idna", "punycode", "utf-16", "utf-32", "cp1252", "hz", "big5", "undefined", "zip"]
-)
-OPTIONS = st.fixed_dictionaries(
-    {},
-    optional={
-        "--separator": TEXT,
-        "--decimal": TEXT,
-        "--thousands": TEXT,
-        "--encoding": ENCODINGS | TEXT,
-        "--na": TEXT,
-        "--names": TEXT,
-        "--drop": TEXT,
-        "--sheet": TEXT,
-        "--label": TEXT,
-    },
-)
-
-
-@pytest.mark.slow
-@tries(60)
-@given(options=OPTIONS, header=st.booleans(), content=st.sampled_from(["in.csv", "named.csv"]))
-def test_no_text_in_an_option_ends_in_a_traceback(place, options, header, content):
-    (place / "named.csv").write_text("\n".join(["item,price,size", *ROWS[:20]]) + "\n")
-    words = [content if word == "in.csv" else word for word in COMMANDS["privatize"]]
-    words += [word for pair in options.items() for word in pair] + ["--header"] * header + ["--force"]
-    done = invoke(*words)
-    assert done.exit_code in (0, 2), (words, done.output, done.exception)

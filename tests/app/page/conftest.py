@@ -10,3 +10,8 @@ def client(tmp_path):
     rows = [f"{n % 7},{'north' if n % 2 else 'south'},{10 + n % 50}.5" for n in range(300)]
     (tmp_path / "homes.csv").write_text("\n".join(["rooms,side,price", *rows, f"3,,{HIDDEN}", "4,north,"]) + "\n")
     return Client(tmp_path).enter()
+
+
+@pytest.fixture
+def root(client):
+    return client.site.folder.root

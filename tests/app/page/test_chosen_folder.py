@@ -128,10 +128,3 @@ def test_a_file_that_is_no_table_or_is_there_already_is_refused_and_not_kept(cli
     before = {path: path.lstat().st_mtime_ns for path in folder.iterdir()}
     assert client.upload(name, b"price,price\n31415,2\n").status == 400
     assert {path: path.lstat().st_mtime_ns for path in folder.iterdir()} == before
-
-
-def test_a_file_that_the_disk_has_no_space_for_is_refused_before_it_is_read(client, folder):
-    kind = {"content-type": "multipart/form-data; boundary=edge"}
-    for length in (str(1 << 60), None):  # a length that is not said may be any
-        answer = client.request("POST", "/upload", b"", {**kind, "content-length": length})
-        assert "not enough space" in answer.words

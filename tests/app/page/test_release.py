@@ -12,11 +12,6 @@ def spent(client):
     return sum(charge.budget.epsilon for charge in charges(client))
 
 
-@pytest.fixture
-def root(client):
-    return client.site.folder.root
-
-
 # ---- the whole of it ------------------------------------------------------------------------------------------
 
 

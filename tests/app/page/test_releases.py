@@ -16,11 +16,6 @@ from labeldp.app.page.releases import _summary
 CARD = "out.csv.card.json"
 
 
-@pytest.fixture
-def root(client):
-    return client.site.folder.root
-
-
 def test_a_second_release_of_the_same_values_is_shown_to_cost_again(client):
     client.release(ready(client, limit=3))
     begun = ready(client, out="again.csv")

@@ -23,15 +23,11 @@ def test_what_was_read_is_shown_without_a_label(client):
 
 
 WRONG = {
-    "the other way round": ({"bounds": (100, 0)}, "bounds"),
-    "the same": ({"bounds": (5, 5)}, "bounds"),
     "none": ({"bounds": ("", "")}, "bounds"),
     "one": ({"bounds": ("5",)}, "bounds"),
     "two meanings": ({"bounds": ("0", "60.000")}, "bounds"),
     "a space": ({"bounds": ("0", "10 0")}, "bounds"),
-    "not finite": ({"bounds": ("0", "1e999")}, "bounds"),
     "half a row": ({"rows_per_person": "1.5"}, "rows_per_person"),
-    "endless rows": ({"rows_per_person": "1e999"}, "rows_per_person"),
     "rows without a label": ({"missing": ""}, "missing"),
 }
 

@@ -40,7 +40,7 @@ COMMANDS = {
             "planning",
             "--rows 50000 --plot price.png",
         ),
-        "page": Command("Do the whole job in a browser, on this machine.", "local_page", "tables/"),
+        "page": Command("Do the whole job in a browser, on this machine.", "privatize", "tables/"),
     },
     "Plan": {
         "preview": Command(

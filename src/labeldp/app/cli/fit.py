@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.cli import DIALECT, LEDGER, RECORD, command
-from labeldp.app.cli.shell import PlainConsole, news, progress, raise_problem, tell
+from labeldp.app.cli.shell import PlainConsole, ledger_notes, news, progress, raise_problem, tell
 from labeldp.app.model_fit import fit_file
 from labeldp.app.model_predictions import predict_file
 from labeldp.app.regression import regress_file
@@ -30,28 +29,16 @@ def fit(source: str, out: Path, ledger: Ledger, release: str, report: Path | Non
     What is released: the model's folder, with the model as plain numbers and its card. With --release labels,
     private labels are in it too; true labels never are.
     """
-    screen, console = news(), PlainConsole()
-    done = fit_file(
-        source,
-        out,
-        ledger=ledger,
-        release=release,
-        report=report,
-        verbose=screen.is_terminal,
-        say=partial(tell, screen),
-        while_reading=progress(),
-        **given,
-    )
-    notes = [f"The model is in {out}:  labeldp predict {out} TABLE -o OUT"]
+    with progress() as bars:
+        done = fit_file(source, out, ledger=ledger, release=release, report=report, progress=bars, **given)
+    tell(news(), *done.notes)
+    tell(PlainConsole(), done.summary, *done.expected)
+    tell(PlainConsole(), f"The model is in {out}:  labeldp predict {out} TABLE -o OUT")
     if release == "labels":
-        notes.append(f"The private labels are in {out / 'release.npz'} too; both may be made public.")
+        tell(PlainConsole(), f"The private labels are in {out / 'release.npz'} too; both may be made public.")
     if report is not None and NO_REPORT not in done.problems:
-        notes.append(f"The report is in {report}.")
-    if ledger.path is None:
-        notes.append("No ledger was kept: fitting these labels again costs again, and nobody counts it.")
-    elif (remaining := ledger.remaining) is not None:
-        notes.append(f"The ledger {ledger.path} has {remaining} left.")
-    tell(console, done.summary, *done.expected, *notes)
+        tell(PlainConsole(), f"The report is in {report}.")
+    tell(PlainConsole(), *ledger_notes(ledger))
     raise_problem(done.problems)
 
 
@@ -69,21 +56,12 @@ def regress(source: str, out: Path, ledger: Ledger, no_intercept: bool, classica
 
     What is released: the table and its card, OUT.card.json. True labels are in neither.
     """
-    done = regress_file(
-        source,
-        out,
-        ledger=ledger,
-        intercept=not no_intercept,
-        robust=not classical,
-        say=partial(tell, news()),
-        while_reading=progress(),
-        **given,
-    )
-    kept = f"The ledger {ledger.path} has {ledger.remaining} left." if ledger.remaining is not None else ""
-    if ledger.path is None:
-        kept = "No ledger was kept: releasing these labels again costs again, and nobody counts it."
+    given |= {"intercept": not no_intercept, "robust": not classical}
+    with progress() as bars:
+        done = regress_file(source, out, ledger=ledger, progress=bars, **given)
+    tell(news(), *done.notes)
     places = f"The table is in {out}, its card in {done.card}:  labeldp verify {done.card}"
-    tell(PlainConsole(), done.table.summary(), places, *([kept] if kept else []))
+    tell(PlainConsole(), done.table.summary(), places, *ledger_notes(ledger))
 
 
 @command(
@@ -102,8 +80,6 @@ def predict(model: Path, source: str, out: str, column: str, keep: list[str], **
     with progress() as bars:
         done = predict_file(model, source, out, column=column, keep=keep, progress=bars, **given)
     said = f"{done.rows:,} rows, with {done.label!r} as predicted in the column {column!r}: {out}"
-    tell(news(), said, *done.notes, *done.columns)
-    if done.left_out:
-        tell(news(), "--keep copies columns.")
+    tell(news(), said, *done.notes)
     if keep:
         tell(news(), "With true labels among the columns that you keep, the output is not private.")

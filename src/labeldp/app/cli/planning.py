@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from labeldp._atomic import atomic_file
-from labeldp._values import Epsilon
+from labeldp._values import Epsilon, parse_choice
 from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
@@ -106,7 +106,12 @@ def compare(
         raise ParameterError(_NOT_PUBLIC, option="public")
     refuse_same({"the plot": plot}, {"the table": source})
     _refuse_plot(plot, force=force)
-    chosen, budgets = _comparable(mechanisms, delta), sorted({Epsilon(each) for each in epsilon})
+    known = [
+        name for name in mechanism_choices() if delta or name == "auto" or not mechanism_class(name).needs_delta
+    ]
+    for name in mechanisms:
+        parse_choice(name, "mechanisms", known)
+    budgets = sorted({Epsilon(each) for each in epsilon})
     console = PlainConsole()
     tell(news(), "These labels are treated as PUBLIC: errors are computed from them without noise.", style="bold")
     with progress() as bars:
@@ -117,7 +122,7 @@ def compare(
             inputs.labels,
             bounds,
             budgets=budgets,
-            mechanisms=chosen,
+            mechanisms=mechanisms or known,
             delta=delta,
             repeats=repeats,
             progress=bars,
@@ -133,17 +138,6 @@ _NOT_PUBLIC = (
     "that would spend budget that nobody counts. Use a public or synthetic table like yours, and say so with "
     "--public; or privatize once, and compare learners on the release; labeldp preview reads no label at all"
 )
-
-
-def _comparable(names: list[str], delta: float) -> list[str]:
-    """Return the mechanisms to compare: by default all that need no δ, or all if there is one."""
-    known = {name: name != "auto" and mechanism_class(name).needs_delta for name in mechanism_choices()}
-    for name in names:
-        if name not in known:
-            raise ParameterError(Setting("mechanisms"), f": there is no {name!r}, but {', '.join(known)}")
-        if known[name] and not delta:
-            raise ParameterError(f"the mechanism {name} needs ", Setting("delta", 1e-6), ", or another δ")
-    return names or [name for name, needs_delta in known.items() if delta or not needs_delta]
 
 
 def _show_comparison(comparison: Comparison, label: str, console: PlainConsole) -> None:

@@ -1,4 +1,4 @@
-"""``labeldp privatize``: a file in, the same file with private labels out, and its card."""
+"""``labeldp privatize``, a file in, the same file with private labels out, and its card; and ``labeldp page``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.console import Console
 
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.cli import DIALECT, LEDGER, RECORD, command
-from labeldp.app.cli.shell import EXIT, Bars, news, progress, raise_problem, someone_looks, tell
+from labeldp.app.cli.shell import EXIT, Bars, ledger_notes, news, progress, raise_problem, someone_looks, tell
 from labeldp.app.reports import privatize_and_report
 from labeldp.errors import Message
 
@@ -52,11 +52,7 @@ def privatize(source: str, out: str, ledger: Ledger, report: Path | None, **give
         notes.append(f"{what} in {done.card_path}; both may be made public.")
     if report is not None and not problems:
         notes.append(f"The report is in {report}.")
-    if ledger.path is None:
-        notes.append("No ledger adds up what is spent on these labels: --ledger FILE --limit 3 would.")
-    elif (remaining := ledger.remaining) is not None:
-        notes.append(f"The ledger {ledger.path} has {remaining} left.")
-    tell(screen, done.terms.summary(), *done.notes, *notes)
+    tell(screen, done.terms.summary(), *done.notes, *notes, *ledger_notes(ledger))
     raise_problem(problems)
 
 
@@ -69,3 +65,18 @@ def _ask(screen: Console, bars: Bars | None, hints: Sequence[str]) -> None:
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):  # typer's own question writes to stdout
             tell(screen, "Stopped. Nothing was charged, and nothing written.")
             raise typer.Exit(EXIT["stopped"])
+
+
+@command("folder", "no_open", "port", stopped="The page is closed.")
+def page(folder: Path, no_open: bool, port: int) -> None:
+    """Do the whole job in a browser: table, label, budget, release, and what was released before.
+
+    The server listens on this machine only, and to the browser that opens the address first. Nothing outside
+    FOLDER is read or written, nothing is sent elsewhere, and labels are never shown. It ends by its
+    button, by Ctrl-C, or half an hour after its last page was closed.
+
+    What is released: what you release on the page, as privatize and fit would, and its card and report.
+    """
+    from labeldp.app.page import serve  # noqa: PLC0415 (an extra)
+
+    serve(folder, port=port, browse=not no_open, say=partial(tell, news()))

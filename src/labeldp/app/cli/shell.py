@@ -219,6 +219,14 @@ def tell(console: Console, *texts: str, style: str | None = None) -> None:
         console.print(spelled(text, as_flag), style=style, soft_wrap=True)
 
 
+def ledger_notes(ledger: Ledger) -> list[str]:
+    """Return what is left in a ledger after a release, or that none was kept."""
+    if ledger.path is None:
+        return ["No ledger was kept: another release of these labels costs again, and nobody counts it."]
+    remaining = ledger.remaining
+    return [] if remaining is None else [f"The ledger {ledger.path} has {remaining} left."]
+
+
 def print_json(**data: Any) -> None:
     """Print data for scripts."""
     typer.echo(json.dumps(data, indent=2, allow_nan=False))

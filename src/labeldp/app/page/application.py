@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from labeldp.app import report
-from labeldp.app.page import budget_step, column_step, release_step, releases, table_step
+from labeldp.app.page import budget_step, release_step, releases, table_step
 from labeldp.app.page.forms import explain
 from labeldp.app.page.guard import LOCAL_HOSTS, OwnerOnly, SafeAnswers, check_form
 from labeldp.app.page.site import Site, show, site_of
@@ -82,7 +82,7 @@ def build_app(site: Site) -> ASGIApp:
     pages: dict[str, Page] = {
         "/": table_step.start_page,
         f"{step}/table": table_step.table_page,
-        f"{step}/column": column_step.column_page,
+        f"{step}/column": table_step.column_page,
         f"{step}/budget": budget_step.budget_page,
         f"{step}/release": release_step.release_page,
         "/work/{work}": release_step.progress_data,
@@ -95,7 +95,7 @@ def build_app(site: Site) -> ASGIApp:
     forms: dict[str, FormHandler] = {
         "/open": table_step.open_form,
         f"{step}/table": table_step.table_form,
-        f"{step}/column": column_step.column_form,
+        f"{step}/column": table_step.column_form,
         f"{step}/budget": budget_step.budget_form,
         f"{step}/release": release_step.release_form,
         "/work/{work}/stop": release_step.stop_form,

@@ -13,10 +13,9 @@ from labeldp.accounts.budget import Budget, refuse_overspend
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem, parse_fields
-from labeldp.app.page.release_request import ReleaseRequest
 from labeldp.app.page.releases import ledgers_in
 from labeldp.app.page.site import go, show, site_of
-from labeldp.app.page.unfinished import Unfinished, step
+from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, step
 from labeldp.errors import ParameterError
 from labeldp.evidence.choices import choice_html
 from labeldp.evidence.previews import Preview, preview

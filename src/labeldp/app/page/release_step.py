@@ -12,15 +12,15 @@ from starlette.responses import JSONResponse, Response
 from labeldp.accounts.explanation import Explanation
 from labeldp.accounts.numbers import odds_figures
 from labeldp.accounts.reading import read_any_card
-from labeldp.app.model_fit import FileFit, rows_held_out
+from labeldp.app.model_fit import FileFit
 from labeldp.app.page.budget_step import preview_of
 from labeldp.app.page.forms import explain
-from labeldp.app.page.release_request import ReleaseRequest
 from labeldp.app.page.site import SOON, Site, go, show, site_of
-from labeldp.app.page.unfinished import Unfinished, step
+from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, step
 from labeldp.app.page.work import Work, location_of
 from labeldp.app.reports import NO_REPORT
 from labeldp.app.sentences import EXPLAINED, as_field, printable, spelled
+from labeldp.learning.score import TEST_SIZE
 
 OTHER_REQUEST = "The request was changed, perhaps in another tab. Nothing was charged: check it again."
 
@@ -68,7 +68,7 @@ def release_page(request: Request, unfinished: Unfinished) -> Response:
         hints=unfinished.hints,
         cautions=preview_of(unfinished, release.options["epsilon"]).cautions(),
         rows=rows,
-        held_out=rows_held_out(rows, release.options.get("score")),
+        held_out=int(rows * TEST_SIZE) if release.options.get("score") else 0,
         result=work.result if work and state == "done" else None,
     )
 

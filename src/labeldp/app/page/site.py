@@ -19,7 +19,7 @@ from labeldp.app.options import OPTIONS
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.guard import Keys
 from labeldp.app.page.work import Work
-from labeldp.app.sentences import printable
+from labeldp.app.sentences import counted, printable
 
 if TYPE_CHECKING:
     from labeldp.app.page.unfinished import Unfinished
@@ -127,17 +127,6 @@ def _without(text: str, parents: tuple[str, str]) -> str:
     for parent in parents:
         text = text.replace(parent, "")
     return text
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number of things.
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(2000, "row")
-    ('1 row', '2,000 rows')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def exact_text(value: float) -> str:

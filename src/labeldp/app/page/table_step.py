@@ -1,4 +1,4 @@
-"""The first step: choose a table and its private column, and check what was read."""
+"""The first two steps: choose a table and its private column, check what was read, and set bounds."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from labeldp._atomic import atomic_file
 from labeldp.app.page.forms import DIALECT, collect_problem, parse_fields
 from labeldp.app.page.guard import check_form
 from labeldp.app.page.site import go, show, site_of
-from labeldp.app.page.table_file import TableFile
-from labeldp.app.page.unfinished import Unfinished, step
+from labeldp.app.page.unfinished import TableFile, Unfinished, step
+from labeldp.app.sentences import counted
 from labeldp.errors import ParameterError
 from labeldp.release.names import as_label_name
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.overview import MOST
 from labeldp.tables.paths import DELIMITERS
 
-SPARE = 1 << 26
-"""Bytes that a file from elsewhere must leave free on the disk."""
-
 _SHEET_FIELDS = ("na", "header", "names")
+_COLUMN_FIELDS = ("bounds", "rows_per_person", "missing", "shuffle")
 
 
 # ---- the start ----------------------------------------------------------------------------------------------
@@ -50,11 +48,8 @@ def open_form(request: Request, form: FormData) -> Response:
 
 async def upload(request: Request) -> Response:
     """Begin with a file from elsewhere, which becomes one of the folder."""
-    folder, problems = site_of(request).folder, dict[str, str]()
+    problems = dict[str, str]()
     with collect_problem(problems, "path"):
-        free = shutil.disk_usage(folder.root).free - SPARE
-        if 2 * int(request.headers.get("content-length", free)) > free:  # on its way there are two copies
-            raise ParameterError("there is not enough space on the disk for a copy: put the file into the folder")
         async with request.form(max_files=1, max_fields=2) as form:
             check_form(form, site_of(request).keys)
             file = form.get("file")
@@ -154,3 +149,33 @@ def _with_columns(unfinished: Unfinished, form: FormData) -> Unfinished:
         name: texts for name, texts in unfinished.typed.items() if name in DIALECT or label == unfinished.label
     }
     return Unfinished(unfinished.table, label, (*unticked, *others), typed)
+
+
+# ---- the private column -------------------------------------------------------------------------------------
+
+
+@step
+def column_page(request: Request, unfinished: Unfinished) -> Response:
+    """Ask for bounds, and how rows belong to people."""
+    if unfinished.seen is None:
+        return go(request, f"{unfinished.path}/table")
+    return show(request, "column", unfinished=unfinished, seen=unfinished.seen)
+
+
+@step
+def column_form(request: Request, unfinished: Unfinished, form: FormData) -> Response:
+    """Take bounds and rows."""
+    seen, problems = unfinished.seen, unfinished.problems
+    if seen is None:
+        return go(request, f"{unfinished.path}/table")
+    unfinished.request = None
+    unfinished.keep_typed(form, _COLUMN_FIELDS)
+    options = parse_fields(_COLUMN_FIELDS, form, problems)
+    if seen.missing and options.get("missing") == "error":
+        with collect_problem(problems, "missing"):
+            raise ParameterError(
+                f"leave out {counted(seen.missing, 'row')} without a value in the private column, or fill them in "
+                "and open the table again"
+            )
+    unfinished.options = None if problems else options
+    return go(request, f"{unfinished.path}/{'column' if problems else 'budget'}")

@@ -1,4 +1,4 @@
-"""A release that is being prepared: a table as it was read, and everything that was chosen for it so far.
+"""A release that is being prepared: a table as it was opened, everything that was chosen for it, and the request.
 
 Another private column, other columns or another way to read the file begin another release, at an address of its
 own: a form in an older tab goes on with the table that it was shown for.
@@ -11,19 +11,114 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from labeldp.app.page.release_request import ReleaseRequest
+from labeldp._values import as_fraction
+from labeldp.accounts.budget import Budget, Charge, new_charge
+from labeldp.accounts.ledger import Ledger
+from labeldp.app.model_fit import FileFit, fit_file
+from labeldp.app.option import open_ledger
 from labeldp.app.page.site import Site, go, site_of
-from labeldp.app.page.table_file import TableFile
 from labeldp.app.page.work import Work
+from labeldp.app.reports import Problems, privatize_and_report
 from labeldp.app.sentences import as_field
-from labeldp.errors import Message, ParameterError, Setting
-from labeldp.tables.overview import Overview, overview
+from labeldp.errors import DataError, Message, ParameterError, Setting
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.file_release import FileRelease
+from labeldp.tables.opening import TableHeader
+from labeldp.tables.overview import Overview, overview, table_header
+
+Stamp = tuple[tuple[str, int, int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table of the folder.
+
+    Attributes
+    ----------
+    source : Path
+    dialect : Dialect
+        How it is written, as far as the owner said so.
+    stamp : tuple
+        Shows whether its files were changed or exchanged since.
+    header : TableHeader
+        The names of its columns.
+    """
+
+    source: Path
+    dialect: Dialect
+    stamp: Stamp
+    header: TableHeader
+
+    @classmethod
+    def open(cls, source: Path, dialect: Dialect) -> TableFile:
+        """Return a table as it is now; only its header is read."""
+        stamp = _stamp_of(source)
+        return cls(source, dialect, stamp, table_header(source, dialect=dialect))
+
+    def refuse_changed(self) -> None:
+        """Refuse to go on with a file that is not the one that was opened, whatever it contains."""
+        if _stamp_of(self.source) != self.stamp:
+            raise DataError("the file changed since it was opened: begin again with it")
+
+
+def _stamp_of(source: Path) -> Stamp:
+    """Return the name, inode, size and times of each file; none of it is ever shown."""
+    files = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
+    stats = [(str(path), path.stat()) for path in files if path.exists()]
+    return tuple((name, each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for name, each in stats)
+
+
+@dataclass(frozen=True)
+class ReleaseRequest:
+    """A release that was asked for.
+
+    Attributes
+    ----------
+    kind : {"table", "model"}
+    source, out, ledger : Path
+    report : Path or None
+    limit : float or None
+        Of a ledger that is new; one that is there must have the same, or it refuses.
+    options : dict
+        Of `labeldp.privatize_file` or `labeldp.fit_file`, by name.
+    id : str
+        Is sent with the button: it releases the request that it was shown with.
+    """
+
+    kind: Literal["table", "model"]
+    source: Path
+    out: Path
+    ledger: Path
+    report: Path | None
+    limit: float | None
+    options: dict[str, Any]
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+
+    @property
+    def price(self) -> Charge:
+        """What it costs in all."""
+        price = Budget(as_fraction(self.options["epsilon"]) + as_fraction(self.options.get("score") or 0))
+        people = self.options["rows_per_person"]
+        return new_charge(self.kind, price, purpose="other", rows_per_person=people)
+
+    def open_ledger(self) -> Ledger:
+        """Return the ledger to charge; a new file is created with its first charge."""
+        return open_ledger(self.ledger, self.limit)
+
+    def carry_out(self, ledger: Ledger, work: Work) -> tuple[FileRelease | FileFit, Problems]:
+        """Release the table, or fit the model, as the command does; return what went wrong afterwards too."""
+        options = {**self.options, "ledger": ledger, "report": self.report, "progress": work.progress}
+        if self.kind == "model":
+            fit = fit_file(self.source, self.out, **options)
+            return fit, fit.problems
+        return privatize_and_report(self.source, self.out, **options)
 
 
 @dataclass

@@ -5,15 +5,13 @@ from __future__ import annotations
 import secrets
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.page.forms import explain
 from labeldp.app.sentences import EXPLAINED, explain_charges
-from labeldp.tables.opening import Progress
 
 State = Literal["running", "done", "failed", "stopped"]
 
@@ -93,13 +91,6 @@ class Work:
         if self._stop.is_set() and not self.is_paid:
             raise Stopped
         self._watch()
-
-    @contextmanager
-    def reading(self) -> Iterator[Progress]:
-        """Note that a table is being read, and yield what notes how far; the task may end meanwhile."""
-        self.progress("Reading", 0, None)
-        yield self.progress
-        self.progress("Fitting", 0, None)
 
     def stop(self) -> None:
         """Ask to stop; what is paid for already is finished."""
