@@ -208,7 +208,7 @@ def test_the_page_refuses_the_same_way_to_write_a_file_by_the_name_of_its_field(
 
 def test_every_field_of_the_page_is_typed_here_or_chosen():
     chosen = {"label", "drop", "missing", "shuffle", "report", "header", "names", "sheet"}
-    others = {"out", "ledger", "limit", "na", "purpose", "recipient", "bounds_reason"}
+    others = {"out", "ledger", "limit", "na", "purpose", "recipient", "bounds_reason", "on"}
     fields = {name for name, each in OPTIONS.items() if each.field}
     assert fields == {*chosen, *others, *(name for names in IN_FORMS.values() for name in names)}
 

@@ -153,6 +153,7 @@ _TABLE = (
         "on",
         "A formula of columns, such as 'schooling + age**2 + C(region, ref=\"north\")'; by default all columns.",
         metavar="FORMULA",
+        field="Formula",
     ),
     Option("no_intercept", "Add no constant.", **_FLAG),
     Option("classical", "Standard errors for equal variances; by default they allow for unequal ones.", **_FLAG),

@@ -105,8 +105,8 @@ def spelled(text: str, spell: Spell) -> str:
     return text.spell(spell) if isinstance(text, Message) else text
 
 
-def as_flag(setting: Setting) -> str:
-    """Return an option as it is typed in a shell.
+def as_flag(setting: Setting, quote: Callable[[str], str] = shlex.quote) -> str:
+    """Return an option as it is typed in a shell, by default in bash.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def as_flag(setting: Setting) -> str:
     if option is None:
         return str(setting)
     flag = (*option.all_flags, option.metavar)[0]
-    return flag if setting.value is None or setting.value is True else f"{flag} {_typed(setting.value)}"
+    return flag if setting.value is None or setting.value is True else f"{flag} {_typed(setting.value, quote)}"
 
 
 def as_field(setting: Setting) -> str:
@@ -148,9 +148,9 @@ def _text(value: object) -> str:
     return join_names(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _typed(value: object) -> str:
+def _typed(value: object, quote: Callable[[str], str]) -> str:
     """Return a value for a shell; a pair of numbers is typed as two words."""
     if isinstance(value, tuple) and all(isinstance(part, float | int) for part in value):
-        return " ".join(f"{part:g}" for part in value)
-    text = shlex.quote(_text(value))
+        return " ".join(str(part).removesuffix(".0") for part in value)
+    text = quote(_text(value))
     return text if text[-1:].isalnum() or text.endswith("'") else f"'{text}'"  # a mark at the end is overlooked

@@ -138,11 +138,11 @@ class Client:
         """Say how a table is written."""
         return self.post(f"{unfinished.path}/table", written="yes", **how)
 
-    def name(self, unfinished, label, drop=()):
+    def name(self, unfinished, label, drop=(), **more):
         """Choose the private column, and which are left out."""
         names = unfinished.table.header.names
         shared = [number for number, name in enumerate(names) if name not in drop]
-        return self.post(f"{unfinished.path}/table", label=names.index(label), shared=shared)
+        return self.post(f"{unfinished.path}/table", label=names.index(label), shared=shared, **more)
 
     def read(self, source, label, drop=(), **how):
         """Open a table, say how it is written, choose the private column, and return the unfinished release."""
@@ -159,7 +159,7 @@ class Client:
 
     def budget(self, unfinished, epsilon=1, ledger="book.jsonl", **more):
         """Choose the budget."""
-        fields = {"kind": "table", "out": "out.csv", "folder": "model", **more}
+        fields = {"kind": "table", "out": "out.csv", "folder": "model", "page": "table.html", **more}
         return self.post(f"{unfinished.path}/budget", epsilon=epsilon, ledger=ledger, **fields)
 
     def press(self, unfinished, **more):

@@ -5,6 +5,7 @@ import threading
 from base64 import b64encode
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -115,7 +116,7 @@ def to_budget(page, label="Miete", bounds=("0", "3000")):
     """Go from the columns of a table to its budget."""
     page.get_by_label(f"{label} is private").check()
     page.get_by_role("button", name="Read the table").click()
-    page.get_by_role("link", name="Continue with").click()
+    page.get_by_role("button", name="Continue with").click()
     page.get_by_label("Lowest possible").fill(bounds[0])
     page.get_by_label("Highest possible").fill(bounds[1])
     page.get_by_role("button", name="Continue to the budget").click()
@@ -142,11 +143,11 @@ def test_the_whole_way_with_a_messy_csv_on_a_phone_by_keys_and_for_a_screen_read
         look(page, "Choose the private column", script)
         press(page.get_by_label("Zimmer is private"), "ArrowUp")  # the last of the group: Miete
         press(page.get_by_role("button", name="Read the table"))
-        page.get_by_role("link", name="Continue with").wait_for()
+        page.get_by_role("button", name="Continue with").wait_for()
         page.locator("main").get_by_text("separator ';', decimal mark ','").wait_for()
         page.locator("main").get_by_text("Köln").first.wait_for()
         look(page, "Check what was read", script)
-        press(page.get_by_role("link", name="Continue with"))
+        press(page.get_by_role("button", name="Continue with"))
         page.get_by_label("Lowest possible").fill("3000")
         page.get_by_label("Highest possible").fill("0")
         press(page.get_by_role("button", name="Continue to the budget"))
@@ -173,7 +174,7 @@ def test_the_whole_way_with_a_messy_csv_on_a_phone_by_keys_and_for_a_screen_read
         page.get_by_role("link", name="All releases").click()
         look(page, "Releases of this folder", script)
         page.get_by_role("link", name="card.json").first.click()
-        look(page, "Private labels in wohnungen.private.csv", script)
+        look(page, "Private values in wohnungen.private.csv", script)
         page.locator("header").get_by_text("it holds").wait_for()
         close(page)
     assert (
@@ -208,6 +209,29 @@ def test_an_excel_file_is_dropped_and_becomes_a_model(browser, folder):
         close(page)
     assert (folder / "flats.xlsx").exists()
     assert (folder / "flats.model" / "card.json").exists()
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_a_regression_table_is_chosen_by_its_columns_shown_and_downloaded(browser, folder, width):
+    script = axe()
+    with running(folder) as address, tab(browser, address, width=width) as page:
+        page.get_by_role("button", name="wohnungen.csv").click()
+        to_budget(page)
+        page.get_by_label("A regression table").check()
+        page.get_by_role("checkbox", name="Fläche").uncheck()
+        choose_budget(page, "9")
+        release(page)
+        page.get_by_role("cell", name="Stadt[Köln]").wait_for()
+        assert page.locator("figure img").evaluate("image => image.complete && image.naturalWidth > 0")
+        page.get_by_text("The same on the command line").click()
+        look(page, "Released", script)
+        with page.expect_download() as download:
+            page.get_by_role("link", name="one zip file").click()
+        names = ZipFile(download.value.path()).namelist()
+        assert sorted(names) == ["wohnungen.regression.html", "wohnungen.regression.html.card.json"]
+        page.get_by_role("link", name="Verify the certificate").click()
+        look(page, "A regression table of Miete", script)
+        close(page)
 
 
 def test_the_browser_is_started_with_a_file_for_its_owner_alone_which_leads_to_the_page(

@@ -1,11 +1,17 @@
 """A release: what is shown is what is carried out, it is paid for once, and what changes meanwhile stops it."""
 
 import json
+import re
+import shlex
+from html import unescape
+from io import BytesIO
+from zipfile import ZipFile
 
 import pytest
 
 import labeldp as ldp
-from app.page.page_client import Client, charges, held, ready
+from app.page.page_client import HIDDEN, Client, charges, held, ready
+from command_line import run
 
 
 def spent(client):
@@ -57,6 +63,66 @@ def test_a_model_is_released_with_a_score_and_says_what_it_leaves_out(client, ro
     assert {path.name for path in (root / "model").iterdir()} == {"card.json", "columns.json", "model.npz"}
 
 
+def test_a_regression_table_is_released_from_ticked_columns_or_a_formula_and_shown(client, root):
+    begun = ready(client, kind="regression", epsilon=9, regressor=[0, 1], purpose="rent index")
+    request = client.show(begun, "release").words
+    for part in ("a regression table, table.html", "`rooms` + `side`", "rent index"):
+        assert part in request
+    done = client.release(begun)
+    for part in ("Released", "side[south]", "std err", "--on '`rooms` + `side`'"):
+        assert part in done.words
+    assert 'src="data:image/svg+xml' in done.html
+    assert spent(client) == 9
+    card = json.loads((root / "table.html.card.json").read_text())
+    assert card["regression"]["names"] == ["Intercept", "rooms", "side[north]", "side[south]"]
+    assert "it holds" in client.get("/card?name=table.html.card.json").words
+    assert "side[south]" in client.get("/report?card=table.html.card.json").words
+    assert "a regression table of price" in client.get("/releases").words
+    client.budget(begun, kind="regression", page="other.html", on="rooms + rooms**2")
+    assert begun.request.options["on"] == "rooms + rooms**2"
+
+
+def test_a_table_is_shown_with_its_first_rows_a_picture_and_commands_for_both_shells(client, root, monkeypatch):
+    begun = client.read("homes.csv", "price", na="unknown, it's")
+    client.describe(begun, missing="drop", bounds=(0, 123456.5))
+    client.budget(begun)
+    words = client.release(begun).words
+    first = (root / "out.csv").read_text().splitlines()[1].replace(",", " ")
+    for part in (first, "301 released values of price", "labeldp verify out.csv.card.json", "--na 'it''s'"):
+        assert part in words
+    command = shlex.split(re.search("labeldp (privatize .+?) labeldp verify", words).group(1))
+    assert [*command[command.index("--bounds") :]][:3] == ["--bounds", "0", "123456.5"]
+    (root / "out.csv").unlink()
+    (root / "out.csv.card.json").unlink()
+    monkeypatch.chdir(root)
+    run(*command)
+    assert spent(client) == 2
+
+
+SHARED = {
+    "table": ("out.csv", ["out.csv", "out.csv.card.json", "out.csv.report.html"]),
+    "model": ("model", ["model.report.html", "model/card.json", "model/columns.json", "model/model.npz"]),
+    "regression": ("table.html", ["table.html", "table.html.card.json"]),
+}
+
+
+@pytest.mark.parametrize("kind", SHARED)
+def test_one_archive_has_all_that_can_be_shared_and_only_if_the_card_holds(client, root, kind):
+    name, files = SHARED[kind]
+    done = client.release(ready(client, kind=kind, epsilon=9, report="yes", regressor=[0]))
+    (root / "owner.pub").write_text("ssh-ed25519 AAAA")
+    address = unescape(re.search('href="([^"]*archive[^"]*)"', done.html).group(1))
+    answer = client.get(address)
+    assert answer.header("content-disposition").endswith(f"{name}.zip")
+    zipped = ZipFile(BytesIO(answer.body))
+    assert sorted(zipped.namelist()) == files
+    assert all(zipped.read(each) == (root / each).read_bytes() for each in files)
+    assert HIDDEN.encode() not in b"".join(map(zipped.read, files))
+    card = root / address.partition("card=")[2]
+    card.write_text(card.read_text().replace('"epsilon": 9', '"epsilon": 8').replace("price", "prize"))
+    assert client.get(address).status == 400
+
+
 def test_the_request_says_all_that_is_released(client):
     begun = client.read("homes.csv", "price", drop=["side"])
     client.describe(begun, bounds=(0, 60000), missing="drop", shuffle="yes")
@@ -77,11 +143,13 @@ def test_the_request_says_all_that_is_released(client):
     [
         *[("epsilon", text) for text in ("0", "", "1000", "0 5", "1;curl")],
         *[("out", "homes.csv"), ("ledger", "homes.csv"), ("limit", "much"), ("folder", "../model")],
-        ("score", "-1"),
+        *[("score", "-1"), ("page", "table.csv"), ("on", "price"), ("on", ""), ("purpose", "two\nlines")],
     ],
 )
 def test_what_is_wrong_with_the_budget_is_shown_beside_its_field(client, field, text):
-    begun = ready(client, **{field: text}, **({"kind": "model"} if field in ("score", "folder") else {}))
+    kinds = {"score": "model", "folder": "model", "page": "regression", "on": "regression"}
+    ticked = [0] if field == "page" else []
+    begun = ready(client, kind=kinds.get(field, "table"), regressor=ticked, **{field: text})
     assert begun.request is None
     assert list(begun.problems) == [field]
     html = client.show(begun, "budget").html

@@ -19,13 +19,37 @@ from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, step
 from labeldp.errors import ParameterError
 from labeldp.evidence.choices import choice_html
 from labeldp.evidence.previews import Preview, preview
+from labeldp.learning.formula import Formula
 from labeldp.release.plan import Request as Plan
 from labeldp.tables.paths import Target
 
 EXAMPLE = 1.0
 """The ε whose figures are shown while none is chosen; it is never taken for a choice."""
 
-FIELDS = ("kind", "epsilon", "out", "folder", "score", "ledger", "limit", "report")
+KINDS: dict[str, tuple[str, list[str]]] = {
+    "table": ("out", []),
+    "model": ("folder", ["score"]),
+    "regression": ("page", ["on"]),
+}
+"""What can be released: the form field of its name, and the options that it has for itself."""
+
+RECORD = ("purpose", "recipient", "bounds_reason")
+"""What the owner may say of a release, for its card and ledger."""
+
+FIELDS = (
+    "kind",
+    "epsilon",
+    "out",
+    "folder",
+    "score",
+    "page",
+    "on",
+    "regressor",
+    "ledger",
+    "limit",
+    "report",
+    *RECORD,
+)
 
 
 @step
@@ -72,8 +96,18 @@ def _suggestions(unfinished: Unfinished, folder: ChosenFolder) -> dict[str, list
         "ledger": [f"{stem}.{column}.ledger.jsonl"],
         "out": [folder.free_name(f"{stem}.private", f".{ending}")],
         "folder": [folder.free_name(f"{stem}.model", "")],
+        "page": [folder.free_name(f"{stem}.regression", ".html")],
+        "regressor": _regressors(unfinished),
         "report": ["yes"],
     }
+
+
+def _regressors(unfinished: Unfinished) -> list[str]:
+    """Return the numbers of columns that a regression can have: not those that may name people."""
+    seen = unfinished.seen
+    if seen is None:
+        return []
+    return [str(number) for number, name in enumerate(seen.columns) if name not in seen.identifiers]
 
 
 def preview_of(unfinished: Unfinished, epsilon: float) -> Preview:
@@ -98,39 +132,49 @@ def budget_form(request: Request, unfinished: Unfinished, form: FormData) -> Res
 
 def _parse(folder: ChosenFolder, unfinished: Unfinished, form: FormData) -> ReleaseRequest | None:
     """Return the request, or note what is wrong with it; whoever carries it out checks everything again."""
-    problems, options = unfinished.problems, dict(unfinished.options or {})
-    is_model = form.get("kind") == "model"
-    to = "folder" if is_model else "out"
-    options |= parse_fields(["epsilon", "limit", *(["score"] if is_model else [])], form, problems)
+    problems, options, table = unfinished.problems, dict(unfinished.options or {}), unfinished.table
+    kind = str(form.get("kind"))
+    to, own = KINDS.get(kind, KINDS["table"])
+    options |= parse_fields(["epsilon", "limit", *RECORD, *own], form, problems)
     paths = dict[str, Path]()
     for name in ("ledger", to):
         with collect_problem(problems, name):
             paths[name] = folder.target(str(form.get(name, "")))
+    if kind == "regression":
+        with collect_problem(problems, "on"):
+            options["on"] = options.get("on") or _formula(unfinished, form)
+            Formula.parse(options["on"], unfinished.label)
+    else:
+        options["drop"] = unfinished.drop
+    if kind != "table":
+        del options["shuffle"]
     if problems:
         return None
-    if is_model:
-        del options["shuffle"]
-    out, table, limit = paths[to], unfinished.table, options.pop("limit")
-    options |= {"label": unfinished.label, "drop": unfinished.drop, "dialect": table.dialect}
-    release = ReleaseRequest(
-        kind="model" if is_model else "table",
-        source=table.source,
-        out=out,
-        ledger=paths["ledger"],
-        report=out.with_name(f"{out.name}.report.html") if form.get("report") else None,
-        limit=limit,
-        options=options,
-    )
+    out, limit = paths[to], options.pop("limit")
+    options |= {"label": unfinished.label, "dialect": table.dialect}
+    report = out.with_name(f"{out.name}.report.html") if form.get("report") and kind != "regression" else None
+    release = ReleaseRequest(kind, table.source, out, paths["ledger"], report, limit, options)
     with collect_problem(problems, "epsilon"):
         Plan(**{name: options[name] for name in ("epsilon", "bounds", "rows_per_person")})
     with collect_problem(problems, to):
         if out.exists():
             raise ParameterError(f"{folder.name(out)} exists already: choose another name")
-        Target(f"{out}/" if is_model else str(out), force=False).refuse()
+        if kind == "regression" and out.suffix != ".html":
+            raise ParameterError(f"the name must end in .html, such as {out.stem}.html")
+        Target(f"{out}/" if kind == "model" else str(out), force=False).refuse()
     with collect_problem(problems, "ledger"):
         ledger = release.open_ledger()
         refuse_overspend(ledger.limit, ledger.charges, [release.price])
     return None if problems else release
+
+
+def _formula(unfinished: Unfinished, form: FormData) -> str:
+    """Return the columns that were ticked, by number, as a formula."""
+    columns = [] if unfinished.seen is None else list(unfinished.seen.columns)
+    ticked = form.getlist("regressor")
+    if not ticked:
+        raise ParameterError("choose a column, or write a formula")
+    return " + ".join(f"`{name}`" for number, name in enumerate(columns) if str(number) in ticked)
 
 
 def stem_of(name: str) -> str:

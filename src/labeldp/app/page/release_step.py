@@ -12,15 +12,23 @@ from starlette.responses import JSONResponse, Response
 from labeldp.accounts.explanation import Explanation
 from labeldp.accounts.numbers import odds_figures
 from labeldp.accounts.reading import read_any_card
-from labeldp.app.model_fit import FileFit
 from labeldp.app.page.budget_step import preview_of
+from labeldp.app.page.commands import commands
 from labeldp.app.page.forms import explain
+from labeldp.app.page.picture import Look, look_at
 from labeldp.app.page.site import SOON, Site, go, show, site_of
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, step
 from labeldp.app.page.work import Work, location_of
-from labeldp.app.reports import NO_REPORT
+from labeldp.app.reports import NO_REPORT, note_problem
 from labeldp.app.sentences import EXPLAINED, as_field, printable, spelled
 from labeldp.learning.score import TEST_SIZE
+
+WRITTEN = {
+    "table": "The private table",
+    "model": "The private model",
+    "regression": "The regression table, a page",
+}
+"""What is written for each kind of release."""
 
 OTHER_REQUEST = "The request was changed, perhaps in another tab. Nothing was charged: check it again."
 
@@ -39,12 +47,18 @@ class Result:
         What there is to say of the table, and what went wrong afterwards.
     explanation : Explanation
         What the card says.
+    look : Look
+        A picture, and the first rows.
+    commands : dict
+        The same as commands, by the name of the shell.
     """
 
     card: str
     files: dict[str, str]
     notes: list[str]
     explanation: Explanation
+    look: Look
+    commands: dict[str, list[str]]
 
 
 @step
@@ -91,19 +105,22 @@ def _start(site: Site, unfinished: Unfinished, release: ReleaseRequest) -> Work:
     ledger = release.open_ledger()
 
     def task(work: Work) -> Result:
-        done, problems = release.carry_out(ledger, work)
-        is_model = isinstance(done, FileFit)
-        card = release.out / "card.json" if is_model else release.out.with_name(f"{release.out.name}.card.json")
-        files = {f"The private {release.kind}": release.out, "The certificate (card)": card}
-        if release.report is not None and NO_REPORT not in problems:
+        done = release.carry_out(ledger, work)
+        files = {WRITTEN[release.kind]: release.out, "The certificate (card)": done.card}
+        if release.report is not None and NO_REPORT not in done.problems:
             files["The report"] = release.report
-        notes = [f"{what}: {_reason(error)}" for what, error in problems.items()]
-        notes += [*done.notes, *(done.expected if isinstance(done, FileFit) else [])]
+        card, problems = read_any_card(done.text), dict(done.problems)
+        look = Look()
+        with note_problem(problems, "The result cannot be shown here"):
+            look = look_at(release.out, card, done.regression)
+        notes = [f"{what}: {_reason(error)}" for what, error in problems.items()] + [*done.notes]
         return Result(
-            site.folder.name(card),
+            site.folder.name(done.card),
             {what: site.folder.name(path) for what, path in files.items()},
             [printable(line) for note in notes for line in spelled(note, as_field).splitlines()],
-            read_any_card(done.card).explain(ledger.charges),
+            card.explain(ledger.charges),
+            look,
+            commands(release, site.folder),
         )
 
     return site.start(task, f"{unfinished.path}/release", unfinished.table.refuse_changed, ledger)

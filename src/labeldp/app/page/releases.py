@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
+from urllib.parse import quote
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, Response, StreamingResponse
 
 from labeldp.accounts.budget import total_of, unmatched
 from labeldp.accounts.ledger import Ledger
@@ -53,6 +57,8 @@ def _summary(card: ReadCard | None) -> dict[str, str]:
     if card is None:
         return {"what": "a certificate that cannot be read", "cost": "", "when": ""}
     kind = {"model": "a model", "mechanism": "a mechanism"}.get(card.kind, "private values")
+    if "regression" in card.content:
+        kind = "a regression table"
     label = card.content.get("label") if card.kind == "model" else card.content.get("file", {}).get("column")
     charges = card.terms.charges
     return {
@@ -88,7 +94,10 @@ def card_page(request: Request) -> Response:
     ledger = None if result.card is None else _ledger_of(result.card, ledgers_in(folder)[0].values())
     explanation = None if result.card is None else result.card.explain(ledger.charges if ledger else None)
     report = _report_of(folder, path)
-    return show(request, "card", name=name, result=result, explanation=explanation, report=report)
+    title = name if explanation is None else explanation.title
+    if result.card is not None and "regression" in result.card.content:
+        title = f"A regression table of {printable(result.card.content.get('label'), 60)}"
+    return show(request, "card", name=name, title=title, result=result, explanation=explanation, report=report)
 
 
 def _verified(folder: ChosenFolder, path: Path) -> Verification:
@@ -108,8 +117,40 @@ def _verified(folder: ChosenFolder, path: Path) -> Verification:
 def _report_of(folder: ChosenFolder, card: Path) -> Path | None:
     """Return the report of a card, if it is there as a plain file; that of a model may be beside its folder."""
     beside = card.parent.with_name(f"{card.parent.name}.report.html")
+    table = card.with_name(card.name.removesuffix(".card.json"))  # of a regression: a page that is a report
     reports = [report_path(card), *([beside] if card.name == "card.json" else [])]
+    reports += [table] if table.suffix == ".html" else []
     return next((path for path in reports if path.is_file() and folder.is_plain(path)), None)
+
+
+def archive(request: Request) -> Response:
+    """Return one file with all that belongs to a card and can be shared; refuse if the card does not hold."""
+    folder = site_of(request).folder
+    path = folder.card(request.query_params.get("card", ""))
+    card = _verified(folder, path)
+    if card.card is None or not card.holds:
+        raise ParameterError(f"{path.name} does not hold, or cannot be checked: verify it first")
+    content, report, signature = card.card.content, _report_of(folder, path), path.with_name(f"{path.name}.sig")
+    names = [*content.get("files", ()), content.get("file", {}).get("name", path.name)]
+    files = [path, *(path.parent / name for name in names), *([] if report is None else [report])]
+    if signature.exists():
+        files += [signature, *path.parent.glob("*.pub")]
+    sink = TemporaryFile()  # noqa: SIM115 (closed once it is sent)
+    top = path.parent.parent if path.name == "card.json" else path.parent
+    with ZipFile(sink, "w", ZIP_DEFLATED, strict_timestamps=False) as zipped:
+        for each in dict.fromkeys(files):
+            for part in sorted(each.iterdir()) if each.is_dir() else [each]:
+                if folder.is_plain(part) and part.is_file():
+                    zipped.write(part, part.relative_to(top))
+    sink.seek(0)
+    called = path.parent.name if path.name == "card.json" else path.name.removesuffix(".card.json")
+    headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(called)}.zip"}
+    return StreamingResponse(_chunks(sink), media_type="application/zip", headers=headers)
+
+
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        yield from iter(partial(file.read, 1 << 20), b"")
 
 
 def report_page(request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,7 +37,7 @@ IDLE = 1800.0
 CHARGES = {
     "labels": "values with noise",
     "prior (curator)": "a rough picture of the values (prior), which makes the noise smaller",
-    "sums": "sums with noise, which a model learns from",
+    "sums": "sums with noise",
     "score": "the score of a model",
 }
 """What charges paid for, by what ledgers and cards call it."""
@@ -107,7 +108,7 @@ class Site:
             "counted": counted,
             "exact": exact_text,
             "name": self.folder.name,
-            "plain": plain_cost,
+            "plain": plain_words,
             "rounded_up": rounded_up,
             "thousands": "{:,}".format,
             "zip": zip,
@@ -141,16 +142,20 @@ def exact_text(value: float) -> str:
     return text.removesuffix(".0").replace(",", "\u00a0").replace("-", "−")
 
 
-def plain_cost(line: str) -> str:
-    """Return a line of what something cost for those who never saw a ledger.
+def plain_words(line: str) -> str:
+    """Return a line of an explanation for those who never saw a ledger, or heard of labels.
 
     Examples
     --------
-    >>> plain_cost("  0.7 for labels")
-    '  0.7 for values with noise'
+    >>> plain_words("  0.7 for labels"), plain_words("One private label, all features and other labels")
+    ('  0.7 for values with noise', 'One private value, all public columns and other private values')
     """
     amount, of, what = line.partition(" for ")
-    return f"{amount}{of}{CHARGES.get(what, what)}"
+    if what in CHARGES:
+        return f"{amount}{of}{CHARGES[what]}"
+    text = re.sub(r"\b(?:private )?label(s?)\b", r"private value\1", line)
+    text = re.sub(r"\bPrivate label(s?)\b", r"Private value\1", text)
+    return text.replace("Labels ", "Values ").replace("features", "public columns")
 
 
 def site_of(request: Request) -> Site:

@@ -92,6 +92,9 @@ def table_page(request: Request, unfinished: Unfinished) -> Response:
     """Show the columns, ask which is private, and then show what was read and what reveals labels."""
     work, header = unfinished.reading, unfinished.table.header
     state = work.state if work else "ready"  # once: the thread may end while the page is rendered
+    if state == "done" and unfinished.is_chosen:  # whatever the hints are: they are on the page of the request too
+        unfinished.is_chosen = False
+        return go(request, f"{unfinished.path}/column")
     names = [name for name in DIALECT if name != "sheet"]
     if header.format not in DELIMITERS:
         names = [*_SHEET_FIELDS] if header.format == "xlsx" else ["na"]
@@ -118,6 +121,10 @@ def table_form(request: Request, unfinished: Unfinished, form: FormData) -> Resp
         begun = _reread(unfinished, form) if "written" in form else _with_columns(unfinished, form)
     if begun is None or problems:
         return go(request, f"{unfinished.path}/table")
+    if "continue" in form and begun.label == unfinished.label:
+        begun.is_chosen = True
+        if unfinished.seen and begun.drop == unfinished.drop:
+            return go(request, f"{unfinished.path}/column")
     if unfinished.reading is not None:
         unfinished.reading.stop()
     begun.begin(site_of(request))

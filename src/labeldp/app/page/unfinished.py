@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
@@ -21,15 +21,16 @@ from starlette.responses import Response
 from labeldp._values import as_fraction
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.model_fit import FileFit, fit_file
+from labeldp.app.model_fit import fit_file
 from labeldp.app.option import open_ledger
 from labeldp.app.page.site import Site, go, site_of
 from labeldp.app.page.work import Work
+from labeldp.app.regression import regress_file
 from labeldp.app.reports import Problems, privatize_and_report
 from labeldp.app.sentences import as_field
 from labeldp.errors import DataError, Message, ParameterError, Setting
+from labeldp.learning.regression_table import RegressionTable
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.file_release import FileRelease
 from labeldp.tables.opening import TableHeader
 from labeldp.tables.overview import Overview, overview, table_header
 
@@ -76,23 +77,35 @@ def _stamp_of(source: Path) -> Stamp:
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """What a release wrote: its card, what there is to say, what went wrong after it, and a regression's table."""
+
+    card: Path
+    text: str
+    notes: Sequence[str]
+    problems: Problems
+    regression: RegressionTable | None = None
+
+
+@dataclass(frozen=True)
 class ReleaseRequest:
     """A release that was asked for.
 
     Attributes
     ----------
-    kind : {"table", "model"}
+    kind : {"table", "model", "regression"}
     source, out, ledger : Path
     report : Path or None
+        The table of a regression is a report itself.
     limit : float or None
         Of a ledger that is new; one that is there must have the same, or it refuses.
     options : dict
-        Of `labeldp.privatize_file` or `labeldp.fit_file`, by name.
+        Of `labeldp.privatize_file`, `labeldp.fit_file` or `regress_file`, by name.
     id : str
         Is sent with the button: it releases the request that it was shown with.
     """
 
-    kind: Literal["table", "model"]
+    kind: str
     source: Path
     out: Path
     ledger: Path
@@ -112,13 +125,19 @@ class ReleaseRequest:
         """Return the ledger to charge; a new file is created with its first charge."""
         return open_ledger(self.ledger, self.limit)
 
-    def carry_out(self, ledger: Ledger, work: Work) -> tuple[FileRelease | FileFit, Problems]:
-        """Release the table, or fit the model, as the command does; return what went wrong afterwards too."""
-        options = {**self.options, "ledger": ledger, "report": self.report, "progress": work.progress}
+    def carry_out(self, ledger: Ledger, work: Work) -> Outcome:
+        """Release as the command of this kind does."""
+        options = {**self.options, "ledger": ledger, "progress": work.progress}
+        card = self.out.with_name(f"{self.out.name}.card.json")
+        if self.kind == "regression":
+            regression = regress_file(self.source, self.out, **options)
+            return Outcome(card, regression.table.to_card(), regression.notes, {}, regression.table)
+        options["report"] = self.report
         if self.kind == "model":
             fit = fit_file(self.source, self.out, **options)
-            return fit, fit.problems
-        return privatize_and_report(self.source, self.out, **options)
+            return Outcome(self.out / "card.json", fit.card, [*fit.notes, *fit.expected], fit.problems)
+        table, problems = privatize_and_report(self.source, self.out, **options)
+        return Outcome(card, table.card, table.notes, problems)
 
 
 @dataclass
@@ -136,6 +155,8 @@ class Unfinished:
         What was typed into forms, by field.
     problems : dict
         What is wrong with it, by field.
+    is_chosen : bool
+        Whether to go on once the table is read, because its columns were chosen together with that.
     options : dict or None
         Bounds and other options of rows, once they are valid.
     request : ReleaseRequest or None
@@ -150,6 +171,7 @@ class Unfinished:
     typed: dict[str, list[str]] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     reading: Work | None = None
+    is_chosen: bool = False
     options: dict[str, Any] | None = None
     request: ReleaseRequest | None = None
     release: Work | None = None

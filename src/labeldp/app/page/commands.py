@@ -1,0 +1,47 @@
+"""The same release as commands, for those who want to repeat or verify it without the page."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import fields
+
+from labeldp.app.options import OPTIONS
+from labeldp.app.page.chosen_folder import ChosenFolder
+from labeldp.app.page.unfinished import ReleaseRequest
+from labeldp.app.sentences import as_flag
+from labeldp.errors import Setting
+
+COMMANDS = {"table": "privatize", "model": "fit", "regression": "regress"}
+
+
+def powershell_quote(text: str) -> str:
+    """Return a text as PowerShell takes it for one word; it knows several marks for single quotes.
+
+    Examples
+    --------
+    >>> powershell_quote("homes.csv"), powershell_quote("the owner's pay")
+    ('homes.csv', "'the owner''s pay'")
+    """
+    if re.fullmatch(r"[\w./:+-]+", text, re.ASCII):
+        return text
+    return "'" + re.sub("(['\u2018\u2019\u201a\u201b])", r"\1\1", text) + "'"
+
+
+def commands(release: ReleaseRequest, folder: ChosenFolder) -> dict[str, list[str]]:
+    """Return, for each shell, the command of a release and the one that verifies it, in the chosen folder."""
+    given = {**release.options, "out": folder.name(release.out), "ledger": folder.name(release.ledger)}
+    dialect = given.pop("dialect")
+    given |= {field.name: getattr(dialect, field.name) for field in fields(dialect)} | {"limit": release.limit}
+    if release.report is not None:
+        given["report"] = folder.name(release.report)
+    changed = {name: value for name, value in given.items() if value not in (None, (), OPTIONS[name].default)}
+    card = f"{given['out']}{'/' if release.kind == 'model' else '.'}card.json"
+    lines = {}
+    for shell, quote in {"bash": shlex.quote, "PowerShell": powershell_quote}.items():
+        words = ["labeldp", COMMANDS[release.kind], quote(folder.name(release.source))]
+        for name, value in changed.items():
+            repeated = value if name == "na" else [value]
+            words += [as_flag(Setting(name, each), quote) for each in repeated]
+        lines[shell] = [" ".join(words), f"labeldp verify {quote(card)}"]
+    return lines
