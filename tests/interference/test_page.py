@@ -53,6 +53,7 @@ def released(given):
     visitor.release(visitor.read(), epsilon=1)
     visitor.look("/card?name=out.csv.card.json")
     visitor.look("/report?card=out.csv.card.json")
+    visitor.look("/archive?card=out.csv.card.json")
     visitor.look("/", "again")
     return visitor.answers
 
@@ -63,6 +64,14 @@ def fitted(given):
     assert b"name was left out" in visitor.answers["release"][2]
     visitor.look("/card?name=model/card.json")
     visitor.look("/report?card=model/card.json")
+    return visitor.answers
+
+
+def regressed(given):
+    visitor = Visitor()
+    visitor.release(visitor.read(), kind="regression", epsilon=9, on="kind")
+    visitor.look("/card?name=table.html.card.json")
+    visitor.look("/archive?card=table.html.card.json")
     return visitor.answers
 
 
@@ -86,11 +95,12 @@ def statuses(observed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("act", [released, fitted])
+@pytest.mark.parametrize("act", [released, fitted, regressed])
 def test_nothing_that_the_page_answers_or_writes_depends_on_labels(act, tmp_path):
     first = assert_same(way(act), *CHANGES["all rows"], tmp_path)
     assert set(statuses(first).values()) == {200}
-    assert {"book.jsonl", "model/card.json" if act is fitted else "out.csv"} <= set(first.files)
+    written = {released: "out.csv", fitted: "model/card.json", regressed: "table.html"}[act]
+    assert {"book.jsonl", written} <= set(first.files)
     assert first.stdout == first.stderr == b""
 
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from shutil import copyfileobj
 from tempfile import TemporaryFile
 from typing import IO, Any
 from urllib.parse import quote
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
@@ -130,18 +131,21 @@ def archive(request: Request) -> Response:
     card = _verified(folder, path)
     if card.card is None or not card.holds:
         raise ParameterError(f"{path.name} does not hold, or cannot be checked: verify it first")
-    content, report, signature = card.card.content, _report_of(folder, path), path.with_name(f"{path.name}.sig")
-    names = [*content.get("files", ()), content.get("file", {}).get("name", path.name)]
+    facts, report, signature = card.card.content, _report_of(folder, path), path.with_name(f"{path.name}.sig")
+    names = [*facts.get("files", ()), facts.get("file", {}).get("name", path.name)]
     files = [path, *(path.parent / name for name in names), *([] if report is None else [report])]
     if signature.exists():
         files += [signature, *path.parent.glob("*.pub")]
     sink = TemporaryFile()  # noqa: SIM115 (closed once it is sent)
     top = path.parent.parent if path.name == "card.json" else path.parent
-    with ZipFile(sink, "w", ZIP_DEFLATED, strict_timestamps=False) as zipped:
+    with ZipFile(sink, "w") as zipped:
         for each in dict.fromkeys(files):
             for part in sorted(each.iterdir()) if each.is_dir() else [each]:
                 if folder.is_plain(part) and part.is_file():
-                    zipped.write(part, part.relative_to(top))
+                    entry = ZipInfo(part.relative_to(top).as_posix())  # without the time of the file
+                    entry.compress_type = ZIP_DEFLATED
+                    with part.open("rb") as content, zipped.open(entry, "w") as copy:
+                        copyfileobj(content, copy)
     sink.seek(0)
     called = path.parent.name if path.name == "card.json" else path.name.removesuffix(".card.json")
     headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(called)}.zip"}
