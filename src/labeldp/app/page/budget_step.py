@@ -171,10 +171,10 @@ def _parse(folder: ChosenFolder, unfinished: Unfinished, form: FormData) -> Rele
 def _formula(unfinished: Unfinished, form: FormData) -> str:
     """Return the columns that were ticked, by number, as a formula."""
     columns = [] if unfinished.seen is None else list(unfinished.seen.columns)
-    ticked = form.getlist("regressor")
+    ticked = [name for number, name in enumerate(columns) if str(number) in form.getlist("regressor")]
     if not ticked:
         raise ParameterError("choose a column, or write a formula")
-    return " + ".join(f"`{name}`" for number, name in enumerate(columns) if str(number) in ticked)
+    return " + ".join(name if name.isidentifier() else f"`{name}`" for name in ticked)
 
 
 def stem_of(name: str) -> str:
