@@ -97,6 +97,26 @@ def test_line_breaks_in_a_public_column(form, tmp_path):
     assert (b"plain\nand more" in first.files["out.csv"][1]) == (form == "parquet")
 
 
+def test_titles_and_a_total_of_the_labels(tmp_path):
+    """The total that is left out follows from labels, and so does its length."""
+
+    def prepare(folder, given):
+        tables.write(folder, given, "csv")
+        total = sum(map(float, given.labels))
+        whole = f"A title\nanother, with a comma\n{(folder / 'table.csv').read_text()}Total,,{total!r}\n\n"
+        (folder / "table.csv").write_text(whole)
+
+    out = Way(
+        lambda _: privatized("table.csv", "out.csv", dialect=ldp.tables.Dialect(skip=2, skip_last=1)), prepare
+    )
+    assert_nothing_leaks(out, *inputs(), tmp_path)
+    for dialect in (ldp.tables.Dialect(skip=2), ldp.tables.Dialect()):  # refused in the same words
+        out = Way(lambda _, how=dialect: privatized("table.csv", "out.csv", dialect=how), prepare)
+        first, found = compared(out, *inputs(), tmp_path / repr(dialect.skip))
+        assert first.error is not None
+        assert found == {}
+
+
 ODD = ['"2.5"', '"-0.0"', '"1e300"', "-1e309", f"2.5{'0' * 1000}", f"0.{'0' * 300}1", f"2.{'3' * 4000}"]
 
 
@@ -205,5 +225,5 @@ def pairs_of_tables(draw):
 @given(pair=pairs_of_tables(), form=st.sampled_from(FORMATS), to=st.sampled_from(FORMATS), shuffle=st.booleans())
 @tries(10)
 def test_whatever_the_table(pair, form, to, shuffle, tmp_path_factory):
-    out = way(form, f"out.{to}", shuffle=shuffle)
+    out = way(form, f"out.{to}", shuffle=shuffle, dialect=ldp.tables.Dialect(skip_last=0))
     assert_nothing_leaks(out, *pair, tmp_path_factory.mktemp("any"))

@@ -64,6 +64,7 @@ def read_rows(
             progress("Reading", 0 if table.format in DELIMITERS else done, table.rows)
 
     read = read_columns(table, [label, *names], count=report)
+    table.refuse_total(read.select(names))
     labels, missing_rows = label_values(read.column(label), allow_missing=missing == "drop")
     notes = list(table.notes)
     if missing_rows.any():

@@ -275,6 +275,22 @@ _TABLE = (
         **_HEADER,
         field="Names of all columns",
     ),
+    Option(
+        "skip",
+        "Title lines above the header, or rows of a sheet, that are not read.",
+        default=0,
+        **_INTEGER,
+        **_HEADER,
+        field="Lines above the header",
+    ),
+    Option(
+        "skip_last",
+        "Totals below the table, which would release every label again: so many lines, or rows, are not read. 0: "
+        "the last row is none, though it looks like one.",
+        **_INTEGER,
+        **_HEADER,
+        field="Totals below the table",
+    ),
     Option("sheet", "Which sheet; by default the only one.", metavar="NAME", **_EXCEL, field="Sheet"),
     # cards, reports and figures
     Option(

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from copy import copy
 from dataclasses import dataclass
 
+from labeldp._values import parse_integer
 from labeldp.errors import ParameterError, Setting
 from labeldp.release.names import as_text
 from labeldp.tables.paths import DELIMITERS
@@ -33,7 +34,7 @@ NULL_WORDS = ("", *_WORDS.split("|"))
 class Dialect:
     r"""How a file is written, and what of it is read; what is None is detected where that is certain.
 
-    The first five are of text files; ``sheet`` is of Excel files.
+    The first five are of text files, ``sheet`` is of Excel files, the others of both.
 
     Parameters
     ----------
@@ -55,6 +56,11 @@ class Dialect:
         Whether the first row names the columns though most of its values read as numbers, such as years.
     names : sequence of str
         Names of all columns, for a file that has no header: its first row is data then.
+    skip : int
+        Lines of a text file, or rows of a sheet, above the header: titles. They are not read.
+    skip_last : int, optional
+        Lines or rows below the table: totals, which would release every label again. They are not read. Without
+        it a last row that looks like a total is refused; 0 says that it is none.
 
     Examples
     --------
@@ -71,6 +77,8 @@ class Dialect:
     sheet: str | None = None
     header: bool = False
     names: Collection[str] = ()
+    skip: int = 0
+    skip_last: int | None = None
 
     def __post_init__(self) -> None:
         names = {"tab": "\t", "\\t": "\t", "space": " ", "semicolon": ";", "comma": ",", "point": ".", "dot": "."}
@@ -79,6 +87,9 @@ class Dialect:
             object.__setattr__(self, name, names.get(value, value))
         for name in ("na", "names"):
             object.__setattr__(self, name, tuple(as_text(each, name) for each in getattr(self, name)))
+        object.__setattr__(self, "skip", parse_integer(self.skip, "skip", least=0))
+        if self.skip_last is not None:
+            object.__setattr__(self, "skip_last", parse_integer(self.skip_last, "skip_last", least=0))
         if any("\n" in word or "\r" in word for word in self.na):
             raise ParameterError(Setting("na"), " must be words without line breaks")
         if self.names and (self.header or not all(map(str.strip, self.names))):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import sys
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from labeldp.tables.dialect import Dialect
 from labeldp.tables.excel_reader import RefusedError, Row, Workbook
 from labeldp.tables.sources import Part
 from labeldp.tables.tables import Table
+from labeldp.tables.text_records import HEADER_ROWS
 from labeldp.tables.text_types import LabelText
 
 _TYPES = {
@@ -36,9 +38,6 @@ _TYPES = {
     frozenset({datetime.time}): pa.time64("us"),
 }
 """What a column is read as, by the types of its cells; any others are text."""
-
-HEADER_ROWS = 50
-"""Rows among which the header is looked for: titles may stand above it."""
 
 MOST_CELLS = 1 << 25
 """Cells of a table, which is read into memory."""
@@ -70,19 +69,19 @@ class Sheet:
     names: list[str]
     columns: dict[str, list[Any]]
     rows: int
-    formulas: set[str]
-    hidden: set[str]
+    formulas: dict[str, int]
+    hidden: dict[str, int]
     dates: dict[str, int]
-    """The columns that have dates, and the first row of the sheet that has one."""
+    """The columns that have such cells, and the first row of the sheet that has one."""
 
 
 class SheetTable(Table):
     """A table in Excel files, one sheet of each; in memory."""
 
     def __init__(self, parts: list[Part], label: str | None, dialect: Dialect, drop: Collection[str] = ()) -> None:
-        self.dialect = Dialect(na=dialect.na, header=dialect.header, names=dialect.names)
+        self.dialect = dialect.found(separator=None, decimal=None, thousands=None, encoding=None, sheet=None)
         self._labels = LabelText(str(label), dialect)
-        self._sheets = [read_sheet(part, dialect.sheet, label, dialect.names) for part in parts]
+        self._sheets = [read_sheet(part, dialect, label) for part in parts]
         super().__init__(parts, "xlsx", label, [sheet.names for sheet in self._sheets], drop)
         for sheet, part in zip(self._sheets, parts, strict=True):
             self._refuse_computed(sheet, part)
@@ -106,7 +105,9 @@ class SheetTable(Table):
         if self.label in sheet.formulas:
             raise DataError(
                 f"{part.name} has formulas in the label {self.label!r}, and a total or a running sum would "
-                "release labels of other rows again: remove such rows, and replace other formulas by their values"
+                "release labels of other rows again: leave totals below the table out with ",
+                Setting("skip_last", 1),
+                ", and replace other formulas by their values",
             )
         if self.label in sheet.dates:
             raise LabelError(
@@ -177,66 +178,72 @@ def sheet_names(part: Part) -> list[str]:
         return book.sheets
 
 
-def read_sheet(part: Part, name: str | None, label: str | None, given: Collection[str] = ()) -> Sheet:
+def read_sheet(part: Part, how: Dialect, label: str | None) -> Sheet:
     """Return the values of one sheet; its header is looked for by the label's name, if that is known.
 
-    The columns of a sheet without a header, from the first value on, have the names that were ``given``.
+    The columns of a sheet without a header, from the first value on, have the names that were given.
     """
     with _open(part) as book:
-        names = book.sheets
+        names, given = book.sheets, how.names
         listed = ", ".join(map(repr, names[:12]))
-        if name is None and len(names) > 1:
+        if how.sheet is None and len(names) > 1:
             raise ParameterError(
                 f"{part.name} has several sheets ({listed}): choose one with ", Setting("sheet", names[0])
             )
-        if name is not None and name not in names:
-            raise ParameterError(f"{part.name} has no sheet {name!r}; there are {listed}", option="sheet")
-        reader = book.sheet(name or names[0])
+        if how.sheet is not None and how.sheet not in names:
+            raise ParameterError(f"{part.name} has no sheet {how.sheet!r}; there are {listed}", option="sheet")
+        reader = book.sheet(how.sheet or names[0], how.skip)
         header, rows = _split(reader.rows(), label, given)
         if not header:
             raise DataError(f"{part.name} is empty: the sheet has no values")
         if not given:
             reader.dates.clear()  # of titles above the header
         columns: dict[int, list[Any]] = {place: [] for place in header}
-        count = 0
-        for row in rows:
+        count = last = 0
+        rows = (pair for pair in rows if pair[1].keys() & header.keys())
+        for number, row in _without_last(rows, how.skip_last or 0):
             if given and not row.keys() <= header.keys():
                 raise DataError(f"{part.name} {_OTHER_NAMES}")
-            values = {place: value for place, value in row.items() if place in header}
-            for place, value in values.items():
+            for place in row.keys() & header.keys():
                 columns[place] += [None] * (count - len(columns[place]))
-                columns[place].append(value)
-            count += bool(values)
+                columns[place].append(row[place])
+            count, last = count + 1, number
             if len(header) * count > MOST_CELLS:
                 raise RefusedError(f"has a table of more than {MOST_CELLS:,} cells: save it as CSV")
     if given and not all(columns.values()):
         raise DataError(f"{part.name} {_OTHER_NAMES}")
-    return Sheet(
-        list(header.values()),
-        {header[place]: column + [None] * (count - len(column)) for place, column in columns.items()},
-        count,
-        {header[place] for place in reader.formulas & header.keys()},
-        {header[place] for place in reader.hidden & header.keys()},
-        {header[place]: row for place, row in reader.dates.items() if place in header},
-    )
+    noted = [
+        {header[place]: row for place, row in notes.items() if place in header and row <= last}
+        for notes in (reader.formulas, reader.hidden, reader.dates)
+    ]
+    filled = {header[place]: column + [None] * (count - len(column)) for place, column in columns.items()}
+    return Sheet(list(header.values()), filled, count, *noted)
 
 
 def _split(
     rows: Iterator[tuple[int, Row]], label: str | None, given: Collection[str]
-) -> tuple[dict[int, str], Iterator[Row]]:
+) -> tuple[dict[int, str], Iterator[tuple[int, Row]]]:
     """Return the header, which names the label if one is known, else has two values or more; and what is below."""
-    top = list[Row]()
+    top = list[tuple[int, Row]]()
     for number, row in rows:
-        top.append(row)
+        top.append((number, row))
         texts = _texts(row)
         if given:
-            return dict(enumerate(given, min(row))), chain(top, (row for _, row in rows))
+            return dict(enumerate(given, min(row))), chain(top, rows)
         if number <= HEADER_ROWS and (label in texts.values() if label is not None else len(texts) > 1):
-            return _header(row), (row for _, row in rows)
+            return _header(row), rows
         if number >= HEADER_ROWS:
             break
-    below = chain(top, (row for _, row in rows))
-    return _header(next(below, {})), below
+    below = chain(top, rows)
+    return _header(next(below, (0, {}))[1]), below
+
+
+def _without_last(rows: Iterator[tuple[int, Row]], count: int) -> Iterator[tuple[int, Row]]:
+    last = deque[tuple[int, Row]]()
+    for row in rows:
+        last.append(row)
+        if len(last) > count:
+            yield last.popleft()
 
 
 def _header(row: Row) -> dict[int, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -128,9 +128,9 @@ class Workbook:
             raise RefusedError("has no worksheet")
         return list(self._parts)
 
-    def sheet(self, name: str) -> SheetReader:
-        """Return one sheet, of which no cell has been read yet."""
-        return SheetReader(self, self._parts[name])
+    def sheet(self, name: str, skip: int) -> SheetReader:
+        """Return one sheet without its first rows; no cell has been read yet."""
+        return SheetReader(self, self._parts[name], skip)
 
 
 class SheetReader:
@@ -138,18 +138,19 @@ class SheetReader:
 
     Attributes
     ----------
-    formulas : set of int
-        The columns that have formulas, or that an array formula, a data table or a table computes.
-    hidden : set of int
-        The columns that are hidden, or have no width, or a number whose format shows nothing of it.
+    formulas : dict
+        The columns that have formulas, or that an array formula, a data table or a table computes; and the first
+        row that has one.
+    hidden : dict
+        The columns that are hidden, or have no width, or a number whose format shows nothing of it; likewise.
     dates : dict
-        The columns that have numbers in the format of a date, and the first row that has one.
+        The columns that have numbers in the format of a date; likewise.
     """
 
-    def __init__(self, book: Workbook, part: str) -> None:
-        self._book, self._part = book, part
-        self.formulas: set[int] = set()
-        self.hidden: set[int] = set()
+    def __init__(self, book: Workbook, part: str, skip: int) -> None:
+        self._book, self._part, self._skip = book, part, skip
+        self.formulas: dict[int, int] = {}
+        self.hidden: dict[int, int] = {}
         self.dates: dict[int, int] = {}
         self._read_relations()
 
@@ -177,7 +178,7 @@ class SheetReader:
         first = range_boundaries(table.get("ref"))[0]
         for place, column in enumerate(table.iterfind("{*}tableColumns/{*}tableColumn")):
             if column.find("{*}calculatedColumnFormula") is not None:
-                self.formulas.add(first + place)
+                self.formulas[first + place] = 0
 
     def rows(self) -> Iterator[tuple[int, Row]]:
         """Yield the number of each row that has values, from 1, and its values."""
@@ -192,11 +193,11 @@ class SheetReader:
                     self._add_width(element)
                 elif element.tag == sheets.ROW_TAG:
                     _refuse_unless(not is_over)
-                    self._check_row(element, sheets)
-                    number, cells = parser.parse_row(element)
-                    element.clear()
+                    number, cells = self._parse_row(parser, element, sheets)
                     _refuse_positions(number, cells, last)
                     last, count = number, count + 1
+                    if number <= self._skip:
+                        continue
                     row = {cell["column"]: self._value(**cell) for cell in cells if _is_filled(cell)}
                     if row:
                         yield number, row
@@ -205,8 +206,8 @@ class SheetReader:
                     is_over = True
         _refuse_unless(is_over or not count)
 
-    def _check_row(self, row: Any, sheets: Any) -> None:
-        """Refuse what Excel does not write in a row; note ranges of formulas, as cells may keep values alone."""
+    def _parse_row(self, parser: Any, row: Any, sheets: Any) -> tuple[int, list[dict[str, Any]]]:
+        """Return a row's number and cells; refuse what Excel does not write, and note ranges of formulas."""
         from openpyxl.utils import range_boundaries  # noqa: PLC0415 (an extra)
 
         extension = f"{{{sheets.SHEET_MAIN_NS}}}extLst"
@@ -220,28 +221,32 @@ class SheetReader:
                 raise RefusedError(_LONG_CELL)
             for formula in cell.iterfind(sheets.FORMULA_TAG):
                 if formula.get("ref"):
-                    first, _, last, _ = range_boundaries(formula.get("ref"))
-                    self.formulas.update(range(first, last + 1))
+                    first, top, last, bottom = range_boundaries(formula.get("ref"))
+                    if bottom > self._skip:
+                        _note(self.formulas, range(first, last + 1), max(top, self._skip + 1))
             if kind == "n" and value is not None and value.text and value.text.strip():
                 value.text = value.text.strip()
                 if not _NUMBER.fullmatch(value.text):
                     raise RefusedError("has a cell of numbers that is no number")
                 if len(value.text) > _LONGEST_INTEGER and value.text.lstrip("+-").isdigit():
                     value.text += "e0"
+        number, cells = parser.parse_row(row)
+        row.clear()
+        return number, cells
 
     def _add_width(self, element: Any) -> None:
         first, last = int(element.get("min")), int(element.get("max"))
         _refuse_unless(1 <= first <= last <= MOST_COLUMNS)
         is_seen = float(element.get("width", 1)) >= _NARROWEST
         if element.get("hidden", "0") not in ("0", "false") or not is_seen:
-            self.hidden.update(range(first, last + 1))
+            _note(self.hidden, range(first, last + 1), 0)
 
     def _value(self, row: int, column: int, value: Any, data_type: str, style_id: int) -> Any:
         """Return what a cell holds; None for a formula, and for a date beyond the last year."""
         from openpyxl.utils import datetime as dates  # noqa: PLC0415 (an extra)
 
         if data_type == "f":
-            self.formulas.add(column)
+            _note(self.formulas, [column], row)
             return None
         if data_type == "d":
             self.dates.setdefault(column, row)
@@ -249,7 +254,7 @@ class SheetReader:
             return value
         style = self._book.styles[style_id]
         if style.is_hidden:
-            self.hidden.add(column)
+            _note(self.hidden, [column], row)
         if not style.is_date:
             return value
         self.dates.setdefault(column, row)
@@ -257,6 +262,11 @@ class SheetReader:
             return dates.from_excel(value, self._book.book.epoch, timedelta=style.is_duration)
         except (OverflowError, ValueError):
             return None
+
+
+def _note(notes: dict[int, int], columns: Iterable[int], row: int) -> None:
+    """Note of some columns the first row in which something was found."""
+    notes.update({column: min(row, notes.get(column, row)) for column in columns})
 
 
 def _is_filled(cell: dict[str, Any]) -> bool:

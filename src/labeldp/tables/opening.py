@@ -69,7 +69,7 @@ def header_of(parts: list[Part], format: str, dialect: Dialect) -> TableHeader:
     elif format == "xlsx":
         sheets = sheet_names(part)
         unclear = dialect.sheet is None and len(sheets) > 1
-        names = [] if unclear else read_sheet(part, dialect.sheet, None, dialect.names).names
+        names = [] if unclear else read_sheet(part, dialect, None).names
     else:
         names = list(part.query(schema_of).names)
     if lacks_header(names, format, dialect):
@@ -150,10 +150,9 @@ def table_of(
         return TextTable(parts, format, label, is_text, dialect, exact=exact, drop=drop)
     if format == "xlsx":
         return SheetTable(parts, label, dialect, drop)
-    if dialect.names:
-        raise ParameterError(
-            Setting("names"), " are for text files and sheets without a header: rename the columns in the file"
-        )
+    for option in ("names", "skip", "skip_last"):
+        if getattr(dialect, option):
+            raise ParameterError(Setting(option), " is for text files and sheets: change the file itself")
     return ParquetTable(parts, label, exact=exact, drop=drop)
 
 
@@ -182,8 +181,10 @@ class TableInput:
         """
         done = kept = 0
         problem: LabelError | None = None  # is raised at the end: first what is wrong with the files themselves
+        public = None
         for batch in read_ahead(self.table.batches()):
-            rehearse(batch.remove_column(self._place))
+            public = batch.remove_column(self._place)
+            rehearse(public)
             try:
                 values, missing = self._labels(batch)
             except LabelError as error:
@@ -196,6 +197,8 @@ class TableInput:
             if sampler is not None:
                 sampler.see(*self._split(batch, values, missing))
             yield values[~missing]
+        if public is not None:
+            self.table.refuse_total(public)
         if problem is not None:
             raise problem
         if kept == 0:

@@ -139,6 +139,8 @@ def overview(
         if sampler is not None:
             labelled = take_rows(public, np.flatnonzero(~missing)) if missing.any() else public
             sampler.see(labelled.columns, values[~missing])
+    if rows:
+        table.refuse_total(public)
     if sampler is not None and hints is not None:
         hints(sampler.hints(ordered=True))
     fields = [each for each in schema if each.name != label]

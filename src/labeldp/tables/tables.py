@@ -26,6 +26,12 @@ from labeldp.tables.sources import Part, guard_arrow, refuse_label_folders, sche
 MAY_LACK_HEADER = {*DELIMITERS, "xlsx"}
 """Formats in which names may be the values of a row, with its label: messages do not list them."""
 
+_TOTALS = {
+    *("total", "totals", "sum", "average", "mean", "summe", "gesamt", "gesamtsumme", "insgesamt", "durchschnitt"),
+    *("mittelwert", "totaux", "somme", "moyenne", "totale", "somma", "suma", "totaal", "som", "media", "promedio"),
+}
+"""Words with which rows begin that sum up the others."""
+
 _NAMES = Setting("names", ["a", "b", "c"])
 _NAME_THEM = ("rename the column, or, if there is no header, name all columns, as in ", _NAMES)
 
@@ -177,6 +183,29 @@ class Table:
     def _read(self, schema: Any) -> Iterator[Any]:
         """Yield rows in the types of a schema."""
         raise NotImplementedError
+
+    def refuse_total(self, public: Any) -> None:
+        """Refuse a table whose last row, by its public columns, looks like a total of the others.
+
+        Parameters
+        ----------
+        public : pyarrow.RecordBatch or pyarrow.Table
+            The public columns of the last rows.
+        """
+        if self.format not in MAY_LACK_HEADER or self.dialect.skip_last is not None or not public.num_rows:
+            return
+        last = [value.as_py() for value in (column[-1] for column in public.columns)]
+        words = {part for value in last if isinstance(value, str) for part in value.casefold().split()[:1]}
+        is_blank = len(last) > 1 and all(value in (None, "") for value in last)
+        if is_blank or {word.strip(":.") for word in words} & _TOTALS:
+            raise DataError(
+                "the last row looks like a total of the others, by its public columns, and would release every "
+                "label a second time: leave it out with ",
+                Setting("skip_last", 1),
+                ", or keep it with ",
+                Setting("skip_last", 0),
+                " if it is a row like the others",
+            )
 
     def refuse_unknown(self, name: str, option: str = "label") -> None:
         """Name the nearest column if there is none of this name, which an option has."""

@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +26,9 @@ from labeldp.tables.sources import Part
 
 LONGEST_RECORD = 1 << 23
 """Characters of a record that can be read: its public values may have a million, and its label as many."""
+
+HEADER_ROWS = 50
+"""Lines among which a header is looked for: titles may stand above it."""
 
 LONGEST_ROW = 1 << 20
 """Bytes that the public values of a row may have: with a label a row is then shorter than a block."""
@@ -39,6 +42,12 @@ _QUOTES = (
     "takes labels into a public value. Fix it, or save the table as Parquet; a column with line breaks can be "
     "left out with ",
     Setting("drop", ["COLUMN"]),
+)
+_SKIP = (
+    ". Lines above the header are left out with ",
+    Setting("skip", 1),
+    ", totals below the table with ",
+    Setting("skip_last", 1),
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BYTE_ORDER_MARKS = {
@@ -60,39 +69,61 @@ codecs.register_error("labeldp.invalid", _mark_invalid)
 
 
 class _Raw(io.RawIOBase):
-    """An Arrow stream of bytes for Python's own readers, in UTF-8 if an encoding is given."""
+    """Blocks of bytes for Python's own readers; closing it closes the Arrow stream that they come from."""
 
-    def __init__(self, stream: Any, name: str, encoding: str | None = None) -> None:
-        self._stream, self._name, self._left = stream, name, b""
-        self._decoder = None if encoding is None else codecs.getincrementaldecoder(encoding)("labeldp.invalid")
+    def __init__(self, stream: Any, blocks: Iterator[bytes]) -> None:
+        self._stream, self._blocks, self._left = stream, blocks, b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         if not self._left:
-            self._left = self._next_block()
+            self._left = next((block for block in self._blocks if block), b"")
         data, self._left = self._left[: len(buffer)], self._left[len(buffer) :]
         buffer[: len(data)] = data
         return len(data)
 
-    def _next_block(self) -> bytes:
-        while True:
-            try:
-                block = bytes(self._stream.read(1 << 16))
-            except OSError as error:
-                if error.errno is not None:
-                    raise
-                raise DataError(f"{self._name} is damaged: it cannot be unpacked") from None
-            if self._decoder is None:
-                return block
-            text = self._decoder.decode(block, not block)
-            if text or not block:
-                return text.encode("utf-8", "surrogatepass")
-
     def close(self) -> None:
         self._stream.close()
         super().close()
+
+
+def _blocks(stream: Any, name: str) -> Iterator[bytes]:
+    while True:
+        try:
+            block = bytes(stream.read(1 << 16))
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            raise DataError(f"{name} is damaged: it cannot be unpacked") from None
+        if not block:
+            return
+        yield block
+
+
+def _in_utf8(blocks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)("labeldp.invalid")
+    for block in chain(blocks, [b""]):
+        yield decoder.decode(block, not block).encode("utf-8", "surrogatepass")
+
+
+def _without_ends(blocks: Iterable[bytes], skip: int, skip_last: int) -> Iterator[bytes]:
+    """Yield text without its first and its last lines; blank lines at the end are not counted."""
+    lines, rest = list[bytes](), b""
+    for block in chain(blocks, [b""]):
+        lines += (rest + block).splitlines(keepends=True)
+        rest = lines.pop() if block and lines else b""  # which may go on
+        if len(rest) > LONGEST_RECORD:
+            raise DataError(f"the table {LONG_ROW}")
+        first = min(skip, len(lines))
+        skip, lines = skip - first, lines[first:]
+        last = len(lines)
+        while skip_last and last and not lines[last - 1].strip():
+            last -= 1
+        last = max(0, last - skip_last)
+        yield b"".join(lines[:last])
+        lines = lines[last:]
 
 
 class Records(Iterator[list[str]]):
@@ -152,8 +183,8 @@ class TextFile:
         """
         encoding = given.encoding
         if encoding is None:
-            with io.BufferedReader(_Raw(part.open_text(), part.name)) as stream:
-                start = stream.peek(4)
+            with part.open_text() as stream:
+                start = next(_blocks(stream, part.name), b"")
             marked = (name for name, marks in _BYTE_ORDER_MARKS.items() if start.startswith(marks))
             encoding = next(marked, "utf-8")
         line = cls(part, given.found(encoding=encoding))._first_line()
@@ -185,15 +216,30 @@ class TextFile:
         return str(self.dialect.separator)
 
     def stream(self) -> Any:
-        """Return a new stream of its text in UTF-8; bytes that are no text are not UTF-8 there either."""
-        encoding = str(self.dialect.encoding)
-        raw = _Raw(self.part.open_text(), self.part.name, None if encoding in UTF8 else encoding)
-        return io.BufferedReader(raw, 1 << 16)
+        """Return a new stream of its text in UTF-8, without what is skipped; other bytes are not UTF-8 there."""
+        how, opened = self.dialect, self.part.open_text()
+        blocks = _blocks(opened, self.part.name)
+        if how.encoding not in UTF8:
+            blocks = _in_utf8(blocks, str(how.encoding))
+        if how.skip or how.skip_last:
+            blocks = _without_ends(blocks, how.skip, how.skip_last or 0)
+        return io.BufferedReader(_Raw(opened, blocks), 1 << 16)
 
     def open(self) -> Any:
         """Return the same as an Arrow stream."""
-        is_utf8 = self.dialect.encoding in UTF8
-        return self.part.open_text() if is_utf8 else pa.PythonFile(self.stream(), mode="r")
+        how = self.dialect
+        is_plain = how.encoding in UTF8 and not how.skip and not how.skip_last
+        return self.part.open_text() if is_plain else pa.PythonFile(self.stream(), mode="r")
+
+    def lines_above(self, label: str) -> int:
+        """Return how many lines stand above the first that names the label, if one of the first 50 does."""
+        with self.stream() as stream:
+            text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
+            for number in range(HEADER_ROWS):
+                line = text.readline(LONGEST_RECORD)
+                if any(label in _split(line, mark) for mark in SEPARATOR_NAMES):
+                    return number
+        return 0
 
     def header(self) -> tuple[list[str], int, bool]:
         """Return the names of its columns, the blank lines before its header, and whether the header is all.
@@ -266,7 +312,7 @@ class TextFile:
         if len(row) != len(header):
             what = "more" if len(row) > len(header) else "fewer"
             ragged = f"is ragged: {{where}} has {what} values than its header. "
-            return self._fault((ragged, *self._other_separator()), where)
+            return self._fault((ragged, *self._other_separator(), *_SKIP), where)
         if not _is_text(row):
             return self._fault(self._not_text(), where)
         if any(len(value) > LONGEST_LABEL for name, value in pairs if name == label):
@@ -296,17 +342,17 @@ def _sniff_separator(header: str, given: Dialect, format: str, private: Collecti
 
     A file without a header has the usual one: its first line holds a label.
     """
-
-    def names(separator: str) -> list[str]:
-        with suppress(python_csv.Error):
-            return next(python_csv.reader([header], delimiter=separator), [])
-        return []
-
     usual = DELIMITERS[format]
     candidates = [usual, *(mark for mark in SEPARATOR_NAMES if mark != usual)]
-    there = [] if given.names else [mark for mark in candidates if len(names(mark)) > 1]
-    naming = [mark for mark in there if private and set(private) <= set(names(mark))]
+    there = [] if given.names else [mark for mark in candidates if len(_split(header, mark)) > 1]
+    naming = [mark for mark in there if private and set(private) <= set(_split(header, mark))]
     return naming[0] if naming else there[0] if len(there) == 1 else usual
+
+
+def _split(line: str, separator: str) -> list[str]:
+    with suppress(python_csv.Error):
+        return next(python_csv.reader([line], delimiter=separator), [])
+    return []
 
 
 def _is_text(row: list[str]) -> bool:

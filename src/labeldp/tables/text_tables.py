@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from labeldp.errors import DataError, LabelDPError, LabelError
+from labeldp.errors import DataError, LabelDPError, LabelError, ParameterError, Setting
+from labeldp.release.names import reads_as_number
 from labeldp.tables.batches import cut, rows_per_batch
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.sources import Part, guard_arrow
@@ -52,7 +53,19 @@ class TextTable(Table):
         files = [TextFile.find(part, dialect, format, private) for part in parts]
         self._files = files
         self.dialect = files[0].dialect
+        if label is not None and not (dialect.skip or dialect.names or reads_as_number(label)):
+            self._refuse_titles(files[0], label)
         super().__init__(parts, format, label, [file.header()[0] for file in files], drop)
+
+    @staticmethod
+    def _refuse_titles(file: TextFile, label: str) -> None:
+        above = file.lines_above(label)
+        if above and label not in file.header()[0]:  # else blank lines stand above
+            raise ParameterError(
+                f"the column {label!r} is named in line {above + 1} of {file.part.name}, not in its first: leave "
+                "out the lines above with ",
+                Setting("skip", above),
+            )
 
     @property
     def notes(self) -> list[str]:
@@ -141,6 +154,7 @@ class TextTable(Table):
             row += batch.num_rows
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
         if problem is not None:
+            self.refuse_total(batch.select([name for name in schema.names if name not in self.private]))
             self._raise_first_fault(problem)
 
 

@@ -1,0 +1,94 @@
+"""Titles above the header and totals below the table are not read, and nothing is guessed about them."""
+
+import pytest
+from openpyxl import Workbook
+
+import labeldp as ldp
+from tables.file_cases import refused, release
+
+ROWS = [(f"town {row}", row / 4, 1 + row % 4) for row in range(30)]
+HEADER = ("town", "area", "price")
+TITLES = [("Homes, sold in 2024",), ("as of May",)]
+TOTAL = ("Total", None, sum(row[2] for row in ROWS))
+
+
+def put_text(path, rows, separator=";"):
+    lines = [separator.join("" if cell is None else str(cell) for cell in row) for row in rows]
+    path.write_text("\n".join(lines) + "\n\n", encoding="utf-8")
+
+
+def put_sheet(path, rows):
+    book = Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(path)
+
+
+PUT = {"in.csv": put_text, "in.tsv": lambda path, rows: put_text(path, rows, "\t"), "in.xlsx": put_sheet}
+WHOLE = ldp.tables.Dialect(skip=2, skip_last=1, decimal=".")
+
+
+@pytest.mark.parametrize("name", PUT)
+def test_titles_and_totals_are_left_out_and_the_table_between_is_released(place, name):
+    PUT[name](place / name, [*TITLES, HEADER, *ROWS, TOTAL])
+    assert release(name, dialect=WHOLE).terms.rows == len(ROWS)
+    written = (place / "out.csv").read_text()
+    assert written.startswith("town")
+    assert "Total" not in written
+    assert "Homes" not in written
+
+
+@pytest.mark.parametrize("total", [TOTAL, ("Summe:", None, 7.5), ("", None, 7.5), ("gesamt 2024", 3, 7.5)])
+@pytest.mark.parametrize("name", PUT)
+def test_a_last_row_that_looks_like_a_total_is_refused_unless_it_is_said_to_be_none(place, name, total):
+    PUT[name](place / name, [HEADER, *ROWS, total])
+    assert refused(name, error=ldp.errors.DataError).option == "skip_last"
+    assert release(name, dialect=ldp.tables.Dialect(skip_last=0)).terms.rows == len(ROWS) + 1
+
+
+def test_a_model_is_not_fitted_to_a_total_either(place):
+    put_text(place / "in.csv", [HEADER, *ROWS, TOTAL])
+    with pytest.raises(ldp.errors.DataError) as caught:
+        ldp.fit_file("in.csv", "model", label="price", bounds=(0, 5), epsilon=1, ledger=ldp.Ledger())
+    assert caught.value.option == "skip_last"
+
+
+def test_how_many_lines_stand_above_the_header_is_suggested(place):
+    put_text(place / "in.csv", [*TITLES, HEADER, *ROWS])
+    error = refused("in.csv", error=ldp.errors.ParameterError)
+    assert error.option == "skip"
+    assert "skip=2" in str(error)
+    (place / "in.csv").write_text("oak,3.5\nash,2.5\n")  # no header, and a label that is named like a value
+    assert refused("in.csv", label="2.5").option != "skip"
+
+
+def test_formulas_in_a_total_that_is_left_out_are_no_formulas_of_a_column(place):
+    put_sheet(place / "in.xlsx", [["=1+1"], HEADER, *ROWS, ("Total", None, "=SUM(C3:C32)")])
+    assert refused("in.xlsx", dialect=ldp.tables.Dialect(skip=1)).option == "skip_last"
+    assert release("in.xlsx", dialect=ldp.tables.Dialect(skip=1, skip_last=1)).terms.rows == len(ROWS)
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_lines_are_skipped_whatever_ends_them_and_show_the_encoding(place, ends, encoding):
+    lines = ["Häuser", *(f"{town};{price}" for town, price in [("town", "price"), ("Öd", 2), ("Ulm", 3)]), "5"]
+    (place / "in.csv").write_bytes(ends.join(lines).encode(encoding))
+    release("in.csv", dialect=ldp.tables.Dialect(skip=1, skip_last=1, decimal="."))
+    assert [line.split(";")[0] for line in (place / "out.csv").read_text("utf-8-sig").split()] == [
+        "town",
+        "Öd",
+        "Ulm",
+    ]
+
+
+def test_lines_are_skipped_across_blocks(place):
+    rows = [f"{row},{row % 5}" for row in range(40_000)]
+    (place / "in.csv").write_text("\n".join(["x" * 70_000, "id,price", *rows, "y" * 70_000, "z"]))
+    assert release("in.csv", dialect=ldp.tables.Dialect(skip=1, skip_last=2)).terms.rows == 40_000
+
+
+@pytest.mark.parametrize(("option", "value"), [("skip", -1), ("skip_last", -1), ("skip", 1.5)])
+def test_odd_numbers_of_lines_are_refused(option, value):
+    with pytest.raises(ldp.errors.ParameterError) as caught:
+        ldp.tables.Dialect(**{option: value})
+    assert caught.value.option == option
