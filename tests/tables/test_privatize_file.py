@@ -95,10 +95,29 @@ def test_unbiased_labels_replace_or_join_the_released_ones(tmp_path):
         )
     added = released["add"]
     assert added.schema.names[2:4] == ["price", "price_debiased"]
+    (step,) = json.loads(done.card)["rounding"]
     debiased = done.terms.mechanisms[0].debias(np.asarray(added["price"]))
-    np.testing.assert_array_equal(added["price_debiased"], debiased)
+    np.testing.assert_allclose(added["price_debiased"], debiased, atol=3 * step)  # both were rounded
     assert released["replace"]["price"].equals(added["price_debiased"])
     assert released["no"]["price"].equals(added["price"])
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 7e8])
+def test_released_values_are_rounded_well_below_the_noise_and_verified(tmp_path, unit):
+    source = put(tmp_path / "in.csv", table_of(labels_of() * unit))
+    for mechanism, debiased in (("auto", "add"), ("laplace", "replace"), ("rr-on-bins", "no")):
+        out = tmp_path / f"{mechanism}.csv"
+        done = release(source, out, bounds=(0, 1000 * unit), mechanism=mechanism, debiased=debiased)
+        (step,) = json.loads(done.card)["rounding"]
+        noise = np.sqrt(done.terms.mechanisms[0].variance(np.linspace(0, 1000 * unit, 9))).min()
+        assert 1e-4 < step / noise <= 0.0101
+        for name in {"price", "price_debiased"} & set(everything(out).column_names):
+            multiples = np.asarray(everything(out)[name]) / step
+            np.testing.assert_allclose(multiples, np.round(multiples), atol=1e-6)
+        assert verify_files(done.card, file=out).holds
+        other = ldp.accounts.read_any_card(done.card).terms.to_card(file=json.loads(done.card)["file"])
+        holds = {check.name: check.holds for check in verify_files(other, file=out).checks}
+        assert holds.get("labels", False) is False  # the step is not on this card
 
 
 def test_biased_mechanisms_are_refused_before_anything_is_spent(tmp_path):
@@ -242,7 +261,7 @@ def test_a_table_that_holds_other_labels_than_the_mechanism_gives_out_is_not_ver
             for batch in forged.to_batches():
                 writer.write(batch)
             digest = writer.finish()
-        card = done.terms.to_card(file={**facts, "sha256": digest})
+        card = done.terms.to_card(file={**facts, "sha256": digest}, rounding=json.loads(done.card)["rounding"])
         wrong = [
             check for check in verify_files(card, file=tmp_path / f"forged-{out}").checks if check.holds is False
         ]

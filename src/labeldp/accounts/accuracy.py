@@ -142,6 +142,26 @@ def describe_largest_noise(mechanisms: Sequence[Mechanism], bounds: tuple[float,
     )
 
 
+def rounding_step(mechanism: Mechanism) -> float | None:
+    """Return the power of ten from 1/1000 to 1/100 of the least noise; None for what cannot be rounded by it.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> rounding_step(ldp.Laplace(bounds=(0, 5), epsilon=1.0))
+    0.01
+    """
+    noise = float(np.sqrt(mechanism.channel.variance(np.linspace(*mechanism.domain, 65)).min()))
+    if not 1e-12 < noise < 1e12:
+        return None
+    return float(f"1e{math.floor(math.log10(noise / 100))}")
+
+
+def round_to(values: Array, step: float | None) -> Array:
+    """Return values rounded to multiples of a power of ten; as they are without one."""
+    return values if step is None else np.round(values, -round(math.log10(step)))
+
+
 TOLERANCE = 1e-12
 """Of the largest possible label: as near as a sheet of Excel writes a number."""
 
@@ -153,6 +173,7 @@ def is_possible(
     debiased: bool,
     offset: Array | float = 0.0,
     scale: Array | float = 1.0,
+    step: float | None = None,
 ) -> NDArray[np.bool_]:
     """Return for each label whether it is offset + scale · an output of the mechanism, up to rounding.
 
@@ -164,6 +185,8 @@ def is_possible(
         Whether outputs were debiased.
     offset, scale : floats or arrays
         The public map of each label; a scale is not negative.
+    step : float, optional
+        The power of ten to a multiple of which values were rounded.
 
     Examples
     --------
@@ -183,5 +206,6 @@ def is_possible(
     with np.errstate(all="ignore"):
         unmapped = np.where(np.equal(scale, 0), zero, (labels - offset) / scale)
         nearest = offset + scale * forward(channel.nearest_output((unmapped - zero) / (one - zero)))
+        nearest = round_to(nearest, step)
         largest = np.abs(forward(channel.nearest_output(np.array([-np.inf, np.inf])))).max()
         return np.asarray(np.abs(labels - nearest) <= TOLERANCE * (np.abs(offset) + np.abs(scale) * largest))

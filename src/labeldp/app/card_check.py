@@ -134,6 +134,7 @@ def _cluster_files(card: ReadCard, path: Path | None) -> Iterator[Check]:
 def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: Path) -> Iterator[Check]:
     """Compare a table's rows and columns with what the card says of them."""
     rows, mechanism = card.terms.rows, card.terms.mechanisms[0]
+    step = card.content.get("rounding", [None])[0]
     try:
         written: dict[str, Any] = {name: entry.get(name) for name in ("separator", "decimal", "encoding")}
         table = files.open_table(path, entry.get("format"), dialect=files.Dialect(**written, header=True))
@@ -143,7 +144,7 @@ def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: P
         for batch in table.batches([*listed] or columns[:1]):
             count += batch.num_rows
             for name, debiased in listed.items():
-                impossible[name] += _count_impossible(batch.column(name), mechanism, debiased=debiased)
+                impossible[name] += _count_impossible(batch.column(name), mechanism, step, debiased=debiased)
     except MissingExtraError:
         yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
         return
@@ -165,13 +166,13 @@ def _listed_labels(card: ReadCard, entry: dict[str, Any], columns: list[str]) ->
     return {entry[key]: value for key, value in debiased.items() if entry.get(key) in columns}
 
 
-def _count_impossible(column: Any, mechanism: Mechanism, *, debiased: bool) -> int:
+def _count_impossible(column: Any, mechanism: Mechanism, step: float | None, *, debiased: bool) -> int:
     """Return how many values of a column the mechanism cannot have given out."""
     try:
         numbers: Array = column.cast("float64").to_numpy(zero_copy_only=False)
     except (ValueError, NotImplementedError):  # dates and lists are no numbers either
         return len(column)
-    return int(np.sum(~is_possible(numbers, mechanism, debiased=debiased)))
+    return int(np.sum(~is_possible(numbers, mechanism, debiased=debiased, step=step)))
 
 
 def _columns(columns: list[str], named: dict[str, Any], listed: object) -> Check:

@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from labeldp._values import parse_choice
+from labeldp.accounts.accuracy import round_to, rounding_step
 from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger, as_ledger
 from labeldp.accounts.terms import Terms
@@ -121,7 +122,8 @@ def privatize_file(
     source, out : path-like
         CSV, TSV, Excel or Parquet: a file, a folder, a glob (``source`` only), ``-`` for a pipe.
     label : str
-        The private column. In ``out`` it is a column of float64 in the same place.
+        The private column. In ``out`` it is a column of float64 in the same place, rounded to a power of ten
+        that is at most a hundredth of the noise.
     bounds, epsilon, mechanism, prior, delta, zeta, epsilon_prior, trust, ledger, rows_per_person, random_state
         As in `labeldp.privatize`.
     purpose, recipient, bounds_reason : str, optional
@@ -222,7 +224,7 @@ def privatize_file(
             terms = stream.finish()
             digests = writer.finish()
             facts = output.facts(to, writer, digests, left_out=rows_in.left_out, shuffle=shuffle)
-            text = terms.to_card(file=facts)
+            text = terms.to_card(file=facts, rounding=[output.step])
             places.put_card(text + "\n", table.rights)
     return FileRelease(to, terms, text, card_path, output.types_changed(writer), tuple(table.notes))
 
@@ -293,6 +295,7 @@ class Output:
             fields.insert(self._place + 1, pa.field(self.second, pa.float64()))
         self.schema = pa.schema(fields)
         self.rows = 0
+        self.step: float | None = None
 
     def batch(self, public: list[Any], private: NDArray[np.float64], mechanism: Mechanism) -> Any:
         """Return rows as they are written, from their public columns and their private labels."""
@@ -300,8 +303,10 @@ class Output:
         unbiased = private
         if private.size and self._debiased != "no":
             unbiased = mechanism.channel.debias(private)
+        self.step = rounding_step(mechanism)
         ours = {"replace": [unbiased], "add": [private, unbiased], "no": [private]}[self._debiased]
-        columns = [*public[: self._place], *map(pa.array, ours), *public[self._place :]]
+        written = [pa.array(round_to(values, self.step)) for values in ours]
+        columns = [*public[: self._place], *written, *public[self._place :]]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def types_changed(self, writer: TableWriter) -> dict[str, tuple[str, str]]:
