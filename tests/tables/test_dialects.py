@@ -58,6 +58,8 @@ NUMBERS = {
     "blanks for thousands": (["1 234,5", "1\u00a0234", "7"], ["2\u202f000,5", "1"], [1234.5, 1234, 7]),
     "blanks that no public column has": (["1 234,5", "1\u00a0234"], ["2,5", "1"], [1234.5, 1234]),
     "apostrophes": (["1'234.5"], ["2'000.5"], [1234.5]),
+    "currencies": (["$5", "-£1.5", "7 €"], ["€ 2.25", "3"], [5, -1.5, 7]),
+    "points for thousands that no public column has": (["9.774,66 €", "60.000"], ["2,5"], [9774.66, 60000]),
     "missing": (["n/a", "-", "#DIV/0!", "1.5"], None, [None, None, None, 1.5]),
 }
 
@@ -84,7 +86,7 @@ def test_labels_have_the_marks_of_public_columns(place, numbers):
         (["1.234,5", "1,234.5"], ["2.000,5"], 2),
         (["1,23,4"], ["12,000.25"], 1),
         (["1 23 4"], ["1.25"], 1),
-        (["5", "€5"], ["1.25"], 2),
+        (["5", "€ 5 kg"], ["1.25"], 2),
         (["5", "unknown"], ["1.25"], 2),
     ],
 )
@@ -148,3 +150,14 @@ def test_an_encoding_that_no_mark_shows_is_asked_for_and_used(place, encoding, o
     assert refused("in.csv", error=ldp.errors.DataError).option == option
     release("in.csv", "out.csv", dialect=ldp.tables.Dialect(encoding=encoding))
     assert "Straße 7," in (place / "out.csv").read_text("utf-8-sig")
+
+
+@pytest.mark.parametrize("out", ["out.parquet", "out.csv"])
+def test_days_of_public_columns_may_be_written_day_first(place, out):
+    (place / "in.csv").write_text("day;sold;x;price\n" + "31.12.2024;01.02.2024 10:30:00;1,5;2\n" * 3)
+    release("in.csv", out)
+    schema = ldp.tables.open_table(out).schema
+    assert schema.field("day").type == pa.date32()
+    assert pa.types.is_timestamp(schema.field("sold").type)
+    (place / "in.csv").write_text("day;x;price\n" + "31.02.2024;1,5;2\n" * 3)
+    assert ldp.tables.open_table("in.csv").schema.field("day").type == pa.string()

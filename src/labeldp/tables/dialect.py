@@ -22,6 +22,9 @@ SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertica
 GROUPS = " \u00a0\u2009\u202f'\u2019"
 """Marks between groups of three digits that are no decimal marks; where one of them is used, so are the others."""
 
+CURRENCY = "^([+-]?)[€$£¥₹][ \u00a0\u202f]?|[ \u00a0\u202f]?[€$£¥₹]$"
+"""A currency sign before or after a number; what stands before it is a sign."""
+
 _WORDS = (
     "NA|N/A|N.A.|N/a|n/a|n.a.|<NA>|NULL|Null|null|None|none|NaN|nan|-NaN|-nan|-|--|\u2013|\u2014|?|."
     "|#NA|#N/A|#N/A N/A|#NULL!|#REF!|#DIV/0!|#VALUE!|#NAME?|#NUM!|1.#IND|-1.#IND|1.#QNAN|-1.#QNAN"

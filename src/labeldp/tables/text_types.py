@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from labeldp.errors import LabelError, ParameterError, Setting
-from labeldp.tables.dialect import GROUPS, NULL_WORDS, Dialect, number_pattern
+from labeldp.tables.dialect import CURRENCY, GROUPS, NULL_WORDS, Dialect, number_pattern
 from labeldp.tables.text_records import LONG_LABEL, LONGEST_LABEL, Records, TextFile
 
 # ---- marks in numbers -----------------------------------------------------------------------------------------
@@ -33,8 +33,8 @@ _READINGS = {
 }
 
 
-def find_marks(files: Sequence[TextFile], private: Collection[str]) -> tuple[str, str | None]:
-    """Return the decimal mark, and the one between thousands or None, that public values show, or that were given.
+def find_marks(files: Sequence[TextFile], private: Collection[str]) -> tuple[str | None, str | None]:
+    """Return the decimal mark and the one between thousands that public values show, or that were given, or None.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def find_marks(files: Sequence[TextFile], private: Collection[str]) -> tuple[str
         )
     groups = {groups for _, groups in pairs}
     shown = groups.pop() if len(pairs) == 1 else ""
-    return min(decimals, key=".,".index), dialect.thousands or shown[:1] or None
+    return decimals.pop() if len(decimals) == 1 else None, dialect.thousands or shown[:1] or None
 
 
 def _readings(file: TextFile, private: Collection[str]) -> set[tuple[str, str]]:
@@ -68,7 +68,7 @@ def _readings(file: TextFile, private: Collection[str]) -> set[tuple[str, str]]:
         columns = {place: set(_READINGS) for place, name in enumerate(header) if name not in private}
         for row in islice(rows, ROWS):
             for place in [place for place in columns if place < len(row)]:
-                cell = row[place].strip()
+                cell = re.sub(CURRENCY, r"\1", row[place].strip())
                 if not cell.isdecimal() and cell not in missing:
                     columns[place] = {pair for pair in columns[place] if _READINGS[pair].search(cell)}
                     if not columns[place]:
@@ -89,25 +89,22 @@ def mark_missing(text: Any, words: Collection[str] = ()) -> Any:
     return pc.if_else(missing, pa.scalar(None, trimmed.type), trimmed)
 
 
-def _numbers(values: Any, kind: Any, dialect: Dialect) -> Any:
-    """Return text as numbers of a type, with the dialect's marks, or raise."""
-    if dialect.decimal != ",":  # most files: quick, and the same where there are no other marks
+def _groups(dialect: Dialect) -> str:
+    """Return the marks that may stand between groups of three digits."""
+    return GROUPS if dialect.thousands and dialect.thousands in GROUPS else dialect.thousands or ""
+
+
+def _numbers(values: Any, kind: Any, decimal: str | None, groups: str) -> Any:
+    """Return text as numbers of a type, with these marks, or raise."""
+    if decimal != ",":  # most files: quick, and the same where there are no other marks
         with suppress(pa.ArrowInvalid):
             return values.cast(kind)
-    return _with_point(values, dialect).cast(kind)
-
-
-def _with_point(values: Any, dialect: Dialect) -> Any:
-    """Return numbers as Arrow reads them; unparseable numbers become '?'."""
-    if dialect.decimal != "," and dialect.thousands is None:
-        return values
-    decimal, groups = str(dialect.decimal or "."), dialect.thousands or ""
-    groups = GROUPS if groups and groups in GROUPS else groups
-    fits = pc.match_substring_regex(values, number_pattern(decimal, groups))
-    plain = pc.replace_substring_regex(values, f"[{groups}]", "") if groups else values
-    plain = pc.replace_substring(plain, decimal, ".")
-    other = pc.if_else(pc.match_substring_regex(values, "[0-9]"), "?", values)
-    return pc.if_else(fits, plain, other)
+    bare = pc.replace_substring_regex(values, CURRENCY, r"\1")
+    fits = pc.match_substring_regex(bare, number_pattern(decimal or ".", groups))
+    plain = pc.replace_substring_regex(bare, f"[{groups}]", "") if groups else bare
+    plain = pc.replace_substring(plain, decimal or ".", ".")
+    other = pc.if_else(pc.match_substring_regex(values, "[0-9]"), "?", values)  # which is no number
+    return pc.if_else(fits, plain, other).cast(kind)
 
 
 # ---- labels ---------------------------------------------------------------------------------------------------
@@ -121,13 +118,13 @@ class LabelText:
     >>> labels = LabelText("price", Dialect())
     >>> labels.parse(pa.array(["1", " 2.5e1 ", "NA", "-1e999", "inf"])).to_pylist()
     [1.0, 25.0, None, -1.7976931348623157e+308, inf]
-    >>> LabelText("price", Dialect(decimal=",", thousands=".")).parse(pa.array(["1.234,5"])).to_pylist()
-    [1234.5]
+    >>> LabelText("price", Dialect(decimal=",")).parse(pa.array(["9.774,66 €"])).to_pylist()
+    [9774.66]
     """
 
     def __init__(self, name: str, dialect: Dialect) -> None:
-        self._name = name
-        self._dialect = dialect.found(thousands=dialect.thousands or " ")  # which is never a decimal
+        self._name, self._dialect = name, dialect
+        self._groups = _groups(dialect) + GROUPS + ("." if dialect.decimal == "," else "")  # never a decimal mark
 
     def parse(self, text: Any, before: int = 0) -> Any:
         """Return an Arrow array of label text as float64, null where a label is missing.
@@ -147,7 +144,8 @@ class LabelText:
     def _floats(self, text: Any) -> Any:
         """Return text as floats, or None if some of it is no number."""
         with suppress(pa.ArrowInvalid):
-            return _numbers(mark_missing(text, self._dialect.na), pa.float64(), self._dialect)
+            values = mark_missing(text, self._dialect.na)
+            return _numbers(values, pa.float64(), self._dialect.decimal, self._groups)
 
     def _first_bad(self, text: Any) -> int:
         """Return where the first text is that is not a number, among some that are not all numbers."""
@@ -162,8 +160,8 @@ class LabelText:
 
     def _complaint(self, row: int) -> tuple[object, ...]:
         decimal, other = ("comma", ".") if self._dialect.decimal == "," else ("point", ",")
-        thousands = {".": "points", ",": "commas"}.get(str(self._dialect.thousands), "at most blanks")
-        mark = (" or ", Setting("thousands", other)) if self._dialect.thousands != other else ()
+        thousands = {".": "points", ",": "commas"}.get(self._groups[-1:], "at most blanks")
+        mark = (" or ", Setting("thousands", other)) if other not in self._groups else ()
         return (
             f"the label {self._name!r} is not a number in row {row:,}. Numbers are read with a decimal {decimal}, "
             f"and {thousands} between thousands: change that with ",
@@ -192,16 +190,14 @@ def parse_text(text: Any, kind: Any, dialect: Dialect) -> Any:
 
 
 def _parse(values: Any, kind: Any, dialect: Dialect) -> Any:
-    if _is_number(kind):
-        return _numbers(values, kind, dialect)
+    if types.is_integer(kind) or types.is_floating(kind):
+        return _numbers(values, kind, dialect.decimal, _groups(dialect))
     if types.is_time(kind):  # a cast from text knows times of a day only with their day
         day = pc.binary_join_element_wise("1970-01-01", values, " ")
         return day.cast(pa.timestamp(kind.unit)).cast(kind)
+    if types.is_date(kind) or types.is_timestamp(kind):
+        values = pc.replace_substring_regex(values, _DAY_FIRST, r"\3-\2-\1")
     return values.cast(kind)
-
-
-def _is_number(kind: Any) -> bool:
-    return bool(types.is_integer(kind) or types.is_floating(kind))
 
 
 class TextType:
@@ -232,7 +228,7 @@ class TextType:
         """Look at more of the column."""
         values = mark_missing(text, self._dialect.na)
         self._empty = self._empty and values.null_count == len(values)
-        if self._exact and pc.any(pc.match_substring_regex(_with_point(values, self._dialect), _CODES)).as_py():
+        if self._exact and pc.any(pc.match_substring_regex(values, _CODES)).as_py():
             self._left = []
         self._left = [kind for kind in self._left if self._fits(values, kind)]
 
@@ -250,5 +246,8 @@ class TextType:
         return pa.string() if self._empty or not self._left else self._left[0]
 
 
-_CODES = r"^(\+|-?0[0-9xX][0-9a-fA-F.]*$)|[0-9.]{20,}|[+-][0-9]{2}:?[0-9]{2}$"
-"""Text that is more than its value: telephone numbers, codes, many digits, times with a zone other than UTC."""
+_CODES = r"^(\+|-?0[0-9xX][0-9a-fA-F.,]*$)|[0-9.,]{20,}|[+-][0-9]{2}:?[0-9]{2}$|[€$£¥₹]"
+"""Text that is more than its value: telephone numbers, codes, many digits, zones other than UTC, currencies."""
+
+_DAY_FIRST = r"^([0-9]{2})\.([0-9]{2})\.([0-9]{4})\b"
+"""DD.MM.YYYY"""
