@@ -48,6 +48,8 @@ CASES = {
     "encoding": (["latin-1"], ["klingon"]),
     "na": ([["gone", "lost"]], [["a\nb"]]),
     "header": ([True], []),
+    "skip": ([0], [-1]),
+    "skip_last": ([0, 1], [-1]),
     "format": (["csv"], ["xml"]),
     "drop": ([["rooms"]], [["roms"]]),
     "features": ([["area"]], [["areas"]]),
@@ -169,7 +171,7 @@ def test_arrays_and_regressors_refuse_the_same_with_the_same_option(command, nam
 IN_FORMS = {
     "describe": ["bounds", "rows_per_person"],
     "budget": ["epsilon", "score"],
-    "written": ["separator", "decimal", "thousands", "encoding"],
+    "written": ["separator", "decimal", "thousands", "encoding", "skip", "skip_last"],
 }
 """Options that people type on the page, by the form that they are in."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from labeldp.accounts.budget import Budget
 from labeldp.accounts.ledger import Ledger
 from labeldp.errors import ParameterError, Setting
+from labeldp.tables.dialect import CURRENCY, GROUPS, Dialect, number_pattern
 
 REQUIRED: Any = ...
 """The default of an option that must be given."""
@@ -42,6 +44,44 @@ def join_names(names: Iterable[str]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()
+
+
+def parse_figure(text: str, name: str, decimals: str = ".,") -> float:
+    """Return the number that was typed; one that can be read in two ways is refused.
+
+    Parameters
+    ----------
+    text : str
+        With a decimal point or comma, and perhaps the other mark, or blanks, between thousands, or a currency.
+    name : str
+        The option.
+    decimals : str
+        The decimal marks that are possible.
+
+    Examples
+    --------
+    >>> parse_figure("0,5", "epsilon"), parse_figure("9.774,66 €", "bounds"), parse_figure("60.000", "bounds", ",")
+    (0.5, 9774.66, 60000.0)
+    >>> parse_figure("60.000", "bounds")
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.ParameterError: bounds must be clear: 60.000 could be 60 or 60000, so write one of them
+    """
+    typed = re.sub(CURRENCY, r"\1", text.strip().replace("−", "-"))
+    is_word = typed.lstrip("+-").lower() in ("inf", "nan")  # what takes the number says what is wrong with it
+    readings = {float(typed)} if is_word else set[float]()
+    for decimal in decimals:
+        groups = GROUPS + ".,".replace(decimal, "")
+        if re.search(number_pattern(decimal, groups), typed):
+            readings.add(float(re.sub(f"[{groups}]", "", typed).replace(decimal, ".")))
+    if len(readings) > 1:
+        low, high = sorted(f"{reading:.15g}" for reading in readings)
+        raise ParameterError(
+            Setting(name), f" must be clear: {typed} could be {low} or {high}, so write one of them"
+        )
+    if not readings:
+        raise ParameterError(Setting(name), f" must be a number, such as 1.5, got {typed!r}")
+    return readings.pop()
 
 
 def _unchanged(value: Any) -> Any:
@@ -114,8 +154,6 @@ def parse_options(options: Iterable[Option], typed: Mapping[str, Any]) -> dict[s
         parts[option.part_of][option.name] = value
     values = parts[""]
     if parts["dialect"]:
-        from labeldp.tables.dialect import Dialect  # noqa: PLC0415 (an extra)
-
         values["dialect"] = Dialect(**parts["dialect"])
     if parts["ledger"]:
         values["ledger"] = open_ledger(**parts["ledger"])

@@ -6,7 +6,7 @@ not use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
@@ -18,9 +18,10 @@ from typer.core import TyperCommand, TyperGroup
 
 from labeldp import __version__
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.cli.shell import explained, plain_usage, spell_out
-from labeldp.app.option import REQUIRED, Option, join_names, parse_options, split_names
+from labeldp.app.cli.shell import ask_decimal, explained, plain_usage, spell_out
+from labeldp.app.option import REQUIRED, Option, join_names, parse_figure, parse_options, split_names
 from labeldp.app.options import OPTIONS
+from labeldp.errors import ParameterError, Setting
 
 __all__ = ["COMMANDS", "DIALECT", "EXIT_CODES", "LEDGER", "RECORD", "app", "command", "load_command"]
 
@@ -140,9 +141,12 @@ def command(
         def run(**typed: Any) -> None:
             ledgers: list[Ledger] = []
             with explained(stopped, ledgers):
-                given = parse_options(options, typed)
+                others = [option for option in options if option.name != "bounds"]
+                given = parse_options(others, _numbers(others, typed))
                 ledgers += [value for value in given.values() if isinstance(value, Ledger)]
-                function(**given)
+                if "bounds" in typed:
+                    given["bounds"] = OPTIONS["bounds"].parse(_bounds(typed["bounds"], given))
+                _run(function, given)
 
         parameters = [_parameter(option) for option in options]
         run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
@@ -150,6 +154,68 @@ def command(
         return run
 
     return decorate
+
+
+def _run(function: Callable[..., None], given: dict[str, Any]) -> None:
+    """Call a command; if the table does not show its decimal mark, ask for it and try again."""
+    try:
+        function(**given)
+    except ParameterError as error:
+        decimal = ask_decimal() if error.option == "decimal" and "dialect" in given else None
+        if decimal is None:
+            raise
+        function(**{**given, "dialect": given["dialect"].found(decimal=decimal)})
+
+
+_TEXTS = {float: str, tuple[float, float]: tuple[str, str]}
+"""How Typer hands numbers over: as they were typed."""
+
+
+def _numbers(options: Iterable[Option], typed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was typed with numbers as floats; a comma in one may be its decimal mark, or none."""
+    values = dict(typed)
+    for option in options:
+        text = typed[option.name]
+        if option.type is not float or not isinstance(text, str):
+            continue
+        if "," in text:
+            values[option.name] = parse_figure(text, option.name)
+            continue
+        try:
+            values[option.name] = float(text)
+        except ValueError:
+            raise ParameterError(Setting(option.name), f" must be a number, got {text!r}") from None
+    return values
+
+
+def _bounds(texts: Sequence[str], given: dict[str, Any]) -> tuple[float, ...]:
+    """Return bounds as numbers; if they can be read in two ways, by the table's decimal mark or an answer."""
+    try:
+        return tuple(parse_figure(text, "bounds") for text in texts)
+    except ParameterError:
+        decimal = _known_decimal(given)
+        if decimal is None:
+            decimal = ask_decimal(" ".join(texts))
+            if decimal is None:
+                raise
+            if "dialect" in given:
+                given["dialect"] = given["dialect"].found(decimal=decimal)
+    return tuple(parse_figure(text, "bounds", decimal) for text in texts)
+
+
+def _known_decimal(given: Mapping[str, Any]) -> str | None:
+    """Return the decimal mark of a command's table, if it was given, or public columns show it."""
+    if given.get("source", "-") == "-" or "dialect" not in given:
+        return None
+    from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
+
+    read = {name: given[name] for name in ("format", "label", "drop", "dialect") if name in given}
+    try:
+        return open_table(given["source"], as_written=True, **read).dialect.decimal
+    except ParameterError as error:
+        if error.option != "decimal":
+            raise
+    return None
 
 
 def _parameter(option: Option) -> Parameter:
@@ -165,12 +231,14 @@ def _parameter(option: Option) -> Parameter:
     if option.parse is split_names and option.type is str:
         default = join_names(default)
     is_optional = default in (None, (), "")
+    kind_of_value = _TEXTS.get(option.type, option.type)
+    default = str(default) if isinstance(default, float) else default
     kind = typer.Option(*option.all_flags, **info) if option.all_flags else typer.Argument(**info)
     return Parameter(
         option.name,
         Parameter.KEYWORD_ONLY,
         default=Parameter.empty if default is REQUIRED else None if is_optional else default,
-        annotation=Annotated[option.type | None if is_optional else option.type, kind],
+        annotation=Annotated[kind_of_value | None if is_optional else kind_of_value, kind],
     )
 
 

@@ -227,6 +227,17 @@ def ledger_notes(ledger: Ledger) -> list[str]:
     return [] if remaining is None else [f"The ledger {ledger.path} has {remaining} left."]
 
 
+def ask_decimal(figures: str = "") -> str | None:
+    """Ask which decimal mark the table has, and figures that were typed; None where nobody can answer."""
+    if not someone_looks():
+        return None
+    screen = news()
+    what = f"in the table and in {figures}" if figures else "in the table"
+    screen.print(f"Which is the decimal mark {what}? [. or ,] ", end="")
+    answer = sys.stdin.readline().strip()
+    return answer if answer in (".", ",") else None
+
+
 def print_json(**data: Any) -> None:
     """Print data for scripts."""
     typer.echo(json.dumps(data, indent=2, allow_nan=False))

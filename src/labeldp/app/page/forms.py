@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,16 +9,12 @@ from typing import Any
 from starlette.datastructures import FormData
 
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.option import REQUIRED, Option
+from labeldp.app.option import REQUIRED, Option, parse_figure
 from labeldp.app.options import OPTIONS
 from labeldp.app.sentences import EXPLAINED, as_field, explain_error
-from labeldp.errors import ParameterError, Setting
 
 DIALECT = [option.name for option in OPTIONS.values() if option.part_of == "dialect"]
 """Options of how a file is written."""
-
-_NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-_AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 
 
 def explain(error: BaseException, ledger: Ledger | None = None) -> str:
@@ -63,30 +58,7 @@ def _typed_value(option: Option, texts: list[str]) -> Any:
         return True
     if option.type is str or option.type == list[str]:
         return texts[0]
-    numbers = [parse_number(text, option.name) for text in texts]
+    numbers = [parse_figure(text, option.name) for text in texts]
     if option.type is int and numbers[0].is_integer():
         return int(numbers[0])
     return numbers[0] if option.type in (int, float) else tuple(numbers)
-
-
-def parse_number(text: str, name: str) -> float:
-    """Return the number that was typed, with a decimal point or comma and nothing between thousands.
-
-    Examples
-    --------
-    >>> parse_number("0,5", "epsilon"), parse_number("-60000", "bounds")
-    (0.5, -60000.0)
-    >>> parse_number("60.000", "bounds")
-    Traceback (most recent call last):
-    ...
-    labeldp.errors.ParameterError: bounds must be clear: 60.000 could be 60 or 60000, so write one of them
-    """
-    typed = text.replace("−", "-")
-    if _AMBIGUOUS.fullmatch(typed):
-        fraction, thousands = float(typed.replace(",", ".")), re.sub("[.,]", "", typed)
-        raise ParameterError(
-            Setting(name), f" must be clear: {typed} could be {fraction:g} or {thousands}, so write one of them"
-        )
-    if not _NUMBER.fullmatch(typed):
-        raise ParameterError(Setting(name), " must be a number, such as 1.5, with nothing between thousands")
-    return float(typed.replace(",", "."))

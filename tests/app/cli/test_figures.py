@@ -1,0 +1,67 @@
+"""Numbers that people type: read in the marks of the table where they are labels, and never guessed."""
+
+import json
+import re
+
+import pytest
+
+import labeldp as ldp
+from command_line import invoke
+
+GERMAN = "name;fläche;preis\n" + "".join(f"Ort {i};{i},5;{i + 1}.774,66 €\n" for i in range(60))
+OPEN = "name,preis\n" + "".join(f"Ort {i},{i}\n" for i in range(60))
+
+
+def privatize(place, content, *bounds, **options):
+    (place / "in.csv").write_text(content, encoding="utf-8")
+    asked = {"epsilon": "1", **options}
+    words = [word for name, value in asked.items() for word in (f"--{name}", value)]
+    given = ["in.csv", "-o", "out.csv", "--label", "preis", "--bounds", *bounds, "--mechanism", "laplace"]
+    return invoke("privatize", *given, *words, "--force")
+
+
+def bounds_on_the_card(place):
+    return json.loads((place / "out.csv.card.json").read_text())["bounds"]
+
+
+@pytest.mark.parametrize("high", ["60.000", "60000", "60.000,00", "60.000 €", "60 000"])
+def test_bounds_have_the_marks_of_the_table(place, high):
+    done = privatize(place, GERMAN, "0", high)
+    assert done.exit_code == 0, done.output
+    assert bounds_on_the_card(place) == [[0.0, 60000.0]]
+
+
+@pytest.mark.parametrize(("high", "value"), [("1.125", 1.125), ("1,125", 1125.0)])
+def test_a_decimal_point_of_the_table_counts_as_well(place, high, value):
+    content = "name,area,preis\n" + "".join(f"Ort {i},{i}.5,{i}\n" for i in range(60))
+    assert privatize(place, content, "0", high).exit_code == 0
+    assert bounds_on_the_card(place) == [[0.0, value]]
+
+
+def test_bounds_that_can_be_read_in_two_ways_are_refused_where_nobody_is_asked(place):
+    done = privatize(place, OPEN, "0", "60.000")
+    assert done.exit_code == 2
+    assert re.search(r"--bounds .*60\.000 could be 60 or 60000", " ".join(done.output.split()))
+    assert not (place / "out.csv").exists()
+
+
+@pytest.mark.parametrize("content", [OPEN, OPEN.replace(",", ";")])
+def test_the_decimal_mark_is_asked_for_on_a_terminal(place, content, monkeypatch):
+    monkeypatch.setattr("labeldp.app.cli.ask_decimal", lambda *_: ",")
+    assert privatize(place, content, "0", "60.000").exit_code == 0
+    assert bounds_on_the_card(place) == [[0.0, 60000.0]]
+
+
+@pytest.mark.parametrize("option", ["epsilon", "delta", "limit"])
+def test_budgets_never_follow_the_marks_of_a_table(place, option):
+    more = {"ledger": "budget.jsonl"} if option == "limit" else {}
+    done = privatize(place, GERMAN, "0", "60000", **more, **{option: "1,000"})
+    assert done.exit_code == 2
+    assert re.search(rf"--{option} .*1,000 could be 1 or 1000", " ".join(done.output.split()))
+    assert not (place / "budget.jsonl").exists()
+
+
+def test_a_point_in_a_budget_is_a_decimal_mark(place):
+    assert privatize(place, GERMAN, "0", "60000", epsilon="2.000").exit_code == 0
+    card = ldp.accounts.read_any_card((place / "out.csv.card.json").read_text())
+    assert card.terms.cost == ldp.Budget(2)
