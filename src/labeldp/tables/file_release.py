@@ -34,6 +34,7 @@ from labeldp.release.stream import LabelStream
 from labeldp.tables.batches import MOST_SHUFFLED, shuffle_rows, size_of
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.hints import HintSampler
+from labeldp.tables.identifiers import Identifiers
 from labeldp.tables.opening import Progress, TableInput, table_of
 from labeldp.tables.paths import DELIMITERS, PIPE, as_format, format_in, format_of, is_folder, refuse_same
 from labeldp.tables.sources import find_parts
@@ -60,7 +61,7 @@ class FileRelease:
     types_changed : dict
         The types, in words, of columns that could not keep theirs: what they were, and what they are.
     notes : tuple of str
-        What was detected about the source, such as its separator.
+        What was detected about the source, such as its separator, and which public columns single out rows.
 
     Examples
     --------
@@ -209,8 +210,9 @@ def privatize_file(
         )
         if debiased != "no":
             _refuse_biased(request)
+        identifiers = Identifiers()
         readings = chain(
-            [_labels_and_hints(rows_in, writer.rehearse, hints, source_of_words, shuffle)],
+            [_labels_and_hints(rows_in, writer.rehearse, identifiers, hints, source_of_words, shuffle)],
             iter(rows_in.labels, None),
         )
         with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
@@ -226,7 +228,8 @@ def privatize_file(
             facts = output.facts(to, writer, digests, left_out=rows_in.left_out, shuffle=shuffle)
             text = terms.to_card(file=facts, rounding=[output.step])
             places.put_card(text + "\n", table.rights)
-    return FileRelease(to, terms, text, card_path, output.types_changed(writer), tuple(table.notes))
+    notes = (*table.notes, *identifiers.hints())
+    return FileRelease(to, terms, text, card_path, output.types_changed(writer), notes)
 
 
 def _refuse_biased(request: Request) -> None:
@@ -239,6 +242,7 @@ def _refuse_biased(request: Request) -> None:
 def _labels_and_hints(
     rows_in: TableInput,
     rehearse: Callable[[Any], None],
+    identifiers: Identifiers,
     hints: Callable[[list[Message]], None] | None,
     source: WordSource,
     shuffle: bool,
@@ -250,6 +254,7 @@ def _labels_and_hints(
     def check(public: Any) -> None:
         nonlocal size
         rehearse(public)
+        identifiers.see(public)
         size += size_of(public)
         if shuffle and size > MOST_SHUFFLED:
             raise DataError("the table is too large to be shuffled: 1 GiB of values at most; shuffle it before")

@@ -22,18 +22,13 @@ from labeldp.tables.columns import label_values
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.encodings import kind_of
 from labeldp.tables.hints import HintSampler
+from labeldp.tables.identifiers import Identifiers
 from labeldp.tables.opening import Progress, TableHeader, header_of, open_table
 from labeldp.tables.paths import DELIMITERS, as_format
 from labeldp.tables.sources import find_parts
 from labeldp.tables.tables import Table
 
 FIRST_ROWS = 10
-FEWEST = 20
-"""With fewer values chance alone could make all of them differ."""
-
-MOST = 1 << 18
-"""Rows in which it is looked for columns whose values all differ."""
-
 LONGEST = 60
 """Characters that are shown of a value."""
 
@@ -73,7 +68,9 @@ class Overview:
     first : tuple of tuples of str
         Public values of the first rows, as they are written.
     identifiers : tuple of str
-        Public columns of text or integers whose values all differ, as names and customer numbers do.
+        Public columns whose values all differ, as names and customer numbers do.
+    notes : tuple of str
+        What to say of them, and of columns whose values few rows share.
     """
 
     format: str
@@ -83,6 +80,7 @@ class Overview:
     missing: int
     first: tuple[tuple[str, ...], ...] = field(repr=False)
     identifiers: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
 
 def overview(
@@ -125,14 +123,13 @@ def overview(
     place, schema = table.schema.get_field_index(label), table.schema
     sampler = None if hints is None else HintSampler(schema, label, resolve_source(None))
     gaps: Counter[str] = Counter()
-    differing = _Differing([name for name in schema.names if name != label])
+    identifiers = Identifiers()
     rows = missing_labels = 0
     for batch in read_ahead(table.batches()):
         values, missing = label_values(batch.column(label), allow_missing=True)
         public = batch.remove_column(place)
         gaps.update({name: _gaps(public.column(name)) for name in public.schema.names})
-        if rows < MOST:
-            differing.see(public)
+        identifiers.see(public)
         rows += batch.num_rows
         missing_labels += int(missing.sum())
         progress("Reading", rows if table.format not in DELIMITERS else 0, table.rows)
@@ -149,39 +146,22 @@ def overview(
     if table.format in DELIMITERS:
         written = open_table(source, format, label=label, as_written=True, drop=drop, dialect=dialect)
     first = _first_rows(written, list(columns))
-    return Overview(table.format, table.dialect, columns, rows, missing_labels, first, differing.names())
+    return Overview(
+        table.format,
+        table.dialect,
+        columns,
+        rows,
+        missing_labels,
+        first,
+        identifiers.unique,
+        tuple(identifiers.hints()),
+    )
 
 
 def _gaps(column: Any) -> int:
     """Return how many values are missing; of text, also how many are empty."""
     empty = pc.sum(pc.equal(column, "")).as_py() if pa.types.is_string(column.type) else 0
     return int(column.null_count) + (empty or 0)
-
-
-class _Differing:
-    """Finds columns whose values all differ, while rows pass by; it keeps only what may still be one."""
-
-    def __init__(self, names: list[str]) -> None:
-        self._kept: dict[str, list[Any]] = {name: [] for name in names}
-
-    def see(self, public: Any) -> None:
-        """Look at the public columns of the next rows."""
-        for name, kept in list(self._kept.items()):
-            column = public.column(name)
-            is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-            kept.append((column.filter(pc.not_equal(column, "")) if is_text else column).drop_null())
-            if not (is_text or pa.types.is_integer(column.type)) or not _differ(kept[-1:]):
-                del self._kept[name]
-
-    def names(self) -> tuple[str, ...]:
-        """Return the columns whose values all differ."""
-        enough = {name: kept for name, kept in self._kept.items() if sum(map(len, kept)) >= FEWEST}
-        return tuple(name for name, kept in enough.items() if _differ(kept))
-
-
-def _differ(arrays: list[Any]) -> bool:
-    values = pa.chunked_array(arrays)
-    return bool(pc.count_distinct(values).as_py() == len(values))
 
 
 def _first_rows(table: Table, names: list[str]) -> tuple[tuple[str, ...], ...]:

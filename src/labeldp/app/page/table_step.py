@@ -18,7 +18,7 @@ from labeldp.app.sentences import counted
 from labeldp.errors import ParameterError
 from labeldp.release.names import as_label_name
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.overview import MOST
+from labeldp.tables.identifiers import MOST_ROWS
 from labeldp.tables.paths import DELIMITERS
 
 _SHEET_FIELDS = ("na", "header", "names")
@@ -109,7 +109,7 @@ def table_page(request: Request, unfinished: Unfinished) -> Response:
         seen=seen,
         hints=unfinished.hints if seen else [],
         fields=names,
-        most=MOST,
+        most=MOST_ROWS,
     )
 
 
