@@ -197,14 +197,6 @@ def test_special_files_are_never_replaced():
         ldp.tables.TableWriter("/dev/null", pa.schema([("a", pa.int8())]), format="csv", force=True)
 
 
-def test_folders_get_files_of_a_fixed_size(tmp_path, set_constants):
-    set_constants({"tables.writer.GROUP_ROWS": 10, "tables.writer.PART_ROWS": 40})
-    write(f"{tmp_path}/out/", pa.table({"a": np.arange(95)}))
-    parts = sorted((tmp_path / "out").iterdir())
-    assert [pq.read_metadata(part).num_rows for part in parts] == [40, 40, 15]
-    assert [part.name for part in parts] == [f"part-0000{i}.parquet" for i in range(3)]
-
-
 def test_metadata_is_left_behind(tmp_path):
     fields = [pa.field("a", pa.int8(), metadata={"note": SECRET})]
     table = pa.table([[1]], schema=pa.schema(fields, metadata={"pandas": SECRET}))

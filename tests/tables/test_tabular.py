@@ -100,7 +100,7 @@ def test_the_encoding_follows_from_public_columns_alone_and_a_target_encoding_wo
 
     def ours(table, labels):
         read = table.append_column("price", pa.array(labels))
-        return ldp.tables.TableEncoder.fit(read, table.column_names).as_data()
+        return ldp.tables.TableEncoder.fit(read, table.column_names).to_json()
 
     def by_target(table, labels):
         towns = np.array(table.column("town").to_pylist())
@@ -158,7 +158,7 @@ def test_a_column_of_another_kind_than_in_the_fit_is_refused():
 def test_an_encoder_comes_back_from_plain_data_as_it_was():
     table = synthetic_table()
     encoder = ldp.tables.TableEncoder.fit(table, table.column_names)
-    again = ldp.tables.TableEncoder.from_data(json.loads(json.dumps(encoder.as_data())))
+    again = ldp.tables.TableEncoder.from_json(encoder.to_json())
     assert again == encoder
     assert np.array_equal(again.transform(table), encoder.transform(table))
 
@@ -178,10 +178,11 @@ def test_an_encoder_comes_back_from_plain_data_as_it_was():
     ],
 )
 def test_plain_data_that_is_no_encoder_is_refused(change):
-    data = ldp.tables.TableEncoder.fit(synthetic_table(), synthetic_table().column_names).as_data()
+    encoder = ldp.tables.TableEncoder.fit(synthetic_table(), synthetic_table().column_names)
+    data = json.loads(encoder.to_json())
     change(data)
     with pytest.raises(ldp.errors.CardError):
-        ldp.tables.TableEncoder.from_data(data)
+        ldp.tables.TableEncoder.from_json(json.dumps(data))
 
 
 class Endless:

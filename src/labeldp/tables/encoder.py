@@ -12,17 +12,9 @@ import numpy as np
 
 from labeldp._values import Array
 from labeldp.errors import CardError, DataError, ParameterError
+from labeldp.mechanisms.typed_data import plain, read
 from labeldp.release.names import nearest, same_name
-from labeldp.tables.encodings import (
-    Categories,
-    Numbers,
-    Tally,
-    as_text,
-    as_type,
-    column_from_data,
-    kind_of,
-    refuse_another_kind,
-)
+from labeldp.tables.encodings import Categories, Numbers, Tally, kind_of, refuse_another_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,32 +141,9 @@ class TableEncoder:
         names = [*self.names, *dict(self.left_out)]
         return next((name for name in names if same_name(name, label)), None)
 
-    def as_data(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
-        return {
-            "columns": [column.as_data() for column in self.columns],
-            "left_out": [list(pair) for pair in self.left_out],
-        }
-
     def to_json(self) -> str:
         """Return all of it as JSON."""
-        return json.dumps(self.as_data(), allow_nan=False)
-
-    @classmethod
-    def from_data(cls, data: Any) -> TableEncoder:
-        """Return the encoder from what `as_data` gave; anything else is refused with a `CardError`."""
-        try:
-            entries, pairs = (data[key] for key in ("columns", "left_out"))
-            columns = tuple(column_from_data(entry) for entry in as_type(entries, list))
-            left = tuple((as_text(name), as_text(why)) for name, why in as_type(pairs, list))
-        except (KeyError, TypeError, ValueError, OverflowError):
-            raise CardError(
-                "the description of the model's columns is damaged or was not written by labeldp"
-            ) from None
-        names = [column.name for column in columns]
-        if not columns or len(set(names)) < len(names):
-            raise CardError("the model's columns are damaged: there are none, or one is there twice")
-        return cls(columns, left)
+        return json.dumps(plain(self), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> TableEncoder:
@@ -183,4 +152,7 @@ class TableEncoder:
             data = json.loads(text)
         except (ValueError, RecursionError):
             raise CardError("the description of the model's columns is not valid JSON") from None
-        return cls.from_data(data)
+        encoder: TableEncoder = read(cls, data, "the description of the model's columns")
+        if not encoder.columns or len(set(encoder.names)) < len(encoder.names):
+            raise CardError("the model's columns are damaged: there are none, or one is there twice")
+        return encoder

@@ -57,13 +57,13 @@ def encoder(
 # ---- the formats ----------------------------------------------------------------------------------------------
 
 
-def parquet_file(schema: Any) -> Any:
-    """Return an empty Parquet file of a schema: what types it keeps, and what it calls its columns."""
+def parquet_schema(schema: Any) -> Any:
+    """Return the schema that comes back from a Parquet file: it does not keep every type."""
     import pyarrow.parquet as pq  # noqa: PLC0415 (slow to import)
 
     sink = pa.BufferOutputStream()
     pq.ParquetWriter(sink, schema).close()
-    return pq.ParquetFile(pa.BufferReader(sink.getvalue()))
+    return pq.read_schema(pa.BufferReader(sink.getvalue()))
 
 
 class _Parquet:

@@ -11,15 +11,14 @@ import hashlib
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Annotated, Any
 
 import numpy as np
 
 from labeldp._values import Array
 from labeldp.errors import DataError
+from labeldp.mechanisms.typed_data import Positive, at_most, between, like
 from labeldp.tables.arrow import arrow
-
-T = TypeVar("T")
 
 Tally = Counter[tuple[str, str]]
 """How many values of a column were "missing", or "new" since the fit."""
@@ -101,7 +100,7 @@ class Numbers:
     """
 
     name: str
-    kind: str
+    kind: Annotated[str, like("number|boolean|date|time", "a kind of number")]
     fill: float
     marks_missing: bool
 
@@ -130,10 +129,6 @@ class Numbers:
         values[missing] = self.fill
         return np.column_stack([values, missing]) if self.marks_missing else values[:, None]
 
-    def as_data(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {"name": self.name, "kind": self.kind, "fill": self.fill, "marks_missing": self.marks_missing}
-
 
 @dataclass(frozen=True, slots=True)
 class Categories:
@@ -153,12 +148,11 @@ class Categories:
     """
 
     name: str
-    values: tuple[str, ...]
-    shares: dict[str, float]
-    rows: int
+    values: Annotated[tuple[str, ...], at_most(FEW)]
+    shares: Annotated[dict[str, Annotated[float, between(5e-324, 1)]], at_most(REMEMBERED)]
+    rows: Positive
     marks_missing: bool
-
-    kind = "category"
+    kind: Annotated[str, like("category", "a kind of column")] = "category"
 
     @classmethod
     def fit(cls, name: str, column: Any) -> Categories | str:
@@ -214,17 +208,6 @@ class Categories:
                 numbers[at + place % HASHED] = 1.0 if sign % 2 else -1.0
         return numbers
 
-    def as_data(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "values": list(self.values),
-            "shares": self.shares,
-            "rows": self.rows,
-            "marks_missing": self.marks_missing,
-        }
-
 
 def refuse_another_kind(column: Numbers | Categories, kind: Any) -> None:
     """Refuse a column that is not what it was in the fit."""
@@ -236,35 +219,6 @@ def refuse_another_kind(column: Numbers | Categories, kind: Any) -> None:
         f"the column {column.name!r} held {_KINDS[column.kind]} when the model was fitted; here it holds "
         f"{_KINDS.get(now or '', str(kind))}"
     )
-
-
-def column_from_data(data: Any) -> Numbers | Categories:
-    """Return a column's encoding from plain data; whatever else it is raises one of Python's own errors."""
-    name, marks_missing = as_text(data["name"]), as_type(data["marks_missing"], bool)
-    if data["kind"] == "category":
-        values, rows = tuple(map(as_text, as_type(data["values"], list))), as_type(data["rows"], int)
-        shares = {as_text(value): as_type(share, float) for value, share in as_type(data["shares"], dict).items()}
-        if not all(0 < share <= 1 for share in shares.values()) or not 1 <= rows < 1 << 63:
-            raise ValueError
-        if len(values) > FEW or len(shares) > REMEMBERED or len(set(values)) < len(values):
-            raise ValueError
-        return Categories(name, values, shares, rows, marks_missing)
-    fill = as_type(data["fill"], float)
-    if data["kind"] not in _KINDS or not math.isfinite(fill):
-        raise ValueError
-    return Numbers(name, data["kind"], fill, marks_missing)
-
-
-def as_type(value: Any, kind: type[T]) -> T:
-    """Return a value of exactly this type, or raise a `TypeError`."""
-    if type(value) is not kind:
-        raise TypeError
-    return value
-
-
-def as_text(value: Any) -> str:
-    """Return text that can be written as UTF-8, or raise a `TypeError` or `ValueError`."""
-    return as_type(value, str).encode().decode()
 
 
 def _text(column: Any) -> Any:

@@ -137,7 +137,8 @@ class LabelText:
             raise LabelError(LONG_LABEL)
         values = self._floats(text)
         if values is None:
-            raise LabelError(*self._complaint(before + self._first_bad(text) + 1))
+            first = next(row for row in range(len(text)) if self._floats(text[row : row + 1]) is None)
+            raise LabelError(*self._complaint(before + first + 1))
         too_large = pc.and_(pc.is_inf(values), pc.match_substring_regex(text, "[0-9]"))
         return pc.if_else(too_large, pc.multiply(pc.sign(values), np.finfo(np.float64).max), values)
 
@@ -146,17 +147,6 @@ class LabelText:
         with suppress(pa.ArrowInvalid):
             values = mark_missing(text, self._dialect.na)
             return _numbers(values, pa.float64(), self._dialect.decimal, self._groups)
-
-    def _first_bad(self, text: Any) -> int:
-        """Return where the first text is that is not a number, among some that are not all numbers."""
-        first, last = 0, len(text)
-        while last - first > 1:
-            middle = (first + last) // 2
-            if self._floats(text[first:middle]) is None:
-                last = middle
-            else:
-                first = middle
-        return first
 
     def _complaint(self, row: int) -> tuple[object, ...]:
         decimal, other = ("comma", ".") if self._dialect.decimal == "," else ("point", ",")

@@ -18,7 +18,7 @@ from labeldp._atomic import atomic_file, atomic_folder, beside
 from labeldp.errors import ParameterError
 from labeldp.tables.batches import size_of
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.encoders import Encoder, bare_schema, encoder, parquet_file
+from labeldp.tables.encoders import Encoder, bare_schema, encoder, parquet_schema
 from labeldp.tables.paths import (
     PIPE,
     Target,
@@ -39,9 +39,6 @@ GROUP_BYTES = 1 << 27
 SMALL_ROWS = 1 << 17
 """Formats without row groups are written in smaller pieces."""
 
-PART_ROWS = 1 << 23
-"""Rows in each file of a folder."""
-
 
 class TableWriter:
     r"""A table that appears when its block ends without an error, or never.
@@ -49,7 +46,7 @@ class TableWriter:
     Parameters
     ----------
     path : path-like
-        A file; a folder if it ends in a slash, which gets ``part-00000.parquet`` and so on; ``-`` for standard
+        A file; a folder if it ends in a slash, which gets one file, ``part-00000.parquet``; ``-`` for standard
         output, which gets everything at the end.
     schema : pyarrow.Schema
         Its metadata is not written.
@@ -107,11 +104,9 @@ class TableWriter:
         self.new_types: dict[str, Any] = {}
         self._repeating: list[str] = []
         if self.format == "parquet":
-            file = parquet_file(self.schema)
-            pairs = zip(self.schema, file.schema_arrow, strict=True)
+            pairs = zip(self.schema, parquet_schema(self.schema), strict=True)
             self.new_types = {old.name: new.type for old, new in pairs if old.type != new.type}
-            paths = (file.schema.column(i).path for i in range(len(file.schema)))
-            self._repeating = [path for path in paths if path not in plain]
+            self._repeating = [name for name in self.schema.names if name not in plain]
         self._target.refuse()
 
     def rehearse(self, public: Any) -> None:
@@ -137,7 +132,7 @@ class TableWriter:
         self._encoder: Encoder | None = None
         self._task: Future[None] | None = None
         self._pending: list[Any] = []
-        self._rows = self._bytes = self._parts = self._part_rows = 0
+        self._rows = self._bytes = 0
         self._digests: str | dict[str, str] | None = None
         return self
 
@@ -170,7 +165,7 @@ class TableWriter:
         if self._digests is None:
             if self._rows or self._task is None:  # an empty table is written, too
                 self._flush()
-            self._run(self._end_part)
+            self._run(self._end)
             self._wait()
             files = sorted(self._path.iterdir()) if self._path.is_dir() else []
             self._digests = {file.name: sha256(file) for file in files} or sha256(self._path)
@@ -199,13 +194,9 @@ class TableWriter:
             self._task.result()
 
     def _encode(self, table: Any) -> None:
-        in_folder = self._path.is_dir()
-        if in_folder and self._part_rows >= PART_ROWS:
-            self._end_part()
         if self._encoder is None:
-            part = self._path / f"part-{self._parts:05d}.{self.format}"
-            self._stream = pa.OSFile(str(part if in_folder else self._path), "wb")
-            self._parts += 1
+            path = self._path / f"part-00000.{self.format}" if self._path.is_dir() else self._path
+            self._stream = pa.OSFile(str(path), "wb")
             self._encoder = encoder(
                 self._stream,
                 self.schema,
@@ -215,13 +206,11 @@ class TableWriter:
                 dialect=self._dialect,
             )
         self._encoder.write(table)
-        self._part_rows += table.num_rows
 
-    def _end_part(self) -> None:
+    def _end(self) -> None:
         if self._encoder is not None:
             self._encoder.close()
             self._stream.close()
-        self._encoder, self._part_rows = None, 0
 
     def _drop(self) -> None:
         """Close what is open; an unfinished file is removed by whoever made it."""
