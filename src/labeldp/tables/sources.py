@@ -57,10 +57,7 @@ class Part:
 
     def open(self) -> Any:
         """Return a new Arrow stream from the start; closing it leaves others open."""
-        if self.path is None:
-            return pa.BufferReader(self.data)
-        regular_status(str(self.path))
-        return pa.OSFile(str(self.path))
+        return pa.BufferReader(self.data) if self.path is None else pa.OSFile(str(self.path))
 
     def open_text(self) -> Any:
         """Return the same for text, unpacked if it is compressed."""
@@ -69,9 +66,8 @@ class Part:
 
     @cached_property
     def _compression(self) -> str | None:
-        named = None if self.path is None else compression_of(self.path.name)
-        if named is not None:
-            return named
+        if self.path is not None:
+            return compression_of(self.path.name)
         with self.open() as stream:
             return "gzip" if stream.read(2) == _GZIP else None
 

@@ -53,14 +53,19 @@ class TextTable(Table):
         files = [TextFile.find(part, dialect, format, private) for part in parts]
         self._files = files
         self.dialect = files[0].dialect
-        if label is not None and not (dialect.skip or dialect.names or reads_as_number(label)):
+        names = [file.header()[0] for file in files]
+        if (
+            label is not None
+            and label not in names[0]
+            and not (dialect.skip or dialect.names or reads_as_number(label))
+        ):
             self._refuse_titles(files[0], label)
-        super().__init__(parts, format, label, [file.header()[0] for file in files], drop)
+        super().__init__(parts, format, label, names, drop)
 
     @staticmethod
     def _refuse_titles(file: TextFile, label: str) -> None:
         above = file.lines_above(label)
-        if above and label not in file.header()[0]:  # else blank lines stand above
+        if above:
             raise ParameterError(
                 f"the column {label!r} is named in line {above + 1} of {file.part.name}, not in its first: leave "
                 "out the lines above with ",
