@@ -54,11 +54,8 @@ class TextTable(Table):
         self._files = files
         self.dialect = files[0].dialect
         names = [file.header()[0] for file in files]
-        if (
-            label is not None
-            and label not in names[0]
-            and not (dialect.skip or dialect.names or reads_as_number(label))
-        ):
+        has_own_names = dialect.skip or dialect.names
+        if label is not None and label not in names[0] and not (has_own_names or reads_as_number(label)):
             self._refuse_titles(files[0], label)
         super().__init__(parts, format, label, names, drop)
 
