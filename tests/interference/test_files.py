@@ -106,15 +106,12 @@ def test_titles_and_a_total_of_the_labels(tmp_path):
         whole = f"A title\nanother, with a comma\n{(folder / 'table.csv').read_text()}Total,,{total!r}\n\n"
         (folder / "table.csv").write_text(whole)
 
-    out = Way(
-        lambda _: privatized("table.csv", "out.csv", dialect=ldp.tables.Dialect(skip=2, skip_last=1)), prepare
-    )
-    assert_nothing_leaks(out, *inputs(), tmp_path)
-    for dialect in (ldp.tables.Dialect(skip=2), ldp.tables.Dialect()):  # refused in the same words
-        out = Way(lambda _, how=dialect: privatized("table.csv", "out.csv", dialect=how), prepare)
-        first, found = compared(out, *inputs(), tmp_path / repr(dialect.skip))
-        assert first.error is not None
-        assert found == {}
+    def out(**how):
+        return Way(lambda _: privatized("table.csv", "out.csv", dialect=ldp.tables.Dialect(**how)), prepare)
+
+    assert_nothing_leaks(out(skip=2, skip_last=1), *inputs(), tmp_path)
+    for how in ({"skip": 2}, {}):  # refused in the same words
+        assert assert_same(out(**how), *inputs(), tmp_path).error is not None
 
 
 ODD = ['"2.5"', '"-0.0"', '"1e300"', "-1e309", f"2.5{'0' * 1000}", f"0.{'0' * 300}1", f"2.{'3' * 4000}"]
