@@ -67,16 +67,6 @@ def test_text_is_kept_as_written(tmp_path, name):
     assert got.to_pydict() == columns
 
 
-def test_types_of_text_hold_for_the_whole_file(tmp_path, set_constants):
-    set_constants({"tables.text_tables.BLOCK": 256})
-    lines = ["a,b,c,d"] + ["1,2,,x"] * 200 + ["1.5,z,7,x"]
-    (tmp_path / "t.csv").write_text("\n".join(lines))
-    got = read(tmp_path / "t.csv")
-    assert [str(kind) for kind in got.schema.types] == ["double", "string", "int64", "string"]
-    assert got.num_rows == 201
-    assert got["a"][-1].as_py() == 1.5
-
-
 def test_files_of_folders_and_globs_come_in_the_order_of_names(tmp_path):
     for i in (2, 0, 1):
         write(tmp_path / f"d{i}.parquet", pa.table({"a": [i, i]}))

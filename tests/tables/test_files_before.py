@@ -92,15 +92,6 @@ def test_a_nested_type_is_refused_with_how_to_leave_its_column_out(kind):
     assert ldp.tables.open_table("out.parquet").schema.names == ["price"]
 
 
-def test_bytes_are_no_text_and_views_of_text_are():
-    for kind in ("binary_view", "binary", "fixed", "dictionary of binary"):
-        write("in.parquet", FLAT[kind])
-        assert "CSV cannot hold the column 'c'" in str(refused("in.parquet", "out.csv"))
-    write("in.parquet", FLAT["string_view"])
-    release("in.parquet", "out.csv")
-    assert column("out.csv") == ["a", "", ""] * 100
-
-
 # ---- columns without nulls ----------------------------------------------------------------------------------
 
 

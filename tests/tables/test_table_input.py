@@ -110,26 +110,6 @@ def test_a_quote_that_takes_rows_in_is_refused_whatever_way_their_labels_are_wri
     release("in.csv", dialect=dialect)  # these are labels
 
 
-STRAY = {
-    "in a row of its own": ["id,name,price", '1,"abc,3.14159', '2,def",4.5'],
-    "before a value in quotes": ["id,name,tag,price", '1,"abc,t1,3.14159', '2,def,"x,y",4.5'],
-    "in the first column": ["c0,c1,price,c3", '"x,y,3.14159,t', 'a,"x,y",3.1,"p', 'q"'],
-    "before the end": ["id,price,name", '1,3.14159,"abc', '2,4.5,"d"e"'],
-    "at the end": ["price,name", "3.14159,abc", '4.5,"def'],
-    "in the header": ['"id"x,name,price', '1,"a', 'b",2'],
-}
-
-
-@pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
-@pytest.mark.parametrize("kind", STRAY)
-def test_where_values_have_line_breaks_quotes_are_read_strictly(place, kind, out):
-    """One stray quote takes the rest of its row in, with the label."""
-    (place / "in.csv").write_text("\n".join(STRAY[kind]) + "\n")
-    complaint = str(refused("in.csv", out))
-    assert "quote" in complaint
-    assert "3.14" not in complaint
-
-
 def test_without_line_breaks_or_separators_in_values_quotes_may_be_anywhere(place):
     (place / "in.csv").write_text('c,price\n"a"b,2\nc"d,3\n')
     assert release("in.csv").terms.rows == 2

@@ -22,6 +22,11 @@ SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertica
 GROUPS = " \u00a0\u2009\u202f'\u2019"
 """Marks between groups of three digits that are no decimal marks; where one of them is used, so are the others."""
 
+_MARKS = {
+    "separator": (SEPARATOR_NAMES, "',', ';', '|' or 'tab'"),
+    "decimal": (".,", "'.' or ','"),
+    "thousands": (f".,{GROUPS}", "'.', ',', 'space' or an apostrophe"),
+}
 CURRENCY = "^([+-]?)[€$£¥₹][ \u00a0\u202f]?|[ \u00a0\u202f]?[€$£¥₹]$"
 """A currency sign before or after a number; what stands before it is a sign."""
 
@@ -101,14 +106,9 @@ class Dialect:
                 " must name every column of a file without a header, and cannot be given with ",
                 Setting("header", True),
             )
-        if self.separator not in (None, *SEPARATOR_NAMES):
-            raise ParameterError(Setting("separator"), f" must be ',', ';', '|' or 'tab', not {self.separator!r}")
-        if self.decimal not in (None, ".", ","):
-            raise ParameterError(Setting("decimal"), f" must be '.' or ',', not {self.decimal!r}")
-        if self.thousands is not None and self.thousands not in (*".,", *GROUPS):
-            raise ParameterError(
-                Setting("thousands"), f" must be '.', ',', 'space' or an apostrophe, not {self.thousands!r}"
-            )
+        for name, (marks, text) in _MARKS.items():
+            if getattr(self, name) not in (None, *marks):
+                raise ParameterError(Setting(name), f" must be {text}, not {getattr(self, name)!r}")
         if self.thousands in (".", ",") and self.decimal is None:
             object.__setattr__(self, "decimal", "," if self.thousands == "." else ".")
         if self.thousands is not None and self.thousands == self.decimal:

@@ -68,20 +68,17 @@ def as_floats(column: Any) -> Array:
     """Return a column of numbers, booleans, dates or times as floats, NaN where a value is missing."""
     pa = arrow()
     array = one_array(column)
-    kind, scale = array.type, 1.0
-    if pa.types.is_timestamp(kind) or pa.types.is_date64(kind):
-        array = array.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False).cast(pa.int64())
-        scale = 1 / (1e6 * _DAY)
-    elif pa.types.is_date32(kind):
-        array = array.cast(pa.int32())
-    elif pa.types.is_time(kind) or pa.types.is_duration(kind):
-        units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-        narrow = pa.types.is_time32(kind)
-        array, scale = array.cast(pa.int32() if narrow else pa.int64()), units[kind.unit]
-    elif pa.types.is_boolean(kind):
-        array = array.cast(pa.int8())
+    kind, unit = array.type, 1.0
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        array, unit = array.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False), 1e6 * _DAY
+    elif pa.types.is_time(kind):
+        array, unit = array.cast(pa.time64("us"), safe=False), 1e6
+    elif pa.types.is_duration(kind):
+        array, unit = array.cast(pa.duration("us"), safe=False), 1e6
+    if unit > 1 or pa.types.is_boolean(kind):
+        array = array.cast(pa.int64())
     numbers = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    values = np.array(numbers, dtype=np.float64) * scale
+    values = np.array(numbers, dtype=np.float64) / unit
     values[~np.isfinite(values)] = np.nan
     return np.clip(values, -_LARGEST, _LARGEST)
 

@@ -11,19 +11,16 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from labeldp.errors import Message
 from labeldp.exact.word_sources import resolve_source
-from labeldp.tables.batches import read_ahead, take_rows
-from labeldp.tables.columns import label_values
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.encodings import kind_of
 from labeldp.tables.hints import HintSampler
 from labeldp.tables.identifiers import Identifiers
-from labeldp.tables.opening import Progress, TableHeader, header_of, open_table
+from labeldp.tables.opening import Progress, TableHeader, TableInput, header_of, open_table
 from labeldp.tables.paths import DELIMITERS, as_format
 from labeldp.tables.sources import find_parts
 from labeldp.tables.tables import Table
@@ -120,27 +117,21 @@ def overview(
     progress = progress or (lambda *_: None)
     progress("Opening", 0, None)
     table = open_table(source, format, label=label, drop=drop, dialect=dialect)
-    place, schema = table.schema.get_field_index(label), table.schema
-    sampler = None if hints is None else HintSampler(schema, label, resolve_source(None))
+    sampler = None if hints is None else HintSampler(table.schema, label, resolve_source(None))
     gaps: Counter[str] = Counter()
     identifiers = Identifiers()
-    rows = missing_labels = 0
-    for batch in read_ahead(table.batches()):
-        values, missing = label_values(batch.column(label), allow_missing=True)
-        public = batch.remove_column(place)
+    rows = 0
+
+    def look(public: Any) -> None:
+        nonlocal rows
+        rows += public.num_rows
         gaps.update({name: _gaps(public.column(name)) for name in public.schema.names})
         identifiers.see(public)
-        rows += batch.num_rows
-        missing_labels += int(missing.sum())
-        progress("Reading", rows if table.format not in DELIMITERS else 0, table.rows)
-        if sampler is not None:
-            labelled = take_rows(public, np.flatnonzero(~missing)) if missing.any() else public
-            sampler.see(labelled.columns, values[~missing])
-    if rows:
-        table.refuse_total(public)
+
+    labelled = sum(len(labels) for labels in TableInput(table, drop=True, progress=progress).labels(look, sampler))
     if sampler is not None and hints is not None:
         hints(sampler.hints(ordered=True))
-    fields = [each for each in schema if each.name != label]
+    fields = [each for each in table.schema if each.name != label]
     columns = {each.name: (KINDS.get(str(kind_of(each.type)), str(each.type)), gaps[each.name]) for each in fields}
     written = table
     if table.format in DELIMITERS:
@@ -151,7 +142,7 @@ def overview(
         table.dialect,
         columns,
         rows,
-        missing_labels,
+        rows - labelled,
         first,
         identifiers.unique,
         tuple(identifiers.hints()),

@@ -21,7 +21,7 @@ from labeldp.tables.dialect import Dialect
 from labeldp.tables.identifiers import MOST_ROWS
 from labeldp.tables.paths import DELIMITERS
 
-_SHEET_FIELDS = ("na", "header", "names")
+_SHEET_FIELDS = ("na", "header", "names", "skip", "skip_last")
 _COLUMN_FIELDS = ("bounds", "rows_per_person", "missing", "shuffle")
 
 
