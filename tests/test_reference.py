@@ -1,10 +1,10 @@
 """The pages of the reference list every public name, and each is documented with an example that can be copied."""
 
-import ast
 import builtins
 import doctest
 import inspect
 import re
+import symtable
 from importlib import import_module
 from pathlib import Path
 
@@ -48,20 +48,13 @@ def documented(text):
 
 def undefined(text):
     """Return the names that a docstring's example uses without saying where they come from."""
-    code = ast.parse("".join(example.source for example in doctest.DocTestParser().get_examples(text)))
-    used, known = set(), set(dir(builtins))
-    for node in ast.walk(code):
-        if isinstance(node, ast.Name):
-            (used if isinstance(node.ctx, ast.Load) else known).add(node.id)
-        elif isinstance(node, ast.alias):
-            known.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            known.add(node.name)
-        elif isinstance(node, ast.arg):
-            known.add(node.arg)
-        elif isinstance(node, ast.ExceptHandler):
-            known.add(node.name)
-    return used - known
+    source = "".join(example.source for example in doctest.DocTestParser().get_examples(text))
+    tables = [symtable.symtable(source, "example", "exec")]
+    known = {one.get_name() for one in tables[0].get_symbols() if one.is_assigned() or one.is_imported()}
+    for table in tables:
+        tables += table.get_children()
+    used = {one.get_name() for table in tables for one in table.get_symbols() if one.is_global()}
+    return used - known - set(dir(builtins))
 
 
 def test_every_public_name_is_on_a_page_of_the_reference():

@@ -28,18 +28,17 @@ def changed(labels, rows, spellings):
 
 
 def changes(rows, every=None):
-    """Yield names of changes, and two lists of labels as text that differ by them."""
+    """Return, by the name of a change, two lists of labels as text that differ by it."""
     base = plain(rows)
-    for spelling in SPELLINGS:
-        yield f"first row {spelling}", base, changed(base, [0], [spelling])
-    yield "last", base, changed(base, [rows - 1], SPELLINGS)
+    others = {f"first row {spelling}": changed(base, [0], [spelling]) for spelling in SPELLINGS}
+    others["last"] = changed(base, [rows - 1], SPELLINGS)
     if every is not None:
         around = [row for edge in range(every, rows, every) for row in (edge - 1, edge)]
-        yield "boundaries", base, changed(base, around, SPELLINGS)
-    yield "all rows", base, changed(base, range(rows), SPELLINGS)
-    yield "constant", base, changed(base, range(rows), [PLAIN])
-    yield "sorted", base, sorted(base, key=float)
-    yield "all rows, both at the ends", ["-3"] * rows, ["7.000000000000"] * rows
+        others["boundaries"] = changed(base, around, SPELLINGS)
+    others["all rows"] = changed(base, range(rows), SPELLINGS)
+    others |= {"constant": [PLAIN] * rows, "sorted": sorted(base, key=float)}
+    ends = {"all rows, both at the ends": (["-3"] * rows, ["7.000000000000"] * rows)}
+    return {name: (base, other) for name, other in others.items()} | ends
 
 
 def numbers(labels, kind=np.float64):

@@ -5,7 +5,7 @@ import decimal
 import gzip
 import io
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -55,18 +55,13 @@ class Input:
     columns: dict | None = None  # the public columns, as text; by default those of `public`
     place: int | None = None  # how many columns stand before the label; by default half of them
 
-    def pieces(self):
-        """Return the first row of each piece, and the row after its last."""
-        return list(pairwise([0, *self.cuts, len(self.labels)]))
-
     def in_pieces(self):
         """Return a table for each piece; the dictionaries of its columns have the words that the piece uses."""
-        columns = _columns(self)
+        pieces = [slice(a, b) for a, b in pairwise([0, *self.cuts, len(self.labels)])]
+        columns = [{name: cells[rows] for name, cells in _columns(self).items()} for rows in pieces]
         return [
-            Input(
-                self.labels[a:b], (), self.kind, {name: cells[a:b] for name, cells in columns.items()}, self.place
-            )
-            for a, b in self.pieces()
+            replace(self, labels=self.labels[rows], cuts=(), columns=own)
+            for rows, own in zip(pieces, columns, strict=True)
         ]
 
 
@@ -143,8 +138,7 @@ def _with_commas(given):
     columns = {**_columns(given)}
     if "ratio" in columns:
         columns["ratio"] = [cell.replace(".", ",") for cell in columns["ratio"]]
-    labels = [label.replace(".", ",") for label in given.labels]
-    return Input(labels, given.cuts, given.kind, columns, given.place)
+    return replace(given, labels=[label.replace(".", ",") for label in given.labels], columns=columns)
 
 
 def as_workbook(given):

@@ -17,7 +17,7 @@ from labeldp.release import plan, stream
 
 BOUNDS = changes.BOUNDS
 ROWS = 120
-CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS, every=32)}
+CHANGES = changes.changes(ROWS, every=32)
 LOCAL = {"trust": "local", "epsilon_prior": 0.3}  # so few rows would have no prior otherwise
 
 

@@ -15,7 +15,7 @@ from interference.harness import Way, assert_same, compared
 from labeldp.app import cli
 
 ROWS = 150
-CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS)}
+CHANGES = changes.changes(ROWS)
 LOW, HIGH = map(str, changes.BOUNDS)
 WHAT = ["--label", tables.LABEL, "--bounds", LOW, HIGH]
 

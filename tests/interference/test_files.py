@@ -14,7 +14,7 @@ from interference.harness import Way, assert_nothing_leaks, assert_same, overspe
 from interference.tables import FORMATS, LABEL, Input
 
 ROWS = 150
-CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS, every=50)}
+CHANGES = changes.changes(ROWS, every=50)
 CUTS = (20, 70, 71), (19, 70, 70, 90, 140)
 """Where the row groups, batches or files of the two inputs begin: who wrote them may have counted bytes."""
 

@@ -19,7 +19,7 @@ from labeldp.learning import fit_plan, sums
 
 BOUNDS = changes.BOUNDS
 ROWS = 240
-CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS, every=100)}
+CHANGES = changes.changes(ROWS, every=100)
 
 
 SOME = ("first row -0.0", "first row 5e-324", "last", "boundaries", "constant", "all rows, both at the ends")

@@ -12,7 +12,7 @@ from interference import changes, tables
 from interference.harness import Way, assert_same
 
 ROWS = 150
-CHANGES = {name: (one, other) for name, one, other in changes.changes(ROWS)}
+CHANGES = changes.changes(ROWS)
 TIMES = {"last-modified", "etag"}
 """Headers with the time at which a file was written."""
 

@@ -1,37 +1,10 @@
 """A small version of benchmarks/accuracy: would catch a regressor that got worse."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
-from benchmarks.accuracy.methods import Cell, measure
 
 import labeldp as ldp
 from helpers import seeded
-
-FOLDER = Path(os.environ.get("LABELDP_DATA", "nowhere"))
-needs_data = pytest.mark.skipif(
-    not (FOLDER / "communities.data.gz").exists(), reason="set LABELDP_DATA to a folder with communities.data.gz"
-)
-
-
-MEASURED = {
-    ("labels", 1.0): (0.0216, 0.0025),
-    ("model", 0.3): (0.0260, 0.0027),
-}
-"""Mean and standard deviation over splits, from benchmarks/accuracy.md; the private constant has 0.0534."""
-
-
-@pytest.mark.slow
-@needs_data
-@pytest.mark.parametrize(("regressor", "epsilon"), MEASURED)
-def test_errors_on_crime_stay_near_what_was_measured(regressor, epsilon):
-    """Two splits are within five standard deviations of their mean: a false alarm in a million runs."""
-    errors = [measure(Cell(split, 0, "crime", regressor, epsilon))["error"] for split in range(2)]
-    mean, deviation = MEASURED[regressor, epsilon]
-    assert np.mean(errors) < mean + 5 * deviation / np.sqrt(2) < 0.0534
-
 
 SURVEY = ldp.evidence.make_survey(3500)
 

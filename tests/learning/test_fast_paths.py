@@ -61,17 +61,6 @@ def test_features_are_those_of_their_formulas_for_rows_seen_and_unseen(columns):
         assert np.array_equal(known.codes(np.arange(len(rows))).T, spots)
 
 
-def test_statistics_of_rows_are_sums_over_their_features_also_when_remembered():
-    X, table = table_of(5000, 3)
-    rows, labels = np.arange(0, 5000, 2), np.linspace(-1, 1, 2500)
-    features = plain_features(table.public, X)[rows]
-    for centred in (labels, labels**2):
-        found = table.observations(rows, centred, 1.0)
-        np.testing.assert_allclose(found.gram, features.T @ features, rtol=1e-3, atol=0.02)
-        np.testing.assert_allclose(found.moment, features.T @ centred, rtol=1e-3, atol=0.02)
-        assert found.count == 2500
-
-
 def test_the_average_over_choices_is_that_of_dense_formulas():
     X, table = table_of(90, 4)
     labels, block = X[:, 3] + 0.1 * X[:, 1].clip(0, 9), table.public.block

@@ -92,14 +92,6 @@ def test_what_cannot_be_scored_is_refused_before_anything_is_charged(change, err
     assert ledger.charges == ()
 
 
-def test_without_a_ledger_the_same_labels_again_are_warned_of():
-    labels = Y.copy()
-    both(regressor(), y=labels)
-    with pytest.warns(ldp.errors.RepeatedReleaseWarning, match="released before") as caught:
-        both(regressor(), y=labels)
-    assert caught[0].filename == __file__
-
-
 @pytest.mark.parametrize(("people", "epsilon", "cost"), [(1, 0.5, 1.0), (1, 2.0, 2.0), (2, 0.5, 3.0)])
 def test_only_with_a_split_of_this_library_is_the_larger_cost_enough_for_a_card(people, epsilon, cost, tmp_path):
     """The same model and score, with and without the split: then both count, as the ledger charged."""

@@ -99,34 +99,32 @@ def test_numbers_that_make_no_model_are_refused_though_the_hashes_fit(what, path
         ldp.load_model(with_arrays(path_of_trees, HOSTILE[what](arrays_in(path_of_trees))))
 
 
-def npz(header, kind=zipfile.ZIP_STORED):
-    packed = io.BytesIO()
+def npz(shape=(8,), kind=zipfile.ZIP_STORED, members=1):
+    """Return an archive of arrays, with 64 bytes of whatever shape they say."""
+    packed, head = io.BytesIO(), io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": shape})
     with zipfile.ZipFile(packed, "w", kind) as out:
-        head = io.BytesIO()
-        np.lib.format.write_array_header_1_0(head, header)
-        out.writestr("linear_weights.npy", head.getvalue() + bytes(64))
+        for name in ["linear_weights", *range(members - 1)]:
+            out.writestr(f"{name}.npy", head.getvalue() + bytes(64))
     return packed.getvalue()
 
 
-def test_an_array_that_asks_for_more_memory_than_the_file_has_bytes_is_refused(path):
-    for shape in [(10**12,), (2**40, 2**40), (-1,)]:
-        with pytest.raises(ldp.errors.CardError):
-            ldp.load_model(with_arrays(path, npz({"descr": "<f8", "fortran_order": False, "shape": shape})))
-    for kind in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2):
-        packed = npz({"descr": "<f4", "fortran_order": False, "shape": (8,)}, kind)
-        with pytest.raises(ldp.errors.CardError, match="compressed in an unknown way"):
-            ldp.load_model(with_arrays(path, packed))
-    with pytest.raises(ldp.errors.CardError):
-        ldp.load_model(with_arrays(path, b"PK no zip at all"))
+ARCHIVES = {
+    "more memory than the file has bytes": (npz((10**12,)), "model.npz"),
+    "more memory than there is": (npz((2**40, 2**40)), "model.npz"),
+    "a negative size": (npz((-1,)), "model.npz"),
+    "compressed by LZMA": (npz(kind=zipfile.ZIP_LZMA), "compressed in an unknown way"),
+    "compressed by bzip2": (npz(kind=zipfile.ZIP_BZIP2), "compressed in an unknown way"),
+    "many members": (npz(members=500), "more arrays than expected"),
+    "no archive": (b"PK no zip at all", "model.npz"),
+}
 
 
-def test_a_zip_with_many_members_is_refused_before_its_directory_is_read(path):
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as out:
-        for k in range(500):
-            out.writestr(f"{k}.npy", b"")
-    with pytest.raises(ldp.errors.CardError, match="more arrays than expected"):
-        ldp.load_model(with_arrays(path, packed.getvalue()))
+@pytest.mark.parametrize("what", ARCHIVES)
+def test_an_archive_that_is_not_as_a_models_is_refused_before_its_arrays_are_made(what, path):
+    content, says = ARCHIVES[what]
+    with pytest.raises(ldp.errors.CardError, match=says):
+        ldp.load_model(with_arrays(path, content))
 
 
 def test_a_model_whose_numbers_overflow_is_refused_when_it_predicts(path):

@@ -299,33 +299,3 @@ def test_bounds_a_hundred_times_too_wide_cost_little(regressor, set_constants):
     assert wide < 1.6 * tight < 0.6 * y.var()
     set_constants({"learning.sums._RANGE_ROWS": np.inf, "learning.sums._MEASURED": np.inf})
     assert error((-100.0, 400.0)) > 1.6 * tight, "it is the search for place and scale that helps"
-
-
-# ---- little power -------------------------------------------------------------------------------------------
-
-
-def fits(X, y, epsilon, bounds, seeds):
-    for seed in seeds:
-        model = ldp.ModelReleaseRegressor(epsilon=epsilon, bounds=bounds, random_state=seeded(seed))
-        yield model.fit(X, y).predict(X)
-
-
-@pytest.mark.slow
-def test_a_mean_near_a_bound_is_not_drawn_to_the_middle_of_the_bounds():
-    """The private constant is at the bound in half of its draws, too."""
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    predictions = [predicted.mean() for predicted in fits(X, np.zeros(60), 0.1, (0.0, 1.0), range(40))]
-    assert 0.3 < np.mean(np.array(predictions) < 0.01) < 0.7
-
-
-def test_with_little_power_a_fit_is_the_private_constant():
-    X = np.random.default_rng(0).normal(size=(50, 2))
-    y = np.clip(0.5 + 0.3 * X[:, 0], 0, 1)
-    assert max(np.ptp(predicted) for predicted in fits(X, y, 1.0, (0.0, 1.0), range(3))) < 1e-6
-
-
-def test_a_first_stage_that_tells_nothing_does_not_end_in_a_constant():
-    X = np.random.default_rng(0).normal(size=(1000, 3))
-    y = np.clip(0.5 + 0.3 * X[:, 0], 0, 1)
-    linked = [np.std(predicted) > 0.03 for predicted in fits(X, y, 0.1, (0.0, 1.0), range(6))]
-    assert np.mean(linked) >= 0.5
