@@ -70,7 +70,7 @@ def compared(way: Way, one: Any, other: Any, folder: Path) -> tuple[Observed, di
 def assert_same(way: Way, one: Any, other: Any, folder: Path) -> Observed:
     """Return what left for the first input, if no output depends on which of the two it is."""
     first, found = compared(way, one, other, folder)
-    assert found == {}
+    assert found == {}, found
     return first
 
 

@@ -1,7 +1,6 @@
 """Models, their cards and files, and what is said of how good they are."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -117,37 +116,74 @@ def test_everything_of_a_regression_table(change, options, tmp_path):
     assert not overspending(way, *pair(change), tmp_path)
 
 
-@pytest.mark.parametrize("change", CHANGES if LONG else SOME)
-def test_each_change_of_labels(change, tmp_path):
-    def act(labels):
-        X, left = features(labels.size), []
-        for model in (label_model(epsilon=2.0, rounds=2, estimator=Ridge()), sum_model(epsilon=2.0)):
-            model.fit(X, labels)
-            left += [model, model.predict(X[:5]), model.to_card()]
-        return left
+def both_models(labels):
+    X, left = features(labels.size), []
+    for model in (label_model(epsilon=2.0, rounds=2, estimator=Ridge()), sum_model(epsilon=2.0)):
+        model.fit(X, labels)
+        left += [model, model.predict(X[:5]), model.to_card()]
+    return left
 
+
+def of_data_frames(labels):
+    """Models of public columns of several kinds."""
+    rows, left = np.arange(labels.size), []
+    towns, sold = np.array(["York", None, "Bath"], dtype=object), np.datetime64("2020-01-01") + rows % 90
+    table = pd.DataFrame({"size": features(rows.size)[:, 0], "town": towns[rows % 3], "sold": sold})
+    for number, model in enumerate((label_model(epsilon=2.0, rounds=1), sum_model(epsilon=0.5))):
+        model.fit(table, pd.Series(labels, name="price", index=table.index))
+        ldp.save_model(model, f"model {number}", label="price")
+        left += [model, model.predict(table[:5]), ldp.load_model(f"model {number}").predict(table)]
+    return left
+
+
+def fitted_twice(labels):
+    model = label_model(epsilon=1.0, rounds=2)
+    return [fitted(model, labels)[1:5], model.fit(features(labels.size), labels[::-1].copy()).to_card()]
+
+
+PUBLIC = Ridge().fit(features(50), features(50)[:, 0])
+
+
+def scored(labels):
+    ledger = ldp.Ledger.open("ledger.jsonl")
+    left, how = [ledger], {"epsilon": 3.0, "bounds": BOUNDS, "ledger": ledger, "rows_per_person": 3}
+    for metrics in ("mse", "mae", ("rmse", "mae"), ("mse", "mae", "r2")):
+        risk = ldp.private_score(PUBLIC, features(labels.size), labels, metrics=metrics, **how)
+        left += [risk, risk.summary(), repr(risk), risk.as_data()]
+    return left
+
+
+def with_intervals(labels):
+    ledger = ldp.Ledger.open("ledger.jsonl")
+    left, how = [ledger], {"bounds": BOUNDS, "ledger": ledger, "rows_per_person": 2}
+    for epsilon in (0.01, 0.3, 4.0):  # too little, enough to search for, enough to find
+        made = ldp.private_intervals(PUBLIC, features(labels.size), labels, epsilon=epsilon, **how)
+        left += [made, made.summary(), repr(made), pickle.dumps(made), made.predict_interval(features(9))]
+    return left
+
+
+def fitted_and_scored(labels):
+    left = []
+    for number, make in enumerate((sum_model, label_model)):
+        model, risk = ldp.fit_and_score(make(epsilon=2.0), features(labels.size), labels, epsilon=9.0)
+        ldp.save_model(model, f"model {number}", quality=risk)
+        left += [model, risk, risk.summary(), risk.split, model.predict(features(9))]
+    return left
+
+
+ACTS = {
+    both_models: CHANGES if LONG else SOME,
+    of_data_frames: ["all rows"],
+    fitted_twice: ["all rows"],
+    scored: ["all rows", "last"],
+    with_intervals: ["all rows", "first row 1e300", "last"],
+    fitted_and_scored: ["all rows", "last"],
+}
+
+
+@pytest.mark.parametrize(("act", "change"), [(act, change) for act, some in ACTS.items() for change in some])
+def test_all_that_is_made_of_labels(act, change, tmp_path):
     assert_nothing_leaks(Way(act), *pair(change), tmp_path)
-
-
-def frame(rows):
-    """Return public columns of several kinds."""
-    towns, sold = (
-        np.array(["York", None, "Bath"], dtype=object),
-        np.datetime64("2020-01-01") + np.arange(rows) % 90,
-    )
-    return pd.DataFrame({"size": features(rows)[:, 0], "town": towns[np.arange(rows) % 3], "sold": sold})
-
-
-def test_everything_of_models_fitted_to_data_frames(tmp_path):
-    def act(labels):
-        table, left = frame(labels.size), []
-        for number, model in enumerate((label_model(epsilon=2.0, rounds=1), sum_model(epsilon=0.5))):
-            model.fit(table, pd.Series(labels, name="price", index=table.index))
-            ldp.save_model(model, f"model {number}", label="price")
-            left += [model, model.predict(table[:5]), ldp.load_model(f"model {number}").predict(table)]
-        return left
-
-    assert_nothing_leaks(Way(act), *pair("all rows"), tmp_path)
 
 
 @pytest.mark.slow
@@ -166,65 +202,6 @@ def test_rounds_of_odd_sizes_leave_no_memory_that_was_not_written(rounds, tmp_pa
     """Memory that was asked for and not written has another byte in each of the two runs."""
     model = Way(lambda labels: fitted(label_model(epsilon=1.0, rounds=rounds), labels))
     assert_nothing_leaks(model, *pair("all rows"), tmp_path)
-
-
-@pytest.mark.slow
-def test_two_fits_of_one_model(tmp_path):
-    def act(labels):
-        model = label_model(epsilon=1.0, rounds=2)
-        return [fitted(model, labels)[1:5], model.fit(features(labels.size), labels[::-1].copy()).to_card()]
-
-    assert_nothing_leaks(Way(act), *pair("all rows"), tmp_path)
-
-
-# ---- how good a model is ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("change", ["all rows", "last"])
-def test_a_private_score(change, tmp_path):
-    public = Ridge().fit(features(50), features(50)[:, 0])
-
-    def act(labels):
-        ledger = ldp.Ledger.open("ledger.jsonl")
-        left, how = [ledger], {"epsilon": 3.0, "bounds": BOUNDS, "ledger": ledger, "rows_per_person": 3}
-        for metrics in ("mse", "mae", ("rmse", "mae"), ("mse", "mae", "r2")):
-            risk = ldp.private_score(public, features(labels.size), labels, metrics=metrics, **how)
-            left += [risk, risk.summary(), repr(risk), risk.as_data()]
-        return left
-
-    assert_nothing_leaks(Way(act), *pair(change), tmp_path)
-
-
-@pytest.mark.parametrize("change", ["all rows", "first row 1e300", "last"])
-def test_private_intervals(change, tmp_path):
-    public = Ridge().fit(features(50), features(50)[:, 0])
-
-    def act(labels):
-        ledger = ldp.Ledger.open("ledger.jsonl")
-        options = {"bounds": BOUNDS, "ledger": ledger, "rows_per_person": 2}
-        left = [ledger]
-        for epsilon in (0.01, 0.3, 4.0):  # too little, enough to search for, enough to find
-            with warnings.catch_warnings(record=True) as said:
-                made = ldp.private_intervals(public, features(labels.size), labels, epsilon=epsilon, **options)
-            said = [str(warning.message) for warning in said]
-            left += [made, made.summary(), repr(made), pickle.dumps(made), said]
-            left.append(made.predict_interval(features(9)))
-        return left
-
-    assert_nothing_leaks(Way(act), *pair(change), tmp_path)
-
-
-@pytest.mark.parametrize("change", ["all rows", "last"])
-def test_a_fit_and_its_score_on_rows_held_out(change, tmp_path):
-    def act(labels):
-        left = []
-        for number, make in enumerate((sum_model, label_model)):
-            model, risk = ldp.fit_and_score(make(epsilon=2.0), features(labels.size), labels, epsilon=9.0)
-            ldp.save_model(model, f"model {number}", quality=risk)
-            left += [model, risk, risk.summary(), risk.split, model.predict(features(9))]
-        return left
-
-    assert_nothing_leaks(Way(act), *pair(change), tmp_path)
 
 
 # ---- without replay -----------------------------------------------------------------------------------------
