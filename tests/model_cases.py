@@ -101,4 +101,4 @@ def with_columns(path, change, **card):
     columns = json.loads((path / "columns.json").read_text())
     change(columns)
     (path / "columns.json").write_text(json.dumps(columns))
-    return resealed(path, **card)
+    return resealed(path, **{"features": [column["name"] for column in columns["columns"]], **card})

@@ -56,7 +56,7 @@ def run(way: Way, given: Any, folder: Path, before: Tape | None = None) -> tuple
     with stillness(UNWRITTEN[before is not None]), seams(before) as tape:
         left = observed(lambda: way.act(given), now, stdin)
     left.calls = tape.calls, tape.mismatch
-    left.words = sorted(tape.outside.items())
+    left.words = tape.outside
     return left, tape
 
 

@@ -187,7 +187,7 @@ class Observed:
     stderr: bytes
     files: dict
     calls: object = ()
-    words: object = ()
+    words: int = 0
 
 
 def observed(act, folder, stdin=b""):

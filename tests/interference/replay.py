@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -47,7 +47,7 @@ class Tape:
     calls: list = field(default_factory=list)  # (seam, size), in order
     given: dict = field(default_factory=lambda: defaultdict(list))  # by seam, what was given out
     inside: list = field(default_factory=list)  # words drawn in each call; none where values are replayed
-    outside: Counter = field(default_factory=Counter)  # words drawn elsewhere, by the module that asked for them
+    outside: int = 0  # words drawn elsewhere
     mismatch: str | None = None
     spent: list = field(default_factory=list)  # (ε, size) of each call of a channel of pure ε-DP
     exact: list = field(default_factory=list)  # (noise, integers) of each sum that got noise
@@ -112,17 +112,9 @@ class _Run:
                 self.tape.inside[-1] += words.size
                 source = self._inside
             else:
-                self.tape.outside[_asked_from()] += words.size
+                self.tape.outside += words.size
                 source = self._outside
             words[...] = source.integers(0, 1 << 64, size=words.shape, dtype=np.uint64)
-
-
-def _asked_from():
-    """Return the name of the module that asks for words."""
-    frame = sys._getframe(2)
-    while frame.f_globals.get("__name__", "") == __name__:
-        frame = frame.f_back
-    return frame.f_globals.get("__name__", "?")
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """The command line where nobody looks on: what is written, printed and returned tells nothing of labels."""
 
-import hashlib
-import json
+import shutil
 import sys
 from unittest import mock
 
@@ -9,10 +8,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from forged_cards import forged
 from interference import changes, tables
 from interference.harness import Way, assert_same, compared
 from labeldp.app import cli
+from model_cases import with_columns
 
 ROWS = 150
 CHANGES = changes.changes(ROWS)
@@ -157,51 +156,33 @@ def test_fit_and_all_that_is_made_of_its_model(options, tmp_path):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """The files of a model that was fitted to a table of the same columns."""
+    """The folder of a model that was fitted to a table of the same columns."""
     folder = tmp_path_factory.mktemp("model")
     with_table(folder, CHANGES["all rows"][0])
     options = ("--epsilon", 2, "--drop", "code,word", "-o", folder / "model")
     assert typed("fit", folder / "table.csv", *WHAT, *options) == 0
-    return {path.name: path.read_bytes() for path in (folder / "model").iterdir()}
+    return folder / "model"
 
 
-def with_columns(change, label=tables.LABEL):
-    """Return how a forger lists columns and names the label, with hashes and checksums that fit."""
-
-    def forge(files):
-        columns, card = json.loads(files["columns.json"]), json.loads(files["card.json"])
-        change(columns)
-        text = json.dumps(columns).encode()
-        card["features"] = [column["name"] for column in columns["columns"]]
-        card["files"]["columns.json"] = hashlib.sha256(text).hexdigest()
-        return {**files, "columns.json": text, "card.json": forged({**card, "label": label}).encode()}
-
-    return forge
+def left_out(name, label=tables.LABEL):
+    """Return how a forger says that a column was left out, or that another is the label."""
+    entry = [name, "all its values are the same"]
+    return lambda path: with_columns(path, lambda columns: columns["left_out"].append(entry), label=label)
 
 
-def with_model(folder, files):
-    (folder / "model").mkdir()
-    for name, content in files.items():
-        (folder / "model" / name).write_bytes(content)
-
-
-def left_out(name):
-    return lambda columns: columns["left_out"].append([name, "all its values are the same"])
-
-
-def used(name):
-    return lambda columns: columns["columns"][0].update(name=name)
+def used(name, label=tables.LABEL):
+    return lambda path: with_columns(path, lambda columns: columns["columns"][0].update(name=name), label=label)
 
 
 PREDICT = {
-    "honest": (lambda files: files, [], 0),
-    "honest, an id kept": (lambda files: files, ["--keep", "id"], 0),
-    "honest, the label kept": (lambda files: files, ["--keep", tables.LABEL], 2),
-    "honest, the label kept by another case": (lambda files: files, ["--keep", tables.LABEL.title()], 2),
-    "the label left out": (with_columns(left_out(tables.LABEL)), [], 4),
-    "the label in capitals left out": (with_columns(left_out(tables.LABEL.upper())), [], 4),
-    "the label used": (with_columns(used(tables.LABEL)), [], 4),
-    "the label left out, and the card names another": (with_columns(left_out(tables.LABEL), "other"), [], 0),
+    "honest": (None, [], 0),
+    "honest, an id kept": (None, ["--keep", "id"], 0),
+    "honest, the label kept": (None, ["--keep", tables.LABEL], 2),
+    "honest, the label kept by another case": (None, ["--keep", tables.LABEL.title()], 2),
+    "the label left out": (left_out(tables.LABEL), [], 4),
+    "the label in capitals left out": (left_out(tables.LABEL.upper()), [], 4),
+    "the label used": (used(tables.LABEL), [], 4),
+    "the label left out, and the card names another": (left_out(tables.LABEL, "other"), [], 0),
 }
 
 
@@ -213,7 +194,9 @@ def test_predictions_for_tables_that_differ_in_labels_only(case, form, model, tm
 
     def prepare(folder, labels):
         with_table(folder, labels, form=form)
-        with_model(folder, forge(model))
+        path = shutil.copytree(model, folder / "model")
+        if forge is not None:
+            forge(path)
 
     command = ["predict", "model", f"table.{form}", "-o", "predicted.csv", *options]
     first = assert_codes([code], way(command, prepare=prepare), *CHANGES["all rows"], tmp_path)
@@ -223,7 +206,7 @@ def test_predictions_for_tables_that_differ_in_labels_only(case, form, model, tm
 def test_a_model_that_uses_the_label_under_the_name_of_another_is_said_to_copy_it(model, tmp_path, capsys):
     """A forged card may name another label; then the column is one that the model says it uses, and is shown."""
     with_table(tmp_path, CHANGES["all rows"][0])
-    with_model(tmp_path, with_columns(used(tables.LABEL), "other")(model))
+    used(tables.LABEL, "other")(shutil.copytree(model, tmp_path / "model"))
     typed("predict", tmp_path / "model", tmp_path / "table.csv", "-o", tmp_path / "out.csv")
     copied = capsys.readouterr().err.partition("Copied from the table: ")[2]
     assert repr(tables.LABEL) in copied.partition("Left out")[0]

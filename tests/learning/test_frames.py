@@ -81,24 +81,23 @@ def test_new_categories_gaps_and_further_columns_are_fine_and_a_pickle_keeps_the
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(fresh), predicted)
 
 
+BAD = {
+    "the name of y": TABLE.assign(price=1.0),
+    r"'odd' holds values of several types.*astype": TABLE.assign(odd=["a", 3] * (ROWS // 2)),
+    "two columns are called 'area'": pd.concat([TABLE, TABLE[["area"]]], axis=1),
+    "no rows": TABLE.iloc[:0],
+    "inconsistent": TABLE.iloc[:9],
+    "collect": POLARS.lazy(),
+    "Expected 2D": TABLE["area"],
+}
+
+
 @both
-@pytest.mark.parametrize(
-    ("X", "error"),
-    [
-        (TABLE.assign(price=1.0), "the name of y"),
-        (TABLE.assign(odd=["a", 3] * (ROWS // 2)), r"'odd' holds values of several types.*astype"),
-        (pd.concat([TABLE, TABLE[["area"]]], axis=1), "two columns are called 'area'"),
-        (TABLE.iloc[:0], "no rows"),
-        (TABLE.iloc[:9], "inconsistent"),
-        (POLARS.lazy(), "collect"),
-        (TABLE["area"], "Expected 2D"),
-    ],
-    ids=["label", "mixed", "twice", "empty", "short", "lazy", "column"],
-)
-def test_frames_that_cannot_be_learnt_from_cost_nothing(regressor, X, error):
+@pytest.mark.parametrize("says", BAD)
+def test_frames_that_cannot_be_learnt_from_cost_nothing(regressor, says):
     ledger = ldp.Ledger()
-    with pytest.raises(ValueError, match=error):
-        regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(X, Y)
+    with pytest.raises(ValueError, match=says):
+        regressor(epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(BAD[says], Y)
     assert not ledger.charges
 
 
@@ -135,8 +134,6 @@ def test_a_saved_model_keeps_the_encoder_whatever_the_model_was_fitted_to(regres
     assert again.feature_names_in_ == model.encoder_.names
     for X in (TABLE[list(TABLE.columns[::-1])], POLARS, ARROW):
         assert np.allclose(again.predict(X), model.predict(TABLE), rtol=1e-5)
-    with pytest.raises(ldp.errors.ParameterError, match=r"exists|is there"):
-        ldp.save_model(model, tmp_path / "frame")
     X = np.random.default_rng(0).normal(size=(ROWS, 3))
     plain = fit(regressor, X)
     ldp.save_model(plain, tmp_path / "frame", force=True)

@@ -50,10 +50,11 @@ def test_the_split_follows_from_random_words_and_never_from_labels():
     assert both(regressor(), y=Y.copy())[1].split != both(regressor(), y=Y.copy())[1].split, "fresh by default"
 
 
+FRAME = pd.DataFrame(X, columns=["a", "b"], index=np.arange(ROWS)[::-1])
 KINDS = {
     "arrays": (X, Y),
     "lists": (X.tolist(), Y.tolist()),
-    "pandas": (pd.DataFrame(X, columns=["a", "b"], index=np.arange(ROWS)[::-1]), pd.Series(Y)[::-1]),
+    "pandas": (FRAME, pd.Series(Y, index=FRAME.index)),
     "polars": (pl.DataFrame(X, schema=["a", "b"]), pl.Series("price", Y)),
     "arrow": (pa.table({"a": X[:, 0], "b": X[:, 1]}), pa.array(Y)),
     "sparse": (sparse.coo_array(X), Y),
@@ -62,33 +63,29 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_table_that_a_regressor_takes_can_be_split(kind):
-    features, labels = KINDS[kind]
-    if kind == "pandas":
-        labels = pd.Series(Y, index=features.index)
-    model, score = both(regressor(), features, labels, epsilon=2.0)
+    model, score = both(regressor(), *KINDS[kind], epsilon=2.0)
     assert (model.terms_.rows, score.rows) == (720, 80)
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "says"),
-    [
-        ({"model": Ridge()}, ldp.errors.ParameterError, "got Ridge"),
-        ({"epsilon": 0.0}, ldp.errors.ParameterError, "epsilon"),
-        ({"epsilon": 0.01}, ldp.errors.ParameterError, "would say nothing"),
-        ({"test_size": 1.0}, ldp.errors.ParameterError, "test_size"),
-        ({"metrics": "mape"}, ldp.errors.ParameterError, "metrics"),
-        ({"y": Y[:-1]}, ldp.errors.ParameterError, "800 rows of X"),
-        ({"y": np.where(np.arange(ROWS) == 3, np.nan, Y)}, ldp.errors.LabelError, "label"),
-        ({"X": X[:60], "y": Y[:60]}, ldp.LabelDPError, "60 rows are too few"),
-        ({"random_state": "now"}, ldp.errors.ParameterError, "random_state"),
-        ({"epsilon": 2.1}, ldp.BudgetError, "nothing was spent"),
-    ],
-)
-def test_what_cannot_be_scored_is_refused_before_anything_is_charged(change, error, says):
+BAD = {
+    "got Ridge": {"model": Ridge()},
+    "epsilon": {"epsilon": 0.0},
+    "would say nothing": {"epsilon": 0.01},
+    "test_size": {"test_size": 1.0},
+    "metrics": {"metrics": "mape"},
+    "800 rows of X": {"y": Y[:-1]},
+    "label": {"y": np.where(np.arange(ROWS) == 3, np.nan, Y)},
+    "60 rows are too few": {"X": X[:60], "y": Y[:60]},
+    "random_state": {"random_state": "now"},
+    "nothing was spent": {"epsilon": 2.1},
+}
+
+
+@pytest.mark.parametrize("says", BAD)
+def test_what_cannot_be_scored_is_refused_before_anything_is_charged(says):
     ledger = ldp.Ledger(limit=ldp.Budget(3))
-    given = {"model": regressor(ledger=ledger), "X": X, "y": Y, "epsilon": 0.5, **change}
-    with pytest.raises(error, match=says):
-        ldp.fit_and_score(given.pop("model"), given.pop("X"), given.pop("y"), **given)
+    with pytest.raises(ldp.LabelDPError, match=says):
+        both(**{"model": regressor(ledger=ledger), **BAD[says]})
     assert ledger.charges == ()
 
 
@@ -99,12 +96,8 @@ def test_only_with_a_split_of_this_library_is_the_larger_cost_enough_for_a_card(
     ldp.save_model(model, tmp_path / "split", quality=score)
     card = json.loads((tmp_path / "split" / "card.json").read_text())
     assert card["cost"]["epsilon"] == cost
-    assert card["split"] == {
-        "method": "shuffled",
-        "seed": score.split.seed,
-        "train_rows": 720,
-        "test_rows": 80,
-    }
+    rows = {"train_rows": 720, "test_rows": 80}
+    assert card["split"] == {"method": "shuffled", "seed": score.split.seed, **rows}
     fresh = np.random.default_rng(4).normal(size=(100, 2))
     options = {"epsilon": epsilon, "bounds": BOUNDS, "rows_per_person": people}
     given = ldp.private_score(model, fresh, np.clip(2.5 + fresh[:, 0], 0, 5), **options)
