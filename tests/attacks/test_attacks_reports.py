@@ -67,28 +67,23 @@ def seen(text):
     return [name for name, numbers in secrets.items() if agrees(written(text), numbers)]
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory):
-    """All that each command says, on its page, on the screen and in its card."""
-    texts = {}
-    for name, command in COMMANDS.items():
-        with chdir(tmp_path_factory.mktemp("reports")):
-            table = np.column_stack([X, Y])
-            np.savetxt("in.csv", table, delimiter=",", header="a,b,y", comments="", fmt="%.17g")
-            done = run(*command)
-            texts[name] = words_of(Path("page.html").read_text()) + "\n" + done.output
-    return texts
+@pytest.fixture(scope="module", params=COMMANDS)
+def told(request, tmp_path_factory):
+    """All that a command says, on its page and on the screen."""
+    with chdir(tmp_path_factory.mktemp("report")):
+        table = np.column_stack([X, Y])
+        np.savetxt("in.csv", table, delimiter=",", header="a,b,y", comments="", fmt="%.17g")
+        done = run(*COMMANDS[request.param])
+        return words_of(Path("page.html").read_text()) + "\n" + done.output
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_report_and_the_screen_show_no_label_and_no_statistic(name, told):
-    assert len(told[name]) > 500
-    assert seen(told[name]) == []
+def test_a_report_and_the_screen_show_no_label_and_no_statistic(told):
+    assert len(told) > 500
+    assert seen(told) == []
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_report_that_showed_rounded_labels_or_statistics_would_be_found(name, told):
+def test_a_report_that_showed_rounded_labels_or_statistics_would_be_found(told):
     some = " ".join(f"{label:.4f}" for label in Y[:40])
-    assert seen(f"{told[name]} labels: {some}") == ["labels"]
+    assert seen(f"{told} labels: {some}") == ["labels"]
     summary = " ".join(f"{number:.4f}" for number in statistics(Y))
-    assert "statistics" in seen(f"{told[name]} {summary}")
+    assert "statistics" in seen(f"{told} {summary}")

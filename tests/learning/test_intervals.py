@@ -79,6 +79,7 @@ def test_fresh_labels_are_covered_as_often_as_stated(name):
     assert error < 0.0025
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.filterwarnings("ignore:Intervals are the full bounds")
 def test_a_search_that_does_not_make_up_for_noise_is_detected(monkeypatch):

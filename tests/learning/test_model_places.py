@@ -6,10 +6,7 @@ from pathlib import Path
 import pytest
 
 import labeldp as ldp
-from labeldp import Budget, BudgetError, Ledger
-from labeldp.app import model_fit
 from labeldp.app.model_predictions import predict_file
-from labeldp.learning import score
 
 
 @pytest.fixture(autouse=True)
@@ -19,50 +16,59 @@ def table(place):
 
 def fit(ledger, **options):
     fixed = {"label": "price", "bounds": (0, 5), "epsilon": 1, "score": 1.0}
-    return model_fit.fit_file("in.csv", "model", ledger=ledger, **{**fixed, **options})
+    return ldp.fit_file("in.csv", "model", ledger=ledger, **{**fixed, **options})
 
 
-def test_a_models_name_is_kept_until_it_is_written_with_its_score(monkeypatch):
-    other, fit_and_score = Ledger(), model_fit.fit_and_score
+class Racing(ldp.Ledger):
+    """Lets another fit try to write to the same place whenever it is charged."""
 
-    def late(*given, **options):
-        with monkeypatch.context() as patch:
-            patch.setattr(model_fit, "fit_and_score", fit_and_score)
-            with pytest.raises(ldp.errors.ParameterError, match="another release is being written to"):
-                fit(other, force=True)
-        return fit_and_score(*given, **options)
+    races = 0
 
-    monkeypatch.setattr(model_fit, "fit_and_score", late)
-    done = fit(Ledger())
+    def charge_all(self, charges):
+        other = ldp.Ledger()
+        with pytest.raises(ldp.errors.ParameterError, match="another release is being written to"):
+            fit(other, force=True)
+        assert other.charges == ()
+        self.races += 1
+        return super().charge_all(charges)
+
+
+def test_a_models_name_is_kept_until_it_is_written_with_its_score():
+    done = fit(book := Racing())
+    assert book.races == len(book.charges) == 2
     assert not done.problems
-    assert other.charges == ()
     assert json.loads(done.card)["split"]["test_rows"] == json.loads(done.card)["quality"]["rows"] == 40
     assert Path("model/card.json").read_text() == done.card
     ldp.load_model("model")
 
 
-def test_a_model_that_was_paid_for_is_written_if_its_score_fails(monkeypatch):
-    def fail(*given):
-        raise OSError(28, "No space left on device")
+class Full(ldp.Ledger):
+    """Finds no space for a second charge."""
 
-    monkeypatch.setattr(score, "charged_score", fail)
-    done = fit(book := Ledger())
+    def charge_all(self, charges):
+        if self.charges:
+            raise OSError(28, "No space left on device")
+        return super().charge_all(charges)
+
+
+def test_a_model_that_was_paid_for_is_written_if_its_score_fails():
+    done = fit(book := Full())
     assert list(done.problems) == ["How good the model is could not be measured"]
     assert "quality" not in json.loads(done.card)
-    assert book.total == Budget(1)
+    assert book.total == ldp.Budget(1)
     ldp.load_model("model")
 
 
 def test_a_model_is_not_paid_for_if_nothing_is_left_for_its_score():
-    book = Ledger.open("budget.jsonl", limit=Budget(2))
+    book = ldp.Ledger.open("budget.jsonl", limit=ldp.Budget(2))
 
     def charge(what, done, total):
         if what == "Fitting":
-            Ledger.open("budget.jsonl").charge("another's", epsilon=0.5)
+            ldp.Ledger.open("budget.jsonl").charge("another's", epsilon=0.5)
 
-    with pytest.raises(BudgetError):
+    with pytest.raises(ldp.BudgetError):
         fit(book, progress=charge)
-    assert book.total == Budget(0.5)
+    assert book.total == ldp.Budget(0.5)
 
 
 def test_a_column_for_predictions_that_is_not_unicode_is_refused(tmp_path):

@@ -63,6 +63,7 @@ def test_labels_and_bounds_in_another_unit_give_the_same_results_in_that_unit(le
     assert found["R²"] == pytest.approx(expected["R²"], abs=0.01)
 
 
+@pytest.mark.slow
 def test_unscaled_weights_of_a_users_estimator_would_be_noticed():
     """The twin: with weights of 1 / variance, Ridge's penalty is nothing in one unit and all in another."""
     scores = []
