@@ -13,7 +13,6 @@ from helpers import NAMES, mechanisms
 from interference import changes
 from interference.harness import Way, assert_nothing_leaks, overspending, run
 from labeldp.exact import row_words, sampling
-from labeldp.release import plan, stream
 
 BOUNDS = changes.BOUNDS
 ROWS = 120
@@ -115,8 +114,8 @@ def test_estimate_prior(trust, method, change, tmp_path):
 def streamed(labels, **options):
     """Release labels in four batches."""
     batches = np.split(labels, [32, 64, 64])
-    request = plan.Request(epsilon=1.0, bounds=BOUNDS, **{**LOCAL, **options})
-    labels = stream.LabelStream(lambda: batches, request, ledger=ldp.Ledger.open("ledger.jsonl"))
+    request = ldp.release.Request(epsilon=1.0, bounds=BOUNDS, **{**LOCAL, **options})
+    labels = ldp.release.LabelStream(lambda: batches, request, ledger=ldp.Ledger.open("ledger.jsonl"))
     return [labels.release(batch) for batch in batches], labels.finish().to_card(), repr(labels.terms)
 
 

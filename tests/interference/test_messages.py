@@ -13,7 +13,6 @@ import labeldp as ldp
 from interference import changes
 from interference.harness import Way, assert_same, run
 from interference.outputs import described_error
-from labeldp.release import plan, stream
 
 BOUNDS = changes.BOUNDS
 ONE = changes.numbers(changes.plain(40))
@@ -96,7 +95,7 @@ def ways_to_take_labels(**options):
         "prior": lambda y: ldp.estimate_prior(y, **options),
         "prior, local": lambda y: ldp.estimate_prior(y, **options, trust="local"),
         "mechanism": ldp.TwoPoint(**options).randomize,
-        "stream": lambda y: stream.LabelStream(lambda: [y], plan.Request(**options)).release(y),
+        "stream": lambda y: ldp.release.LabelStream(lambda: [y], ldp.release.Request(**options)).release(y),
         "labels": lambda y: ldp.LabelReleaseRegressor(Ridge(), **options, mechanism="two-point").fit(X, y),
         "sums": lambda y: ldp.ModelReleaseRegressor(**options).fit(X, y),
         "score": lambda y: ldp.private_score(rough, X, y, **options),
