@@ -16,10 +16,17 @@ from labeldp._values import Array
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.release.names import nearest, same_name
 
-MAX_COLUMNS = 1000
-"""Coefficients at most: a column that names every row is not a category."""
+MAX_LEVELS = 1000
+"""Of a category: a column that names every row is none."""
 
-_TOKEN = re.compile(r'\s*(?:(`[^`]+`|[^\W\d]\w*)|(\*\*)|(\d+)|("[^"]*"|\'[^\']*\')|([-+:*(),=~/^.|]))')
+_NAME = r"`[^`]+`|[^\W\d]\w*"
+_FACTOR = re.compile(
+    rf"""\s*(?:
+        C\(\s*(?P<category>{_NAME})\s*(?:,\s*ref\s*=\s*(?P<reference>"[^"]*"|'[^']*'|[\w.]+)\s*)?\)
+        | (?P<name>{_NAME}) \s* (?:\*\*\s*(?P<power>[234])\b)?
+    )\s*""",
+    re.VERBOSE,
+)
 _EXAMPLE = 'such as schooling + age + age**2 + C(region, ref="north") + schooling:age'
 
 
@@ -74,7 +81,19 @@ class Formula:
     @classmethod
     def parse(cls, text: str, label: str | None = None) -> Formula:
         """Read a formula; the label must not be in it."""
-        terms = _Reader(text).terms()
+        terms: list[Term] = []
+        position, mark = 0, "+"
+        while mark:
+            match = _FACTOR.match(text, position)
+            if match is None:
+                raise _unreadable(text[position:])
+            name = (match["category"] or match["name"]).strip("`")
+            reference = None if match["reference"] is None else match["reference"].strip("\"'")
+            factor = Factor(name, int(match["power"] or 1), match["category"] is not None, reference)
+            terms = [*terms, (factor,)] if mark == "+" else [*terms[:-1], (*terms[-1], factor)]
+            position, mark = match.end() + 1, text[match.end() : match.end() + 1]
+            if mark not in ("", "+", ":"):
+                raise _unreadable(text[position - 1 :])
         for factor in (factor for term in terms for factor in term):
             if label is not None and same_name(factor.column, label):
                 raise ParameterError(Setting("on"), f" must not use the label {label!r}: it is private")
@@ -85,7 +104,7 @@ class Formula:
                 raise _error(f"has a product with {lacking[0]!r}, which must also be a term of its own")
         if len(set(terms)) < len(terms):
             raise _error("has a term twice")
-        return cls(terms)
+        return cls(tuple(terms))
 
     @property
     def columns(self) -> list[str]:
@@ -103,13 +122,14 @@ class Formula:
             if name not in table.column_names:
                 near = nearest(name, table.column_names)
                 raise _error(f"uses the column {name!r}, which is not there" + (f": {near!r}?" if near else ""))
-        levels: dict[str, list[str]] = {}
+        references: dict[str, str] = {}
         for factor in (factor for term in self.terms for factor in term):
-            if factor.category or not _is_number(table.column(factor.column).type):
-                levels[factor.column] = _ordered_levels(table, factor, levels.get(factor.column))
+            name, wanted = factor.column, factor.reference
+            if wanted is not None and references.setdefault(name, wanted) != wanted:
+                raise _error(f"names two reference levels for {name!r}")
+        texts = [name for name in self.columns if not _is_number(table.column(name).type)]
+        levels = {name: _levels(table, name, references.get(name)) for name in [*self.categories, *texts]}
         columns = [column for term in self.terms for column in _expand(term, levels)]
-        if len(columns) > MAX_COLUMNS:
-            raise _error(f"has {len(columns):,} coefficients: {MAX_COLUMNS:,} at most")
         result = Coefficients(tuple(columns), {name: listed[0] for name, listed in levels.items()})
         if len(set(result.names)) < len(columns):
             raise _error("gives two coefficients one name: rename a column or a level")
@@ -192,15 +212,10 @@ def _expand(term: Term, levels: dict[str, list[str]]) -> list[tuple[Part, ...]]:
     return columns
 
 
-def _ordered_levels(table: Any, factor: Factor, known: list[str] | None) -> list[str]:
+def _levels(table: Any, name: str, reference: str | None) -> list[str]:
     """Return the levels of a category, its reference first."""
-    name, reference = factor.column, factor.reference
-    if known is not None and reference in (None, known[0]):
-        return known
-    if known is not None and known[0] != min(known, key=_level_key):
-        raise _error(f"names two reference levels for {name!r}")
     levels = sorted(set(_texts(table, name)), key=_level_key)
-    if len(levels) > MAX_COLUMNS:
+    if len(levels) > MAX_LEVELS:
         raise DataError(f"the column {name!r} has {len(levels):,} levels: it is not a category")
     if reference is None:
         return levels
@@ -222,28 +237,21 @@ def _is_number(kind: Any) -> bool:
     return str(kind) == "bool" or str(kind).startswith(("int", "uint", "float", "double", "halffloat", "decimal"))
 
 
-def _refuse_missing(table: Any, name: str) -> None:
-    if table.column(name).null_count:
-        raise DataError(f"the column {name!r} has missing values: leave out those rows, or fill them")
-
-
 def _numbers(table: Any, name: str) -> Array:
+    """Return a column of numbers; what is missing is not a number."""
     column = table.column(name)
     if not _is_number(column.type):
         raise DataError(
             f"the column {name!r} is not numeric: leave it out, or use its values as categories, such as ",
             Setting("on", f"… + C({name})"),
         )
-    _refuse_missing(table, name)
-    values = np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise DataError(f"the column {name!r} has missing or infinite values: leave out those rows, or fill them")
-    return values
+    return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
 
 
 def _texts(table: Any, name: str) -> Array:
-    _refuse_missing(table, name)
     column = table.column(name)
+    if column.null_count:
+        raise DataError(f"the column {name!r} has missing values: leave out those rows, or fill them")
     if str(column.type).startswith("dictionary"):
         column = column.cast(column.type.value_type)
     texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in column.to_pylist()]
@@ -254,83 +262,11 @@ def _error(problem: str) -> ParameterError:
     return ParameterError(Setting("on"), f" {problem}")
 
 
-class _Reader:
-    """Reads a formula from left to right."""
-
-    def __init__(self, text: str) -> None:
-        self.tokens: list[str] = []
-        end = 0
-        text = text.rstrip()
-        while end < len(text):
-            match = _TOKEN.match(text, end)
-            if match is None:
-                raise _error(
-                    f"has {text[end:].strip()[:1]!r}, which no formula has; write a sum of terms, {_EXAMPLE}"
-                )
-            self.tokens.append(match.group().strip())
-            end = match.end()
-        self.position = 0
-
-    def terms(self) -> tuple[Term, ...]:
-        if not self.tokens:
-            raise _error(f"must be a sum of terms, {_EXAMPLE}")
-        terms = [self.term()]
-        while self.position < len(self.tokens):
-            self.expect("+")
-            terms.append(self.term())
-        return tuple(terms)
-
-    def term(self) -> Term:
-        factors = [self.factor()]
-        while self.peek() == ":":
-            self.take()
-            factors.append(self.factor())
-        return tuple(factors)
-
-    def factor(self) -> Factor:
-        name = self.name()
-        if name == "C" and self.peek() == "(":
-            return self.category()
-        if self.peek() != "**":
-            return Factor(name)
-        self.take()
-        power = self.take()
-        if power not in ("2", "3", "4"):
-            raise _error(f"has {name}**{power}: powers are 2, 3 or 4")
-        return Factor(name, power=int(power))
-
-    def category(self) -> Factor:
-        self.expect("(")
-        name, reference = self.name(), None
-        if self.peek() == ",":
-            self.take()
-            self.expect("ref")
-            self.expect("=")
-            reference = self.take().strip("\"'")
-        self.expect(")")
-        return Factor(name, category=True, reference=reference)
-
-    def name(self) -> str:
-        token = self.take()
-        if token in ("0", "1", "-"):
-            raise _error("has no constant: the intercept is an option, intercept=False leaves it out")
-        if not (token[:1].isalpha() or token[:1] in "_`"):
-            raise _error(f"has {token!r} where a column's name belongs; write odd names as `unit price`")
-        return token.strip("`")
-
-    def peek(self) -> str:
-        return self.tokens[self.position] if self.position < len(self.tokens) else ""
-
-    def take(self) -> str:
-        token = self.peek()
-        if not token:
-            raise _error(f"ends too early; write a sum of terms, {_EXAMPLE}")
-        self.position += 1
-        return token
-
-    def expect(self, wanted: str) -> None:
-        found = self.take()
-        if found == "*" and wanted == "+":
-            raise _error("has *: write a + b + a:b for a*b")
-        if found != wanted:
-            raise _error(f"has {found!r} where {wanted!r} belongs; write a sum of terms, {_EXAMPLE}")
+def _unreadable(rest: str) -> ParameterError:
+    rest = rest.strip()
+    if rest.startswith("*"):
+        return _error("has *: write a + b + a:b for a*b; powers are 2, 3 or 4")
+    if rest[:1] in ("0", "1", "-"):
+        return _error("has no constant: the intercept is an option, intercept=False leaves it out")
+    where = f"cannot be read from {rest[:20]!r} on" if rest else "ends too early"
+    return _error(f"{where}: write a sum of terms, {_EXAMPLE}; odd names as `unit price`")
