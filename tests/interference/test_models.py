@@ -14,7 +14,7 @@ from interference import changes
 from interference.harness import Way, assert_nothing_leaks, assert_same, overspending, run
 from interference.outputs import described_error
 from interference.replay import replaced
-from labeldp.learning import fit_plan, sums
+from labeldp.learning import fit_plan, ols_estimate, ols_sums, sums
 
 BOUNDS = changes.BOUNDS
 ROWS = 240
@@ -114,6 +114,20 @@ def test_everything_of_a_regression_table(change, options, tmp_path):
     way = Way(lambda labels: regressed(labels, **{"epsilon": 2.0, **options}))
     assert_nothing_leaks(way, *pair(change), tmp_path)
     assert not overspending(way, *pair(change), tmp_path)
+
+
+def test_everything_of_a_regression_table_that_measured_all_it_can(tmp_path):
+    """With more rows there is a rough fit, and lack of fit is tested: here few are enough."""
+    tested = []
+
+    def act(labels):
+        left = regressed(labels, epsilon=2.0)
+        tested.append('"pvalue":' in left[8])
+        return left
+
+    with replaced((ols_sums, "_ROUGH_ERROR", 1e9), (ols_estimate, "_SEEN", 0.0)):
+        assert_nothing_leaks(Way(act), *pair("all rows"), tmp_path)
+    assert all(tested)
 
 
 def both_models(labels):

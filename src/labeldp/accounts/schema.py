@@ -156,6 +156,14 @@ class RegressionEntry(TypedDict):
     conf_int: NotRequired[list[tuple[float, float]]]
 
 
+class FitEntry(TypedDict):
+    """How well a table of coefficients fits."""
+
+    rsquared: float
+    standard_error: float
+    pvalue: NotRequired[float]
+
+
 class ModelCard(Common):
     """The card of a model."""
 
@@ -169,6 +177,7 @@ class ModelCard(Common):
     quality: NotRequired[QualityEntry]
     split: NotRequired[Split]
     regression: NotRequired[RegressionEntry]
+    fit: NotRequired[FitEntry]
 
 
 CARDS: dict[str, Any] = {

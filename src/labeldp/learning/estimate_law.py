@@ -18,7 +18,7 @@ _NEGLIGIBLE = 1e-9
 
 _RATIO_DEVIATION = 0.4
 """How far unequal variances move a coefficient's sampling variance, before the noisy squares are looked at: a
-factor whose logarithm is normal with this standard deviation."""
+factor with a mean of 1 whose logarithm is normal with this standard deviation."""
 
 _LARGEST_VARIANCE = 0.25
 """Of labels between 0 and 1."""
@@ -44,7 +44,7 @@ class Spread:
 def possible_variances(mean: Spread, own: Spread | None) -> tuple[Array, Array]:
     """Return possible variances of a label, as a coefficient weights the rows, and their probabilities.
 
-    Before anything is known, all mean variances up to the largest are equally likely.
+    Before anything is known, all standard deviations up to the largest are equally likely.
 
     Parameters
     ----------
@@ -55,13 +55,13 @@ def possible_variances(mean: Spread, own: Spread | None) -> tuple[Array, Array]:
     """
     top = math.log(_LARGEST_VARIANCE)
     bottom = min(math.log(max(mean.value, 0.0) + mean.scale), top) - 12
-    common = _posterior(lambda log: log + mean.log_likelihood(np.exp(log)), bottom, top)
+    common = _posterior(lambda log: log / 2 + mean.log_likelihood(np.exp(log)), bottom, top)
     if own is None:
         return common
     centers = np.log(common[0])
 
     def log_density(log: Array) -> Array:
-        ratios = (log[:, None] - centers) / _RATIO_DEVIATION
+        ratios = (log[:, None] - centers) / _RATIO_DEVIATION + _RATIO_DEVIATION / 2
         prior = np.exp(-(ratios**2) / 2) @ common[1]
         return np.asarray(np.log(prior) + own.log_likelihood(np.exp(log)))
 
@@ -75,17 +75,8 @@ def _posterior(log_density: Callable[[Array], Array], low: float, high: float) -
         density = log_density(grid)
         probable = grid[density > density.max() - 14]
         low, high = max(low, float(probable[0] - step)), min(high, float(probable[-1] + step))
-    return _merged(np.exp(grid), np.exp(density - density.max()))
-
-
-def _merged(nodes: Array, weights: Array, count: int = 16) -> tuple[Array, Array]:
-    """Return fewer nodes of about equal weight, each the mean of those that it stands for."""
-    order = np.argsort(nodes)
-    nodes, weights = nodes[order], weights[order] / weights.sum()
-    group = np.minimum(((np.cumsum(weights) - weights / 2) * count).astype(int), count - 1)
-    total = np.bincount(group, weights, count).astype(np.float64)
-    kept = total > 0
-    return np.bincount(group, weights * nodes, count)[kept] / total[kept], total[kept]
+    density = np.exp(density - density.max())[::4]
+    return np.exp(grid)[::4], density / density.sum()
 
 
 class EstimateLaw:

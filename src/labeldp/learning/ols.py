@@ -7,6 +7,7 @@ labels and of their squares, with noise; docs/proofs/ols.md has the proof.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +23,8 @@ from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.fit_plan import FitRequest, SumBudget, unit_labels
 from labeldp.learning.formula import Coefficients, Formula
 from labeldp.learning.ols_design import GUESS, Design
-from labeldp.learning.ols_sums import estimate
+from labeldp.learning.ols_estimate import estimate
+from labeldp.learning.ols_sums import AddUp, add_up_array
 from labeldp.learning.regression_table import RegressionTable
 from labeldp.release.names import UNNAMED, name_of_labels
 from labeldp.release.plan import Plan
@@ -111,31 +113,47 @@ def private_ols(
     refuse_other_order(X, y)
     columns, named = _columns(X, on, label)
     names = [f"x{k + 1}" for k in range(columns.shape[1])] if named is None else named.names
-    _refuse_columns(columns, names)
+    design = public_design(columns, names, float(request.epsilon), intercept=bool(intercept))
     labels = Labels.parse(y).values
     if labels.shape not in ((len(columns),), (len(columns), 1)):
         raise LabelError(f"y must be one label for each of {len(columns):,} rows, got the shape {labels.shape}")
-    design = Design.of(columns, names, intercept=bool(intercept))
-    _refuse_noise(design, float(request.epsilon))
-    plan = Plan(request, labels.size, Fraction(0), for_sums=request.share)
-    source = resolve_source(random_state)
-    charged = ledger_to_charge(ledger, y)
+    add_up = add_up_array(unit_labels(labels.reshape(-1).astype(np.float64), request.bounds[0]))
+    source, ledger = resolve_source(random_state), ledger_to_charge(ledger, y)
     with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
-        payment = plan.pay(charged)
-    budget = SumBudget(plan.for_sums, labels.size)
-    low, high = request.bounds[0]
-    units = unit_labels(labels.reshape(-1).astype(np.float64), (low, high))
-    origin = 0.0 if intercept else low / (high - low)  # without a constant, labels count from 0
-    fit = estimate(design, units, budget, source, origin=origin, robust=bool(robust))
+        table = pay_for_table(request, design, add_up, ledger, source, label=label, robust=bool(robust))
+    return replace(table, columns=named, frame=is_frame(X) and hasattr(X, "iloc"))
+
+
+def public_design(columns: Array, names: list[str], epsilon: float, *, intercept: bool) -> Design:
+    """Return the design of a regression, or refuse columns, by name, that cannot be used."""
+    _refuse_columns(columns, names)
+    design = Design.of(columns, names, intercept=intercept)
+    _refuse_noise(design, epsilon)
+    return design
+
+
+def pay_for_table(
+    request: FitRequest,
+    design: Design,
+    add_up: AddUp,
+    ledger: Ledger,
+    source: WordSource,
+    *,
+    label: str,
+    robust: bool,
+) -> RegressionTable:
+    """Charge the ledger, and only then add up anything over labels."""
+    rows = len(design.model)
+    plan = Plan(request, rows, Fraction(0), for_sums=request.share)
+    payment = plan.pay(ledger)
+    budget = SumBudget(plan.for_sums, rows)
     return RegressionTable(
         names=design.names,
         label=label,
+        estimates=estimate(design, add_up, budget, source, bounds=request.bounds[0], robust=robust),
         terms=payment.terms(plan, source, statistics=budget.noise),
-        robust=bool(robust),
-        intercept=bool(intercept),
-        estimates=fit,
-        columns=named,
-        frame=is_frame(X) and hasattr(X, "iloc"),
+        robust=robust,
+        intercept=design.intercept,
     )
 
 

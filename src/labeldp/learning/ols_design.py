@@ -53,9 +53,9 @@ class Weights:
     rows: Array
     solve: Array
 
-    def noise_scales(self, scale: float) -> Array:
+    def noise_scales(self, scale: float | Array) -> Array:
         """Return the scales of the noise in coefficients, whose rows are these, for noise on sums."""
-        return self.solve * (scale * WEIGHT)
+        return np.asarray(self.solve * (scale * WEIGHT))
 
     def of_labels(self) -> Array:
         """Return the weight of each label in each coefficient, rows × coefficients."""
@@ -84,7 +84,7 @@ class Design:
     back: Array = field(repr=False)
     white: Array = field(repr=False)
     intercept: bool
-    _known: dict[tuple[int, bool], Weights] = field(default_factory=dict, repr=False)
+    _known: dict[tuple[int, int, bool, int], Weights] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, columns: Array, names: Sequence[str], *, intercept: bool) -> Design:
@@ -101,11 +101,11 @@ class Design:
         center = columns.mean(axis=0) if intercept else np.zeros(size)
         scale = np.sqrt(((columns - center) ** 2).mean(axis=0))
         standard = (columns - center) / scale
-        _refuse_collinear(standard, names)
         values, vectors = np.linalg.eigh(standard.T @ standard / rows)
         if values[0] < _LEAST_VALUE:
-            name = names[int(np.argmax(np.abs(vectors[:, 0])))]
-            raise DataError(f"the column {name!r} follows from the others together: leave one of them out")
+            parts = np.abs(vectors[:, 0])
+            together = ", ".join(repr(names[k]) for k in np.flatnonzero(parts > 1e-6 * parts.max()).tolist()[:8])
+            raise DataError(f"columns are collinear, each follows from the others: leave out one of {together}")
         white = standard @ (vectors / np.sqrt(values)) @ vectors.T
         if not intercept:
             return cls(list(names), standard, np.diag(1 / scale), white, intercept)
@@ -118,12 +118,16 @@ class Design:
         """How many coefficients there are."""
         return len(self.names)
 
+    def standard(self, values: Array) -> Array:
+        """Return what coefficients, or columns of them, make of each row."""
+        return np.asarray(self.model @ np.linalg.solve(self.back, values))
+
     def ordinary_variances(self) -> Array:
         """Return the variances of the coefficients of least squares, for labels of variance 1."""
         inverse = np.linalg.inv(self.model.T @ self.model)
         return np.asarray(np.einsum("ij,jk,ik->i", self.back, inverse, self.back))
 
-    def weights(self, ratio: float, *, rough: bool = False) -> Weights:
+    def weights(self, ratio: float, *, narrow: float = 1.0, rough: bool = False, limit: int = WEIGHT) -> Weights:
         """Return the weights of least summed variance, sampling and noise together; no label is needed for it.
 
         Parameters
@@ -131,16 +135,22 @@ class Design:
         ratio : float
             The variance of the noise of a sum whose weights are at most 1 in all, over that of a label around the
             model; rounded to a power of 2.
+        narrow : float
+            The same for the sum behind the constant, over ``ratio``.
         rough : bool
             Whether bias counts for nothing.
+        limit : int
+            The absolute integer weights of a row add up to this at most.
         """
-        power = round(math.log2(max(ratio, 2.0**-40)))
-        key = (power, rough)
+        powers = [round(math.log2(max(value, 2.0**-40))) for value in (ratio, ratio * narrow)]
+        key = (powers[0], powers[1], rough, limit)
         if key not in self._known:
-            self._known[key] = self._integers(*self._choose(2.0**power, 0.0 if rough else _BEND))
+            noise = np.full(self.size, 2.0 ** powers[0])
+            noise[: self.intercept] = 2.0 ** powers[1]
+            self._known[key] = self._integers(*self._choose(noise, 0.0 if rough else _BEND), limit)
         return self._known[key]
 
-    def _choose(self, ratio: float, bend: float) -> tuple[float, float]:
+    def _choose(self, noise: Array, bend: float) -> tuple[float, float]:
         """Return the factor before the projection and the constant of least risk, on a sample of rows."""
         rows = len(self.model)
         sample = np.linspace(0, rows - 1, min(rows, _SAMPLE)).astype(int)
@@ -152,25 +162,30 @@ class Design:
         share[: self.intercept] = _INTERCEPT
         best = (math.inf, 1.0, 0.0)
         for kappa in _KAPPAS.tolist():
-            directions = project(kappa * white)
-            directions /= np.abs(directions).sum(axis=1).max()
+            directions = self._directions(kappa, white)
             for constant in _CONSTANTS if self.intercept else (0.0,):
                 weights = _joined(directions, constant)
                 gram = grow * weights.T @ model
                 if np.linalg.cond(gram) > 1e9:
                     continue
                 solve = self.back @ np.linalg.inv(gram)
-                spread = grow * weights.T @ weights + ratio * np.eye(self.size)
+                spread = grow * weights.T @ weights + np.diag(noise)
                 variances = np.einsum("ij,jk,ik->i", solve, spread, solve)
                 bias = bend * np.abs(grow * solve @ (weights.T @ bends)).max(axis=1, initial=0.0)
                 risk = float((share * np.maximum(variances, (bias / _BIAS) ** 2) / base).sum())
                 best = min(best, (risk, kappa, constant))
         return best[1], best[2]
 
-    def _integers(self, kappa: float, constant: float) -> Weights:
-        directions = project(kappa * self.white)
-        directions /= np.abs(directions).sum(axis=1).max()
-        most = WEIGHT - (self.size + 1) // 2  # rounding adds a half to each weight at most
+    def _directions(self, kappa: float, white: Array) -> Array:
+        """Return weights of the directions; with a constant they add up to 0, as clipped errors may not."""
+        directions = project(kappa * white)
+        if self.intercept:
+            directions -= directions.mean(axis=0)
+        return np.asarray(directions / np.abs(directions).sum(axis=1).max())
+
+    def _integers(self, kappa: float, constant: float, limit: int) -> Weights:
+        directions = self._directions(kappa, self.white)
+        most = limit - (self.size + 1) // 2  # rounding adds a half to each weight at most
         rows = np.rint(most * _joined(directions, constant))
         return Weights(rows, self.back @ np.linalg.inv(rows.T @ self.model))
 
@@ -204,15 +219,6 @@ def _bends(white: Array, model: Array) -> Array:
     rest = squares - model @ np.linalg.lstsq(model, squares, rcond=None)[0]
     deviation = rest.std(axis=0)
     return np.asarray(rest[:, deviation > 1e-3] / deviation[deviation > 1e-3])
-
-
-def _refuse_collinear(standard: Array, names: Sequence[str]) -> None:
-    """Refuse a column that follows from the columns before it."""
-    triangle = np.linalg.qr(standard, mode="r")
-    for k in np.flatnonzero(np.abs(np.diag(triangle)) < 1e-6 * math.sqrt(len(standard))).tolist()[:1]:
-        factors = np.linalg.lstsq(standard[:, :k], standard[:, k], rcond=None)[0]
-        others = ", ".join(repr(names[j]) for j in np.flatnonzero(np.abs(factors) > 1e-6).tolist())
-        raise DataError(f"the column {names[k]!r} follows from {others}: leave one of them out")
 
 
 def expected_error(rows: int, columns: int, epsilon: float) -> float:

@@ -1,25 +1,32 @@
-"""What `private_ols` asks of the labels: weighted sums with noise, and the coefficients and laws that follow.
+"""What `private_ols` asks of the labels: where they lie, and weighted sums of them and of their squares.
 
-Labels are in units of their bounds, from 0 to 1. First a range and, with enough rows, a rough fit; then, around
-it, weighted sums of labels and of their squares, in one release (docs/proofs/ols.md).
+Labels are in units of their bounds, from 0 to 1. What is asked are integers that add up over rows, so rows may lie
+in one array or on many machines.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from labeldp._values import Array, Sums
 from labeldp.errors import PrivacyProofError
 from labeldp.exact.word_sources import WordSource
-from labeldp.learning.estimate_law import EstimateLaw, Spread, possible_variances
 from labeldp.learning.fit_plan import SumBudget
 from labeldp.learning.ols_design import GUESS, WEIGHT, Design
-from labeldp.learning.sums import CELLS, Stage, find_range
+from labeldp.learning.sums import CELLS, find_range
 from labeldp.release.curator import count
+
+Count = Callable[[Array, Any], Sums]
+"""From some labels, and the slice or the positions of their rows, to integers that add up over rows."""
+
+AddUp = Callable[[Count], Sums]
+"""Returns the sum of integers over all labels."""
 
 GRID = (1 << 20) - 1
 """Labels are integers from 0 to this where they are summed with weights."""
@@ -27,47 +34,53 @@ GRID = (1 << 20) - 1
 _BLOCK = 1 << 20
 """Rows whose products of integers add up below 2^52, so that doubles are exact."""
 
-_ROUGH, _ROUGH_ERROR = 0.1, 0.04
-"""At most this part of ε for a rough fit, if its predictions are off by less than this part of the range."""
+_ROUGH, _ROUGH_ERROR, _ENOUGH = 0.1, 0.04, 0.01
+"""At most this part of ε for a rough fit, if its predictions are off by less than this part of the range; less of
+ε where predictions would be off by less than the last."""
 
 _DISTANCES = 2.0 ** (-np.arange(1, 21) / 2)
-_BEYOND = 0.15
+_BEYOND, _WIDEST, _FEW = 0.15, 0.25, 0.06
 """Labels are clipped at twice a distance beyond which there are at most 0.3·rows^(3/4), or so few that noise hides
-them, and never more than this part: exponential errors then move a mean by a tenth of its standard error."""
+them, and never more than the first part: exponential errors then move a mean by a tenth of its standard error. At
+the widest distance next to nothing is clipped, and more than the last part must lie beyond it to refuse it."""
 
-_MEAN = 0.12
-"""The part of ε for the mean of all labels, where the other sums are of clipped distances."""
-
-_PLAIN = 0.25
-"""The part of a row's weight for the plain sum of squares; the rest is for squares as coefficients weight rows."""
+NEAR = 2
+"""The factor of squares where labels lie near a rough fit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimates:
-    """Coefficients in units of the bounds, and their laws.
+def add_up_array(labels: Array) -> AddUp:
+    """Return what adds up integers over labels in an array, in blocks."""
 
-    Attributes
-    ----------
-    values : array
-    laws : list of EstimateLaw
-    covariance : array
-    ordinary : array
-        Standard errors that least squares without privacy would have.
-    """
+    def add_up(count: Count) -> Sums:
+        blocks = [slice(start, start + _BLOCK) for start in range(0, labels.size, _BLOCK)]
+        return np.asarray(sum(count(labels[block], block) for block in blocks))
 
-    values: Array
-    laws: list[EstimateLaw]
-    covariance: Array
-    ordinary: Array
+    return add_up
+
+
+# ---- weighted sums --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Center:
-    """Where labels lie: a guess for each row, how far they may be from it, and their variance around the model."""
+    """Where labels lie.
 
-    guess: Array
+    Attributes
+    ----------
+    guess : array
+        For each row, what its label is measured from.
+    reach : float
+        Distances from it are clipped to this.
+    variance : float
+        Of labels around the model, a guess.
+    rough : array, optional
+        Rough predictions, if there are any.
+    """
+
+    guess: Array = field(repr=False)
     reach: float
     variance: float
+    rough: Array | None = field(default=None, repr=False)
 
     @property
     def width(self) -> float:
@@ -75,222 +88,135 @@ class Center:
         return 2 * self.reach
 
     @property
-    def clips(self) -> bool:
-        """Whether labels within the bounds may be clipped."""
-        return self.reach < 0.5
+    def near(self) -> bool:
+        """Whether labels are known to lie near rough predictions."""
+        return self.guess is self.rough
+
+    @property
+    def factor(self) -> int:
+        """Of squares; see `curve_of`."""
+        return NEAR if self.near else 1
+
+    def release(
+        self,
+        add_up: AddUp,
+        weights: Array,
+        curve: Array,
+        budget: SumBudget,
+        epsilon: Fraction,
+        source: WordSource,
+        *,
+        whole: bool = False,
+    ) -> tuple[Array, Array]:
+        """Return noisy weighted sums of labels, clipped around the guess, and of squared distances from it.
+
+        Parameters
+        ----------
+        add_up : AddUp
+        weights, curve : arrays of integers, rows × sums
+            Of labels and of squares.
+        budget, epsilon, source
+            What pays for it, with which part, and where noise comes from.
+        whole : bool
+            Whether the first sum is of labels that are not clipped.
+        """
+        first = int(whole)
+        both = np.abs(weights[:, first:]).sum(axis=1), np.abs(curve).sum(axis=1)
+        in_all = np.abs(weights[:, :first]).sum(axis=1) + np.maximum(*both)
+        if not (in_all <= WEIGHT).all():  # nor is what is not a number
+            raise PrivacyProofError(f"the weights of a row add up to more than {WEIGHT}")
+        weights, curve = weights.astype(np.int16), curve.astype(np.int16)
+        guess, reach, width, factor = self.guess, self.reach, self.width, self.factor
+
+        def weighted(labels: Array, rows: Any) -> Sums:
+            linear, bent = weights[rows].astype(np.float64), curve[rows].astype(np.float64)
+            with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
+                near = np.clip(labels - guess[rows], -reach, reach) / width + 0.5
+                places, plain = (np.clip(np.rint(units * GRID), 0, GRID) for units in (near, labels))
+                parts = [plain @ linear[:, :first], places @ linear[:, first:], curve_of(places, factor) @ bent]
+                return np.concatenate(parts).astype(np.int64)
+
+        sums = add_up(weighted)
+        what = f"{sums.size:,} weighted sums"
+        noisy = budget.release(sums, epsilon, source, kind="weighted sums", what=what, steps=(GRID + 1) * WEIGHT)
+        linear, squares = np.split(noisy / GRID, [weights.shape[1]])
+        linear[first:] = (width * (linear - weights.sum(axis=0) / 2) + guess @ weights)[first:]
+        return linear, width**2 / factor * squares
 
 
-def estimate(
-    design: Design, labels: Array, budget: SumBudget, source: WordSource, *, origin: float, robust: bool
-) -> Estimates:
-    """Return coefficients and their laws, for all of the budget.
+def curve_of(places: Array, factor: int) -> Array:
+    """Return squared distances from the middle, times a factor, over G, down to integers and up to a limit.
 
-    Parameters
-    ----------
-    design : Design
-    labels : array
-        From 0 to 1.
-    budget : SumBudget
-    source : source of words
-    origin : float
-        What a label of 0 counts as, in units of the bounds; for a model without intercept.
-    robust : bool
-        Whether variances may differ between rows. Where labels are not clipped around a rough fit, and noise does
-        not hide it, robust variances are not taken below those for equal variances: if the true relation is no
-        straight line, what is subtracted from squares around the middle of the bounds is too much for some
-        coefficients.
+    No quotient is an integer, so floats are near enough to be exact. A division with rest would take longer the
+    larger the quotient is, and so depend on labels.
     """
-    rows = labels.size
-    center = _center(design, labels, budget, source)
-    mean = None
-    if center.clips:
-        stage = Stage((0.0, 1.0))
-        part = budget.part(_MEAN, math.inf)
-        mean = float(stage.release(stage.sums(labels), part, budget, source)[0]) / rows, 1 / float(part) / rows
-    scale = center.width / float(budget.left)
-    weights = design.weights(2 * scale**2 / center.variance)
-    share = weights.of_labels()
-    curve = curve_weights(share, float(budget.left), center, robust=robust)
-    sums, squares = _release(labels, center, weights.rows, curve, budget, budget.left, source)
-    values = weights.solve @ (sums + (center.guess + origin) @ weights.rows)
-    noise = weights.noise_scales(scale)
-    mean_square, own = _spreads(design, values, noise, squares, curve, center, scale, origin=origin)
-    if mean is not None:  # the intercept from labels that are not clipped; columns have a mean of 0
-        forward = np.linalg.inv(design.back)
-        values = values + design.back[:, 0] * (mean[0] - forward[0] @ values)
-        keep = np.eye(design.size) - np.outer(design.back[:, 0], forward[0])
-        noise = np.column_stack([keep @ noise, design.back[:, 0] * mean[1]])
-        share = share @ keep.T + np.outer(np.full(rows, 1 / rows), design.back[:, 0])
-    size = (share**2).sum(axis=0)
-    plain = possible_variances(mean_square, None)
-    common = float(plain[0] @ plain[1])
-    laws = []
-    for k in range(design.size):
-        variances, probabilities = plain
-        if robust:
-            unequal = possible_variances(mean_square, own[k])
-            as_measured = center.clips or own[k].scale >= common / 3
-            if as_measured or unequal[0] @ unequal[1] >= common:
-                variances, probabilities = unequal
-        laws.append(EstimateLaw(variances * size[k], probabilities, np.abs(noise[k])))
-    covariance = _covariance(laws, share.T @ share, 2 * noise @ noise.T)
-    return Estimates(values, laws, covariance, np.sqrt(common * design.ordinary_variances()))
+    twice = 2 * places - GRID
+    squares = np.floor(twice * twice * (factor / (4 * GRID)))
+    return np.asarray(np.minimum(squares, math.floor(GRID * (0.5 - 0.25 / factor))))
 
 
 # ---- where labels lie -----------------------------------------------------------------------------------
 
 
-def _center(design: Design, labels: Array, budget: SumBudget, source: WordSource) -> Center:
+def find_center(design: Design, add_up: AddUp, budget: SumBudget, source: WordSource) -> Center:
     """Return where labels lie, by a range and a rough fit; the middle of the bounds if that cannot be found."""
-    everywhere = Center(np.full(labels.size, 0.5), 0.5, GUESS**2)
+    middle = np.full(budget.rows, 0.5)
     if not design.intercept:  # clipped errors have a mean that no intercept would take up
-        return everywhere
-    low, high = find_range(lambda: count(labels, (0.0, 1.0), CELLS), (0.0, 1.0), budget, source) or (0.0, 1.0)
-    guess = _rough_fit(design, labels, (low, high), budget, source)
-    if guess is None and (low, high) == (0.0, 1.0):
-        return everywhere
-    guess = np.full(labels.size, (low + high) / 2) if guess is None else guess
-    return _measured(labels, guess, budget, source) or everywhere
+        return Center(middle, 0.5, GUESS**2)
+    cells = lambda: add_up(lambda labels, _: count(labels, (0.0, 1.0), CELLS))  # noqa: E731
+    low, high = find_range(cells, (0.0, 1.0), budget, source) or (0.0, 1.0)
+    rough = _rough_fit(design, add_up, (low, high), budget, source)
+    if rough is None and (low, high) == (0.0, 1.0):
+        return Center(middle, 0.5, GUESS**2)
+    guess = np.full(budget.rows, (low + high) / 2) if rough is None else rough
+    limits = _limits(guess, add_up, budget, source)
+    return Center(middle, 0.5, GUESS**2, rough) if limits is None else Center(guess, *limits, rough)
 
 
 def _rough_fit(
-    design: Design, labels: Array, limits: tuple[float, float], budget: SumBudget, source: WordSource
+    design: Design, add_up: AddUp, limits: tuple[float, float], budget: SumBudget, source: WordSource
 ) -> Array | None:
     """Return predictions for all rows from sums for a small part of ε; None if they would be too noisy."""
     low, high = limits
     width, most = high - low, _ROUGH * float(budget.left)
     weights = design.weights(2 * (width / most) ** 2 / (GUESS * width) ** 2, rough=True)
-    center = Center(np.full(labels.size, (low + high) / 2), width / 2, GUESS**2)
-    noise = design.model @ (np.linalg.inv(design.back) @ weights.noise_scales(1 / most))
+    noise = design.standard(weights.noise_scales(1 / most))
     error = math.sqrt(2 * float((noise**2).sum(axis=1).mean()))  # in widths
     if error > _ROUGH_ERROR:
         return None
-    part = Fraction(f"{most * error / _ROUGH_ERROR:.2g}")
-    sums, _ = _release(labels, center, weights.rows, weights.rows[:, :0], budget, part, source)
-    values = np.linalg.inv(design.back) @ weights.solve @ (sums + center.guess @ weights.rows)
-    return np.clip(design.model @ values, 0.0, 1.0)
+    part = Fraction(f"{most * min(1, error / _ENOUGH):.2g}")
+    center = Center(np.full(budget.rows, (low + high) / 2), width / 2, GUESS**2)
+    sums, _ = center.release(add_up, weights.rows, weights.rows[:, :0], budget, part, source)
+    return np.clip(design.standard(weights.solve @ sums), 0.0, 1.0)
 
 
-def _measured(labels: Array, guess: Array, budget: SumBudget, source: WordSource) -> Center | None:
-    """Return how far labels lie from a guess, by noisy counts of distances; None if too far to gain from it."""
-    rows = labels.size
-    epsilon = budget.part(0.05, 300)
-    distances = np.abs(labels - guess)
-    beyond = np.zeros(_DISTANCES.size + 2, dtype=np.int64)
-    for k, distance in enumerate(_DISTANCES):
-        np.sum(distances > distance, dtype=np.int64, out=beyond[k + 1 : k + 2], keepdims=True)
-    beyond[-1] = rows
-    counts = budget.release(np.diff(beyond), epsilon, source, kind="counts", what="counts of distances")
+def _limits(guess: Array, add_up: AddUp, budget: SumBudget, source: WordSource) -> tuple[float, float] | None:
+    """Return where to clip distances from a guess, and their variance, by noisy counts; None if too far."""
+
+    def count_distances(labels: Array, rows: Any) -> Sums:
+        distances = np.abs(labels - guess[rows])
+        beyond = np.zeros(_DISTANCES.size + 2, dtype=np.int64)
+        for k, distance in enumerate(_DISTANCES):
+            np.sum(distances > distance, dtype=np.int64, out=beyond[k + 1 : k + 2], keepdims=True)
+        beyond[-1] = labels.size
+        return np.diff(beyond)
+
+    rows = budget.rows
+    epsilon = budget.part(0.05, 20 * math.sqrt(rows))
+    exact = add_up(count_distances)
+    counts = budget.release(exact, epsilon, source, kind="counts", what="counts of distances")
     noise = 2 / float(epsilon)
     far = np.cumsum(counts)[:-1]
     unsure = noise * np.sqrt(2.0 * np.arange(1, far.size + 1))
-    few = (far <= np.maximum(0.3 * rows**0.75, 1.5 * unsure)) & (far + unsure <= _BEYOND * rows)
-    clipped = np.append([0.0, 0.0], far[:-2] - 1.5 * unsure[:-2])  # beyond twice the distance
-    few &= clipped <= 0.5 * math.sqrt(rows)
-    last = int(np.argmin(np.append(few, False)))  # the first distance that many labels lie beyond
-    if last == 0 or 2 * _DISTANCES[last - 1] >= 0.45:
+    few = np.where(_DISTANCES < _WIDEST, 0.3 * rows**0.75, max(0.3 * rows**0.75, _FEW * rows))
+    near = (far <= np.maximum(few, 1.5 * unsure)) & (far + unsure <= _BEYOND * rows)
+    clipped = np.append([0.0, 0.0], far[:-2] - 2.5 * unsure[:-2])  # beyond twice the distance
+    near &= clipped <= 0.5 * math.sqrt(rows)
+    last = int(np.argmin(np.append(near, False)))  # the first distance that many labels lie beyond
+    if last == 0 or _DISTANCES[last - 1] > _WIDEST:
         return None
     limit = float(_DISTANCES[last - 1])
-    squares = np.append(_DISTANCES, 0.0)
-    middles = (np.append(1.0, _DISTANCES) + squares) / 2
+    middles = (np.append(1.0, _DISTANCES) + np.append(_DISTANCES, 0.0)) / 2
     inner = counts[last:].clip(0)
     variance = float(inner @ middles[last:] ** 2 / max(inner.sum(), 1))
-    return Center(guess, 2 * limit, min(max(variance, 1e-9), 0.25))
-
-
-# ---- sums and squares -----------------------------------------------------------------------------------
-
-
-@np.errstate(all="ignore")  # a warning that depends on labels would leak them
-def _release(
-    labels: Array,
-    center: Center,
-    weights: Array,
-    curve: Array,
-    budget: SumBudget,
-    epsilon: Fraction,
-    source: WordSource,
-) -> tuple[Array, Array]:
-    """Return noisy weighted sums of clipped distances from the guess, and of their squares."""
-    for rows in (weights, curve):
-        if not (np.abs(rows).sum(axis=1) <= WEIGHT).all():  # nor is what is not a number
-            raise PrivacyProofError(f"the weights of a row add up to more than {WEIGHT}")
-    sums: Sums = np.zeros(weights.shape[1] + curve.shape[1], dtype=np.int64)
-    for start in range(0, labels.size, _BLOCK):
-        block = slice(start, start + _BLOCK)
-        units = (np.clip(labels[block] - center.guess[block], -center.reach, center.reach) / center.width) + 0.5
-        places = np.clip(np.rint(units * GRID), 0, GRID)
-        bent = curve_of(places)
-        sums += np.concatenate([places @ weights[block], bent @ curve[block]]).astype(np.int64)
-    what = f"{sums.size:,} weighted sums"
-    noisy = budget.release(sums, epsilon, source, kind="weighted sums", what=what, steps=(GRID + 1) * WEIGHT)
-    linear, bent = np.split(noisy / GRID, [weights.shape[1]])
-    distances = center.width * (linear - weights.sum(axis=0) / 2)
-    return distances, center.width**2 * (curve.sum(axis=0) / 4 - bent)
-
-
-def curve_of(places: Array) -> Array:
-    """Return k · (G − k) / G of integers, rounded; no place is half way, so a float is near enough to be exact.
-
-    A division with rest would take longer the larger the quotient is, and so depend on labels.
-    """
-    return np.asarray(np.rint(places * (GRID - places) * (1 / GRID)))
-
-
-def curve_weights(share: Array, epsilon: float, center: Center, *, robust: bool) -> Array:
-    """Return integer weights of squares, the same for all rows and, if robust, as in each coefficient.
-
-    Rows that weigh far more than the others are cut off, unless noise is so small that all may be scaled to them.
-    """
-    rows, size = share.shape
-    if not robust:
-        return np.full((rows, 1), float(WEIGHT))
-    profile = share**2 / (share**2).mean(axis=0) / size
-    totals = profile.sum(axis=1)
-    most = max(3.0, 0.1 * epsilon * rows * center.variance / center.width**2 / size)
-    most = min(most, float(totals.max()))
-    profile *= np.minimum(1, most / np.maximum(totals, 1e-300))[:, None]
-    part = (1 - _PLAIN) * WEIGHT - size / 2 - 1
-    return np.asarray(np.rint(np.hstack([np.full((rows, 1), _PLAIN * WEIGHT), profile * (part / most)])))
-
-
-def _spreads(
-    design: Design,
-    values: Array,
-    noise: Array,
-    squares: Array,
-    curve: Array,
-    center: Center,
-    scale: float,
-    *,
-    origin: float,
-) -> tuple[Spread, list[Spread]]:
-    """Return the variance of labels around the model, plain and as each coefficient weights the rows.
-
-    Squares are around the guess: those of the way from there to the model are subtracted, without what noise adds.
-    """
-    rows = len(design.model)
-    forward = np.linalg.inv(design.back)
-    moved = design.model @ (forward @ values) - center.guess - origin
-    noise = forward @ noise
-    inflation = 2 * ((design.model @ noise) ** 2).sum(axis=1)
-    gram = design.model.T @ design.model / rows
-    leverage = np.einsum("ij,jk,ik->i", design.model, np.linalg.inv(gram) / rows, design.model)
-    totals = np.maximum(curve.sum(axis=0), 1)
-    freedom = 1 / (1 - leverage @ curve / totals)
-    freedom[1:] **= 4  # as HC4 does at most: with few rows, robust variances are too small otherwise
-    means = (squares - (moved**2 - inflation) @ curve) / totals * freedom
-    covariance = gram @ noise @ noise.T * 2
-    along = gram @ (forward @ values) - design.model.T @ (center.guess + origin) / rows
-    doubt = np.trace(covariance @ covariance) + 4 * along @ noise @ noise.T @ along
-    chance = 2 * means**2 * (curve**2).sum(axis=0) / totals**2  # of squares of errors with a kurtosis of 5
-    scales = np.sqrt((center.width * scale * WEIGHT / totals * freedom) ** 2 + doubt + chance)
-    mean, *own = [Spread(float(v), float(s)) for v, s in zip(means, scales, strict=True)]
-    return mean, own
-
-
-def _covariance(laws: list[EstimateLaw], sampling: Array, noise: Array) -> Array:
-    """Return the covariance of the coefficients: the laws' variances, and correlations as for equal variances."""
-    own = np.array([law.variance for law in laws]) - np.diag(noise)
-    scale = np.sqrt(np.maximum(own, 0) / np.diag(sampling))
-    return np.asarray(sampling * scale * scale[:, None] + noise)
+    return 2 * limit, min(max(variance, 1e-9), 0.25)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
+from statistics import NormalDist
 from textwrap import fill
 from typing import Any
 
@@ -18,12 +19,18 @@ from labeldp.accounts.numbers import number
 from labeldp.accounts.terms import Terms
 from labeldp.errors import DataError, MissingExtraError, ParameterError
 from labeldp.learning.formula import Coefficients
-from labeldp.learning.ols_sums import Estimates
-from labeldp.learning.regression_table_plot import draw_table
+from labeldp.learning.ols_estimate import Estimates
 from labeldp.tables.frames import as_table, is_frame
 
 _COLUMNS = ("coef", "std err", "t", "P>|t|")
 ORDINARY = "std err without privacy"
+
+_FIT_NOTES = {
+    None: "Lack of fit is not tested: noise for this ε would hide it.",
+    False: "Lack of fit is tested by squared predictions (RESET).",
+    True: "Squared predictions explain labels beyond the model (RESET), so the relation is curved: coefficients "
+    "describe a straight line through it with the weights of this table. Add squares or categories.",
+}
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -43,7 +50,7 @@ class RegressionTable:
     intercept : bool
         Whether the first coefficient is the intercept.
     estimates : Estimates
-        Coefficients and their laws, in units of the bounds.
+        Coefficients and their laws.
     columns : Coefficients, optional
         How columns of a data frame become those of the regression; None for an array.
     frame : bool
@@ -72,7 +79,7 @@ class RegressionTable:
     @property
     def params(self) -> Any:
         """The coefficients."""
-        return self._named(self._params())
+        return self._named(self.estimates.values)
 
     @property
     def bse(self) -> Any:
@@ -82,12 +89,12 @@ class RegressionTable:
     @property
     def bse_without_privacy(self) -> Any:
         """About what least squares on the true labels would have for standard errors, equal variances assumed."""
-        return self._named(self._width * self.estimates.ordinary)
+        return self._named(self.estimates.ordinary)
 
     @property
     def tvalues(self) -> Any:
         """Coefficients over standard errors. They follow no t distribution: take the p-values as they are."""
-        return self._named(self._params() / self._deviations())
+        return self._named(self.estimates.values / self._deviations())
 
     @property
     def pvalues(self) -> Any:
@@ -96,15 +103,21 @@ class RegressionTable:
 
     def conf_int(self, alpha: float = 0.05) -> Any:
         """Return intervals that cover with probability 1 − ``alpha``, a row (low, high) for each coefficient."""
-        ends = self._ends(alpha)
-        return self._pandas().DataFrame(ends, index=self.names, columns=[0, 1]) if self.frame else ends
+        return self._named(self._ends(alpha), [0, 1])
 
     def cov_params(self) -> Any:
         """Return the covariance of the coefficients."""
-        covariance = self._width**2 * self.estimates.covariance
-        if not self.frame:
-            return covariance
-        return self._pandas().DataFrame(covariance, index=self.names, columns=self.names)
+        return self._named(self.estimates.covariance, self.names)
+
+    @property
+    def rsquared(self) -> float:
+        """About the part of the labels' variance that the columns explain; it follows from the same sums."""
+        return self.estimates.r_squared[0]
+
+    @property
+    def fit_pvalue(self) -> float | None:
+        """Of a test for lack of fit by squared predictions (RESET); None where noise would hide it."""
+        return self.estimates.fit_pvalue
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -127,24 +140,27 @@ class RegressionTable:
             columns = np.asarray(X, dtype=np.float64)
         if columns.ndim != 2 or columns.shape[1] != size:
             raise ParameterError(f"X must have {size} columns, got the shape {columns.shape}")
-        params = self._params()
-        return np.asarray(columns @ params[int(self.intercept) :] + (params[0] if self.intercept else 0.0))
+        constant, slopes = np.split(self.estimates.values, [int(self.intercept)])
+        return np.asarray(columns @ slopes + constant.sum())
 
     # ---- to print and publish -------------------------------------------------------------------------
 
     def summary(self, alpha: float = 0.05) -> str:
         """Return the table as text, laid out as statsmodels does, with notes on how it was made."""
-        low, high = self.terms.bounds[0]
+        bounds = " to ".join(map(number, self.terms.bounds[0]))
+        kind = "robust" if self.robust else "nonrobust"
+        explained, error = self.estimates.r_squared
+        fit = "not tested" if self.fit_pvalue is None else f"p = {self.fit_pvalue:.3f}"
         facts = [
             ("Dep. Variable:", self.label, "No. Observations:", f"{self.terms.rows:,}"),
             ("Model:", "OLS, private labels", "Privacy:", str(self.cost)),
-            ("Covariance Type:", self._covariance_type, "Bounds:", f"{number(low)} to {number(high)}"),
+            ("Covariance Type:", kind, "Bounds:", bounds),
+            ("R-squared:", f"{explained:.3f} ± {error:.3f}", "Lack of fit:", fit),
         ]
         rows = self.cells(alpha)
-        wide = max(len(row[0]) for row in rows)
-        room = [max(len(row[k]) for row in rows) for k in range(1, len(rows[0]))]
-        cells = [[cell.rjust(size) for cell, size in zip(row[1:], room, strict=True)] for row in rows]
-        lines = ["   ".join([row[0].ljust(wide), *shown]) for row, shown in zip(rows, cells, strict=True)]
+        first, *sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        cells = [map(str.rjust, row[1:], sizes) for row in rows]
+        lines = ["   ".join([row[0].ljust(first), *shown]) for row, shown in zip(rows, cells, strict=True)]
         width = max(76, *map(len, lines))
         half = width // 2
         head = [f"{a:<18}{b[: half - 20]:>{half - 19}} {c:<18}{d:>{width - half - 18}}" for a, b, c, d in facts]
@@ -180,23 +196,50 @@ class RegressionTable:
         -------
         matplotlib axes
         """
-        ordinary = self._width * self.estimates.ordinary
-        skip = int(self.intercept)
-        names, params = self.names[skip:], self._params()[skip:]
-        return draw_table(names, params, self._ends(alpha)[skip:], ordinary[skip:], alpha, ax)
+        if ax is None:
+            try:
+                from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
+            except ImportError:
+                raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
+            ax = Figure(figsize=(7, 1.2 + 0.4 * len(self.names)), layout="constrained").subplots()
+        slopes = slice(int(self.intercept), None)
+        names, values, ends = self.names[slopes], self.estimates.values[slopes], self._ends(alpha)[slopes]
+        places, reach = (
+            np.arange(len(names)),
+            NormalDist().inv_cdf(1 - alpha / 2) * self.estimates.ordinary[slopes],
+        )
+        ax.hlines(places, *ends.T, color="C0", linewidth=2, label=f"{100 * (1 - alpha):g} % interval")
+        plain = {"color": "C1", "linewidth": 2, "label": "its width without privacy"}
+        ax.hlines(places + 0.2, values - reach, values + reach, **plain)
+        ax.plot(values, places, "o", color="C0")
+        ax.axvline(0, color="#777777", linewidth=0.8)
+        ax.set_yticks(places, names)
+        ax.set_ylim(len(names) - 0.5, -0.5)
+        ax.set_xlabel("coefficient")
+        ax.legend(frameon=False, fontsize=9)
+        return ax
 
     def to_card(self) -> str:
         """Return the card of the table: JSON with a checksum, and no label in it."""
         regression = {
             "names": self.names,
-            "params": self._params().tolist(),
+            "params": self.estimates.values.tolist(),
             "bse": self._deviations().tolist(),
             "pvalues": self._pvalues().tolist(),
             "conf_int": self._ends(0.05).tolist(),
         }
+        explained, error = self.estimates.r_squared
+        fit = {"rsquared": explained, "standard_error": error}
+        if self.fit_pvalue is not None:
+            fit["pvalue"] = self.fit_pvalue
         features = self.names[int(self.intercept) :]
         return self.terms.to_card(
-            "labeldp.model", model="private_ols", label=self.label, features=features, regression=regression
+            "labeldp.model",
+            model="private_ols",
+            label=self.label,
+            features=features,
+            regression=regression,
+            fit=fit,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -213,50 +256,31 @@ class RegressionTable:
 
     # ---- parts of it ----------------------------------------------------------------------------------
 
-    @property
-    def _width(self) -> float:
-        low, high = self.terms.bounds[0]
-        return high - low
-
-    @property
-    def _covariance_type(self) -> str:
-        return "robust" if self.robust else "nonrobust"
-
-    def _params(self) -> Array:
-        params = self._width * self.estimates.values
-        if self.intercept:
-            params[0] += self.terms.bounds[0][0]
-        return params
-
     def _deviations(self) -> Array:
-        return self._width * np.array([law.deviation for law in self.estimates.laws])
+        return np.array([law.deviation for law in self.estimates.laws])
 
     def _pvalues(self) -> Array:
-        pairs = zip(self.estimates.laws, self._params() / self._width, strict=True)
-        return np.array([law.tail(float(value)) for law, value in pairs])
+        pairs = zip(self.estimates.laws, self.estimates.values.tolist(), strict=True)
+        return np.array([law.tail(value) for law, value in pairs])
 
     def _ends(self, alpha: float) -> Array:
         if not 1e-6 <= alpha <= 0.99:
             raise ParameterError(f"alpha must lie between 1e-6 and 0.99, such as 0.05, got {alpha}")
-        reach = self._width * np.array([law.quantile(alpha) for law in self.estimates.laws])
-        return np.column_stack([self._params() - reach, self._params() + reach])
-
-    def _figures(self) -> tuple[Array, ...]:
-        params, deviations = self._params(), self._deviations()
-        return params, deviations, params / deviations, self._pvalues()
+        reach = np.array([law.quantile(alpha) for law in self.estimates.laws])
+        return self.estimates.values[:, None] + np.outer(reach, [-1, 1])
 
     def cells(self, alpha: float = 0.05) -> list[list[str]]:
         """Return the table's cells as text, under a row of names."""
-        formats: list[Callable[[float], str]] = [_figure, _figure, "{:.2f}".format, _probability]
-        formats += [_figure, _figure, _figure]
+        formats = [_figure, _figure, "{:.2f}".format, "{:.3f}".format, _figure, _figure, _figure]
         head, *rows = self.values(alpha)
         return [head, *([row[0], *(show(x) for show, x in zip(formats, row[1:], strict=True))] for row in rows)]
 
     def values(self, alpha: float = 0.05) -> list[list[Any]]:
         """Return the table's names and numbers, under a row of names."""
-        ordinary = self._width * self.estimates.ordinary
-        numbers = np.column_stack([*self._figures(), self._ends(alpha), ordinary]).tolist()
-        head = ["", *_COLUMNS, *_ends_names(alpha), ORDINARY]
+        values, deviations = self.estimates.values, self._deviations()
+        columns = [values, deviations, values / deviations, self._pvalues(), self._ends(alpha)]
+        numbers = np.column_stack([*columns, self.estimates.ordinary]).tolist()
+        head = ["", *_COLUMNS, f"[{alpha / 2:.3g}", f"{1 - alpha / 2:.3g}]", ORDINARY]
         return [head, *([name, *row] for name, row in zip(self.names, numbers, strict=True))]
 
     def notes(self) -> list[str]:
@@ -269,12 +293,17 @@ class RegressionTable:
             f"Standard errors are {kind} and include the noise; intervals and p-values follow from its exact law.",
             "Coefficients are those of least squares on labels clipped to the bounds. Where the true relation is "
             "curved, the weights of rows may move them by a fraction of a standard error.",
+            _FIT_NOTES[None if self.fit_pvalue is None else self.fit_pvalue < 0.05],
+            "R² is about {:.3f} ± {:.3f}, its standard error by noise.".format(*self.estimates.r_squared),
             "Standard errors without privacy are estimated for equal variances.",
             self.terms.guarantee,
         ]
 
-    def _named(self, values: Array) -> Any:
-        return self._pandas().Series(values, index=self.names) if self.frame else values
+    def _named(self, values: Array, columns: list[Any] | None = None) -> Any:
+        if not self.frame:
+            return values
+        kind = self._pandas().Series if columns is None else partial(self._pandas().DataFrame, columns=columns)
+        return kind(values, index=self.names)
 
     @staticmethod
     def _pandas() -> Any:
@@ -289,14 +318,6 @@ def _figure(value: float) -> str:
     if 1e4 <= abs(value) < 1e9:
         return f"{value:.0f}"
     return f"{value:.4f}" if 1e-2 <= abs(value) < 1e4 else f"{value:.4g}"
-
-
-def _probability(value: float) -> str:
-    return f"{value:.3f}"
-
-
-def _ends_names(alpha: float) -> list[str]:
-    return [f"[{alpha / 2:.3g}", f"{1 - alpha / 2:.3g}]"]
 
 
 def _latex(text: str) -> str:
