@@ -177,6 +177,14 @@ def model_output(df, epsilon):
     }
 
 
+def table_output(df):
+    """Return all that a regression table outputs."""
+    table = ldp.spark.private_ols(
+        df, features=["a", "b"], label="y", id="id", epsilon=2.0, bounds=BOUNDS, random_state=5
+    )
+    return {"card": card_content(table.to_card()), "inside": pickle.dumps(table), "summary": table.summary()}
+
+
 WAYS = {
     "release": release_output,
     "release of a computed frame": lambda df, folder: release_output(df.where("a is not null"), folder),
@@ -185,6 +193,7 @@ WAYS = {
     ),
     "model from sums": lambda df, folder: model_output(df, 0.5),
     "model from labels": lambda df, folder: model_output(df, 2.0),
+    "regression table": lambda df, folder: table_output(df),
 }
 """Each returns all that is output, for a frame and a folder to write to."""
 

@@ -81,6 +81,7 @@ def test_the_splits_of_the_input_do_move(small_splits, tables):
         ("prior", "csv", FEW),
         ("model from sums", "csv", FEW),
         ("model from labels", "csv", FEW),
+        ("regression table", "csv", FEW),
     ],
 )
 def test_tables_that_differ_in_labels_only_give_the_same_bytes(small_splits, tables, tmp_path, way, kind, names):

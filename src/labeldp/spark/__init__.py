@@ -10,10 +10,11 @@ from labeldp.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from labeldp.spark.dataframe_model import fit_model
+    from labeldp.spark.dataframe_ols import private_ols
     from labeldp.spark.dataframe_prior import estimate_prior
     from labeldp.spark.dataframe_release import SparkRelease, privatize, randomize
 
-__all__ = ["SparkRelease", "estimate_prior", "fit_model", "privatize", "randomize"]
+__all__ = ["SparkRelease", "estimate_prior", "fit_model", "private_ols", "privatize", "randomize"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,5 +27,5 @@ def __getattr__(name: str) -> Any:
         raise MissingExtraError(
             'this needs PySpark 4.1 or newer and PyArrow, which are not installed: pip install "labeldp[spark]"'
         ) from None
-    module = {"fit_model": "dataframe_model", "estimate_prior": "dataframe_prior"}.get(name, "dataframe_release")
-    return getattr(import_module(f"{__name__}.{module}"), name)
+    modules = {"fit_model": "dataframe_model", "estimate_prior": "dataframe_prior", "private_ols": "dataframe_ols"}
+    return getattr(import_module(f"{__name__}.{modules.get(name, 'dataframe_release')}"), name)

@@ -24,7 +24,7 @@ from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.sums import CELLS, Stage
 from labeldp.spark.executor import count_labels, spread_by_id, sum_integers, sum_vectors
 from labeldp.spark.frame_checks import check_rows, feature_columns, id_column, label_column, stable_frame
-from labeldp.spark.model_passes import round_drawer, row_masker, row_sampler, stage_summer
+from labeldp.spark.model_passes import label_summer, round_drawer, row_masker, row_sampler
 from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, release_key, seal
 
 
@@ -136,7 +136,7 @@ class ClusterRows:
         """Return the rows, with a public sample of their features."""
         share = 1.0 if count <= GROWN else GROWN / count
         data = sum_vectors(frame.select(*frame.columns[1:]), row_sampler(share))[1]
-        places, values = _sort_sample(data, len(frame.columns) - 1)
+        places, values = sort_sample(data, len(frame.columns) - 1)
         X = values.view(np.float64)
         if (places[1:] == places[:-1]).any() or (share == 1.0 and len(X) != count):
             raise DataError("rows share an id, or the table changed while it was read")
@@ -157,7 +157,7 @@ class ClusterRows:
     def add_up(self, stage: Stage) -> Sums:
         """Return a stage's exact sums over all labels, in one pass."""
         pair = self.frame.select(*self.frame.columns[:2])
-        return sum_integers(pair, stage_summer(stage, self.places, self.bounds))
+        return sum_integers(pair, label_summer(stage.sums, self.places, self.bounds))
 
     def draw(self, now: Round) -> Part | None:
         """Randomise a round's labels, in one pass.
@@ -177,7 +177,7 @@ class ClusterRows:
             return None
         *gram, moment, last = (vectors[key] for key in sorted(vectors))
         square, count, noise = last[:3].tolist()
-        places, values = _sort_sample(sample, 2)
+        places, values = sort_sample(sample, 2)
         labels = values[:, 0].view(np.float64)
         private = PrivateRows(np.searchsorted(self.places, places), labels, noise / count, now.number)
         observed = Observations(np.array(gram, np.float32), moment, square, int(count), 1.0, noise / count)
@@ -190,7 +190,7 @@ class ClusterRows:
         return spread_by_id(rows, "c1", round(self.count * (now.share[1] - now.share[0])))
 
 
-def _sort_sample(data: bytes, width: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def sort_sample(data: bytes, width: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Return the places of a sample's rows, sorted, and the bits of the floats that belong to them."""
     rows = np.frombuffer(data, dtype=np.int64).reshape(-1, width)
     places = rows[:, 0].astype(np.uint64)

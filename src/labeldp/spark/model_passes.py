@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from labeldp._values import Array, Words
+from labeldp._values import Array, Sums, Words
 from labeldp.exact.row_ids import IntegerIds, TextIds, public_places
 from labeldp.exact.row_words import RowWords
 from labeldp.exact.sampling import pieces
 from labeldp.learning.features import FeatureTable, PublicFeatures
 from labeldp.learning.fit_plan import Pair, unit_labels
 from labeldp.learning.label_rounds import Round, draw_part
-from labeldp.learning.sums import Stage
 from labeldp.spark.executor import SAMPLE, Batches, Counter, Work, array_ids, floats, vector_batch
 from labeldp.spark.session import SealedSecret
 
@@ -32,17 +34,18 @@ def row_sampler(below: float) -> Work:
     return sample
 
 
-def stage_summer(stage: Stage, places: Words, bounds: Pair) -> Counter:
-    """Return a function that adds up a stage's labels, as integers; columns: label, id.
+def label_summer(sums: Callable[[Array, Any], Sums], places: Words, bounds: Pair) -> Counter:
+    """Return a function that adds up labels, as integers; columns: label, id.
 
-    ``places`` are those of the table's rows, sorted: groups and guesses of a stage are in that order.
+    ``places`` are those of the table's rows, sorted. ``sums`` gets labels in units of the bounds, and positions of
+    their rows in that order.
     """
 
-    def sum_stage(batch: pa.RecordBatch) -> NDArray[np.int64]:
+    def sum_batch(batch: pa.RecordBatch) -> NDArray[np.int64]:
         rows = np.searchsorted(places, public_places(array_ids(batch.column(1)))[:, 0])
-        return stage.sums(unit_labels(floats(batch.column(0)), bounds), rows)
+        return sums(unit_labels(floats(batch.column(0)), bounds), rows)
 
-    return sum_stage
+    return sum_batch
 
 
 def row_masker(share: tuple[float, float], sealed: SealedSecret) -> Work:
