@@ -398,12 +398,26 @@ def test_a_formula_codes_categories_and_predicts_other_rows_in_the_same_way():
         ldp.private_ols(X, y, epsilon=5.0, bounds=BOUNDS, on="x1")
 
 
-def robust_errors(X, y):
+def robust_errors(model, y):
     """Return standard errors of least squares without privacy, robust to unequal variances (HC0)."""
-    model = np.column_stack([np.ones(len(X)), X])
     inverse = np.linalg.inv(model.T @ model)
-    scores = model * (y - model @ least_squares(X, y))[:, None]
+    scores = model * (y - model @ np.linalg.lstsq(model, y, rcond=None)[0])[:, None]
     return np.sqrt(np.diag(inverse @ scores.T @ scores @ inverse))
+
+
+def test_a_small_group_of_great_variance_has_large_errors():
+    rng = np.random.default_rng(4)
+    x, rare = rng.normal(size=5000), rng.random(5000) < 0.02
+    y = np.clip(50 + 5 * x + 10 * rare + np.where(rare, 20, 5) * rng.normal(size=5000), *BOUNDS)
+    model = np.column_stack([np.ones(5000), x, rare])
+    table = quiet_ols(model[:, 1:], y, NoNoise(), epsilon=5.0)
+    assert (table.bse > 0.9 * robust_errors(model, y)).all()
+
+
+def test_a_model_that_lacks_its_constant_has_robust_errors():
+    X, y = data(5000)
+    table = quiet_ols(X, y, NoNoise(), epsilon=5.0, intercept=False)
+    assert (table.bse > 0.95 * robust_errors(X, y)).all()
 
 
 @pytest.mark.parametrize(("bend", "bounds"), [(0, BOUNDS), (4, BOUNDS), (4, (-1000, 1000))])
@@ -412,10 +426,11 @@ def test_fit_and_robust_errors_hold_where_a_straight_line_is_wrong(bend, bounds)
     x = np.minimum(rng.exponential(size=(20_000, 2)), 4)
     y = np.clip(20 + 4 * x[:, 0] + bend * x[:, 0] ** 2 / 2 + rng.normal(0, 5, len(x)), *bounds)
     table = quiet_ols(x, y, NoNoise(), epsilon=5.0, bounds=bounds)
-    errors = robust_errors(x, y)
+    model = np.column_stack([np.ones(len(x)), x])
+    errors = robust_errors(model, y)
     assert (table.bse > 0.95 * errors).all()
     assert (table.bse[1:] < 1.3 * errors[1:]).all()
-    residuals = y - np.column_stack([np.ones(len(x)), x]) @ least_squares(x, y)
+    residuals = y - model @ least_squares(x, y)
     assert table.rsquared == pytest.approx(1 - residuals.var() / y.var(), abs=0.03)
     assert (table.fit_pvalue < 0.001) is bool(bend)
     assert ("Add squares" in table.summary()) is bool(bend)

@@ -182,7 +182,11 @@ def table_output(df):
     table = ldp.spark.private_ols(
         df, features=["a", "b"], label="y", id="id", epsilon=2.0, bounds=BOUNDS, random_state=5
     )
-    return {"card": card_content(table.to_card()), "inside": pickle.dumps(table), "summary": table.summary()}
+    return {
+        "card": card_content(table.to_card()),
+        "inside": pickle.dumps(table.estimates),
+        "summary": table.summary(),
+    }
 
 
 WAYS = {

@@ -18,7 +18,7 @@ _NEGLIGIBLE = 1e-9
 
 _RATIO_DEVIATION = 0.4
 """How far unequal variances move a coefficient's sampling variance, before the noisy squares are looked at: a
-factor with a mean of 1 whose logarithm is normal with this standard deviation."""
+factor whose logarithm follows a t distribution with 4 degrees of freedom and this scale."""
 
 _LARGEST_VARIANCE = 0.25
 """Of labels between 0 and 1."""
@@ -26,19 +26,25 @@ _LARGEST_VARIANCE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A noisy estimate of a variance, with Laplace noise of a known scale.
+    """A noisy estimate of a variance.
 
     Attributes
     ----------
-    value, scale : float
+    value : float
+    scale : float
+        Of the noise.
+    chance : float
+        Of the error by chance, in parts of the true variance.
     """
 
     value: float
     scale: float
+    chance: float = 0.0
 
     def log_likelihood(self, variances: Array) -> Array:
         """Return how likely the estimate is for each true variance, as a logarithm and up to a factor."""
-        return np.asarray(-np.abs(variances - self.value) / self.scale)
+        scales = np.hypot(self.scale, self.chance * variances)
+        return np.asarray(-np.abs(variances - self.value) / scales - np.log(scales))
 
 
 def possible_variances(mean: Spread, own: Spread | None) -> tuple[Array, Array]:
@@ -62,10 +68,10 @@ def possible_variances(mean: Spread, own: Spread | None) -> tuple[Array, Array]:
 
     def log_density(log: Array) -> Array:
         ratios = (log[:, None] - centers) / _RATIO_DEVIATION + _RATIO_DEVIATION / 2
-        prior = np.exp(-(ratios**2) / 2) @ common[1]
+        prior = (1 + ratios**2 / 4) ** -2.5 @ common[1]
         return np.asarray(np.log(prior) + own.log_likelihood(np.exp(log)))
 
-    return _posterior(log_density, float(centers.min()) - 2, min(float(centers.max()) + 2, top + 2))
+    return _posterior(log_density, float(centers.min()) - 2, min(float(centers.max()) + 4, top))
 
 
 def _posterior(log_density: Callable[[Array], Array], low: float, high: float) -> tuple[Array, Array]:

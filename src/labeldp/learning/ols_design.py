@@ -127,6 +127,12 @@ class Design:
         inverse = np.linalg.inv(self.model.T @ self.model)
         return np.asarray(np.einsum("ij,jk,ik->i", self.back, inverse, self.back))
 
+    def fewest_rows(self) -> float:
+        """Return on about how many rows the coefficient depends that depends on the fewest."""
+        inverse = np.linalg.inv(self.model.T @ self.model)
+        squares = (self.model @ (inverse @ self.back.T)) ** 2
+        return float((squares.sum(axis=0) ** 2 / (squares**2).sum(axis=0)).min())
+
     def weights(self, ratio: float, *, narrow: float = 1.0, rough: bool = False, limit: int = WEIGHT) -> Weights:
         """Return the weights of least summed variance, sampling and noise together; no label is needed for it.
 

@@ -70,7 +70,7 @@ def estimate(
     low, high = bounds
     width = high - low
     origin = 0.0 if design.intercept else low / width  # without a constant, labels count from 0
-    center = find_center(design, add_up, budget, source)
+    center = find_center(design, add_up, budget, source, origin)
     epsilon = float(budget.left)
     scale, whole = center.width / epsilon, design.intercept
     bend = _bend(design, center, epsilon)
@@ -176,10 +176,11 @@ def _spreads(
     means = (squares - (moved**2 - inflation) @ curve) / totals * freedom
     products = moves.T @ moves / rows
     doubt = 4 * float((products**2).sum()) + 4 * float(((moved @ moves / rows) ** 2).sum())
-    chance = 2 * means**2 * (curve**2).sum(axis=0) / totals**2  # of squares of errors with a kurtosis of 5
+    chance = np.sqrt(2 * (curve**2).sum(axis=0)) / totals  # of squares of errors with a kurtosis of 5
     unit = center.width / center.factor * scale * WEIGHT
-    scales = np.sqrt((unit / totals * freedom) ** 2 + doubt + chance)
-    mean, *own = [Spread(float(v), float(s)) for v, s in zip(means, scales, strict=True)]
+    scales = np.hypot(unit / totals * freedom, math.sqrt(doubt))
+    figures = np.column_stack([means, scales, chance]).tolist()
+    mean, *own = [Spread(*each) for each in figures]
     return mean, own
 
 

@@ -19,7 +19,7 @@ from labeldp.errors import PrivacyProofError
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.fit_plan import SumBudget
 from labeldp.learning.ols_design import GUESS, WEIGHT, Design
-from labeldp.learning.sums import CELLS, find_range
+from labeldp.learning.sums import CELLS, Range, find_range
 from labeldp.release.curator import count
 
 Count = Callable[[Array, Any], Sums]
@@ -39,10 +39,11 @@ _ROUGH, _ROUGH_ERROR, _ENOUGH = 0.1, 0.04, 0.01
 ε where predictions would be off by less than the last."""
 
 _DISTANCES = 2.0 ** (-np.arange(1, 21) / 2)
-_BEYOND, _WIDEST, _FEW = 0.15, 0.25, 0.06
+_BEYOND, _WIDEST, _FEW = 0.5, 0.25, 0.06
 """Labels are clipped at twice a distance beyond which there are at most 0.3·rows^(3/4), or so few that noise hides
-them, and never more than the first part: exponential errors then move a mean by a tenth of its standard error. At
-the widest distance next to nothing is clipped, and more than the last part must lie beyond it to refuse it."""
+them: exponential errors then move a mean by a tenth of its standard error. If all that lie beyond it were among
+the rows that one coefficient depends on, they must still be no more than the first part of these. At the widest
+distance next to nothing is clipped, and more than the last part of all rows must lie beyond it to refuse it."""
 
 NEAR = 2
 """The factor of squares where labels lie near a rough fit."""
@@ -158,23 +159,25 @@ def curve_of(places: Array, factor: int) -> Array:
 # ---- where labels lie -----------------------------------------------------------------------------------
 
 
-def find_center(design: Design, add_up: AddUp, budget: SumBudget, source: WordSource) -> Center:
-    """Return where labels lie, by a range and a rough fit; the middle of the bounds if that cannot be found."""
+def find_center(design: Design, add_up: AddUp, budget: SumBudget, source: WordSource, origin: float) -> Center:
+    """Return where labels lie, by a range and a rough fit; the middle of the bounds if that cannot be found.
+
+    Without an intercept there is no range: clipped errors have a mean that no intercept would take up. A label of
+    0 counts as ``origin``.
+    """
     middle = np.full(budget.rows, 0.5)
-    if not design.intercept:  # clipped errors have a mean that no intercept would take up
-        return Center(middle, 0.5, GUESS**2)
     cells = lambda: add_up(lambda labels, _: count(labels, (0.0, 1.0), CELLS))  # noqa: E731
-    low, high = find_range(cells, (0.0, 1.0), budget, source) or (0.0, 1.0)
-    rough = _rough_fit(design, add_up, (low, high), budget, source)
+    low, high = (design.intercept and find_range(cells, (0.0, 1.0), budget, source)) or (0.0, 1.0)
+    rough = _rough_fit(design, add_up, (low, high), budget, source, origin)
     if rough is None and (low, high) == (0.0, 1.0):
         return Center(middle, 0.5, GUESS**2)
     guess = np.full(budget.rows, (low + high) / 2) if rough is None else rough
-    limits = _limits(guess, add_up, budget, source)
+    limits = _limits(design, guess, add_up, budget, source)
     return Center(middle, 0.5, GUESS**2, rough) if limits is None else Center(guess, *limits, rough)
 
 
 def _rough_fit(
-    design: Design, add_up: AddUp, limits: tuple[float, float], budget: SumBudget, source: WordSource
+    design: Design, add_up: AddUp, limits: Range, budget: SumBudget, source: WordSource, origin: float
 ) -> Array | None:
     """Return predictions for all rows from sums for a small part of ε; None if they would be too noisy."""
     low, high = limits
@@ -187,10 +190,13 @@ def _rough_fit(
     part = Fraction(f"{most * min(1, error / _ENOUGH):.2g}")
     center = Center(np.full(budget.rows, (low + high) / 2), width / 2, GUESS**2)
     sums, _ = center.release(add_up, weights.rows, weights.rows[:, :0], budget, part, source)
-    return np.clip(design.standard(weights.solve @ sums), 0.0, 1.0)
+    values = weights.solve @ (sums + origin * weights.rows.sum(axis=0))
+    return np.clip(design.standard(values) - origin, 0.0, 1.0)
 
 
-def _limits(guess: Array, add_up: AddUp, budget: SumBudget, source: WordSource) -> tuple[float, float] | None:
+def _limits(
+    design: Design, guess: Array, add_up: AddUp, budget: SumBudget, source: WordSource
+) -> tuple[float, float] | None:
     """Return where to clip distances from a guess, and their variance, by noisy counts; None if too far."""
 
     def count_distances(labels: Array, rows: Any) -> Sums:
@@ -209,12 +215,13 @@ def _limits(guess: Array, add_up: AddUp, budget: SumBudget, source: WordSource) 
     far = np.cumsum(counts)[:-1]
     unsure = noise * np.sqrt(2.0 * np.arange(1, far.size + 1))
     few = np.where(_DISTANCES < _WIDEST, 0.3 * rows**0.75, max(0.3 * rows**0.75, _FEW * rows))
-    near = (far <= np.maximum(few, 1.5 * unsure)) & (far + unsure <= _BEYOND * rows)
+    near = (far <= np.maximum(few, 1.5 * unsure)) & (far + unsure <= _BEYOND * design.fewest_rows())
     clipped = np.append([0.0, 0.0], far[:-2] - 2.5 * unsure[:-2])  # beyond twice the distance
     near &= clipped <= 0.5 * math.sqrt(rows)
     last = int(np.argmin(np.append(near, False)))  # the first distance that many labels lie beyond
     if last == 0 or _DISTANCES[last - 1] > _WIDEST:
         return None
+    last = last if design.intercept else int(np.argmax(_DISTANCES <= _WIDEST)) + 1
     limit = float(_DISTANCES[last - 1])
     middles = (np.append(1.0, _DISTANCES) + np.append(_DISTANCES, 0.0)) / 2
     inner = counts[last:].clip(0)
