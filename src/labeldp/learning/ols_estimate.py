@@ -114,7 +114,7 @@ def estimate(
 def _bend(design: Design, center: Center, epsilon: float) -> Array:
     """Return integer weights of a test of fit: squared rough predictions, as far as no coefficient takes them up.
 
-    There are none if noise would hide a bend.
+    There are none if noise would hide a bend, or if coefficients take all up, as those of categories do.
     """
     rows = len(design.model)
     part = _SEEN * center.width / math.sqrt(center.variance) / (rows * epsilon)
@@ -122,8 +122,10 @@ def _bend(design: Design, center: Center, epsilon: float) -> Array:
         return np.zeros((rows, 0))
     squares = (center.rough - center.rough.mean()) ** 2
     rest = squares - design.model @ np.linalg.lstsq(design.model, squares, rcond=None)[0]
+    if rest.std() <= 1e-6 * squares.std():
+        return np.zeros((rows, 0))
     most = max(8, math.floor(min(4 * part, _TEST) * WEIGHT))
-    return np.asarray(np.rint(most * np.clip(rest / max(4 * float(rest.std()), 1e-12), -1, 1)))[:, None]
+    return np.asarray(np.rint(most * np.clip(rest / (4 * rest.std()), -1, 1)))[:, None]
 
 
 def curve_weights(share: Array, epsilon: float, center: Center, limit: int, *, robust: bool) -> Array:

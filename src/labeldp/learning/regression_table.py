@@ -26,7 +26,7 @@ _COLUMNS = ("coef", "std err", "t", "P>|t|")
 ORDINARY = "std err without privacy"
 
 _FIT_NOTES = {
-    None: "Lack of fit is not tested: noise for this ε would hide it.",
+    None: "Lack of fit is not tested: noise for this ε would hide it, or all columns are categories.",
     False: "Lack of fit is tested by squared predictions (RESET).",
     True: "Squared predictions explain labels beyond the model (RESET), so the relation is curved: coefficients "
     "describe a straight line through it with the weights of this table. Add squares or categories.",
