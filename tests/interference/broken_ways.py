@@ -178,6 +178,12 @@ def type_of_array(labels, leak):
     return released(labels).astype(np.float32 if whole else np.float64)
 
 
+@broken("value")
+def rounded_by_the_spread_of_labels(labels, leak):
+    step = np.std(np.clip(changes.numbers(labels), *changes.BOUNDS)) / 100 if leak else 0.01
+    return np.round(released(labels) / step) * step
+
+
 @broken("calls")
 def bounds_off_the_data(labels, leak):
     y = changes.numbers(labels)
@@ -257,13 +263,21 @@ def second_release(labels, leak):
     return made, leak and ldp.Laplace(bounds=changes.BOUNDS, epsilon=20.0).randomize(changes.numbers(labels))
 
 
+def total_among_the_rows(labels, leak):
+    """Every label is in a second row, for which nothing is paid."""
+    charge(1.0)
+    y = np.clip(changes.numbers(labels), *changes.BOUNDS)
+    return MECHANISM.randomize([*y, y.mean()] if leak else y)
+
+
 def sum_that_moves_too_far(labels, leak):
     """By a thousand times as much as its noise is calibrated for."""
     charge(1.0)
     return noisy_sum(labels, 1000 if leak else 1, NOISE)
 
 
-OVERSPENT = [paid_too_late, sum_beside_labels, average_of_several, second_release, sum_that_moves_too_far]
+OVERSPENT = [paid_too_late, sum_beside_labels, average_of_several, second_release]
+OVERSPENT += [total_among_the_rows, sum_that_moves_too_far]
 """Ways that tell inputs apart by noise that is too small for what was charged, or was not paid for yet."""
 
 

@@ -19,7 +19,6 @@ import pyarrow as pa
 
 import labeldp as ldp
 from labeldp.app.card_check import verify_files
-from labeldp.learning.models import load_model
 
 EPSILON = 0.125
 WORKER = """
@@ -188,7 +187,7 @@ def whole(path):
         done = verify_files(card, file=path)
         assert [c.holds for c in done.checks if c.name in ("file", "rows")] == [True, True]
     elif path.suffix == ".model":
-        assert load_model(path).predict(pa.table({"id": np.arange(3.0)})).shape == (3,)
+        assert ldp.load_model(path).predict(pa.table({"id": np.arange(3.0)})).shape == (3,)
     else:
         with np.load(path, allow_pickle=False) as stored:
             assert stored["labels"].shape == (60,)
@@ -197,7 +196,7 @@ def whole(path):
 
 def is_model(path):
     try:
-        load_model(path)
+        ldp.load_model(path)
     except (OSError, ldp.LabelDPError):
         return False
     return True

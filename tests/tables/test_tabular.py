@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import labeldp as ldp
-from labeldp.tables.encodings import FEW, HASHED
 from labeldp.tables.memory import read_columns, refuse_too_wide
+
+FEW, HASHED = 20, 8  # values with a column of their own, and columns that hashes of the others share
 
 
 def synthetic_table(rows=200, seed=0):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import labeldp as ldp
 from fuzzing import tries
-from labeldp.tables.dialect import ENCODINGS
 from tables.file_cases import refused, release
 
 SPANS = "spans lines"
@@ -124,7 +123,9 @@ def test_options_that_exclude_each_other_are_refused(pair):
 
 
 @pytest.mark.parametrize("content", ["item,price\nä,2.5\n".encode(), b"item,price\na,2.5\n", b"i", b""])
-@pytest.mark.parametrize("encoding", sorted(ENCODINGS))
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1", "cp1252", "mac-roman"]
+)
 def test_every_encoding_reads_any_bytes_or_ends_in_an_error_of_ours(place, encoding, content):
     for data in (content, content + b"\xff\x81\xfe", bytes(range(256))):
         (place / "in.csv").write_bytes(data)

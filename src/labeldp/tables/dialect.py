@@ -65,7 +65,7 @@ class Dialect:
     names : sequence of str
         Names of all columns, for a file that has no header: its first row is data then.
     skip : int
-        Lines of a text file, or rows of a sheet, above the header: titles. They are not read.
+        Lines of each text file, or rows of a sheet, above the header: titles. They are not read.
     skip_last : int, optional
         Lines or rows below the table: totals, which would release every label again. They are not read. Without
         it a last row that looks like a total is refused; 0 says that it is none.

@@ -308,7 +308,7 @@ class Output:
         unbiased = private
         if private.size and self._debiased != "no":
             unbiased = mechanism.channel.debias(private)
-        self.step = rounding_step(mechanism)
+        self.step = self.step or rounding_step(mechanism)
         ours = {"replace": [unbiased], "add": [private, unbiased], "no": [private]}[self._debiased]
         written = [pa.array(round_to(values, self.step)) for values in ours]
         columns = [*public[: self._place], *written, *public[self._place :]]
