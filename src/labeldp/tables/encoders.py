@@ -45,13 +45,12 @@ def encoder(
     format: str,
     *,
     compression: str | None = None,
-    repeating: Sequence[str] = (),
     dialect: Dialect | None = None,
 ) -> Encoder:
-    """Return an encoder to an Arrow stream; ``repeating`` columns are worth a dictionary in Parquet."""
+    """Return an encoder to an Arrow stream."""
     if format in DELIMITERS:
         return _Text(stream, schema, (dialect or Dialect()).completed(format), compression)
-    return _Excel(stream, schema) if format == "xlsx" else _Parquet(stream, schema, compression, repeating)
+    return _Excel(stream, schema) if format == "xlsx" else _Parquet(stream, schema, compression)
 
 
 # ---- the formats ----------------------------------------------------------------------------------------------
@@ -67,12 +66,10 @@ def parquet_schema(schema: Any) -> Any:
 
 
 class _Parquet:
-    def __init__(self, stream: Any, schema: Any, compression: str | None, repeating: Sequence[str]) -> None:
+    def __init__(self, stream: Any, schema: Any, compression: str | None) -> None:
         import pyarrow.parquet as pq  # noqa: PLC0415 (slow to import)
 
-        self._writer = pq.ParquetWriter(
-            stream, schema, compression=compression or "snappy", use_dictionary=list(repeating)
-        )
+        self._writer = pq.ParquetWriter(stream, schema, compression=compression or "snappy")
 
     def write(self, table: Any) -> None:
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))

@@ -204,7 +204,6 @@ def privatize_file(
             output.schema,
             out_format,
             force,
-            plain=[label, output.second or label],
             most=table.rights,
             dialect=table.dialect_for,
         )

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -56,8 +56,6 @@ class TableWriter:
         Replace what is there.
     compression : str, optional
         Of Parquet.
-    plain : sequence of str
-        Columns of numbers that hardly repeat: a dictionary of them would be a waste.
     most : int
         The most rights that the files get; the umask may leave them fewer.
     dialect : callable, optional
@@ -88,7 +86,6 @@ class TableWriter:
         force: bool = False,
         *,
         compression: str | None = None,
-        plain: Sequence[str] = (),
         most: int = 0o666,
         dialect: Callable[[str], Dialect] = lambda _: Dialect(),
     ) -> None:
@@ -102,11 +99,9 @@ class TableWriter:
         refuse_schema(self.schema, self.format, self._dialect)
         self._tried_rows = self._tried_bytes = self._written = 0
         self.new_types: dict[str, Any] = {}
-        self._repeating: list[str] = []
         if self.format == "parquet":
             pairs = zip(self.schema, parquet_schema(self.schema), strict=True)
             self.new_types = {old.name: new.type for old, new in pairs if old.type != new.type}
-            self._repeating = [name for name in self.schema.names if name not in plain]
         self._target.refuse()
 
     def rehearse(self, public: Any) -> None:
@@ -202,7 +197,6 @@ class TableWriter:
                 self.schema,
                 self.format,
                 compression=self._compression,
-                repeating=self._repeating,
                 dialect=self._dialect,
             )
         self._encoder.write(table)
