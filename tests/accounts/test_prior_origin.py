@@ -120,19 +120,6 @@ def test_a_mechanism_whose_prior_is_not_paid_for_on_the_card_is_refused():
 # ---- lies ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "lie",
-    [
-        plain(labels()),
-        plain(prior(epsilon=1)),
-        plain(prior("prior (local)")),
-    ],
-)
-def test_a_prior_is_paid_for_by_the_charge_that_it_names(lie):
-    assert SHOWN["origin"]["charge"] == plain(prior())
-    refuse(card("release", priors=[put(SHOWN, ("origin", "charge"), lie)]), None)
-
-
 def test_a_prior_whose_noise_costs_more_than_its_charge_does_not_hold():
     dear = Origin((counts_of_labels("bins", 2, Fraction(1, 2)), counts_of_labels("bins", 2, Fraction(1, 10**9))))
     weak = Origin(reports=ldp.TwoPoint(bounds=(0, 5), epsilon=0.6))

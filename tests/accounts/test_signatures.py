@@ -306,22 +306,17 @@ def test_signing_refuses_what_cannot_be_meant_and_leaves_nothing_behind(desk, se
     assert (desk / "card.json.sig").read_bytes() == (desk / "key").read_bytes()
 
 
-def test_a_table_that_is_replaced_loses_its_old_signature(owner, tmp_path):
-    order = ("privatize", owner / "in.csv", "-o", tmp_path / "out.csv", "--label", "price", "--bounds", 0, 5)
-    order = (*order, "--epsilon", 1, "--mechanism", "two-point")
-    run(*order)
-    run("sign", tmp_path / "out.csv", "--key", owner / "key")
-    run(*order, "--force")
-    assert files_in(tmp_path) == ["out.csv", "out.csv.card.json"]
-    assert "not signed" in said("verify", tmp_path / "out.csv")
+WHAT = {"privatize": ("out.csv", "--mechanism", "two-point"), "fit": ("model",)}
 
 
-def test_a_signed_model_is_verified_and_fitted_again_without_its_old_signature(owner, tmp_path):
-    given = ("--label", "price", "--bounds", 0, 5, "--epsilon", 4)
-    order = ("fit", owner / "in.csv", *given, "-o", tmp_path / "model")
+@pytest.mark.parametrize("command", WHAT)
+def test_what_is_replaced_loses_its_old_signature(owner, tmp_path, command):
+    name, *more = WHAT[command]
+    given = ("-o", tmp_path / name, "--label", "price", "--bounds", 0, 5, "--epsilon", 4, *more)
     trust = ("--trust", owner / "key.pub")
-    run(*order)
-    assert "No file was compared" not in said("sign", tmp_path / "model", "--key", owner / "key")
-    assert AS_WRITTEN in said("verify", tmp_path / "model", *trust)
-    run(*order, "--force")
-    assert "is not signed" in said("verify", tmp_path / "model", *trust, code=4)
+    run(command, owner / "in.csv", *given)
+    assert "No file was compared" not in said("sign", tmp_path / name, "--key", owner / "key")
+    assert AS_WRITTEN in said("verify", tmp_path / name, *trust)
+    run(command, owner / "in.csv", *given, "--force")
+    assert "is not signed" in said("verify", tmp_path / name, *trust, code=4)
+    assert not list(tmp_path.rglob("*.sig"))

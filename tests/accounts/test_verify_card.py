@@ -6,7 +6,6 @@ import hashlib
 import importlib.util
 import io
 import json
-import math
 import os
 import random
 import subprocess
@@ -19,6 +18,7 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
+from accounts.test_lies import others as near
 from card_cases import SMALL
 from forged_cards import forged, get
 from fuzzing import LONG
@@ -136,54 +136,21 @@ def branches(content, path=()):
             yield from branches(value, (*path, key))
 
 
-def near(value, rng):
-    """Return a value like another one: what a forger would try."""
-    if isinstance(value, bool | dict) or value in (None, [], ""):
-        others = [*SCALARS, not value]
-    elif isinstance(value, int):
-        others = [value + 1, value - 1, 2 * value, value // 2, -value, float(value)]
-    elif isinstance(value, float):
-        others = [math.nextafter(value, math.inf), math.nextafter(value, 0), value / 2, 2 * value, int(value)]
-    elif isinstance(value, list):
-        others = [value[:-1], [*value, value[-1]], value[::-1], value[1:], value * 2]
-    elif checker.FRACTION.fullmatch(value):
-        step = Fraction(1, 10**9)
-        others = [
-            str(Fraction(value) * 2),
-            str(Fraction(value) / 2),
-            str(Fraction(value) + step),
-            f"{value}0",
-            "1/7",
-        ]
-    else:
-        others = [value + " ", value[:-1], value.upper(), value.replace("1", "2")]
-    return rng.choice(others)
-
-
 def forge(content, others, rng):
-    """Return a card with one, two or three changes, and their paths."""
+    """Return a card with one, two or three changes, and their paths: what a forger would try."""
     content, changed = copy.deepcopy(content), []
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        paths = list(branches(content))
-        short = [
-            path for path in paths if not any(isinstance(key, int) and key > 2 for key in path)
-        ]  # few of many counts
-        path = rng.choice(short)
+        few = [path for path in branches(content) if not any(isinstance(key, int) and key > 2 for key in path)]
+        path = rng.choice(few)  # few of many counts
         place, value = get(content, path[:-1]), get(content, path)
-        match rng.randrange(8):
-            case 0 if isinstance(place, dict):
-                del place[path[-1]]
-            case 1 if isinstance(value, dict):
-                value["more" if rng.random() < 0.5 else rng.choice(["origin", "delta", "split", "rounding"])] = 1
-            case 2:
-                place[path[-1]] = copy.deepcopy(get(content, rng.choice(short)))
-            case 3:
-                same = [get(other, path) for other in others if has(other, path)]
-                place[path[-1]] = copy.deepcopy(rng.choice(same)) if same else near(value, rng)
-            case 4:
-                place[path[-1]] = copy.deepcopy(rng.choice(SCALARS))
-            case _:
-                place[path[-1]] = near(value, rng)
+        same = [get(other, path) for other in others if has(other, path)]
+        kinds = [[*near(value)] or SCALARS, [*near(value)] or SCALARS, same or SCALARS, SCALARS]
+        if isinstance(place, dict) and rng.random() < 0.1:
+            del place[path[-1]]
+        elif isinstance(value, dict) and rng.random() < 0.3:
+            value[rng.choice(["more", "origin", "delta", "split", "rounding"])] = 1
+        else:
+            place[path[-1]] = copy.deepcopy(rng.choice(rng.choice(kinds)))
         changed.append(path)
     return content, changed
 
