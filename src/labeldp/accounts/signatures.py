@@ -57,15 +57,18 @@ def sign_card(text: str, key: Ed25519PrivateKey) -> str:
     return "\n".join([_BEGIN, *lines, _END, ""])
 
 
-def check_signature(text: str, signature: str | None, trusted: Sequence[Ed25519PublicKey] = ()) -> Check:
+def check_signature(
+    text: str, signature: str | None, trusted: Sequence[Ed25519PublicKey] = (), *, required: bool = False
+) -> Check:
     """Check a card's signature, if it has one, by a key that the reader trusts, if one is given.
 
     It holds only by a trusted key. One that fits another key does not hold where keys are trusted, and says little
-    where none are; one that does not fit the card never holds.
+    where none are; one that does not fit the card never holds. One that is required must be there.
     """
     if signature is None:
-        if trusted:
-            return Check("signature", False, "the card is not signed, and a trusted key was asked for")
+        if trusted or required:
+            asked = "a trusted key" if trusted else "a signature"
+            return Check("signature", False, f"the card is not signed, and {asked} was asked for")
         return Check("signature", None, "the card is not signed: nobody vouches for it")
     try:
         key = _signer(text, signature)

@@ -31,6 +31,7 @@ BEYOND = (
 _BEYOND_FILES = (
     "that the file holds private labels and not the true ones: its checksum only ties the card to its bytes",
     "that the column it names holds the private labels: it only shows that the file has such a column",
+    "whether another column gives the label away, alone or together with others",
 )
 _BEYOND = {
     "mechanism": (),

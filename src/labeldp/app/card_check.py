@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.signatures import check_signature
 from labeldp.accounts.verification import Check, Verification, verify_card
-from labeldp.errors import LabelDPError, MissingExtraError
+from labeldp.errors import LabelDPError
 from labeldp.exact.table import TableChannel
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
@@ -32,6 +32,7 @@ def verify_files(
     folder: str | os.PathLike[str] | None = None,
     signature: str | None = None,
     trusted: Sequence[Ed25519PublicKey] = (),
+    require_signature: bool = False,
     verification: Verification | None = None,
 ) -> Verification:
     """Check a card as `verify_card` does, with its signature, and compare it with the file or folder it names.
@@ -47,11 +48,14 @@ def verify_files(
         What `sign_card` returned.
     trusted : sequence of public keys
         One of them must have signed the card, if any are given.
+    require_signature : bool
+        Whether somebody must have signed it.
     verification : Verification, optional
         What `verify_card` returned for this card, where that was called before.
     """
     verification = verification or verify_card(text)
-    card, checks = verification.card, [check_signature(text, signature, trusted), *verification.checks]
+    signed = check_signature(text, signature, trusted, required=require_signature)
+    card, checks = verification.card, [signed, *verification.checks]
     if card is not None:
         if checks[0].holds:
             covered = ", and so are the checksums of its files" if _entry(card)[1] else "; it has none of a file"
@@ -136,16 +140,20 @@ def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: P
     rows, mechanism = card.terms.rows, card.terms.mechanisms[0]
     step = card.content.get("rounding", [None])[0]
     try:
+        from labeldp.tables.identifiers import Identifiers  # noqa: PLC0415 (an extra)
+
         written: dict[str, Any] = {name: entry.get(name) for name in ("separator", "decimal", "encoding")}
         table = files.open_table(path, entry.get("format"), dialect=files.Dialect(**written, header=True))
         columns = list(table.schema.names)
         listed = _listed_labels(card, entry, columns)
         count, impossible = 0, dict.fromkeys(listed, 0)
-        for batch in table.batches([*listed] or columns[:1]):
+        others, seen = [name for name in columns if name not in named.values()], Identifiers()
+        for batch in table.batches(columns):
             count += batch.num_rows
+            seen.see(batch.select(others))
             for name, debiased in listed.items():
                 impossible[name] += _count_impossible(batch.column(name), mechanism, step, debiased=debiased)
-    except MissingExtraError:
+    except ImportError:
         yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
         return
     except (LabelDPError, UnicodeError) as error:
@@ -153,6 +161,7 @@ def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: P
         return
     yield Check("rows", count == rows, f"{count:,} rows in the file, {rows:,} on the card")
     yield _columns(columns, named, entry.get("columns", columns))
+    yield from _other_columns(others, seen.unique)
     for name, bad in impossible.items():
         which = f"{bad:,} of {count:,} values of {name!r} cannot be" if bad else f"every value of {name!r} can be"
         yield Check("labels", not bad, f"{which} an output of the mechanism")
@@ -188,6 +197,13 @@ def _columns(columns: list[str], named: dict[str, Any], listed: object) -> Check
     return Check(
         "columns", True, f"the file has the column {names[0]!r}, in which the card says the private labels are"
     )
+
+
+def _other_columns(names: list[str], unique: Collection[str]) -> Iterator[Check]:
+    """List the columns beside the labels, and those among them whose values all differ."""
+    flagged = f"; all values differ, so that they may name people: {', '.join(unique)}" if unique else ""
+    if names:
+        yield Check("other columns", None, f"public, and in the file as they are: {', '.join(names)}{flagged}")
 
 
 def _arrays(card: ReadCard, path: Path) -> Check:

@@ -50,6 +50,16 @@ def read_card_file(path: Path) -> tuple[Path, str]:
     return card, _decode(data, str(card))
 
 
+def card_of_report(report: Path, checksum: object) -> Path:
+    """Return the card with a checksum that lies beside a report, under one of the names that cards have there."""
+    stem = report.name.removesuffix(".html").removesuffix(".report")
+    for name in (f"{report.name}.card.json", f"{stem}.card.json", "card.json"):
+        path = report.with_name(name)
+        if os.path.lexists(path) and str(checksum) in read_card_file(path)[1]:
+            return path
+    raise ParameterError(f"the card of {report.name} is not beside it: name it after the report")
+
+
 def is_card_name(name: str) -> bool:
     """Whether a file's name is one that cards have.
 
@@ -86,15 +96,15 @@ def read_key(path: Path, read: Callable[[bytes], K]) -> K:
         raise ParameterError(f"{path}: {error}") from None
 
 
-def report_path(card: Path) -> Path:
-    """Return where the report of a card goes, if no other place is named.
+def report_path(card: Path, kind: str = "report") -> Path:
+    """Return where the report or the summary of a card goes, if no other place is named.
 
     Examples
     --------
     >>> report_path(Path("sales.csv.card.json")).name
     'sales.csv.report.html'
     """
-    return card.with_name(f"{card.name.removesuffix('.json').removesuffix('.card')}.report.html")
+    return card.with_name(f"{card.name.removesuffix('.json').removesuffix('.card')}.{kind}.html")
 
 
 @dataclass(frozen=True, slots=True)

@@ -300,6 +300,9 @@ _TABLE = (
         metavar="CARD",
         **_POSITIONAL,
     ),
+    Option("other_card", "Another card to compare with.", type=Path, metavar="CARD", **_POSITIONAL),
+    Option("summary", "One A4 page for a data-protection impact assessment.", **_FLAG),
+    Option("ledgers", "Ledger files.", type=list[Path], metavar="LEDGER...", **_POSITIONAL),
     Option("file", "What was released with it; found by its name beside the card.", **_FILE, flags=()),
     Option("card", "Where the card goes; by default OUT.card.json.", **_FILE),
     Option("report", "Write a report, an HTML page that explains the release.", **_FILE, field="With a report"),
@@ -322,6 +325,7 @@ _TABLE = (
         metavar="KEY.pub",
         flags=("--trust",),
     ),
+    Option("require_signature", "An unsigned card does not hold.", **_FLAG),
     Option("signature", "The card's signature, if it is not beside it as CARD.sig.", **_FILE),
     Option(
         "key",

@@ -220,6 +220,15 @@ def test_a_card_whose_rows_or_columns_do_not_fit_the_file_is_red(cards, more, ab
     assert f"{mark} {check}" in shown.output
 
 
+def test_other_columns_are_listed_those_that_name_rows_are_flagged_and_an_unsigned_card_is_said_last(cards):
+    *_, last = run("verify", cards["file"]).output.strip().splitlines()
+    assert last == "The card holds. The card is not signed: nobody vouches for it."
+    shown = said("verify", cards["file"])
+    assert "in the file as they are: id; all values differ, so that they may name people: id" in shown
+    assert "whether another column gives the label away" in shown
+    verify_fails(cards["file"], "--require-signature", check="signature")
+
+
 @pytest.mark.parametrize("name", ["../private.csv", "/etc/passwd", "", "..", "a/b"])
 def test_a_card_cannot_point_outside_its_folder(cards, tmp_path, name):
     (tmp_path / "inner").mkdir()

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from app.report import report_cases as cases
+from labeldp.app.report.summary import summary_page
 
 PHONE, DESKTOP = 360, 1280
 
@@ -111,3 +112,16 @@ def test_it_prints(browser, tmp_path):
         page.emulate_media(media="print", color_scheme="dark")
         assert luminance(page, "() => getComputedStyle(document.body).backgroundColor") > 0.9
         assert not complaints
+
+
+@pytest.mark.slow
+def test_a_summary_is_one_a4_page_however_much_its_owner_says(browser, tmp_path):
+    said = dict.fromkeys(["purpose", "recipient", "bounds_reason"], "many words " * 45)
+    file = {**cases.FILE, "rows": 4000, "columns": [f"a column with a long name {k}" for k in range(200)]}
+    text = summary_page(
+        cases.changed(cases.card("release"), file=file, **said), markdown=False, ledger=cases.ledger()
+    )
+    with opened(browser, tmp_path, text) as (page, complaints, asked):
+        printed = page.pdf(prefer_css_page_size=True)
+        assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page/") == 1
+        assert not [*complaints, *asked]

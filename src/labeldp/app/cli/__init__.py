@@ -92,7 +92,12 @@ COMMANDS = {
             "audit",
             "private.parquet.card.json --samples 200000",
         ),
-        "ledger": Command("Show what was spent on what, and what is left.", "ledgers", "budget.jsonl"),
+        "diff": Command(
+            "Say what differs between two cards.", "cards", "spring.csv.card.json autumn.csv.card.json"
+        ),
+        "ledger": Command(
+            "Show what was spent on what, and what is left; of several, their sums.", "ledgers", "budget.jsonl"
+        ),
         "report": Command(
             "Explain a card on one HTML page, for a colleague.",
             "cards",

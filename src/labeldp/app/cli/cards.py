@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -13,16 +14,25 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from labeldp._atomic import read_regular
 from labeldp.accounts.explanation import Explanation
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import at_most, factor
 from labeldp.accounts.verification import Verification, verify_card
-from labeldp.app.card_files import read_card_file, read_key, read_signature, report_path, sign_card_file
+from labeldp.app.card_files import (
+    card_of_report,
+    read_card_file,
+    read_key,
+    read_signature,
+    report_path,
+    sign_card_file,
+)
 from labeldp.app.cli import command
 from labeldp.app.cli.own_mechanisms import import_modules
-from labeldp.app.cli.shell import EXIT, PlainConsole, finite, news, print_json, tell
+from labeldp.app.cli.shell import EXIT, PlainConsole, figure_table, finite, news, print_json, tell
 from labeldp.app.sentences import as_flag, printable, spelled
 from labeldp.errors import ParameterError
+from labeldp.mechanisms.card_format import MAX_TEXT
 
 PASSPHRASE = "LABELDP_PASSPHRASE"  # noqa: S105 (the name of a variable)
 """The environment variable that a key's passphrase is taken from; else it is asked for."""
@@ -78,20 +88,23 @@ def _show_explanation(explanation: Explanation, console: Console) -> None:
 # ---- verify -------------------------------------------------------------------------------------------
 
 
-@command("card_file", "file", "trusted", "signature", "modules", "as_json")
+@command("card_file", "file", "trusted", "signature", "require_signature", "modules", "as_json")
 def verify(
     card_file: Path,
     file: Path | None,
     trusted: list[Path],
     signature: Path | None,
+    require_signature: bool,
     modules: list[str],
     as_json: bool,
 ) -> None:
     """Check a card again: checksum, contradictions, proofs, the noise of sums, and the file that it names.
 
     The verdict is an exit code: 0 if the card holds, 4 if anything does not, or it is not private, 5 if it cannot
-    be checked here, because it names a mechanism that is not known or does not say what was released. A signature
-    beside the card, CARD.sig, is checked too; with --trust there must be one, by that key.
+    be checked here, because it names a mechanism that is not known or does not say what was released. A report,
+    with its card beside it or after it, is written again from the card and compared. A signature beside the card,
+    CARD.sig, is checked too; with --trust there must be one, by that key. The last line says whether the card is
+    signed; --require-signature makes it an error if it is not.
 
     What is released: nothing. A card holds no label, and nothing is written.
     """
@@ -101,8 +114,14 @@ def verify(
     from labeldp.accounts.signatures import read_public_key  # noqa: PLC0415
     from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
 
+    page = None
+    if card_file.suffix == ".html":
+        from labeldp.app.report.report_check import check_report, stated_card  # noqa: PLC0415 (slow to import)
+
+        page = read_regular(card_file, MAX_TEXT).decode(errors="replace")
+        card_file, file = file or card_of_report(card_file, (stated_card(page) or {}).get("card")), None
     path, text = read_card_file(card_file)
-    if file is None and path != card_file:
+    if file is None and path != card_file and page is None:
         file = card_file  # the file that the user named, whatever file the card beside it names
     result = verify_files(
         text,
@@ -110,7 +129,10 @@ def verify(
         folder=None if path == Path("-") else path.parent,
         signature=read_signature(path, signature),
         trusted=[read_key(key, read_public_key) for key in trusted],
+        require_signature=require_signature,
     )
+    if page is not None:
+        result = replace(result, checks=(*result.checks, *check_report(page, text, result)))
     checks = [(check.name, check.holds, printable(spelled(check.detail, as_flag))) for check in result.checks]
     if as_json:
         named = [dict(zip(("name", "holds", "detail"), check, strict=True)) for check in checks]
@@ -140,8 +162,11 @@ def _show_checks(result: Verification, checks: list[tuple[str, bool | None, str]
         verdict, style = "The card agrees with itself, and says NOT PRIVATE.", "bold red"
     else:
         verdict, style = "The card does NOT hold.", "bold red"
+    for name, holds, detail in checks:
+        if name == "signature" and not holds:
+            verdict += f" {detail[:1].upper()}{detail[1:]}."
     beyond = [Padding(Text(line, "dim"), (0, 0, 0, 2), expand=False) for line in result.beyond]
-    for part in ("", table, "", Text(verdict, style), "", Text("What this cannot show:", "dim"), *beyond, ""):
+    for part in ("", table, "", Text("What this cannot show:", "dim"), *beyond, "", Text(verdict, style), ""):
         console.print(part)
 
 
@@ -185,24 +210,59 @@ def sign(card_file: Path, key: Path, modules: list[str], force: bool) -> None:
 
 
 @command(
-    *("card_file", "out", "ledger", "modules", "force"),
+    *("card_file", "out", "summary", "ledger", "modules", "force"),
     out={"type": Path, "default": None, "metavar": "FILE", "help": "Where to write; by default beside the card."},
     ledger={"part_of": "", "panel": "", "help": "A ledger, to show what is left."},
 )
-def report(card_file: Path, out: Path | None, ledger: Path | None, modules: list[str], force: bool) -> None:
+def report(
+    card_file: Path, out: Path | None, summary: bool, ledger: Path | None, modules: list[str], force: bool
+) -> None:
     """Explain a card on one HTML page: what was released, what it cost, what it protects, what to expect.
 
-    The card is checked and its proof run again. The page is one file, to send or to print; it loads nothing.
+    The card is checked and its proof run again. The page is one file, to send or to print; it loads nothing. With
+    --summary it is one A4 page for a data-protection impact assessment, HTML or, by the name of --out, Markdown.
 
     What is released: the page. It follows from the card, and from the ledger if there is one; neither has a label.
     """
-    from labeldp.app.report import write_report  # noqa: PLC0415
+    from labeldp.app.report import write_page, write_report  # noqa: PLC0415
+    from labeldp.app.report.summary import summary_page  # noqa: PLC0415
     from labeldp.tables.paths import refuse_same  # noqa: PLC0415
 
     import_modules(modules)
     path, text = read_card_file(card_file)
-    target = out or report_path(path)
+    target = out or report_path(path, "summary" if summary else "report")
     refuse_same({"the report": target}, {"the card": path, "the ledger": ledger})
     spent = None if ledger is None else Ledger.open(ledger, create="never")
-    write_report(target, text, ledger=spent, force=force)
-    tell(news(), f"The report is in {target}")
+    if summary:
+        write_page(target, summary_page(text, markdown=target.suffix == ".md", ledger=spent), force=force)
+    else:
+        write_report(target, text, ledger=spent, force=force)
+    tell(news(), f"The {'summary' if summary else 'report'} is in {target}")
+
+
+# ---- diff ---------------------------------------------------------------------------------------------
+
+
+@command("card_file", "other_card", "modules", "as_json")
+def diff(card_file: Path, other_card: Path, modules: list[str], as_json: bool) -> None:
+    """Say what differs between two cards: costs first, then every field in which they differ.
+
+    Both are checked and proven again first; one that does not hold is not compared (exit code 4).
+
+    What is released: nothing. A card holds no label, and nothing is written.
+    """
+    from labeldp.app.card_difference import differences  # noqa: PLC0415
+
+    import_modules(modules)
+    cards = [verify_card(read_card_file(path)[1]).require_card() for path in (card_file, other_card)]
+    found = differences(*cards)
+    if as_json:
+        print_json(differences=[dict(zip(("field", "one", "other"), line, strict=True)) for line in found])
+        return
+    one, other = (card.explain().budget for card in cards)
+    change = f"The first costs {one}, the second {other}." if one != other else f"Both cost {one}."
+    table = figure_table("", ["field", str(card_file), str(other_card)], [])
+    for line in found:
+        table.add_row(*(Text(printable("–" if value is None else value, 60)) for value in line))
+    for part in ([table] if found else []) + [Text(change if found else "The cards say the same.", "bold")]:
+        PlainConsole().print(part)

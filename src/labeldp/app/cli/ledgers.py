@@ -8,11 +8,10 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from labeldp.accounts.budget import Budget, rounded_up, total_of
+from labeldp.accounts.budget import Budget, Charge, rounded_up, total_of
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.cli import command
 from labeldp.app.cli.shell import PlainConsole, finite, print_json
-from labeldp.app.option import REQUIRED
 from labeldp.app.sentences import printable
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.typed_data import plain
@@ -21,24 +20,77 @@ BAR = 60
 """Characters of the bar that shows how much of a limit is spent."""
 
 
-@command("file", "as_json", file={"default": REQUIRED, "help": "A ledger's file."})
-def ledger(file: Path, as_json: bool) -> None:
-    """Show what is spent and left in a ledger. It is only read: never created, never repaired.
+@command("ledgers", "as_json")
+def ledger(ledgers: list[Path], as_json: bool) -> None:
+    """Show what is spent and left in a ledger, or in several, by purpose and recipient. They are only read.
 
-    Exit code 3 if the file is damaged or was changed.
+    Exit code 3 if a file is damaged or was changed.
 
     What is released: nothing. A ledger lists costs, times and what was released, and no label.
     """
-    if not file.exists():
-        raise ParameterError(f"there is no ledger {file}")
-    opened = Ledger.open(file, create="never")
-    charges, limit = opened.charges, opened.limit  # read once: others may charge meanwhile
+    for file in ledgers:
+        if not file.exists():
+            raise ParameterError(f"there is no ledger {file}")
+    opened = [Ledger.open(file, create="never") for file in ledgers]
+    charges = [one.charges for one in opened]  # read once: others may charge meanwhile
+    sums = _by_declaration(charges)
+    if len(ledgers) > 1:
+        _show_several(ledgers, charges, sums, as_json=as_json)
+    else:
+        _show_one(opened[0].limit, charges[0], sums, as_json=as_json)
+
+
+Sums = dict[tuple[str, str], list[Charge]]
+
+
+def _by_declaration(ledgers: list[tuple[Charge, ...]]) -> Sums:
+    """Return the charges of all ledgers by purpose and recipient, those without either last."""
+    sums: Sums = {}
+    for charge in (charge for charges in ledgers for charge in charges):
+        said = charge.declaration
+        sums.setdefault((said.purpose or "", said.recipient or ""), []).append(charge)
+    return dict(sorted(sums.items(), key=lambda item: (item[0] == ("", ""), item[0])))
+
+
+def _sums_data(sums: Sums) -> list[dict[str, Any]]:
+    return [
+        {"purpose": purpose or None, "recipient": recipient or None, **_amounts(total_of(charges))}
+        for (purpose, recipient), charges in sums.items()
+    ]
+
+
+def _sums_table(sums: Sums) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("purpose", "recipient", "ε", "δ", "charges"):
+        table.add_column(name, justify="left" if name in ("purpose", "recipient") else "right")
+    for names, charges in sums.items():
+        spent = total_of(charges)
+        figures = (rounded_up(spent.epsilon), rounded_up(spent.delta, 3), f"{len(charges):,}")
+        table.add_row(*(Text(printable(name or "not stated", 60)) for name in names), *map(Text, figures))
+    return table
+
+
+def _show_several(files: list[Path], charges: list[tuple[Charge, ...]], sums: Sums, *, as_json: bool) -> None:
+    totals = [total_of(each) for each in charges]
+    spent = sum(totals, Budget(0))
+    if as_json:
+        listed = [{"ledger": str(file), **_amounts(total)} for file, total in zip(files, totals, strict=True)]
+        print_json(ledgers=listed, by=_sums_data(sums), spent=_amounts(spent))
+        return
+    console = PlainConsole()
+    note = f"Spent {spent} in {len(files)} ledgers, for someone whose labels are in all of them."
+    for line in ("", _sums_table(sums), "", Text(note, "bold"), ""):
+        console.print(line)
+
+
+def _show_one(limit: Budget | None, charges: tuple[Charge, ...], sums: Sums, *, as_json: bool) -> None:
     spent = total_of(charges)
     left = None if limit is None else limit.minus(spent)
     if as_json:
-        listed = [{**plain(charge), **_amounts(charge.budget)} for charge in charges]
+        listed = [{**plain(charge), **plain(charge.declaration), **_amounts(charge.budget)} for charge in charges]
         amounts = {"limit": limit, "spent": spent, "left": left}
-        print_json(charges=listed, **{name: amount and _amounts(amount) for name, amount in amounts.items()})
+        shown = {name: amount and _amounts(amount) for name, amount in amounts.items()}
+        print_json(charges=listed, by=_sums_data(sums), **shown)
         return
     columns = {
         "when (UTC)": [printable(charge.when)[:19].replace("T", " ") for charge in charges],
@@ -53,6 +105,7 @@ def ledger(file: Path, as_json: bool) -> None:
     for cells in zip(*columns.values(), strict=True):
         table.add_row(*map(Text, cells))
     lines: list[Any] = ["", table, ""] if charges else [""]
+    lines += [_sums_table(sums), ""] if any(any(names) for names in sums) else []
     times = "1 charge" if len(charges) == 1 else f"{len(charges):,} charges"
     if limit is None or left is None:
         lines.append(Text(f"Spent {spent} in {times}. There is no limit.", "bold"))

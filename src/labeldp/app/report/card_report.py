@@ -7,11 +7,14 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any, TypedDict
 
 import numpy as np
 
-from labeldp.accounts.budget import Charge, rounded_up, total_of, unmatched
+from labeldp import __version__
+from labeldp.accounts.budget import Budget, Charge, rounded_up, total_of, unmatched
 from labeldp.accounts.explanation import Explanation
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import at_most, percent, times
@@ -20,8 +23,50 @@ from labeldp.accounts.verification import Verification, verify_card
 from labeldp.app.report.column_figures import column_sections
 from labeldp.app.report.figures import COLOURS, DASHES, SOFT, blank, escaped, legend
 from labeldp.app.report.page import Section, render_page, write_page
-from labeldp.app.report.reviewer import file_section, proof_sections
+from labeldp.app.report.reviewer import environment, file_section, proof_sections
+from labeldp.errors import ParameterError
+from labeldp.mechanisms.typed_data import canonical, plain, read
 from labeldp.tables.paths import Target
+
+BESIDE = ("<!-- beside the card -->", "<!-- end of it -->")
+"""Stand around what does not follow from the card."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedLedger:
+    """What a report shows of a ledger: enough to write the report again.
+
+    Attributes
+    ----------
+    limit : Budget or None
+    charges : tuple of Charge
+    """
+
+    limit: Budget | None
+    charges: tuple[Charge, ...]
+
+    @classmethod
+    def from_data(cls, data: Any, own: Sequence[Charge]) -> RecordedLedger | None:
+        """Return what `as_data` wrote; other charges than those of the release are one charge in all."""
+        if data is None:
+            return None
+        read_data: dict[str, Any] = read(_LedgerData, data, "the ledger of the report")
+        others = [Charge("others", read_data["others"], "")] if read_data["others"] != Budget(0) else []
+        return cls(read_data["limit"], (*(own if read_data["complete"] else ()), *others))
+
+    def as_data(self, own: Sequence[Charge]) -> dict[str, Any]:
+        """Return what a report states of it, for programs."""
+        complete, others = not unmatched(own, self.charges), total_of(unmatched(self.charges, own))
+        try:
+            return plain({"limit": self.limit, "others": others, "complete": complete})  # type: ignore[no-any-return]
+        except ParameterError:  # an exact sum that is too long to be stated
+            return {}
+
+
+class _LedgerData(TypedDict):
+    limit: Budget | None
+    others: Budget
+    complete: bool
 
 
 def write_report(
@@ -68,7 +113,7 @@ def write_report(
 def render_report(
     card_text: str,
     *,
-    ledger: Ledger | None = None,
+    ledger: Ledger | RecordedLedger | None = None,
     sections: Sequence[Section] = (),
     verification: Verification | None = None,
 ) -> str:
@@ -104,10 +149,12 @@ def render_report(
     (True, 2)
     """
     card = (verification or verify_card(card_text)).require_card(allow_open=True)
-    recorded = None if ledger is None else ledger.charges
-    explanation, terms = card.explain(recorded), card.terms
+    recorded = None if ledger is None else RecordedLedger(ledger.limit, ledger.charges)
+    explanation, terms = card.explain(None if recorded is None else recorded.charges), card.terms
+    checksum = str(json.loads(card_text)["checksum"])
     texts = explanation.sections
     banner = "banner weak" if explanation.private else "banner"
+    beside: list[Section | str] = [BESIDE[0], *sections, BESIDE[1]] if sections else []
     parts: list[Section | str | None] = [
         *(f'<div class="{banner}" role="alert">{escaped(text)}</div>' for text in explanation.warnings),
         _tiles(explanation, terms),
@@ -115,15 +162,22 @@ def render_report(
         _meaning(explanation),
         _sides(texts, {"What is released": "open", "What stays private": "safe"}),
         file_section(card.content.get("file", {})),
-        _budget(terms, ledger) if terms.charges else None,
+        _budget(terms, recorded) if terms.charges else None,
         _plain_section(texts, "How noisy it is"),
         *column_sections(card),
         _sides(texts, {"Do": "safe", "Do not": "open"}),
-        *sections,
-        *proof_sections(card, str(json.loads(card_text)["checksum"])),
+        *beside,
+        *proof_sections(card, checksum),
     ]
-    present = [part for part in parts if part]
-    return render_page(explanation.title, present, lead=texts["What was done"], when=_when(terms.charges))
+    stated = None if recorded is None else recorded.as_data(terms.charges)
+    about = {"version": __version__, "card": checksum, "environment": environment(), "ledger": stated}
+    return render_page(
+        explanation.title,
+        [part for part in parts if part],
+        lead=texts["What was done"],
+        when=_when(terms.charges),
+        about=canonical(about),
+    )
 
 
 def _plain_section(texts: Mapping[str, Sequence[str]], heading: str) -> Section | None:
@@ -194,7 +248,7 @@ def _sides(texts: Mapping[str, Sequence[str]], headings: Mapping[str, str]) -> s
     return f'<section class="sides">{lists}</section>'
 
 
-def _budget(terms: Terms, ledger: Ledger | None) -> Section:
+def _budget(terms: Terms, ledger: RecordedLedger | None) -> Section:
     """Return a release's charges, beside all that a ledger holds."""
     own, recorded = terms.charges, () if ledger is None else ledger.charges
     others = unmatched(recorded, own)

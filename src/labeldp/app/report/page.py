@@ -98,7 +98,9 @@ def _section_html(section: Section, number: int) -> str:
     return f"<section{kind}><h2>{escaped(section.title)}</h2>{words}</section>"
 
 
-def render_page(title: str, sections: Sequence[Section | str], *, lead: Sequence[str] = (), when: str = "") -> str:
+def render_page(
+    title: str, sections: Sequence[Section | str], *, lead: Sequence[str] = (), when: str = "", about: str = ""
+) -> str:
     """Return a page of sections.
 
     Parameters
@@ -111,6 +113,8 @@ def render_page(title: str, sections: Sequence[Section | str], *, lead: Sequence
         Paragraphs before the first section.
     when : str
         The day and time beside the heading.
+    about : str
+        What the page was written from, for programs.
 
     Returns
     -------
@@ -131,6 +135,7 @@ def render_page(title: str, sections: Sequence[Section | str], *, lead: Sequence
     ]
     return Template(home.joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=escaped(title),
+        about=f'<meta name="labeldp-report" content="{escaped(about)}">\n' if about else "",
         when=f" · {escaped(when)}" if when else "",
         style=home.joinpath("style.css").read_text(encoding="utf-8").strip(),
         lead=_paragraphs_html(lead),

@@ -16,6 +16,7 @@ from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.scores import describe_quality
 from labeldp.accounts.statistic import proof_of
 from labeldp.accounts.verification import noise_checks
+from labeldp.app.report.figures import require_matplotlib
 from labeldp.app.report.page import Section
 from labeldp.exact.proof import fingerprint
 from labeldp.mechanisms.base import Mechanism
@@ -103,12 +104,18 @@ def _statements(card: ReadCard) -> Section:
     return Section("What the card says", rows=rows)
 
 
-def _how_to_check(card: ReadCard, checksum: str) -> Section:
+def environment() -> str:
+    """Return what a page is written and drawn with."""
     python = f"Python {platform.python_version()} ({sys.platform})"
+    drawn = f"Matplotlib {require_matplotlib().__version__}"
+    return f"labeldp {__version__}, {python}, NumPy {np.__version__}, {drawn}"
+
+
+def _how_to_check(card: ReadCard, checksum: str) -> Section:
     rows = [
         ["card", f"{card.content['schema']}, version {card.content['version']}"],
         ["checksum of the card", checksum],
-        ["page written with", f"labeldp {__version__}, {python}, NumPy {np.__version__}"],
+        ["page written with", environment()],
     ]
     does = "it computes the noise of each sum again, and adds it up to what was charged"
     if card.terms.mechanisms:
@@ -117,6 +124,7 @@ def _how_to_check(card: ReadCard, checksum: str) -> Section:
         "Check it yourself",
         [
             f"Run  labeldp verify CARD  with the card's file: {does}. Anyone can; it needs no label.",
+            "Run  labeldp verify PAGE CARD  to compare this page with the card, too.",
             "A checksum finds damage and is no signature; if there is one, CARD.sig, add  --trust KEY.pub  with "
             "the key of whoever you expect. The proof shows what a mechanism protects; that it was "
             "used, once, on these labels, is the word of whoever gives you the card.",

@@ -1,0 +1,127 @@
+"""A report is bound to its card: written again, it must be the same, to the last number."""
+
+import json
+import random
+import re
+
+import pytest
+
+import labeldp as ldp
+from app.report import report_cases as cases
+from command_line import run, said
+from labeldp.app import report
+from labeldp.app.report.report_check import check_report
+
+NUMBER = re.compile(r">([^<>]*[0-9][^<>]*)<")
+
+
+def verdict(page, card):
+    verification = ldp.verify_card(card)
+    return {check.name: check.holds for check in check_report(page, card, verification)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in cases.KINDS if kind not in ("hostile", "seeded")])
+def test_a_report_as_it_was_written_holds_with_a_ledger_and_further_parts_too(kind):
+    card = cases.card(kind)
+    assert verdict(report.render_report(card), card) == {"report": True}
+    more = {"ledger": cases.ledger(), "sections": [cases.drawn_section()]}
+    assert verdict(report.render_report(card, **more), card) == {
+        "report": True,
+        "ledger": None,
+        "other parts": None,
+    }
+
+
+@pytest.mark.slow
+def test_any_number_that_is_changed_is_found():
+    card = cases.card("release")
+    page = report.render_report(card, ledger=cases.ledger())
+    texts = [found for found in NUMBER.finditer(page) if found.start() > page.index("<body>")]
+    assert len(texts) > 50
+    for found in random.Random(1).sample(texts, 12):
+        place = found.start(1) + re.search("[0-9]", found[1]).start()
+        lie = page[:place] + str((int(page[place]) + 1) % 10) + page[place + 1 :]
+        assert verdict(lie, card)["report"] is False, found[1]
+    path = page.index(' d="M') + 6
+    assert verdict(page[:path] + "9" + page[path:], card) == {"report": True, "figures": False, "ledger": None}
+    hidden = page.replace("<section>", "\n<!-- beside the card --><section>", 1)
+    hidden = hidden.replace("</section>", "</section><!-- end of it -->", 1)
+    assert verdict(hidden, card)["report"] is False
+
+
+def test_a_report_of_another_version_cannot_be_checked_and_one_of_another_card_does_not_hold():
+    card = cases.card("release")
+    page = report.render_report(card)
+    for other in (
+        page.replace(f"&quot;version&quot;:&quot;{ldp.__version__}", "&quot;version&quot;:&quot;9"),
+        "<p>",
+    ):
+        (check,) = check_report(other, card, ldp.verify_card(card))
+        assert (check.holds, check.needed) == (None, True)
+    assert verdict(page, cases.card("with-delta")) == {"report": False}
+
+
+def test_verify_finds_the_card_beside_a_report_or_takes_the_one_that_is_named(tmp_path):
+    (tmp_path / "out.csv.card.json").write_text(cases.card("release"))
+    run("report", tmp_path / "out.csv.card.json")
+    page = tmp_path / "out.csv.report.html"
+    assert "✓ report" in run("verify", page).output
+    lone = tmp_path / "folder" / "page.html"
+    lone.parent.mkdir()
+    lone.write_text(page.read_text().replace("2.72×", "1.72×"))
+    assert "name it after the report" in said("verify", lone, code=2)
+    assert "it says '1.72×' where the card gives '2.72×'" in said(
+        "verify", lone, tmp_path / "out.csv.card.json", code=4
+    )
+
+
+# ---- one page for an assessment, and what differs -----------------------------------------------------
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A private table, with a card, beside a ledger."""
+    (tmp_path / "in.csv").write_text("id,price\n" + "".join(f"{i},{1 + i % 4}\n" for i in range(50)))
+    for name, epsilon in (("out", 1), ("two", 0.5)):
+        given = ("--label", "price", "--bounds", 0, 5, "--epsilon", epsilon, "--mechanism", "two-point")
+        said_of_it = ("--purpose", "rent *index*", "--recipient", name)
+        run("privatize", tmp_path / "in.csv", "-o", tmp_path / f"{name}.csv", *given, *said_of_it,
+            "--ledger", tmp_path / f"{name}.jsonl")  # fmt: skip
+    return tmp_path
+
+
+def test_a_summary_says_what_an_assessment_asks_for_in_html_and_markdown(table):
+    run("report", table / "out.csv", "--summary", "--ledger", table / "out.jsonl")
+    run("report", table / "out.csv", "--summary", "-o", table / "out.md")
+    page, text = (table / "out.csv.summary.html").read_text(), (table / "out.md").read_text()
+    assert cases.faults(page) == []
+    checksum = json.loads((table / "out.csv.card.json").read_text())["checksum"]
+    for shown in (page, text):
+        for words in ("at most e^ε = 2.72×", "released as they are: id", "not stated on the card", checksum):
+            assert words in shown
+    assert "Purpose: rent *index*" in page
+    assert "Purpose: rent \\*index\\*" in text
+    assert "counts nothing for other releases; it has no limit" in page
+
+
+def test_ledgers_are_summed_by_purpose_and_recipient(table):
+    files = (table / "out.jsonl", table / "two.jsonl")
+    assert "Spent ε = 1.5 in 2 ledgers" in said("ledger", *files)
+    data = json.loads(run("ledger", *files, "--json").stdout)
+    assert data["spent"] == {"epsilon": 1.5, "delta": 0.0}
+    assert [(line["purpose"], line["recipient"], line["epsilon"]) for line in data["by"]] == [
+        ("rent *index*", "out", 1.0),
+        ("rent *index*", "two", 0.5),
+    ]
+
+
+def test_diff_says_what_differs_between_two_cards_that_hold(table):
+    cards = [table / f"{name}.csv.card.json" for name in ("out", "two")]
+    assert "The cards say the same." in said("diff", cards[0], cards[0])
+    shown = said("diff", *cards)
+    assert "The first costs ε = 1, the second ε = 0.5." in shown
+    data = json.loads(run("diff", *cards, "--json").stdout)["differences"]
+    assert {"field": "cost.epsilon", "one": 1.0, "other": 0.5} in data
+    cards[1].write_text(cards[1].read_text().replace("0.5", "0.4"))
+    run("diff", *cards, code=4)
