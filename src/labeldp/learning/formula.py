@@ -32,7 +32,7 @@ _EXAMPLE = 'such as schooling + age + age**2 + C(region, ref="north") + schoolin
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One column of the table in a term.
+    """One column of the table in a term of a formula, or in a coefficient.
 
     Attributes
     ----------
@@ -41,14 +41,19 @@ class Factor:
         Of a number.
     category : bool
         Whether it was written as ``C(column)``.
-    reference : str, optional
-        The level that other levels are compared with; by default the first in order.
+    level : str, optional
+        Of a category: in a formula the level that others are compared with, in a coefficient the one that is.
     """
 
     column: str
     power: int = 1
     category: bool = False
-    reference: str | None = None
+    level: str | None = None
+
+    def __str__(self) -> str:
+        if self.level is not None:
+            return f"{self.column}[{self.level}]"
+        return self.column if self.power == 1 else f"{self.column}**{self.power}"
 
 
 Term = tuple[Factor, ...]
@@ -124,7 +129,7 @@ class Formula:
                 raise _error(f"uses the column {name!r}, which is not there" + (f": {near!r}?" if near else ""))
         references: dict[str, str] = {}
         for factor in (factor for term in self.terms for factor in term):
-            name, wanted = factor.column, factor.reference
+            name, wanted = factor.column, factor.level
             if wanted is not None and references.setdefault(name, wanted) != wanted:
                 raise _error(f"names two reference levels for {name!r}")
         texts = [name for name in self.columns if not _is_number(table.column(name).type)]
@@ -137,37 +142,23 @@ class Formula:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A factor of a coefficient's column: a number to a power, or whether a category has a level."""
-
-    column: str
-    power: int = 1
-    level: str | None = None
-
-    def __str__(self) -> str:
-        if self.level is not None:
-            return f"{self.column}[{self.level}]"
-        return self.column if self.power == 1 else f"{self.column}**{self.power}"
-
-
-@dataclass(frozen=True, slots=True)
 class Coefficients:
     """The columns of a regression, each the product of parts.
 
     Attributes
     ----------
-    columns : tuple of tuples of Part
+    columns : tuple of terms
     references : dict
         For each category, the level that others are compared with.
     """
 
-    columns: tuple[tuple[Part, ...], ...]
+    columns: tuple[Term, ...]
     references: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def plain(cls, names: Sequence[str]) -> Coefficients:
         """Return a coefficient for each of some columns of numbers."""
-        return cls(tuple((Part(name),) for name in names))
+        return cls(tuple((Factor(name),) for name in names))
 
     @property
     def names(self) -> list[str]:
@@ -176,18 +167,15 @@ class Coefficients:
 
     def transform(self, table: Any) -> Array:
         """Return the columns of an Arrow table, rows × coefficients."""
-        parts = {part for parts in self.columns for part in parts}
+        levels: dict[str, set[str | None]] = {}
+        for factor in (factor for column in self.columns for factor in column):
+            levels.setdefault(factor.column, {self.references.get(factor.column)}).add(factor.level)
         values: dict[str, Array] = {}
-        for name in dict.fromkeys(part.column for part in parts):
+        for name, known in levels.items():
             if name not in table.column_names:
                 raise DataError(f"the column {name!r} is missing")
-            if name not in self.references:
-                values[name] = _numbers(table, name)
-                continue
-            values[name] = _texts(table, name)
-            known = {part.level for part in parts if part.column == name} | {self.references[name]}
-            new = sorted(set(values[name]) - known)
-            if new:
+            values[name] = (_texts if name in self.references else _numbers)(table, name)
+            if name in self.references and (new := sorted(set(values[name]) - known)):
                 raise DataError(f"the column {name!r} has a level that the regression does not know: {new[0]!r}")
         result = np.ones((table.num_rows, len(self.columns)))
         for k, column in enumerate(self.columns):
@@ -197,17 +185,15 @@ class Coefficients:
         return result
 
 
-def _expand(term: Term, levels: dict[str, list[str]]) -> list[tuple[Part, ...]]:
+def _expand(term: Term, levels: dict[str, list[str]]) -> list[Term]:
     """Return the columns of a term: a category has one for each level but its reference."""
-    columns: list[tuple[Part, ...]] = [()]
+    columns: list[Term] = [()]
     for factor in term:
-        name = factor.column
+        name, parts = factor.column, [factor]
         if name in levels:
             if factor.power > 1:
                 raise _error(f"has a power of {name!r}, which is not a number")
-            parts = [Part(name, level=level) for level in levels[name][1:]]
-        else:
-            parts = [Part(name, factor.power)]
+            parts = [Factor(name, level=level) for level in levels[name][1:]]
         columns = [(*before, part) for before in columns for part in parts]
     return columns
 

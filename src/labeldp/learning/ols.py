@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from labeldp._values import Array, Labels
 from labeldp.accounts.budget import declared
@@ -165,12 +164,12 @@ def _columns(X: Any, on: str | None, label: str) -> tuple[Array, Coefficients | 
         return named.transform(table), named
     if on is not None:
         raise ParameterError(Setting("on"), " names columns: X must be a data frame")
-    if sparse.issparse(X):
-        raise ParameterError("X must be a dense table: give X.toarray()")
     try:
         values = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError("X must hold numbers only: give a data frame, and categories in a formula") from None
+        raise DataError(
+            "X must be a dense table and hold numbers only: give categories as a data frame and a formula"
+        ) from None
     if values.ndim != 2:
         raise ParameterError(
             f"X must be a table, rows × columns, got {values.ndim} dimensions; reshape(-1, 1) makes one"

@@ -124,13 +124,14 @@ class Design:
 
     def ordinary_variances(self) -> Array:
         """Return the variances of the coefficients of least squares, for labels of variance 1."""
-        inverse = np.linalg.inv(self.model.T @ self.model)
-        return np.asarray(np.einsum("ij,jk,ik->i", self.back, inverse, self.back))
+        return np.asarray((self._ordinary_weights() ** 2).sum(axis=0))
+
+    def _ordinary_weights(self) -> Array:
+        return np.asarray(self.model @ np.linalg.solve(self.model.T @ self.model, self.back.T))
 
     def fewest_rows(self) -> float:
         """Return on about how many rows the coefficient depends that depends on the fewest."""
-        inverse = np.linalg.inv(self.model.T @ self.model)
-        squares = (self.model @ (inverse @ self.back.T)) ** 2
+        squares = self._ordinary_weights() ** 2
         return float((squares.sum(axis=0) ** 2 / (squares**2).sum(axis=0)).min())
 
     def weights(self, ratio: float, *, narrow: float = 1.0, rough: bool = False, limit: int = WEIGHT) -> Weights:
