@@ -21,7 +21,6 @@ from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.mechanisms.typed_data import canonical
 from labeldp.tables.batches import size_of
 from labeldp.tables.columns import flat_type
-from labeldp.tables.dialect import Dialect
 from labeldp.tables.encoders import encoder
 from labeldp.tables.paths import DELIMITERS, PIPE, is_folder
 
@@ -43,19 +42,17 @@ _SECONDS = (-62_135_596_800, 253_402_300_799)
 _FAILURES = (pa.ArrowException, ValueError, OverflowError, UnicodeError)
 
 
-def refuse_schema(schema: Any, format: str, dialect: Dialect) -> None:
+def refuse_schema(schema: Any, format: str) -> None:
     r"""Refuse columns that a format cannot hold.
 
     Parameters
     ----------
     schema : pyarrow.Schema
     format : str
-    dialect : Dialect
-        How text of the format is written.
 
     Examples
     --------
-    >>> refuse_schema(pa.schema({"a\x01": pa.int64()}), "xlsx", Dialect())
+    >>> refuse_schema(pa.schema({"a\x01": pa.int64()}), "xlsx")
     Traceback (most recent call last):
     labeldp.errors.ParameterError: XLSX cannot hold control characters and others that XML does not have, ...
     """
@@ -70,19 +67,19 @@ def refuse_schema(schema: Any, format: str, dialect: Dialect) -> None:
         raise ParameterError(f"the column names take more than {MOST_NAMES:,} characters on a card: shorten them")
     if format == "xlsx" and len(names) > MOST_COLUMNS:
         raise ParameterError(f"a sheet of Excel has {MOST_COLUMNS:,} columns at most: write CSV or Parquet")
-    _refuse_column(pa.array(names, pa.large_string()), "the column names have", format, dialect)
+    _refuse_column(pa.array(names, pa.large_string()), "the column names have", format)
     for field in schema:
         _refuse_type(field, format)
-        _refuse_column(pa.array([], field.type), f"the column {field.name!r} has", format, dialect)
+        _refuse_column(pa.array([], field.type), f"the column {field.name!r} has", format)
 
 
-def refuse_values(batch: Any, format: str, dialect: Dialect, *, before: int = 0) -> None:
+def refuse_values(batch: Any, format: str, *, before: int = 0) -> None:
     """Refuse public values that a format cannot hold, and rows beyond its last; some rows were before these.
 
     Examples
     --------
     >>> batch = pa.record_batch({"until": pa.array([1 << 30], pa.date32())})
-    >>> refuse_values(batch, "csv", Dialect())
+    >>> refuse_values(batch, "csv")
     Traceback (most recent call last):
     labeldp.errors.ParameterError: CSV cannot hold dates outside of the years 1 to 9999, ...
     """
@@ -93,7 +90,7 @@ def refuse_values(batch: Any, format: str, dialect: Dialect, *, before: int = 0)
             column.validate(full=True)
         except pa.ArrowInvalid:
             raise DataError(f"the column {field.name!r} is damaged: some values are not {field.type}") from None
-        _refuse_column(column, f"the column {field.name!r} has", format, dialect)
+        _refuse_column(column, f"the column {field.name!r} has", format)
 
 
 def least_size(batch: Any, format: str, *, compressed: bool) -> int:
@@ -153,9 +150,9 @@ def _is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
-def _refuse_column(column: Any, which: str, format: str, dialect: Dialect) -> None:
+def _refuse_column(column: Any, which: str, format: str) -> None:
     """Refuse a column that has values which its format cannot hold."""
-    problem = _problem(column, format, dialect)
+    problem = _problem(column, format)
     if problem is not None:
         raise ParameterError(
             f"{format.upper()} cannot hold {problem}, as {which}: change it, or write another format"
@@ -169,14 +166,14 @@ _SIMPLE = (
 """Types whose values are written without a conversion that could fail."""
 
 
-def _problem(column: Any, format: str, dialect: Dialect) -> str | None:
+def _problem(column: Any, format: str) -> str | None:
     """Return what values of a column its format cannot hold, or None."""
     try:
         problem = _sheet_problem(column) if format == "xlsx" else None
         if problem is None and format != "parquet":
             problem = _date_problem(column)
         if problem is None and not any(check(column.type) for check in _SIMPLE):
-            _encode(pa.table([column], ["c"]), format, dialect)
+            _encode(pa.table([column], ["c"]), format)
     except _FAILURES:
         return f"some values of type {column.type}"
     return problem
@@ -214,10 +211,10 @@ def _date_problem(column: Any) -> str | None:
 # ---- trials ---------------------------------------------------------------------------------------------------
 
 
-def _encode(table: Any, format: str, dialect: Dialect) -> Any:
+def _encode(table: Any, format: str) -> Any:
     """Return a table as the bytes that would be written."""
     sink = pa.BufferOutputStream()
-    trial = encoder(sink, table.schema, format, dialect=dialect)
+    trial = encoder(sink, table.schema, format)
     trial.write(table.combine_chunks())
     trial.close()
     return sink.getvalue()

@@ -96,7 +96,7 @@ class TableWriter:
         self._compression = compression if self.format == "parquet" else compression_of(self._to)
         self._group_rows = GROUP_ROWS if self.format == "parquet" else min(GROUP_ROWS, SMALL_ROWS)
         self._most, self._dialect = most, dialect(self.format)
-        refuse_schema(self.schema, self.format, self._dialect)
+        refuse_schema(self.schema, self.format)
         self._tried_rows = self._tried_bytes = self._written = 0
         self.new_types: dict[str, Any] = {}
         if self.format == "parquet":
@@ -112,7 +112,7 @@ class TableWriter:
         public : pyarrow.RecordBatch
             Some columns of the next rows.
         """
-        refuse_values(public, self.format, self._dialect, before=self._tried_rows)
+        refuse_values(public, self.format, before=self._tried_rows)
         self._tried_rows += public.num_rows
         packed = self._compression is not None
         self._tried_bytes += least_size(public, self.format, compressed=packed)
