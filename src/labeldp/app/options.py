@@ -162,7 +162,7 @@ _TABLE = (
         "score",
         "Additional ε, to measure the error on a tenth of the rows, held out.",
         **_number("ε", partial(Epsilon, name="score")),
-        field="ε more for a score",
+        field="More budget (ε) for a score",
     ),
     Option(
         "metrics",
