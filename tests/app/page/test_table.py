@@ -170,6 +170,14 @@ def test_titles_above_the_header_are_left_out_for_the_owner_to_agree_and_totals_
     assert not any(HIDDEN.encode() in path.read_bytes() for path in client.site.folder.root.glob("out*"))
 
 
+@pytest.mark.parametrize("second", ["name;2019;pay", f"Anna;5;{HIDDEN}"])
+def test_a_line_with_numbers_below_a_title_is_taken_for_no_header(client, second):
+    (client.site.folder.root / "pay.csv").write_text(f"Salaries;;\n{second}\n" + "Bob;;\n" * 60)
+    answer = client.post("/open", path="pay.csv")
+    assert client.unfinished(answer).table.dialect.skip == 0
+    assert HIDDEN not in answer.html
+
+
 def put_without_header(client):
     rows = ["oak,31415,20", *(f"tree {n},{10 + n % 50}.5,{n}" for n in range(60))]
     (client.site.folder.root / "bare.csv").write_text("\n".join(rows) + "\n")

@@ -89,23 +89,27 @@ def _begin(request: Request, path: str) -> Response:
 
 
 def _without_titles(source: Path) -> TableFile:
-    """Return a table, without lines above the header as far as they have one value and the header several.
+    """Return a table, without lines of one value above the first that has several, if that can be a header.
 
-    The page shows which names that gives, for the owner to agree to or to correct.
+    The page shows which names that gives, for the owner to agree to or to correct. A line with numbers may be a
+    row of values: then nothing is left out, and no later line is looked at.
     """
-    tables, problems = list[TableFile](), list[Exception]()
+    first: TableFile | LabelDPError | None = None
     for skip in range(MOST_TITLES + 1):
         try:
-            tables.append(TableFile.open(source, Dialect(skip=skip)))
+            table = TableFile.open(source, Dialect(skip=skip))
         except LabelDPError as error:
-            problems.append(error)
+            first = first or error
             continue
-        names = tables[-1].header.names
-        if len(names) > 1 and (skip == 0 or not any(map(reads_as_number, names))):
-            return tables[-1]
-    if not tables:
-        raise problems[0]
-    return tables[0]
+        first = first or table
+        names = [name for name in table.header.names if name.strip()]
+        if len(names) > 1 and (table is first or not any(map(reads_as_number, names))):
+            return table
+        if len(names) > 1 or table.header.lacks_header:
+            break
+    if isinstance(first, TableFile):
+        return first
+    raise first or ParameterError("there is no table in the file")
 
 
 # ---- the table ----------------------------------------------------------------------------------------------
