@@ -119,7 +119,7 @@ def verify(
         from labeldp.app.report.report_check import check_report, stated_card  # noqa: PLC0415 (slow to import)
 
         page = read_regular(card_file, MAX_TEXT).decode(errors="replace")
-        card_file, file = file or card_of_report(card_file, (stated_card(page) or {}).get("card")), None
+        card_file, file = file or card_of_report(card_file, (stated_card(page) or {}).get("card", "")), None
     path, text = read_card_file(card_file)
     if file is None and path != card_file and page is None:
         file = card_file  # the file that the user named, whatever file the card beside it names
