@@ -2,7 +2,7 @@
 
 Such a judge computes every exact statistic for both tables, along the way that the noisy numbers led, and how much
 more likely one of them made these numbers: no test is stronger. Rough sums, counts of distances by octaves
-and sums of residuals are all taken, for three rows. In each twin one of them has next to no noise.
+and sums of residuals, twice, are all taken, for three rows. In each twin one of them has next to no noise.
 """
 
 from fractions import Fraction
@@ -23,7 +23,8 @@ from labeldp.learning.sums import fit_sums
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
 BOUNDS = (0.0, 5.0)
-TABLE = FeatureTable(PublicFeatures.fit(np.array([[1.0], [0.0], [0.0]])), np.array([[1.0], [0.0], [0.0]]))
+X = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+TABLE = FeatureTable(PublicFeatures.fit(X), X)
 PAIR = (np.array([0.0, 1.0, 1.0]), np.array([5.0, 1.0, 1.0]))
 CLAIM, RUNS = 0.5, 120
 SURE = 1 - 1e-7
@@ -60,9 +61,13 @@ def all_measured(monkeypatch):
 
     What no label enters is worked out once.
     """
-    unknown = sums.unknown_variance
-    geometry = cache(lambda prior: Geometry.of(TABLE, np.frombuffer(prior)))
+    unknown, lengths = sums.unknown_variance, sums.first_lengths(2)
+    table = TABLE.with_lengths(lengths, 0.0)
+    geometry = cache(lambda prior: Geometry.of(table, np.frombuffer(prior)))
     for name, value in {
+        "_LEARNING": 0.0,
+        "_WEAKEST": 1.0,
+        "learn_lengths": lambda *_, **__: sums.Relevance(lengths, 0.0, lengths, lengths),
         "_spread": lambda noisy, epsilon, width: (width / 4) ** 2,
         "_MEASURED": 0.0,
         "unknown_variance": lambda width, **_: unknown(width)[-1:],
@@ -83,7 +88,7 @@ def audited():
         return losses[-1:]
 
     found = ldp.audit_pipeline(run, neighbours=PAIR, epsilon=CLAIM, samples=RUNS, confidence=SURE, lenses=["size"])
-    assert set(stages) == {3}, "rough sums, distances, sums"
+    assert set(stages) == {5}, "rough sums, distances, sums, distances, sums"
     return found, max(map(abs, losses))
 
 

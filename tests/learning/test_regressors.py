@@ -190,8 +190,8 @@ def test_rows_that_are_not_drawn_exactly_once_release_nothing(regressor, broken,
     """Undrawn entries would show whatever was in memory before, and a row drawn twice costs twice."""
     draw = RowsHere.draw
 
-    def draw_badly(self, plan):
-        part = draw(self, plan)
+    def draw_badly(self, plan, table):
+        part = draw(self, plan, table)
         if plan.number < 2:
             return part
         rows = broken(part.private.rows)

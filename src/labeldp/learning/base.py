@@ -38,6 +38,7 @@ from labeldp.learning.label_rounds import (
     draw_part,
     draw_rounds,
     ensemble_of,
+    learn_interactions,
     measure,
 )
 from labeldp.learning.learner import Ensemble
@@ -72,14 +73,14 @@ class RowsHere:
         """Return a stage's exact sums."""
         return stage.sums(self.labels)
 
-    def draw(self, plan: Round) -> RowPart | None:
+    def draw(self, plan: Round, table: FeatureTable) -> RowPart | None:
         """Randomise the round's labels."""
         order = np.random.default_rng(0).permutation(self.count)  # public: which row in which round
         start, end = np.rint(np.array(plan.share) * self.count).astype(np.int64)
         rows = np.sort(order[start:end])
         if not rows.size:
             return None
-        return draw_part(rows, self.labels[rows], plan.ensemble.predict(self.table, rows), plan, self.source)
+        return draw_part(rows, self.labels[rows], plan.ensemble.predict(table, rows), plan, self.source)
 
 
 def _refuse_single_column(X: Any) -> None:
@@ -189,16 +190,17 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         parts = [] if noise is None else draw_rounds(rows, measured, plan, noise, ends)
         mechanisms = [part.mechanism for part in parts]
         self.terms_ = payment.terms(plan, source, mechanisms=mechanisms, statistics=measured.noise)
-        self._public, self._ensemble = rows.table.public, None
+        self._public, self._ensemble = measured.table.public, None
         self._learn(rows, parts, measured)
 
     def _learn(self, rows: LabelRows, parts: list[Any], measured: Measured) -> None:
         """Learn from what was released: sums, and labels if there are any."""
         if not parts:
-            self._ensemble = measured.ensemble(rows.table)
+            self._ensemble = measured.ensemble()
             return
         rows.announce("model")
-        self._ensemble = ensemble_of(rows.table, parts, measured)
+        measured = learn_interactions(parts, measured) if rows.all_here else measured
+        self._public, self._ensemble = measured.table.public, ensemble_of(parts, measured)
 
     def _refuse_estimator(self, X: Any, request: FitRequest) -> None:
         """Refuse an estimator of the user's that cannot learn; by default there is none."""

@@ -17,14 +17,20 @@ from scipy.linalg import cholesky, solve_triangular
 from labeldp._values import Array
 from labeldp.learning.fit_plan import limit_threads
 
+BLOCKS = 5
+"""Of `PublicFeatures`: linear, additive, pairs, Fourier, interactions."""
+
 MIXES = (
-    (1.0, 0.0, 0.0, 0.0),
-    (0.5, 0.5, 0.0, 0.0),
-    (0.05, 0.55, 0.4, 0.0),
-    (0.4, 0.2, 0.1, 0.3),
-    (0.1, 0.2, 0.3, 0.4),
+    (1.0, 0.0, 0.0, 0.0, 0.0),
+    (0.5, 0.5, 0.0, 0.0, 0.0),
+    (0.05, 0.55, 0.4, 0.0, 0.0),
+    (0.4, 0.2, 0.1, 0.3, 0.0),
+    (0.1, 0.2, 0.3, 0.4, 0.0),
+    (0.4, 0.2, 0.0, 0.0, 0.4),
+    (0.1, 0.2, 0.0, 0.0, 0.7),
+    (0.05, 0.25, 0.2, 0.2, 0.3),
 )
-"""How the explained variance is split over the blocks of `PublicFeatures`."""
+"""How the explained variance is split over the blocks of `PublicFeatures`; the last three need interactions."""
 
 EXPLAINED = (1e-6, 3e-5, 0.0006, 0.0025, 0.01, 0.04)
 RESTS = (1e-5, 2e-4, 0.001, 0.004, 0.015, 0.05)
@@ -113,7 +119,7 @@ class Posterior:
     explained: float
     rest: float
     likely: Choices
-    blocks: tuple[float, ...] = (0.0,) * 4
+    blocks: tuple[float, ...] = (0.0,) * BLOCKS
 
     def predict(self, features: NDArray[np.float32]) -> Array:
         """Return predictions for rows of features."""
@@ -122,7 +128,7 @@ class Posterior:
 
 def unknown_variance(width: float, *, few: bool = False) -> Choices:
     """Return what to average over where only the labels' range is known; a part of it if few will do."""
-    mixes = (MIXES[0], MIXES[2], MIXES[3]) if few else MIXES
+    mixes = (MIXES[0], MIXES[2], MIXES[3], MIXES[5]) if few else MIXES
     pairs = [(e, r) for e in EXPLAINED for r in RESTS if e / 30 < r < 30 * e]
     return tuple((mix, e * width**2, r * width**2) for e, r in pairs for mix in mixes)
 
@@ -134,6 +140,7 @@ def fit_linear(
     mean: float,
     mean_variance: float,
     choices: Choices,
+    doubt: float = 0.0,
 ) -> Posterior:
     """Return the posterior mean, averaged over mixes and strengths by evidence.
 
@@ -146,8 +153,11 @@ def fit_linear(
         The labels' mean, as it is known, and how uncertain it is.
     choices : tuple of (mix, explained variance, rest)
         What to average over, besides features that explain nothing.
+    doubt : float
+        Log odds against interactions.
     """
-    nothing = (0.0,) * 4
+    nothing = (0.0,) * BLOCKS
+    choices = tuple(choice for choice in choices if not choice[0][-1] or block[-1] == BLOCKS - 1)
     totals = sorted({explained + rest for _, explained, rest in choices})
     options: Choices = (*((nothing, 0.0, total) for total in totals), *choices)
     few = all(o.design is not None for o in observations) and 3 * sum(o.count for o in observations) <= block.size
@@ -155,7 +165,7 @@ def fit_linear(
     log_evidence, weights = solve(observations, block, mean_variance, options)
     null = np.arange(len(options)) < len(totals)
     log_prior = np.where(null, np.log(_NULL / len(totals)), np.log((1 - _NULL) / max(1, len(choices))))
-    score = log_evidence + log_prior
+    score = log_evidence + log_prior - doubt * np.array([mix[-1] > 0 for mix, _, _ in options])
     posterior = np.exp(score - score.max())
     posterior /= posterior.sum()
     mixes, explained, rest = (np.array(each) for each in zip(*options, strict=True))
@@ -183,8 +193,8 @@ def solve_few(
     values = np.concatenate([o.values for o in observations if o.values is not None])
     counts = [o.count for o in observations]
     design = np.concatenate(designs).astype(np.float64)
-    own = np.append(block, 4)  # the constant is a block of its own
-    products = np.array([design[:, own == k] @ design[:, own == k].T for k in range(5)])
+    own = np.append(block, BLOCKS)  # the constant is a block of its own
+    products = np.array([design[:, own == k] @ design[:, own == k].T for k in range(BLOCKS + 1)])
     log_evidence, weights = np.zeros(len(options)), np.zeros((len(options), own.size))
     for k, (mix, explained, rest) in enumerate(options):
         prior = np.append(np.asarray(mix) * explained, mean_variance)
@@ -234,7 +244,7 @@ def solve_many(
     observations: list[Observations], block: NDArray[np.int64], mean_variance: float, options: Choices
 ) -> tuple[Array, Array]:
     """Return the log evidence and the posterior mean under each option, in the dimension of features."""
-    own = np.append(block, 4)
+    own = np.append(block, BLOCKS)
     log_evidence, weights = np.zeros(len(options)), np.zeros((len(options), own.size))
     alike: dict[tuple[tuple[bool, ...], float], list[int]] = {}  # those that share a matrix but for its diagonal
     for k, (mix, _, rest) in enumerate(options):

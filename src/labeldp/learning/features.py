@@ -9,7 +9,9 @@ constant over ridge to kernel ridge.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -21,7 +23,7 @@ from scipy.sparse import issparse
 from sklearn.utils.extmath import randomized_svd
 
 from labeldp._values import Array, Index, Small
-from labeldp.learning.bayes import Observations, Posterior
+from labeldp.learning.bayes import BLOCKS, Observations, Posterior
 
 Codes = NDArray[np.uint8]
 """Of each value, how many quantiles of its column it reaches: for ranks, and for trees."""
@@ -33,6 +35,9 @@ ALL_PAIRS = 12
 """With more columns, leading directions are paired instead of columns."""
 
 FOURIER = 300
+FREQUENCIES = 150
+"""Of the Fourier block, and of the interactions: each has a cosine and a sine."""
+
 WAVES = 14
 _CLIP = 5.0
 PIECE = 1 << 12
@@ -148,7 +153,10 @@ class PublicFeatures:
     means, norms : arrays
         That centre features, and scale blocks.
     block : array of int
-        The block of each feature: 0 linear, 1 additive, 2 pairs, 3 Fourier.
+        The block of each feature: 0 linear, 1 additive, 2 pairs, 3 Fourier, 4 interactions.
+    turns : array, columns × frequencies, or None
+        Frequencies of the interactions' waves over ranks, over the length of each column; None before lengths are
+        learnt.
     narrowing : Narrowing or None
         What stands for the columns if there are very many, or if they are sparse.
     """
@@ -164,13 +172,14 @@ class PublicFeatures:
     means: Array
     norms: Array
     block: Index
+    turns: Array | None = None
     narrowing: Narrowing | None = None
 
     @classmethod
     def fit(cls, X: Any) -> PublicFeatures:
         """Return the maps for public rows ``X``; the seed is public too."""
         rng = np.random.default_rng(0)
-        X = X[_even_rows(X.shape[0], _MAP_ROWS)]
+        X = X[even_rows(X.shape[0], _MAP_ROWS)]
         if issparse(X) or X.shape[1] > WIDE:
             narrowing = Narrowing.fit(X, rng)
             return replace(cls.fit(narrowing.apply(X)), narrowing=narrowing)
@@ -198,16 +207,31 @@ class PublicFeatures:
             norms=np.ones(1),
             block=np.zeros(0, dtype=np.int64),
         )
-        block = np.repeat(np.arange(4), unscaled.block_sizes())
+        block = np.repeat(np.arange(BLOCKS), unscaled.block_sizes())
         unscaled = replace(unscaled, means=np.zeros(block.size), norms=np.ones(block.size), block=block)
         means, squares = np.zeros(block.size), np.zeros(block.size)
-        table = FeatureTable(unscaled, X[_even_rows(len(X), 2 * PIECE)])
+        table = FeatureTable(unscaled, X[even_rows(len(X), 2 * PIECE)])
         for _, features in table.pieces(np.arange(table.rows)):
             raw = features[:, :-1].T.astype(np.float64)
             means += raw.sum(axis=1) / table.rows
             squares += np.einsum("ij,ij->i", raw, raw) / table.rows
-        spread = np.sqrt(np.bincount(block, np.maximum(squares - means**2, 0.0), 4))
+        spread = np.sqrt(np.bincount(block, np.maximum(squares - means**2, 0.0), BLOCKS))
         return replace(unscaled, means=means, norms=np.where(spread > 1e-6, spread, 1.0)[block])
+
+    def with_lengths(self, lengths: Array, ranks: Small) -> PublicFeatures:
+        """Return the maps with interactions on a length a column; ``ranks`` are those of some rows."""
+        turns = frequencies(len(lengths)) / lengths[:, None]
+        waves = np.empty((2 * FREQUENCIES, ranks.shape[1]), dtype=np.float32)
+        fill_interactions(turns, ranks, waves)
+        means, norm = waves.mean(axis=1, dtype=np.float64), math.sqrt(max(float(waves.var(axis=1).sum()), 1e-12))
+        fixed = self.block < BLOCKS - 1
+        return replace(
+            self,
+            means=np.append(self.means[fixed], means),
+            norms=np.append(self.norms[fixed], np.full(means.size, norm)),
+            block=np.append(self.block[fixed], np.full(means.size, BLOCKS - 1)),
+            turns=turns,
+        )
 
     @property
     def size(self) -> int:
@@ -239,13 +263,17 @@ class PublicFeatures:
             return columns.T
         return np.concatenate([columns.T, self.directions.T @ self._standardise(columns)])
 
+    def ranks_of(self, columns: Array, codes: Codes) -> Small:
+        """Return the ranks of columns, and of the directions that are paired."""
+        return self._rank_map.ranks(self._ranked(columns), codes)
+
     def transform(self, columns: Array, codes: Codes) -> Small:
         """Return all features of some rows, and a last one that is 1."""
         standard = self._standardise(columns)
         ranks = self._rank_map.ranks(self._ranked(columns), codes)
         edges, rows = np.cumsum([0, *self.block_sizes()]), len(columns)
         result = np.empty((self.size, rows), dtype=np.float32)
-        linear, additive, pairs, fourier = (result[a:b] for a, b in pairwise(edges))
+        linear, additive, pairs, fourier, interactions = (result[a:b] for a, b in pairwise(edges))
         linear[:] = standard
         waves = additive.reshape(self.waves, -1, rows)
         fill_waves(ranks[: len(standard)], waves)
@@ -257,10 +285,27 @@ class PublicFeatures:
         np.matmul(self.weights.T.astype(np.float32), np.clip(linear, -3, 3), out=fourier)
         fourier += self.phases.astype(np.float32)[:, None]
         np.cos(fourier, out=fourier)
+        if self.turns is not None:
+            fill_interactions(self.turns, ranks[: len(standard)], interactions)
         result[-1] = 1
         result[:-1] -= self.means.astype(np.float32)[:, None]
         result[:-1] /= self.norms.astype(np.float32)[:, None]
         return result.T
+
+    def interactions(self, ranks: Small) -> Small:
+        """Return the interactions alone of some rows, by the ranks of their columns."""
+        if self.turns is None:
+            return np.zeros((ranks.shape[1], 0), dtype=np.float32)
+        result = np.empty((2 * self.turns.shape[1], ranks.shape[1]), dtype=np.float32)
+        fill_interactions(self.turns, ranks, result)
+        result -= self.means[self.fixed :].astype(np.float32)[:, None]
+        result /= self.norms[self.fixed :].astype(np.float32)[:, None]
+        return result.T
+
+    @property
+    def fixed(self) -> int:
+        """How many features do not depend on lengths; interactions follow."""
+        return sum(self.block_sizes()[:-1])
 
     @property
     def _products(self) -> int:
@@ -274,7 +319,9 @@ class PublicFeatures:
     def block_sizes(self) -> list[int]:
         """Return the number of features in each block; a single column has no pairs, but a zero."""
         columns, pairs = len(self.center), self._paired * (self._paired - 1) // 2
-        return [columns, columns * self.waves, max(1, pairs * self._products**2), len(self.phases)]
+        products = max(1, pairs * self._products**2)
+        interactions = 0 if self.turns is None else 2 * self.turns.shape[1]
+        return [columns, columns * self.waves, products, len(self.phases), interactions]
 
 
 def quantiles(values: Array) -> Array:
@@ -305,12 +352,27 @@ def fill_pairs(waves: Small, result: Small) -> None:
         np.multiply(waves[:, None, i], waves[None, :, j], out=products)
 
 
+def frequencies(columns: int) -> Array:
+    """Return public random frequencies for lengths of 1, columns × frequencies."""
+    rng = np.random.default_rng(1)
+    heavy = 1 / np.sqrt(rng.chisquare(5, FREQUENCIES) / 5)
+    return np.asarray(rng.normal(size=(columns, FREQUENCIES)) * heavy)
+
+
+def fill_interactions(turns: Array, ranks: Small, result: Small) -> None:
+    """Write cosines and sines of waves over all columns' ranks, columns × rows."""
+    half = turns.shape[1]
+    np.matmul(turns.T.astype(np.float32), ranks - np.float32(0.5), out=result[half:])
+    np.cos(result[half:], out=result[:half])
+    np.sin(result[half:], out=result[half:])
+
+
 def wave_count(columns: int) -> int:
     """Return how many waves a column gets: fewer if there are many columns."""
     return WAVES if columns <= 20 else 3
 
 
-def _even_rows(rows: int, most: int) -> Index:
+def even_rows(rows: int, most: int) -> Index:
     """Return all rows, or so many of them, evenly spread."""
     count = min(rows, most)
     return np.arange(count) * rows // max(1, count)
@@ -329,7 +391,26 @@ class FeatureTable:
         self.public = public
         self.X = X
         self._columns, self._codes = public.locate(X)
+        self.doubt = 0.0
         self._grams: dict[bytes, Small] = {}
+        self._others: dict[bytes, Small] = {}  # those of the same rows with other interactions
+
+    def with_lengths(self, lengths: Array, doubt: float) -> FeatureTable:
+        """Return the same rows with interactions of columns on these lengths, which are likely or in doubt."""
+        table = copy(self)
+        table.__dict__.pop("moments", None)
+        table.public = self.public.with_lengths(lengths, self.ranks(even_rows(self.rows, 2 * PIECE)))
+        table.doubt, table._grams, table._others = doubt, {}, {**self._others, **self._grams}
+        return table
+
+    @property
+    def columns(self) -> int:
+        """The number of columns, after narrowing."""
+        return int(self._columns.shape[1])
+
+    def ranks(self, rows: Index) -> Small:
+        """Return the ranks of the columns' values, from 0 to 1; columns × rows."""
+        return self.public.ranks_of(self._columns[rows], self._codes[:, rows])[: self._columns.shape[1]]
 
     @property
     def rows(self) -> int:
@@ -361,12 +442,16 @@ class FeatureTable:
         """
         name = hashlib.blake2b(rows.tobytes()).digest()
         gram, moment = self._grams.get(name), np.zeros(self.public.size)
-        total = np.zeros((self.public.size, self.public.size), dtype=np.float32)
+        new = self.public.fixed if name in self._others else 0  # from where on products are not known yet
+        total = np.zeros((self.public.size - new, self.public.size), dtype=np.float32)
         for piece, features in self.pieces(rows):
             moment += features.T @ centred[piece].astype(np.float32)
             if gram is None:
-                total += features.T @ features
-        gram = total if gram is None else gram
+                total += features[:, new:].T @ features
+        if gram is None:
+            gram = np.concatenate([np.zeros((new, self.public.size), dtype=np.float32), total])
+            gram[:new, new:] = total[:, :new].T
+            gram[:new, :new] = self._others[name][:new, :new] if new else total[:new, :new]
         self._grams = dict([*self._grams.items(), (name, gram)][-_GRAMS:])
         return gram, moment
 
@@ -379,7 +464,7 @@ class FeatureTable:
 
     def sample_rows(self) -> Index:
         """Return all rows, or 10,000, evenly spread, that stand for all."""
-        return _even_rows(self.rows, _SAMPLE)
+        return even_rows(self.rows, _SAMPLE)
 
     @cached_property
     def moments(self) -> Array:
@@ -390,6 +475,6 @@ class FeatureTable:
     @cached_property
     def spectrum(self) -> Array:
         """The leading eigenvalues of the mean products, blocks weighted by experience."""
-        weight = np.sqrt(np.array([0.4, 0.3, 0.2, 0.1])[self.public.block])
+        weight = np.sqrt(np.array([0.4, 0.3, 0.2, 0.1, 0.2])[self.public.block])
         values = np.linalg.eigvalsh(self.moments[:-1, :-1] * weight * weight[:, None])
         return np.asarray(np.maximum(values[::-1][:400], 0.0))

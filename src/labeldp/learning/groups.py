@@ -7,7 +7,8 @@ the linear model under the known noise, step by step (Frank and Wolfe's method).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import eigh
@@ -15,7 +16,7 @@ from scipy.sparse import csc_array
 
 from labeldp._values import Array, Index, Small
 from labeldp.learning.bayes import Observations
-from labeldp.learning.features import FeatureTable
+from labeldp.learning.features import PIECE, FeatureTable
 
 _DIRECTIONS = 40
 _STEPS = 8
@@ -60,6 +61,30 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
+class NoisySums:
+    """Noisy sums of centred labels over groups, and the variance of their noise."""
+
+    groups: Groups
+    sums: Array
+    noise: float
+
+    def observations(self, rest: float) -> Observations:
+        """Return their statistics, by a guess of what features do not explain."""
+        return self.groups.observations(self.sums, rest, self.noise)
+
+    def on(self, table: FeatureTable) -> NoisySums:
+        """Return these sums with the features of the same rows in a table with other interactions."""
+        group, old, fixed = self.groups.group, self.groups.features, table.public.fixed
+        sums = np.zeros((len(old), table.public.size), dtype=np.float32)
+        sums[:, :fixed], sums[:, -1] = old[:, :fixed], old[:, -1]
+        for start in range(0, table.rows, PIECE):
+            rows = np.arange(start, min(start + PIECE, table.rows))
+            members = np.eye(len(old), dtype=np.float32)[group[rows]]
+            sums[:, fixed:-1] += members.T @ table.public.interactions(table.ranks(rows))
+        return NoisySums(replace(self.groups, features=sums), self.sums, self.noise)
+
+
+@dataclass(frozen=True, slots=True)
 class Geometry:
     """The leading directions of the features under a prior of the weights, and a sample of rows in them.
 
@@ -91,7 +116,7 @@ class Geometry:
         sample = np.concatenate([_places(features, vectors, constant) for _, features in table.pieces(rows)])
         return cls(vectors, constant, sample, (sample.T @ sample / np.float32(len(sample))).astype(np.float64))
 
-    def groups(self, table: FeatureTable, *, noise: float, rest: float, known: Small | None = None) -> Groups:
+    def groups(self, table: FeatureTable, *, noise: float, rest: float, known: Sequence[Small] = ()) -> Groups:
         """Return the groups of least Bayes risk.
 
         Parameters
@@ -101,14 +126,14 @@ class Geometry:
             Variance of the noise of a sum.
         rest : float
             Variance of a label that features do not explain.
-        known : array, optional
-            Precision of the weights that earlier sums gave.
+        known : arrays
+            Precisions of the weights that earlier sums gave.
         """
         start = np.eye(len(self.gram))
-        if known is not None:
-            axes = np.zeros((len(known), len(self.gram)))
-            axes[:-1, :-1], axes[-1, -1] = self.vectors, self.constant
-            start += axes.T @ known.astype(np.float64) @ axes
+        axes = np.zeros((table.public.size, len(self.gram)))
+        axes[:-1, :-1], axes[-1, -1] = self.vectors, self.constant
+        for precision in known:
+            start += axes.T @ precision.astype(np.float64) @ axes
         best, worse = (np.inf, np.zeros((len(self.gram), 1), dtype=np.float32)), 0
         for count in _COUNTS:
             if count > max(1, table.rows // 4) or worse == 2:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -22,7 +22,8 @@ from labeldp.exact.word_sources import WordSource
 from labeldp.learning.bayes import Observations, Posterior, explained_risk
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import UNIT, LabelSummary, SumBudget
-from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble
+from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble, quick_linear
+from labeldp.learning.relevance import LabelRow, can_learn, learn_lengths
 from labeldp.learning.sums import Stage, SumModel, find_range, fit_sums
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
@@ -151,8 +152,8 @@ class LabelRows(Protocol):
     def add_up(self, stage: Stage) -> Sums:
         """Return a stage's exact sums over all labels."""
 
-    def draw(self, plan: Round) -> Part | None:
-        """Randomise the round's labels; None if it has no rows."""
+    def draw(self, plan: Round, table: FeatureTable) -> Part | None:
+        """Randomise the round's labels around predictions from these features; None if it has no rows."""
 
     def announce(self, step: str) -> None:
         """Show which step of the fit begins."""
@@ -160,8 +161,12 @@ class LabelRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was learnt before labels are released one by one, and the statistics that it took."""
+    """What was learnt before labels are released one by one, and the statistics that it took.
 
+    Features are those of the rows, with interactions if the lengths of these were learnt.
+    """
+
+    table: FeatureTable
     knowledge: LabelSummary
     sums: SumModel | None = None
     noise: Sequence[Statistic] = ()
@@ -171,14 +176,14 @@ class Measured:
         """The statistics of sums."""
         return [] if self.sums is None else self.sums.observations
 
-    def ensemble(self, table: FeatureTable) -> Ensemble:
+    def ensemble(self) -> Ensemble:
         """Return the model so far."""
         knowledge = self.knowledge
         if self.sums is not None:
             linear = self.sums.linear
             return Ensemble(linear, None, 0.0, linear.rest, self.sums.spread, knowledge)
         rest = knowledge.variance / 2
-        constant = Posterior(np.zeros(table.public.size, dtype=np.float32), knowledge.middle, 0.0, rest, ())
+        constant = Posterior(np.zeros(self.table.public.size, dtype=np.float32), knowledge.middle, 0.0, rest, ())
         return Ensemble(constant, None, 0.0, rest, knowledge.variance, knowledge)
 
 
@@ -188,7 +193,7 @@ def measure(rows: LabelRows, plan: Plan, source: WordSource) -> Measured:
     Under local trust nothing was, and no sum, count or range is taken.
     """
     if not plan.for_sums:
-        return Measured(LabelSummary(*UNIT, variance=1 / 20))
+        return Measured(rows.table, LabelSummary(*UNIT, variance=1 / 20))
     budget = SumBudget(plan.for_sums, rows.count)
     rows.announce("range")
     found = find_range(rows.counts, UNIT, budget, source)
@@ -197,26 +202,26 @@ def measure(rows: LabelRows, plan: Plan, source: WordSource) -> Measured:
     grouped = rows.all_here and found is not None
     sums = fit_sums(rows.table, (low, high), budget, rows.add_up, source, grouped=grouped)
     variance = sums.linear.explained + sums.linear.rest
-    return Measured(LabelSummary(low, high, variance, sums=sums.sums), sums, budget.noise)
+    return Measured(sums.table, LabelSummary(low, high, variance, sums=sums.sums), sums, budget.noise)
 
 
 def draw_rounds(rows: LabelRows, measured: Measured, plan: Plan, noise: UnitNoise, ends: Array) -> list[Any]:
     """Return all rows, released once each, in rounds with the given ends; if one was not, nothing is."""
-    knowledge, ensemble = measured.knowledge, measured.ensemble(rows.table)
+    knowledge, ensemble, table = measured.knowledge, measured.ensemble(), measured.table
     parts: list[Part] = []
     for number, share in enumerate(pairwise(ends.tolist())):
         rows.announce(f"round {number + 1} of {ends.size - 1}")
         if parts:
-            ensemble = ensemble_of(rows.table, parts, measured, quick=True)
+            ensemble = ensemble_of(parts, measured, quick=True)
         if parts or measured.sums is not None:
             values, masses = _residual_prior(ensemble.error, knowledge.width)
         else:  # all labels are equally likely
             values = knowledge.width * np.linspace(-0.5, 0.5, _FLAT_CELLS)
             masses = np.full(_FLAT_CELLS, 1 / _FLAT_CELLS)
-        signal, spectrum = knowledge.variance / 2, rows.table.spectrum
+        signal, spectrum = knowledge.variance / 2, table.spectrum
         interval = design_interval(values, masses, noise, spectrum, signal, ensemble.rest, rows.count)
         mechanism = plan.request.design(interval.unit_prior, 0, plan.epsilon, rows.count)
-        part = rows.draw(Round(number, share, interval, mechanism, knowledge, ensemble))
+        part = rows.draw(Round(number, share, interval, mechanism, knowledge, ensemble), table)
         if part is not None:
             parts.append(part)
     _refuse_unless_once(rows, parts)
@@ -234,18 +239,28 @@ def _refuse_unless_once(rows: LabelRows, parts: Sequence[Part]) -> None:
         )
 
 
-def ensemble_of(
-    table: FeatureTable, parts: Sequence[Part], measured: Measured, *, quick: bool = False
-) -> Ensemble:
+def ensemble_of(parts: Sequence[Part], measured: Measured, *, quick: bool = False) -> Ensemble:
     """Return the learner for all that was released so far."""
     return fit_ensemble(
-        table,
+        measured.table,
         [part.private for part in parts],
         measured.knowledge,
         sums=measured.observations,
         quick=quick,
         observed=[part.observed for part in parts if part.observed is not None] or None,
     )
+
+
+def learn_interactions(parts: Sequence[Part], measured: Measured) -> Measured:
+    """Return what was measured, with lengths of columns learnt from released labels and sums."""
+    sums, table, private = measured.sums, measured.table, [part.private for part in parts]
+    if sums is None or not can_learn(table):
+        return measured
+    linear = quick_linear(table, private, measured.knowledge, sums=measured.observations)
+    labels = [LabelRow(part.rows, part.labels, part.noise) for part in private]
+    found = learn_lengths(table, linear, measured.knowledge, sums.released, labels, known=sums.relevance)
+    sums = sums.with_lengths(found, linear.rest)
+    return replace(measured, table=sums.table, sums=sums)
 
 
 def design_interval(

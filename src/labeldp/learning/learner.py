@@ -117,6 +117,14 @@ def fit_ensemble(
     return _with_trees(table, blocks, plain, list(sums), growth, quick=quick)
 
 
+def quick_linear(
+    table: FeatureTable, blocks: list[PrivateRows], knowledge: LabelSummary, sums: Sequence[Observations]
+) -> Posterior:
+    """Return the linear model for private rows and noisy sums, averaged over few choices."""
+    observed = _observed(table, blocks, knowledge)
+    return _linear(table, [*sums, *observed], knowledge, unknown_variance(knowledge.width, few=True))
+
+
 def _observed(
     table: FeatureTable, blocks: list[PrivateRows], knowledge: LabelSummary, without: Sequence[PrivateRows] = ()
 ) -> list[Observations]:
@@ -140,6 +148,7 @@ def _linear(
         mean=knowledge.middle,
         mean_variance=MEAN_VARIANCE * knowledge.width**2,
         choices=choices,
+        doubt=table.doubt,
     )
 
 

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from labeldp._values import Array
 from labeldp.errors import CardError
 from labeldp.learning.array_files import Arrays, ArraySpec, read_arrays
-from labeldp.learning.bayes import Posterior
+from labeldp.learning.bayes import BLOCKS, Posterior
 from labeldp.learning.features import (
     ALL_PAIRS,
     FOURIER,
+    FREQUENCIES,
     PAIRED,
     WAVES,
     WIDE,
@@ -49,7 +50,8 @@ MODEL_ARRAYS = {
     "public_waves": ArraySpec("<i8", (), 1, WAVES),
     "public_means": ArraySpec("<f8", ("features",)),
     "public_norms": ArraySpec("<f8", ("features",), _TINY),
-    "public_block": ArraySpec("<i8", ("features",), 0, 3),
+    "public_block": ArraySpec("<i8", ("features",), 0, BLOCKS - 1),
+    "public_turns": ArraySpec("<f8", ("columns", "turns")),
     "narrow_matrix": ArraySpec("<f8", ("numbers", "columns")),
     "narrow_shift": ArraySpec("<f8", ("columns",)),
     "linear_weights": ArraySpec("<f4", ("coefficients",)),
@@ -76,14 +78,15 @@ MODEL_ARRAYS = {
 }
 """All arrays that a model can have: the part of the model, and the attribute of that part."""
 
-_OPTIONAL = ("public_direction", "narrow_", "trees_")
-"""Few columns are paired without directions, few are not narrowed, and not every model has trees."""
+_OPTIONAL = ("public_direction", "public_turns", "narrow_", "trees_")
+"""Few columns are paired without directions and not narrowed; not every model has interactions, or trees."""
 
 _SIZES = {
     "columns": (1, WIDE),
     "quantiles": (2, 255),
     "directions": (1, PAIRED),
     "frequencies": (1, FOURIER),
+    "turns": (1, FREQUENCIES),
     "features": (1, 1 << 14),
     "coefficients": (2, 1 + (1 << 14)),
     "trees": (1, _MAX_TREES),
@@ -224,7 +227,7 @@ def read_model_arrays(path: str | os.PathLike[str], numbers: int) -> tuple[Publi
         (narrowing is not None or columns == numbers)
         and public.waves == wave_count(columns)
         and (public.directions is not None) == (columns > ALL_PAIRS)
-        and np.array_equal(public.block, np.repeat(np.arange(4), public.block_sizes()))
+        and np.array_equal(public.block, np.repeat(np.arange(BLOCKS), public.block_sizes()))
         and linear.weights.size == public.size
         and (trees is None or trees.features == columns)
         and known.low < known.high

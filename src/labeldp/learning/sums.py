@@ -21,8 +21,9 @@ from labeldp.exact.integers import DiscreteLaplace
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.bayes import EXPLAINED, MEAN_VARIANCE, Observations, Posterior, fit_linear, unknown_variance
 from labeldp.learning.features import FeatureTable
-from labeldp.learning.fit_plan import SumBudget
-from labeldp.learning.groups import Geometry, Groups
+from labeldp.learning.fit_plan import LabelSummary, SumBudget
+from labeldp.learning.groups import Geometry, Groups, NoisySums
+from labeldp.learning.relevance import Relevance, can_learn, first_lengths, learn_lengths
 from labeldp.release.curator import half_windows, largest_window, narrowest_level
 
 Range = tuple[float, float]
@@ -59,11 +60,16 @@ _NEXT_TO = 0.02
 _FIRST_PART, _FIRST_MOST, _FIRST_POWER = 0.3, 0.4, 50
 """The first stage gets this part of ε; up to the second at little power, as much as is worth so many rows."""
 
+_LEARNING = 1000
+_STAGES = (0.2, 0.375)
+"""Rows · ε from which on lengths of columns are learnt from sums, and the shares of what is left for the first two
+of three stages then: groups are formed again after each."""
+
 _OCTAVES = 14
 """Distances are counted by halves of the range, down to 2^−14 of it."""
 
 _SIGNAL = 0.0133
-_BLOCKS = np.array([0.35, 0.3, 0.2, 0.15])
+_BLOCKS = np.array([0.35, 0.3, 0.2, 0.15, 0.15])
 _REST = 0.02
 """Guesses before any release, in squared ranges: what blocks of features explain, and what they do not."""
 
@@ -78,11 +84,6 @@ _GUESSED_REACHES = {1.0: 0.2, 3.0: 0.25, math.inf: 0.3}
 
 _SECOND_STAGE = 0.95
 """How much of the spread around the first model is left around the second."""
-
-
-def first_prior(table: FeatureTable, width: float) -> Array:
-    """Return the prior variance of each weight before any release."""
-    return np.append(_SIGNAL * _BLOCKS[table.public.block] * width**2, MEAN_VARIANCE * width**2)
 
 
 def find_range(
@@ -137,6 +138,10 @@ def find_range(
         last += 1
     half = (high - low) / 2**level / 2
     return max(low, low + half * (first - 2)), min(high, low + half * (last + 3))
+
+
+AddUp = Callable[["Stage"], Sums]
+"""Returns a stage's exact sums over all rows, wherever their labels are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +214,17 @@ class Stage:
         noisy = budget.release(sums, epsilon, source, kind="sums", what=f"{self.count:,} sums", steps=STEPS)
         return np.asarray(noisy * (self.width / STEPS))
 
-
-AddUp = Callable[[Stage], Sums]
-"""Returns a stage's exact sums over all rows, wherever their labels are."""
+    def release_centred(
+        self, groups: Groups, epsilon: Fraction, budget: SumBudget, add_up: AddUp, source: WordSource
+    ) -> NoisySums:
+        """Return noisy sums of labels, less the middle of their range."""
+        sums = self.release(add_up(self), epsilon, budget, source)
+        middle = (self.range[0] + self.range[1]) / 2
+        if self.guess is None:
+            sums = sums - groups.sizes * (middle - self.range[0])
+        else:
+            sums = sums + np.bincount(groups.group, self.guess - self.reach - middle, self.count)
+        return NoisySums(groups, sums, self.variance(epsilon))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,23 +234,43 @@ class SumModel:
     Attributes
     ----------
     linear : Posterior
-    observations : list
+    released : list of NoisySums
         For models that learn from labels, too.
     start : array
         What the first model predicts for each row.
     spread : float
         Variance of labels around the model, measured or guessed.
+    rest : float
+        Variance of labels that features do not explain, by which sums are scaled.
+    table : FeatureTable
+        Features of the rows, with interactions if lengths were learnt.
+    relevance : Relevance or None
+        These lengths.
     """
 
     linear: Posterior
-    observations: list[Observations]
+    released: list[NoisySums]
     start: Array
     spread: float
+    rest: float
+    table: FeatureTable
+    relevance: Relevance | None = None
+
+    @property
+    def observations(self) -> list[Observations]:
+        """Their statistics."""
+        return [each.observations(self.rest) for each in self.released]
 
     @property
     def sums(self) -> int:
         """How many sums there are in all."""
-        return sum(part.count for part in self.observations)
+        return sum(each.sums.size for each in self.released)
+
+    def with_lengths(self, found: Relevance, rest: float) -> SumModel:
+        """Return the same sums on features with other lengths."""
+        table = self.table.with_lengths(found.lengths, found.doubt)
+        released = [each.on(table) for each in self.released]
+        return replace(self, released=released, rest=rest, table=table, relevance=found)
 
 
 def fit_sums(
@@ -255,47 +288,65 @@ def fit_sums(
     ``grouped``, the mean of all labels is the only sum: where the table is a sample of the rows.
     """
     low, high = range
-    width, middle = high - low, (low + high) / 2
-    observed: list[Observations] = []
-
-    def learn(
-        stage: Stage, groups: Groups, epsilon: Fraction, rest: float, zero: float, guesses: Array | float = 0.0
-    ) -> Posterior:
-        """Return the model for all sums so far and those of a stage, in which a label at its guess is ``zero``."""
-        sums = stage.release(add_up(stage), epsilon, budget, source) - groups.sizes * zero + guesses
-        observed.append(groups.observations(sums, rest, stage.variance(epsilon)))
-        variance = MEAN_VARIANCE * width**2
-        choices = unknown_variance(width)
-        return fit_linear(observed, table.public.block, mean=middle, mean_variance=variance, choices=choices)
-
-    rest = _REST * width**2
-    if grouped:
-        epsilon = budget.part(max(_FIRST_PART, min(_FIRST_MOST, _FIRST_POWER / budget.power)), math.inf)
-        geometry = Geometry.of(table, first_prior(table, width))
-        groups = geometry.groups(table, noise=Stage(range).variance(epsilon), rest=rest)
-        stage = Stage(range, groups.group, groups.sizes.size)
-    else:
-        epsilon, stage, groups = budget.left, Stage(range), Groups.of_all(table, budget.rows)
-    linear = learn(stage, groups, epsilon, rest, middle - low)
-    start = np.clip(table.predict(linear, np.arange(table.rows)), low, high)
-    spread = linear.rest + linear.explained / 2
+    width = high - low
     if not grouped:
-        return SumModel(linear, observed, start, spread)
-    measured = budget.power >= _MEASURED
-    if measured:
-        spread = _measured_spread(Stage(range, guess=start, reach=width, octaves=True), budget, add_up, source)
-    epsilon, rest = budget.left, min(linear.rest, spread)
-    guessed = next(share for below, share in _GUESSED_REACHES.items() if epsilon < below)
-    reach = min(width, _REACH * math.sqrt(spread)) if measured else guessed * width
-    strength = np.maximum(linear.blocks, _WEAKEST * width**2)  # by what blocks were found to explain
-    geometry = Geometry.of(table, np.append(strength[table.public.block], MEAN_VARIANCE * width**2))
-    stage = Stage(range, guess=start, reach=reach)
-    groups = geometry.groups(table, noise=stage.variance(epsilon), rest=rest, known=observed[0].gram)
-    stage = replace(stage, group=groups.group, count=groups.sizes.size)
-    guesses = np.bincount(groups.group, start - middle, groups.sizes.size).astype(np.float64)
-    linear = learn(stage, groups, epsilon, rest, reach, guesses)
+        return _fit_mean(table, range, budget, add_up, source)
+    learning = can_learn(table) and budget.power >= _LEARNING
+    shares = _STAGES if learning else (max(_FIRST_PART, min(_FIRST_MOST, _FIRST_POWER / budget.power)),)
+    if learning:
+        table = table.with_lengths(first_lengths(table.columns), 0.0)
+    stage, rest, strength = Stage(range), _REST * width**2, _SIGNAL * _BLOCKS * width**2
+    released: list[NoisySums] = []
+    starts: list[Array] = []
+    found, spread, measured = None, 0.0, False
+    for share in (*shares, 1.0):
+        epsilon = budget.part(share, math.inf) if share < 1 else budget.left
+        geometry = Geometry.of(table, np.append(strength[table.public.block], MEAN_VARIANCE * width**2))
+        known = [each.observations(rest).gram for each in released]
+        groups = geometry.groups(table, noise=stage.variance(epsilon), rest=rest, known=known)
+        stage = replace(stage, group=groups.group, count=groups.sizes.size)
+        released.append(stage.release_centred(groups, epsilon, budget, add_up, source))
+        linear = _fit(table, released, rest, range)
+        starts.append(np.clip(table.predict(linear, np.arange(table.rows)), low, high))
+        if share < 1:
+            spread = spread or linear.rest + linear.explained / 2
+            if budget.power >= _MEASURED:
+                counts = Stage(range, guess=starts[-1], reach=width, octaves=True)
+                spread, measured = _measured_spread(counts, budget, add_up, source), True
+            guessed = next(part for below, part in _GUESSED_REACHES.items() if budget.left < below)
+            reach = min(width, _REACH * math.sqrt(spread)) if measured else guessed * width
+            stage, rest = Stage(range, guess=starts[-1], reach=reach), min(linear.rest, spread)
+        if learning:
+            found = learn_lengths(table, linear, LabelSummary(low, high, 0.0), released, [], spread=spread)
+            table = table.with_lengths(found.lengths, found.doubt)
+            released = [each.on(table) for each in released]
+            linear = _fit(table, released, rest, range)
+        strength = np.maximum(linear.blocks, _WEAKEST * width**2)  # by what blocks were found to explain
     spread = _SECOND_STAGE * spread if measured else float(np.clip(linear.rest, spread / 2, spread))
-    return SumModel(linear, observed, start, spread)
+    return SumModel(linear, released, starts[0], spread, rest, table, found)
+
+
+def _fit(table: FeatureTable, released: list[NoisySums], rest: float, range: Range) -> Posterior:
+    """Return the model for all sums so far."""
+    width = range[1] - range[0]
+    return fit_linear(
+        [each.observations(rest) for each in released],
+        table.public.block,
+        mean=(range[0] + range[1]) / 2,
+        mean_variance=MEAN_VARIANCE * width**2,
+        choices=unknown_variance(width),
+        doubt=table.doubt,
+    )
+
+
+def _fit_mean(table: FeatureTable, range: Range, budget: SumBudget, add_up: AddUp, source: WordSource) -> SumModel:
+    """Return the model of one sum of all labels, for all of the budget."""
+    stage, rest = Stage(range), _REST * (range[1] - range[0]) ** 2
+    groups = Groups.of_all(table, budget.rows)
+    released = [stage.release_centred(groups, budget.left, budget, add_up, source)]
+    linear = _fit(table, released, rest, range)
+    start = np.clip(table.predict(linear, np.arange(table.rows)), *range)
+    return SumModel(linear, released, start, linear.rest + linear.explained / 2, rest, table)
 
 
 def _measured_spread(stage: Stage, budget: SumBudget, add_up: AddUp, source: WordSource) -> float:

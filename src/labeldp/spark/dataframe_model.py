@@ -159,17 +159,17 @@ class ClusterRows:
         pair = self.frame.select(*self.frame.columns[:2])
         return sum_integers(pair, label_summer(stage.sums, self.places, self.bounds))
 
-    def draw(self, now: Round) -> Part | None:
+    def draw(self, plan: Round, table: FeatureTable) -> Part | None:
         """Randomise a round's labels, in one pass.
 
         Its rows go where their ids put them, so that no float follows from where they lay; labels go there masked.
         """
-        mask = seal(self.frame, self.key.secret(card="mask", column=self.label, round=-1 - now.number))
-        secret = self.key.secret(card=card_checksum(now.mechanism), column=self.label, round=now.number)
+        mask = seal(self.frame, self.key.secret(card="mask", column=self.label, round=-1 - plan.number))
+        secret = self.key.secret(card=card_checksum(plan.mechanism), column=self.label, round=plan.number)
         sealed = seal(self.frame, secret)
         try:
-            work = round_drawer(now, self.table.public, mask, sealed, self.share, self.bounds)
-            vectors, sample = sum_vectors(self._round_rows(now, mask), work, "float64")
+            work = round_drawer(plan, self.table.public, mask, sealed, self.share, self.bounds)
+            vectors, sample = sum_vectors(self._round_rows(plan, mask), work, "float64")
         finally:
             mask.destroy()
             sealed.destroy()
@@ -179,9 +179,9 @@ class ClusterRows:
         square, count, noise = last[:3].tolist()
         places, values = sort_sample(sample, 2)
         labels = values[:, 0].view(np.float64)
-        private = PrivateRows(np.searchsorted(self.places, places), labels, noise / count, now.number)
+        private = PrivateRows(np.searchsorted(self.places, places), labels, noise / count, plan.number)
         observed = Observations(np.array(gram, np.float32), moment, square, int(count), 1.0, noise / count)
-        return Part(private=private, mechanism=now.mechanism, observed=observed)
+        return Part(private=private, mechanism=plan.mechanism, observed=observed)
 
     def _round_rows(self, now: Round, mask: SealedSecret) -> DataFrame:
         """Return a round's rows with masked labels, where their ids put them."""

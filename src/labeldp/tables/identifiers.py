@@ -98,8 +98,7 @@ def _is_unique(column: Any) -> bool:
 
 def _rare(columns: dict[str, Any]) -> list[tuple[tuple[str, ...], int]]:
     """Return the columns and pairs with most rows among fewer than five; pairs if both together have far more."""
-    codes = {name: column.combine_chunks().dictionary_encode().indices for name, column in columns.items()}
-    table = pa.table(codes)
+    table = pa.table(columns)
 
     def rare(*names: str) -> int:
         sizes = table.group_by(list(names)).aggregate([([], "count_all")]).column("count_all")

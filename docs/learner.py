@@ -1,0 +1,49 @@
+"""Draws `_static/learner.png`: groups of rows before and after a model learnt which columns matter (how.md)."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from labeldp._values import Sums
+from labeldp.exact.word_sources import resolve_source
+from labeldp.learning.base import RowsHere
+from labeldp.learning.features import FeatureTable, PublicFeatures
+from labeldp.learning.fit_plan import FitRequest
+from labeldp.learning.label_rounds import measure
+from labeldp.learning.sums import Stage
+
+ROWS, NAMES = 20_000, ("age", "hours", "height")
+
+
+def main() -> None:
+    """Measure one synthetic table, and draw the first and the last groups of its rows."""
+    rng, groups = np.random.default_rng(0), []
+    X = rng.uniform(-1, 1, (ROWS, 3))
+    labels = np.clip(0.5 + 0.4 * X[:, 0] * X[:, 1] + 0.05 * rng.normal(size=ROWS), 0, 1)
+
+    class Recorder(RowsHere):
+        """Rows that remember into which groups they were put."""
+
+        def add_up(self, stage: Stage) -> Sums:
+            """Return a stage's exact sums."""
+            groups.extend([] if stage.group is None else [stage.group])
+            return super().add_up(stage)
+
+    rows = Recorder(FeatureTable(PublicFeatures.fit(X), X), labels, resolve_source(None), lambda step: None)
+    plan = FitRequest(epsilon=0.2, bounds=(0, 1), labels=False).plan(ROWS)
+    found = measure(rows, plan, resolve_source(None)).sums
+    figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
+    titles = ("1. Sums of similar rows", "3. Sums along what was learnt")
+    for axis, group, title in zip(axes[::2], (groups[0], groups[-1]), titles, strict=True):
+        means = np.bincount(group, labels) / np.bincount(group)
+        axis.scatter(*X[:2_500, :2].T, c=means[group[:2_500]], s=3, cmap="viridis", vmin=0.1, vmax=0.9)
+        axis.set(title=title, xlabel=NAMES[0], ylabel=NAMES[1], xticks=[], yticks=[])
+    axes[1].barh(NAMES[::-1], 1 / found.relevance.lengths[::-1], color="#3b6fb6")
+    axes[1].set(title="2. Which columns matter together", xlabel="1 / length")
+    axes[1].spines[["top", "right"]].set_visible(False)
+    figure.savefig(Path(__file__).parent / "_static" / "learner.png", dpi=90)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Lengths of columns: learnt from noisy sums and private labels alone, and worth it where few columns interact."""
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from helpers import seeded
+from labeldp.learning import relevance
+from labeldp.learning.bayes import Posterior
+from labeldp.learning.features import FeatureTable, PublicFeatures
+from labeldp.learning.fit_plan import LabelSummary
+from labeldp.learning.groups import Groups, NoisySums
+
+COLUMNS = 6
+
+
+def table_of(rows, columns=COLUMNS):
+    X = np.random.default_rng(0).uniform(-1, 1, (rows, columns))
+    return FeatureTable(PublicFeatures.fit(X), X)
+
+
+def noisy_sums(table, groups):
+    """Sums over groups of an interaction of the first two columns."""
+    rng = np.random.default_rng(1)
+    group = rng.integers(0, groups, table.rows)
+    members = np.eye(groups, dtype=np.float32)[group]
+    features = members.T @ np.concatenate([piece for _, piece in table.pieces(np.arange(table.rows))])
+    sums = members.T @ (0.3 * table.X[:, 0] * table.X[:, 1]) + rng.normal(size=groups)
+    return NoisySums(Groups(group, members.sum(axis=0).astype(float), features), sums, 1.0)
+
+
+@pytest.mark.parametrize("labels", [0, 900], ids=["few averages", "more averages than features"])
+def test_the_slope_of_the_evidence_is_that_of_differences(labels):
+    table, rng = table_of(1_000).with_lengths(relevance.first_lengths(COLUMNS), 0.0), np.random.default_rng(2)
+    linear = Posterior(np.zeros(1), 0.5, 0.02, 0.01, (), (0.01, 0.005, 0.001, 0.001, 0.01))
+    rows = np.arange(labels)
+    private = [relevance.LabelRow(rows, 0.5 + 0.3 * table.X[rows, 0] * table.X[rows, 1], 0.05)] if labels else []
+    evidence = relevance._Evidence(table, linear, LabelSummary(0, 1, 0.0), [noisy_sums(table, 40)], private, 0.05)
+    centre, place = np.log(relevance.first_lengths(COLUMNS)), 0.3 * rng.normal(size=4 + COLUMNS)
+    slope, step = evidence._slope(place, centre)[1], 0.02
+    for k in range(place.size):
+        move = step * np.eye(place.size)[k]
+        difference = evidence._slope(place + move, centre)[0] - evidence._slope(place - move, centre)[0]
+        assert slope[k] == pytest.approx(difference / (2 * step), rel=0.02, abs=0.02)
+
+
+def test_products_of_features_on_other_lengths_are_those_made_anew():
+    table, rows = table_of(2_000), np.arange(1_500)
+    centred = np.random.default_rng(3).normal(size=rows.size)
+    table.observations(rows, centred, 1.0)
+    moved = table.with_lengths(np.linspace(1, 4, COLUMNS), 0.0)
+    anew = FeatureTable(moved.public, table.X)
+    found, expected = (each.observations(rows, centred, 1.0) for each in (moved, anew))
+    np.testing.assert_allclose(found.gram, expected.gram, rtol=1e-4, atol=1e-2)
+    np.testing.assert_allclose(found.moment, expected.moment, rtol=1e-4, atol=1e-3)
+    sums = noisy_sums(table, 20)
+    np.testing.assert_allclose(
+        sums.on(moved).groups.features, noisy_sums(anew, 20).groups.features, rtol=1e-3, atol=1e-2
+    )
+
+
+def fit(X, y, epsilon=1.0):
+    return ldp.ModelReleaseRegressor(epsilon=epsilon, bounds=(-4, 4), random_state=seeded(5)).fit(X, y)
+
+
+@pytest.mark.slow
+def test_two_columns_of_eight_that_interact_are_found(set_constants):
+    X = np.random.default_rng(4).uniform(-1, 1, (6_000, 8))
+    y = 4 * X[:, 2] * X[:, 5] + 0.3 * np.random.default_rng(5).normal(size=6_000)
+    model = fit(X[:5_000], y[:5_000])
+    public, _ = model.public_model()
+    assert set(np.argsort(-np.abs(public.turns).mean(axis=1))[:2]) == {2, 5}
+
+    def error(model):
+        return np.mean((model.predict(X[5_000:]) - y[5_000:]) ** 2)
+
+    set_constants({"learning.relevance.MOST_COLUMNS": 1})
+    assert error(model) < 0.5 * error(fit(X[:5_000], y[:5_000]))
+
+
+def test_a_saved_model_with_interactions_predicts_the_same_bits(tmp_path):
+    X = np.random.default_rng(6).uniform(-1, 1, (1_500, 3))
+    model = fit(X, 3 * X[:, 0] * X[:, 1])
+    assert model.public_model()[0].turns is not None
+    ldp.save_model(model, tmp_path / "m.json")
+    assert ldp.load_model(tmp_path / "m.json").predict(X).tobytes() == model.predict(X).tobytes()
