@@ -22,14 +22,16 @@ def load(name: str, source: Source = "text", *, twin: int | None = None, rows: i
     paper used. ``twin`` is the number of lines of a synthetic log, used instead of the real one. Crime is the same
     for both sources: see its notes.
     """
-    if name not in DATASETS:
-        raise ParameterError(f"the paper's data sets are {', '.join(DATASETS)}, got {name!r}")
+    if name not in (*DATASETS, "diabetes"):
+        raise ParameterError(f"data sets are {', '.join(DATASETS)} and diabetes, got {name!r}")
     if twin is not None and name != "criteo":
         raise ParameterError("only criteo has a twin: leave out --twin")
     if name == "crime":
         data = datasets.load_crime(missing="columns")
     elif name == "housing":
         data = datasets.load_housing()
+    elif name == "diabetes":
+        data = datasets.load_diabetes()
     elif twin is None:
         data = load_criteo(protocol=source)
     else:

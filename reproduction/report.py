@@ -22,7 +22,7 @@ def departures(table: Table) -> str:
     """
     p = table.protocol
     if p.dataset not in DATASETS:
-        return "Not the paper's protocol: data of your own."
+        return "Not the paper's protocol: other data than the paper's."
     usual = protocol_for(p.dataset, p.source)
     pairs = [("data", table.data.name, p.dataset), ("trials", table.trials, TRIALS)]
     pairs += [(f.name, getattr(p, f.name), getattr(usual, f.name)) for f in fields(p)]

@@ -75,3 +75,15 @@ def test_labels_that_do_not_average_out_are_never_advised_and_auto_only_if_none_
 def test_a_handful_of_rows_is_refused():
     with pytest.raises(ldp.errors.DataError, match="too few"):
         compared.compare_table(np.zeros((10, 1)), np.zeros(10), (0.0, 5.0), budgets=[1.0], mechanisms=["laplace"])
+
+
+def test_a_comparison_and_a_preview_are_data_frames_with_every_figure_in_full():
+    made = comparison(MODELS)
+    frame = made.to_frame()
+    assert list(frame) == ["of", "name", "epsilon", "error", "standard_error"]
+    row = frame[(frame.of == "model") & (frame.name == "model released") & (frame.epsilon == 0.1)].squeeze()
+    assert (row.error, row.standard_error) == (0.55, 0.01)
+    plan = ldp.preview(rows=20_000, bounds=(0, 200), epsilon=[0.3, 1.0], columns=3)
+    figures = plan.to_frame().set_index(["of", "epsilon"]).figure
+    assert figures["mean", 1.0] == plan.budgets[1].mean
+    assert figures["coefficient", 0.3] == plan.coefficients[0]

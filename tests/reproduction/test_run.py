@@ -118,7 +118,7 @@ def test_chunks_are_whole_or_absent(tmp_path):
 # ---- the command line -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["crime", "housing", "criteo", "error", "runtime"])
+@pytest.mark.parametrize("command", ["diabetes", "crime", "housing", "criteo", "error", "runtime"])
 def test_every_command_has_help_with_an_example(command):
     shown = CliRunner().invoke(app, [command, "--help"])
     assert shown.exit_code == 0
@@ -155,6 +155,15 @@ def test_the_command_makes_a_table_and_a_plot_and_continues_where_it_was(tmp_pat
     other = CliRunner().invoke(app, [*command, "--protocol", "code"])
     assert other.exit_code == 2
     assert "other settings" in other.output
+
+
+@pytest.mark.slow
+def test_diabetes_needs_no_download_and_is_not_the_papers(tmp_path):
+    options = "--trials 1 --budgets 8,inf --columns rp,model-regressor --workers 1"
+    shown = CliRunner().invoke(app, ["diabetes", *options.split(), "--out", str(tmp_path)], env={"COLUMNS": "160"})
+    assert shown.exit_code == 0, shown.output
+    assert "other data than the paper's" in shown.output
+    assert "442 patients" in (tmp_path / "table.md").read_text()
 
 
 @pytest.mark.usefixtures("housing")

@@ -255,7 +255,7 @@ def test_not_private_is_marked_in_table_and_plot():
         ({"trials": 1}, "trials 1 instead of 10"),
         ({"protocol": protocol_for("housing", epochs=1)}, "epochs 1 instead of 50"),
         ({"data": subsample(small(), 40)}, "data housing, 40 rows instead of housing"),
-        ({"protocol": protocol_for("mine")}, "data of your own"),
+        ({"protocol": protocol_for("mine")}, "other data than the paper's"),
         ({}, ""),
         ({"protocol": protocol_for("housing", "code")}, ""),
     ],

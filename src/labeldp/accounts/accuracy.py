@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,19 +126,6 @@ def describe_noise(
     if mean and accuracy.floor:
         mean += ", clipping included"
     return [*lines, f"One private label carries {noise}{mean}."]
-
-
-def describe_largest_noise(mechanisms: Sequence[Mechanism], bounds: tuple[float, float]) -> str:
-    """Return the noise of rows in rounds at its largest: on the whole range of the bounds, at the worst label."""
-    points = np.linspace(0.0, 1.0, 65)
-    try:
-        worst = max(float(np.sqrt(mechanism.unbiased_variance(points).max())) for mechanism in mechanisms)
-    except NotUnbiasedError:
-        return "How noisy each label is stands beside it in the release."
-    return (
-        f"One private label carries noise of ±{number(worst * (bounds[1] - bounds[0]))} at most; how much each "
-        "carries stands beside it in the release."
-    )
 
 
 def rounding_step(mechanism: Mechanism) -> float | None:

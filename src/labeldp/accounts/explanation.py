@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from labeldp.accounts.accuracy import describe_largest_noise, describe_noise
+from labeldp.accounts.accuracy import describe_noise
 from labeldp.accounts.budget import Budget, Charge, rounded_up, total_of, unmatched
 from labeldp.accounts.numbers import EXAMPLE, WEAK, is_weak, odds_figures, odds_sentence, whose_labels
 from labeldp.accounts.scores import describe_quality
@@ -54,6 +54,7 @@ _CLUSTER = (
     "destroyed when it is closed."
 )
 _AGAIN = "{again} without need: that would cost again, and the costs add up. Keep this one and reuse it."
+_BESIDE_LABEL = "How noisy each label is stands beside it in the release."
 _ONE_ROW = "Take one released value for the truth about one row."
 _BESIDE = "Publish the true labels, or anything else computed from them without noise, beside it."
 _REUSE = "Reuse these labels as often as you like: any number of models, searches and plots cost nothing more."
@@ -189,8 +190,7 @@ def _sections(terms: Terms, kind: str, about: Mapping[str, Any], meaning: list[s
     else:
         kept.append("Which labels were clipped to the interval, and how far.")
         released = _released_labels(terms, kind, about)
-        in_rounds = kind == "row-release"
-        noise = [describe_largest_noise(terms.mechanisms, terms.bounds[0])] if in_rounds else _noise(terms)
+        noise = [_BESIDE_LABEL] if kind == "row-release" else _noise(terms)
         column = about.get("file", {}).get("unbiased_column")
         do = [_REUSE, _AVERAGE.format(unbiased=f"the column {column}" if column else "the debiased labels")]
         do_not = [_AGAIN.format(again="Release the same labels again"), _ONE_ROW]

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,8 +69,10 @@ def parse_figure(text: str, name: str, decimals: str = ".,") -> float:
     labeldp.errors.ParameterError: bounds must be clear: 60.000 could be 60 or 60000, so write one of them
     """
     typed = re.sub(CURRENCY, r"\1", text.strip().replace("−", "-"))
-    is_word = typed.lstrip("+-").lower() in ("inf", "nan")  # what takes the number says what is wrong with it
-    readings = {float(typed)} if is_word else set[float]()
+    readings = set[float]()
+    if not re.search(r"[.,\s]", typed):
+        with suppress(ValueError):
+            return float(typed)
     for decimal in decimals:
         groups = GROUPS + ".,".replace(decimal, "")
         if re.search(number_pattern(decimal, groups), typed):

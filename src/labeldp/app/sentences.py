@@ -128,7 +128,7 @@ def as_field(setting: Setting) -> str:
     Examples
     --------
     >>> as_field(Setting("decimal", ",")), as_field(Setting("missing", "drop")), as_field(Setting("score"))
-    ('“Decimal mark” = “,”', 'the tick at “Leave out rows without a label”', '“ε more for a score”')
+    ('“Decimal mark” = “,”', 'the tick at “Leave out rows without a label”', '“More budget (ε) for a score”')
     >>> as_field(Setting("force", True))
     '--force on the command line'
     """

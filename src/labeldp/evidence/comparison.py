@@ -6,12 +6,14 @@ Nothing here is private: errors are measured on true labels. On private ones tha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from labeldp._values import Array, as_fraction
@@ -21,6 +23,7 @@ from labeldp.accounts.numbers import number
 from labeldp.errors import DataError, Message, Setting
 from labeldp.evidence.comparison_figure import draw_comparison
 from labeldp.evidence.label_noise import Estimate, LabelNoise, label_noise
+from labeldp.evidence.previews import frame_of
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.release.curator import mean_variance
@@ -55,9 +58,9 @@ class Comparison:
     noise : dict
         `LabelNoise` by mechanism and ε.
     models : dict
-        `Estimate` of the typical error on held-out labels, by model and ε: both regressors (the mean of several
-        fits, each with noise of its own), the "private constant" and boosted trees that are "not private". Its
-        spread is by the noise of fits, unless there was one, and by the choice of rows.
+        `Estimate` of the typical error on held-out labels, by model and ε: both regressors and own estimators
+        (the mean of several fits, each with noise of its own), the "private constant" and boosted trees that are
+        "not private". Its spread is by the noise of fits, unless there was one, and by the choice of rows.
     repeats : int
         How many fits there were.
 
@@ -91,13 +94,28 @@ class Comparison:
 
     def table(self, of: Literal["label", "mean", "model"]) -> list[list[str]]:
         """Return the errors of one label and of the mean of all, by mechanism, or of models: a line for each."""
-        figures = {
+        figures = self._figures()[of]
+        names = dict.fromkeys(name for name, _ in figures)
+        return [[name, *(str(figures[name, epsilon]) for epsilon in self.budgets)] for name in names]
+
+    def _figures(self) -> dict[str, dict[tuple[str, float], Estimate]]:
+        return {
             "label": {key: noise.one for key, noise in self.noise.items()},
             "mean": {key: noise.mean for key, noise in self.noise.items()},
             "model": self.models,
-        }[of]
-        names = dict.fromkeys(name for name, _ in figures)
-        return [[name, *(str(figures[name, epsilon]) for epsilon in self.budgets)] for name in names]
+        }
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return every figure in full: what it is of, by which mechanism or model, at which ε."""
+        return [
+            {"of": of, "name": name, "epsilon": epsilon, "error": float(one), "standard_error": one.spread}
+            for of, figures in self._figures().items()
+            for (name, epsilon), one in figures.items()
+        ]
+
+    def to_frame(self) -> Any:
+        """Return every figure in full as a data frame of pandas, with the columns of `records`."""
+        return frame_of(self.records())
 
     def best_mechanism(self, epsilon: float) -> str:
         """Return the mechanism that serves a learner best; "auto" unless another is better by a tenth.
@@ -156,6 +174,10 @@ class Comparison:
         return draw_comparison(self, label)
 
 
+def _learner(estimator: Any) -> Callable[..., Any]:
+    return partial(LabelReleaseRegressor, estimator)
+
+
 def compare_table(
     X: ArrayLike,
     labels: ArrayLike,
@@ -165,6 +187,7 @@ def compare_table(
     mechanisms: Sequence[str],
     delta: float = 0.0,
     repeats: int = 1,
+    estimators: Mapping[str, Any] | None = None,
     progress: Callable[[str, int, int | None], None] | None = None,
 ) -> Comparison:
     """Compare mechanisms and regressors on public labels; a quarter of the rows is held out to judge.
@@ -186,6 +209,9 @@ def compare_table(
     repeats : int
         Fits of each regressor at each ε, on the same rows: only their noise differs. From two on, their spread is
         known; it is pooled over budgets, in proportion to the noise, 1/ε.
+    estimators : mapping, optional
+        Regressors with the interface of scikit-learn, by name: each learns from private labels, and from true
+        ones beside that.
     progress : function, optional
         Is called with what is being done, how many steps of it are done, and of how many.
 
@@ -204,7 +230,9 @@ def compare_table(
     order = np.random.default_rng(0).permutation(labels.size)
     test, train = order[: labels.size // 4], order[labels.size // 4 :]
     clipped = np.clip(labels, *bounds)
-    total = len(budgets) * (len(mechanisms) + repeats * len(REGRESSORS)) + 1
+    own = dict(estimators or {})
+    private = {**REGRESSORS, **{f"labels released, {name}": _learner(one) for name, one in own.items()}}
+    total = len(budgets) * (len(mechanisms) + repeats * len(private)) + 1 + len(own)
     done = 0
 
     def step() -> None:
@@ -231,11 +259,13 @@ def compare_table(
         step()
         return result
 
-    trees = HistGradientBoostingRegressor(random_state=0).fit(X[train], clipped[train])
-    not_private = error(trees.predict(X[test]))
-    step()
+    not_private = {}
+    trees = HistGradientBoostingRegressor(random_state=0)
+    for name, learner in {TREES: trees, **{f"{TREES}, {name}": one for name, one in own.items()}}.items():
+        not_private[name] = error(clone(learner).fit(X[train], clipped[train]).predict(X[test]))
+        step()
     models = {}
-    for name, make in REGRESSORS.items():
+    for name, make in private.items():
         fits = [[fit(make, epsilon) for _ in range(repeats)] for epsilon in budgets]
         variances = np.var(fits, axis=1, ddof=1) if repeats > 1 else np.zeros(len(budgets))
         noise_unit = math.sqrt(float(np.mean(variances * np.square(budgets))) / repeats)
@@ -246,5 +276,5 @@ def compare_table(
     for epsilon in budgets:
         variance = mean_variance(as_fraction(epsilon), train.size, bounds)
         models[CONSTANT, epsilon] = Estimate(math.sqrt(guess**2 + variance), guess.spread)
-        models[TREES, epsilon] = not_private
+        models |= {(name, epsilon): one for name, one in not_private.items()}
     return Comparison(tuple(budgets), train.size, test.size, noise, models, repeats)

@@ -29,7 +29,9 @@ def draw_comparison(comparison: Comparison, label: str) -> Any:
     for k, name in enumerate(dict.fromkeys(name for name, _ in comparison.models)):
         errors = [comparison.models[name, epsilon] for epsilon in budgets]
         spreads = [error.spread for error in errors]
-        right.errorbar(budgets, errors, spreads, marker=_MARKERS[k], linewidth=2, capsize=3, label=name)
+        right.errorbar(
+            budgets, errors, spreads, marker=_MARKERS[k % len(_MARKERS)], linewidth=2, capsize=3, label=name
+        )
     titles = {left: f"One private {label}", right: f"Predicting {label}, held-out rows"}
     for axes, title in titles.items():
         axes.set_title(title, loc="left")

@@ -307,6 +307,27 @@ class Mechanism(ABC):
             raise ParameterError(Setting("edges"), " must be at least two increasing numbers")
         return np.diff(self.channel.cumulative(float(one[0]), points)) / np.diff(points)
 
+    def plot(self, labels: ArrayLike | None = None) -> Any:
+        """Return a Matplotlib figure: the density of released values for some labels.
+
+        Parameters
+        ----------
+        labels : array-like, optional
+            Labels to ask about, not the private ones; by default both ends of the bounds and their middle.
+
+        Examples
+        --------
+        >>> import labeldp as ldp
+        >>> figure = ldp.Laplace(bounds=(0, 5), epsilon=1.0).plot([0.0, 5.0])
+        >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+        ['label 0', 'label 5']
+        """
+        from labeldp.mechanisms.density_figure import draw_mechanism  # noqa: PLC0415 (an extra)
+
+        low, high = self.domain if self.private else (0.0, 1.0)
+        chosen = [low, (low + high) / 2, high] if labels is None else labels
+        return draw_mechanism(self, np.atleast_1d(Labels.parse(chosen).values.astype(np.float64)))
+
     # ---- cards ------------------------------------------------------------------------------------
 
     def parameters(self) -> dict[str, Any]:

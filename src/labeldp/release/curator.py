@@ -52,9 +52,9 @@ _PER_STEP, _PER_PLACE = (0.08, 40), (0.15, 100)
 """What each step of the search and placing the window may cost: a part of ε, or as much as is worth so many rows,
 whichever is less."""
 
-_SEEN, _MOST = 16, 0.35
+_SEEN, _MOST = (12, 16, 24), 0.2
 """Counts stand up to where so many standard deviations of the noise lie beyond, or this part of all labels; what
-is beyond is a tail."""
+is beyond is a tail. Averaged over several of them, so that noise in one count does not decide where it begins."""
 
 _CLEAR = 8
 """In a tail, a count so many standard deviations of the noise above it stands as well: a far group, say."""
@@ -62,8 +62,12 @@ _CLEAR = 8
 _TAIL = 3
 """Beyond a distance of x scales lies a part (1 + x/3)^−3 of a tail: heavy, with a variance, and without more."""
 
-_SCALES, _PARTS = 24, 4
-"""How many scales of a tail are weighed, and into how many parts each bin of a tail is cut."""
+_SCALES, _PARTS = 24, 8
+"""How many scales of a tail are weighed, and into how many parts each bin of a tail is cut: designs end at parts,
+and with fewer of them the next one is far away. A power of two, so that parts of different tails agree exactly."""
+
+_CUT = 40
+"""With fewer labels than so many standard deviations of the noise, bins are not cut: ends would follow noise."""
 
 
 Release = Callable[[Counts, Statistic], Counts]
@@ -223,8 +227,16 @@ def expected_masses(nodes: Array, noisy: Array, rows: int, deviation: float) -> 
     deviation : float
         Standard deviation of the noise of a count.
     """
+    each = [_with_tails(nodes, noisy, rows, deviation, seen) for seen in _SEEN]
+    places = np.unique(np.concatenate([own for own, _ in each]))
+    below = [np.interp(places, own, np.append(0.0, np.cumsum(masses / masses.sum()))) for own, masses in each]
+    return places, rows * np.diff(np.mean(below, axis=0))
+
+
+def _with_tails(nodes: Array, noisy: Array, rows: int, deviation: float, least: float) -> tuple[Array, Array]:
+    """Return places and masses where tails begin ``least`` standard deviations from the ends."""
     bins = noisy.size
-    seen = np.clip(_SEEN * deviation * np.sqrt(np.arange(1, bins + 1)), 0.01 * rows, _MOST * rows)
+    seen = np.clip(least * deviation * np.sqrt(np.arange(1, bins + 1)), 0.01 * rows, _MOST * rows)
     middle = int(np.argmax(np.cumsum(noisy) >= noisy.sum() / 2))
 
     def first_seen(counts: Array, middle: int) -> int:
@@ -233,8 +245,9 @@ def expected_masses(nodes: Array, noisy: Array, rows: int, deviation: float) -> 
     left, right = first_seen(noisy, middle), bins - 1 - first_seen(noisy[::-1], bins - 1 - middle)
     if left == right:  # the one bin that stands is part of no tail
         left, right = left - 1, right + 1
-    below, lower = _tail((nodes[left + 1] - nodes[: left + 2])[::-1], noisy[: left + 1][::-1], deviation)
-    above, upper = _tail(nodes[right:] - nodes[right], noisy[right:], deviation)
+    parts = _PARTS if rows > _CUT * deviation else 1
+    below, lower = _tail((nodes[left + 1] - nodes[: left + 2])[::-1], noisy[: left + 1][::-1], deviation, parts)
+    above, upper = _tail(nodes[right:] - nodes[right], noisy[right:], deviation, parts)
     rest = max(rows - lower.sum() - upper.sum(), 0.1 * rows)
     inner = noisy[left + 1 : right]
     if inner.size:
@@ -243,32 +256,30 @@ def expected_masses(nodes: Array, noisy: Array, rows: int, deviation: float) -> 
     return np.unique(places), np.concatenate([lower[::-1], inner, upper])
 
 
-def _tail(edges: Array, noisy: Array, deviation: float) -> tuple[Array, Array]:
+def _tail(edges: Array, noisy: Array, deviation: float, parts: int) -> tuple[Array, Array]:
     """Return distances and expected masses of a tail, from noisy counts in bins between distances from its start.
 
     Its size is anything from 0 on and its scale anything from a quarter of the first bin to the end, all equally
-    likely before. For each scale the size has a normal likelihood, so that its mean and its weight are known. The
-    first bin is not cut: nothing is known of where in it labels are. A count far above its tail stands as it is.
+    likely before. For each scale the size has a normal likelihood, so that its mean and its weight are known. A
+    count far above its tail stands as it is. Bins are cut into ``parts``.
     """
     if not noisy.size:
         return edges, noisy
     widths = np.diff(edges)
-    cuts = edges[1:-1, None] + widths[1:, None] * np.arange(_PARTS) / _PARTS
-    places = np.concatenate([edges[:1], cuts.ravel(), edges[-1:]])
+    cuts = edges[:-1, None] + widths[:, None] * np.arange(parts) / parts
+    places = np.append(cuts, edges[-1])
     scales = np.geomspace(widths[0] / 4, edges[-1], _SCALES)
-    parts = -np.diff((1 + places / (_TAIL * scales[:, None])) ** -_TAIL, axis=1)
-    parts /= parts.sum(axis=1, keepdims=True)
-    starts = np.concatenate([[0], np.arange(1, places.size - 1, _PARTS)])
-    shapes = np.add.reduceat(parts, starts, axis=1)
+    shares = -np.diff((1 + places / (_TAIL * scales[:, None])) ** -_TAIL, axis=1)
+    shares /= shares.sum(axis=1, keepdims=True)
+    shapes = shares.reshape(_SCALES, -1, parts).sum(axis=2)
     spread = deviation / np.sqrt(np.sum(shapes**2, axis=1))
     score = shapes @ noisy * spread / deviation**2  # the likeliest size, in its standard deviations
     size, weight = _positive(score)
     weight = weight + np.log(spread)
     weight = np.exp(weight - weight.max())
-    masses = (weight / weight.sum() * size * spread) @ parts
-    bin_of = np.repeat(np.arange(noisy.size), np.diff(np.append(starts, masses.size)))
-    stands = noisy - np.add.reduceat(masses, starts) > _CLEAR * deviation
-    return places, np.where(stands[bin_of], (noisy / widths)[bin_of] * np.diff(places), masses)
+    masses = (weight / weight.sum() * size * spread) @ shares
+    stands = noisy - masses.reshape(-1, parts).sum(axis=1) > _CLEAR * deviation
+    return places, np.where(np.repeat(stands, parts), np.repeat(noisy / parts, parts), masses)
 
 
 def _positive(score: Array) -> tuple[Array, Array]:

@@ -98,7 +98,8 @@ def _is_unique(column: Any) -> bool:
 
 def _rare(columns: dict[str, Any]) -> list[tuple[tuple[str, ...], int]]:
     """Return the columns and pairs with most rows among fewer than five; pairs if both together have far more."""
-    table = pa.table(columns)
+    codes = {name: column.combine_chunks().dictionary_encode().indices for name, column in columns.items()}
+    table = pa.table(codes)
 
     def rare(*names: str) -> int:
         sizes = table.group_by(list(names)).aggregate([([], "count_all")]).column("count_all")

@@ -1,12 +1,16 @@
 """``labeldp compare``: only for labels that are said to be public; errors, advice and curves."""
 
+import csv
+import io
+import json
 import math
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from command_line import files_in, homes, said
+from command_line import files_in, homes, run, said
+from labeldp.app.cli import COMMANDS, load_command
 
 NAMES = "laplace,rr-on-bins,auto"
 OPTIONS = ("--label", "price", "--bounds", 0, 5, "--epsilon", "3,0.5", "--repeats", 2, "--mechanisms", NAMES)
@@ -49,3 +53,34 @@ def test_it_warns_that_nothing_is_private_shows_both_curves_and_gives_advice(tab
 def test_what_cannot_be_compared_is_refused_before_any_work(options, named, table, tmp_path):
     assert named in said("compare", table, *OPTIONS, "--public", *options, code=2)
     assert files_in(tmp_path) == ["homes.parquet"]
+
+
+def test_figures_are_the_same_in_full_as_json_csv_and_latex_and_no_pipe_cuts_a_table():
+    options = ("preview", "--rows", 20_000, "--bounds", 0, 200, "--epsilon", "0.3,1")
+    figures = json.loads(run(*options, "--json").stdout)["figures"]
+    written = csv.DictReader(io.StringIO(run(*options, "--csv").stdout))
+    assert [(one["of"], float(one["figure"])) for one in written] == [
+        (one["of"], one["figure"]) for one in figures
+    ]
+    one_label = next(one["figure"] for one in figures if (one["of"], one["epsilon"]) == ("label", 1.0))
+    assert f"\\pm$667 & $\\pm${one_label:.3g} \\\\" in run(*options, "--latex").stdout
+    wide = ",".join(f"0.{k}" for k in range(10, 40))
+    assert "…" not in run(*options[:-1], wide, columns=40).stdout
+    assert f"±{one_label:.3g} │" in run(*options, columns=20).stdout
+    assert "--json and --csv" in said(*options, "--json", "--csv", code=2)
+
+
+def test_own_estimators_and_modules_are_compared(table, tmp_path):
+    own = tmp_path / "mine_of_a_test.py"
+    own.write_text("from sklearn.linear_model import Ridge\nclass Mine(Ridge):\n    pass\n")
+    classes = ("--import", own, "--estimators", "mine_of_a_test.Mine,sklearn.tree.DecisionTreeRegressor")
+    shown = run("compare", table, *OPTIONS, "--public", *classes, "--csv").stdout
+    names = {line.split(",")[1] for line in shown.splitlines() if line.startswith("model,")}
+    assert shown.count("labels released, Mine") == shown.count("not private, DecisionTreeRegressor") == 2, names
+    for wrong in ("sklearn.tree.Nothing", "nothing_of_a_test.Mine", "math.pi", "pathlib.Path"):
+        assert "--estimators" in said("compare", table, *OPTIONS, "--public", "--estimators", wrong, code=2)
+
+
+def test_every_command_imports_modules():
+    for name in (name for group in COMMANDS.values() for name in group):
+        assert "modules" in [option.name for option in load_command(name).params], name

@@ -189,21 +189,6 @@ def test_a_score_is_paid_for_and_said_on_the_screen_the_card_and_the_report(fold
     assert not [price for price in homes()["price"].to_pylist() if repr(price) in html]
 
 
-def test_a_score_and_several_rows_a_person_are_refused_only_if_they_cannot_be_paid(folder, tmp_path):
-    """Two rows a person, and ε = 2 for the model and 1 for the score. The δ that is allowed is not needed."""
-
-    def fit(name, most, code=0):
-        given = ("--score", 1, "--rows-per-person", 2, "--limit", most, "--limit-delta", 0.5)
-        limits = ("--ledger", tmp_path / f"{name}.b")
-        return said("fit", folder / "homes.parquet", *FIT, *given, *limits, "-o", tmp_path / name, code=code)
-
-    fit("paid", 6)
-    spent = labeldp.Ledger.open(tmp_path / "paid.b").total
-    assert (spent.epsilon, spent.delta) == (6.0, 0.0)
-    assert "nothing was spent" in fit("less", 5.9, code=3)
-    assert files_in(tmp_path) == ["paid", "paid.b"]
-
-
 # ---- bad input --------------------------------------------------------------------------------------------
 
 
@@ -259,23 +244,6 @@ def test_one_place_for_two_purposes_is_refused_and_nothing_is_lost(folder, tmp_p
         assert re.search("the same file|lies in the folder", said(*words, "--force", code=2)), words
     assert "--force" in said("fit", table, *FIT, "-o", model, "--ledger", book, code=2)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
-
-
-def test_what_came_into_a_models_folder_while_it_was_fitted_is_not_removed(folder, tmp_path, monkeypatch):
-    (tmp_path / "model").mkdir()
-    for each in (folder / "model").iterdir():
-        (tmp_path / "model" / each.name).write_bytes(each.read_bytes())
-    fit = labeldp.ModelReleaseRegressor.fit
-
-    def slow(*words):
-        (tmp_path / "model" / "budget.jsonl").write_text("a ledger, say")
-        return fit(*words)
-
-    monkeypatch.setattr(labeldp.ModelReleaseRegressor, "fit", slow)
-    words = said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", "--force", code=2)
-    assert "other files in it" in words
-    assert (tmp_path / "model" / "budget.jsonl").read_text() == "a ledger, say"
-    assert files_in(tmp_path) == ["model"]
 
 
 def test_predict_refuses_what_does_not_fit_and_writes_nothing(folder, tmp_path):

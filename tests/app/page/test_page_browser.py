@@ -28,7 +28,7 @@ def messy(path, rows=400):
 
 
 @contextmanager
-def running(folder):
+def running(folder, **how):
     """Serve a folder from a thread; yield the address."""
     said, ready = [], threading.Event()
 
@@ -36,9 +36,8 @@ def running(folder):
         said.append(text)
         ready.set()
 
-    thread = threading.Thread(
-        target=labeldp_page.serve, args=(folder,), kwargs={"browse": False, "say": say}, daemon=True
-    )
+    options = {"browse": False, "say": say, **how}
+    thread = threading.Thread(target=labeldp_page.serve, args=(folder,), kwargs=options, daemon=True)
     thread.start()
     assert ready.wait(60)
     yield said[0].split()[-1]
@@ -240,23 +239,19 @@ def test_the_browser_is_started_with_a_file_for_its_owner_alone_which_leads_to_t
     """The list of processes shows all users what a browser is started with."""
     opened, ready = [], threading.Event()
     monkeypatch.setattr("webbrowser.open", lambda address: (opened.append(address), ready.set()))
-    thread = threading.Thread(
-        target=labeldp_page.serve, args=(folder,), kwargs={"say": lambda _: None}, daemon=True
-    )
-    thread.start()
-    assert ready.wait(60)
-    (entry_page,) = folder.glob("*.html")
-    assert opened == [entry_page.as_uri()]
-    assert entry_page.stat().st_mode & 0o077 == 0 or sys.platform == "win32"
-    page = browser.new_page()
-    page.set_default_timeout(DONE)
-    page.goto(opened[0])
-    page.get_by_role("heading", name="Choose a table").wait_for()
-    assert "token" not in page.url
-    for _ in range(DONE // 100):  # it goes once it was used
-        if entry_page.exists():
-            page.wait_for_timeout(100)
-    assert not entry_page.exists()
-    close(page)
-    thread.join(60)
-    page.close()
+    with running(folder, browse=True):
+        assert ready.wait(60)
+        (entry_page,) = folder.glob("*.html")
+        assert opened == [entry_page.as_uri()]
+        assert entry_page.stat().st_mode & 0o077 == 0 or sys.platform == "win32"
+        page = browser.new_page()
+        page.set_default_timeout(DONE)
+        page.goto(opened[0])
+        page.get_by_role("heading", name="Choose a table").wait_for()
+        assert "token" not in page.url
+        for _ in range(DONE // 100):  # it goes once it was used
+            if entry_page.exists():
+                page.wait_for_timeout(100)
+        assert not entry_page.exists()
+        close(page)
+        page.close()

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from base64 import b64decode
 from html import unescape
 from io import BytesIO
 from zipfile import ZipFile
@@ -86,7 +87,9 @@ def test_a_table_is_shown_with_its_first_rows_a_picture_and_commands_for_both_sh
     begun = client.read("homes.csv", "price", na="unknown, it's")
     client.describe(begun, missing="drop", bounds=(0, 123456.5))
     client.budget(begun)
-    words = client.release(begun).words
+    done = client.release(begun)
+    words, picture = done.words, b64decode(re.search('base64,([^"]+)"', done.html).group(1))
+    assert b"prefers-color-scheme: dark" in picture
     first = (root / "out.csv").read_text().splitlines()[1].replace(",", " ")
     for part in (first, "301 released values of price", "labeldp verify out.csv.card.json", "--na 'it''s'"):
         assert part in words

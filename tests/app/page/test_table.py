@@ -69,10 +69,10 @@ def test_columns_that_may_name_people_are_pointed_out_before_they_are_shared(cli
     rows = [f"{n % 5},{n / 8},{n + 1000 if n else ''},name {n},{n % 9}" for n in range(40)]
     (client.site.folder.root / "people.csv").write_text("\n".join(["rooms,area,no,who,price", *rows]) + "\n")
     begun = client.read("people.csv", "price")
-    assert "In no, who no two rows have the same value" in client.show(begun, "table").words
+    assert "All values of 'no', 'who' differ" in client.show(begun, "table").words
     again = client.unfinished(client.name(begun, "price", drop=["no", "who"]))
     again.reading.wait()
-    assert "no two rows" not in client.show(again, "table").words
+    assert "differ" not in client.show(again, "table").words
 
 
 def test_hints_are_on_the_pages_of_the_table_and_the_request_until_the_column_is_left_out(tmp_path):
@@ -147,6 +147,35 @@ def test_excel_asks_for_its_sheet_and_any_column_name_can_be_private_or_left_out
     assert "Released" in client.release(begun).words
     written = openpyxl.load_workbook(client.site.folder.root / "out.xlsx").active
     assert [cell.value for cell in written[1]] == ["age", "gross\nincome"]
+
+
+def test_titles_above_the_header_are_left_out_for_the_owner_to_agree_and_totals_below_are_asked_about(client):
+    rows = "".join(f"{n % 7};{n}.5;{n % 90}\n".replace(".", ",") for n in range(99))
+    text = f"Salaries of 2025\nas of May\n\nrank;hours;pay\n{rows}total;;{HIDDEN}\n"
+    (client.site.folder.root / "pay.csv").write_text(text)
+    answer = client.post("/open", path="pay.csv")
+    begun = client.unfinished(answer)
+    assert "Is this the header? 2 lines above it were left out" in answer.words
+    assert begun.table.header.names == ("rank", "hours", "pay")
+    failed = client.unfinished(client.name(begun, "pay"))
+    failed.reading.wait()
+    assert "“Totals below the table” = “1”" in client.show(failed, "table").words
+    read = client.unfinished(client.written(failed, skip=2, skip_last=1))
+    read.reading.wait()
+    assert read.seen.rows == 99
+    client.describe(read, bounds=("0", "60.000"))  # the decimal mark of the table is a comma
+    assert read.options["bounds"] == (0, 60000)
+    client.budget(read)
+    assert "--skip 2 --skip-last 1" in client.release(read).words
+    assert not any(HIDDEN.encode() in path.read_bytes() for path in client.site.folder.root.glob("out*"))
+
+
+@pytest.mark.parametrize("second", ["name;2019;pay", f"Anna;5;{HIDDEN}"])
+def test_a_line_with_numbers_below_a_title_is_taken_for_no_header(client, second):
+    (client.site.folder.root / "pay.csv").write_text(f"Salaries;;\n{second}\n" + "Bob;;\n" * 60)
+    answer = client.post("/open", path="pay.csv")
+    assert client.unfinished(answer).table.dialect.skip == 0
+    assert HIDDEN not in answer.html
 
 
 def put_without_header(client):

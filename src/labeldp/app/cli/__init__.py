@@ -18,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from labeldp import __version__
 from labeldp.accounts.ledger import Ledger
+from labeldp.app.cli.own_mechanisms import import_modules
 from labeldp.app.cli.shell import ask_decimal, explained, plain_usage, spell_out
 from labeldp.app.option import REQUIRED, Option, join_names, parse_figure, parse_options, split_names
 from labeldp.app.options import OPTIONS
@@ -133,7 +134,7 @@ def command(
     ----------
     *names : str
         Options, in the order of help. Those of a text file's dialect become one argument ``dialect``, and those
-        of a ledger ``ledger``.
+        of a ledger ``ledger``. Every command has ``--import`` beside them.
     stopped : str
         What to say after Ctrl-C.
     **changes : mapping
@@ -146,6 +147,7 @@ def command(
         def run(**typed: Any) -> None:
             ledgers: list[Ledger] = []
             with explained(stopped, ledgers):
+                import_modules(typed.pop("modules") or ())
                 others = [option for option in options if option.name != "bounds"]
                 given = parse_options(others, _numbers(others, typed))
                 ledgers += [value for value in given.values() if isinstance(value, Ledger)]
@@ -153,7 +155,7 @@ def command(
                     given["bounds"] = OPTIONS["bounds"].parse(_bounds(typed["bounds"], given))
                 _run(function, given)
 
-        parameters = [_parameter(option) for option in options]
+        parameters = [_parameter(option) for option in (*options, OPTIONS["modules"])]
         run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return run

@@ -9,14 +9,13 @@ import typer
 from labeldp.accounts.reading import read_any_card
 from labeldp.app.card_files import read_card_file
 from labeldp.app.cli import command
-from labeldp.app.cli.own_mechanisms import import_modules
 from labeldp.app.cli.shell import EXIT, PlainConsole, progress, tell
 from labeldp.errors import ParameterError
 from labeldp.evidence.privacy_audit import audit as audit_mechanism
 
 
-@command("card_file", "samples", "confidence", "modules", stopped="Stopped; no verdict.")
-def audit(card_file: Path, samples: int, confidence: float, modules: list[str]) -> None:
+@command("card_file", "samples", "confidence", stopped="Stopped; no verdict.")
+def audit(card_file: Path, samples: int, confidence: float) -> None:
     """Measure from samples whether the mechanisms of a card satisfy what it claims.
 
     Each mechanism is built anew, proven, and sampled with fresh secure random words at four synthetic labels. Ends
@@ -25,7 +24,6 @@ def audit(card_file: Path, samples: int, confidence: float, modules: list[str]) 
     What is released: nothing. No real label is needed, and nothing is spent.
     """
     console = PlainConsole()
-    import_modules(modules)
     path, text = read_card_file(card_file)
     read = read_any_card(text)
     mechanisms = list(dict.fromkeys(read.terms.mechanisms))

@@ -28,7 +28,6 @@ from labeldp.app.card_files import (
     sign_card_file,
 )
 from labeldp.app.cli import command
-from labeldp.app.cli.own_mechanisms import import_modules
 from labeldp.app.cli.shell import EXIT, PlainConsole, figure_table, finite, news, print_json, tell
 from labeldp.app.sentences import as_flag, printable, spelled
 from labeldp.errors import ParameterError
@@ -41,8 +40,8 @@ PASSPHRASE = "LABELDP_PASSPHRASE"  # noqa: S105 (the name of a variable)
 # ---- explain ------------------------------------------------------------------------------------------
 
 
-@command("card_file", "modules", "as_json")
-def explain(card_file: Path, modules: list[str], as_json: bool) -> None:
+@command("card_file", "as_json")
+def explain(card_file: Path, as_json: bool) -> None:
     """Explain a card: what was done, what was released, what it cost, and what to do with it.
 
     The card is checked and proven again first; one that does not hold is not explained (exit code 4), nor one that
@@ -50,7 +49,6 @@ def explain(card_file: Path, modules: list[str], as_json: bool) -> None:
 
     What is released: nothing. A card holds no label, and nothing is written.
     """
-    import_modules(modules)
     read = verify_card(read_card_file(card_file)[1]).require_card()
     explanation = read.explain()
     epsilon, private = explanation.budget.epsilon, explanation.private
@@ -88,14 +86,13 @@ def _show_explanation(explanation: Explanation, console: Console) -> None:
 # ---- verify -------------------------------------------------------------------------------------------
 
 
-@command("card_file", "file", "trusted", "signature", "require_signature", "modules", "as_json")
+@command("card_file", "file", "trusted", "signature", "require_signature", "as_json")
 def verify(
     card_file: Path,
     file: Path | None,
     trusted: list[Path],
     signature: Path | None,
     require_signature: bool,
-    modules: list[str],
     as_json: bool,
 ) -> None:
     """Check a card again: checksum, contradictions, proofs, the noise of sums, and the file that it names.
@@ -110,7 +107,6 @@ def verify(
     """
     if file is not None and not file.exists():
         raise ParameterError(f"there is no file {file}")
-    import_modules(modules)
     from labeldp.accounts.signatures import read_public_key  # noqa: PLC0415
     from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
 
@@ -119,7 +115,7 @@ def verify(
         from labeldp.app.report.report_check import check_report, stated_card  # noqa: PLC0415 (slow to import)
 
         page = read_regular(card_file, MAX_TEXT).decode(errors="replace")
-        card_file, file = file or card_of_report(card_file, (stated_card(page) or {}).get("card")), None
+        card_file, file = file or card_of_report(card_file, (stated_card(page) or {}).get("card", "")), None
     path, text = read_card_file(card_file)
     if file is None and path != card_file and page is None:
         file = card_file  # the file that the user named, whatever file the card beside it names
@@ -184,8 +180,8 @@ def _passphrase() -> str:
     return str(typer.prompt("Passphrase of the key", hide_input=True, err=True))
 
 
-@command("card_file", "key", "modules", "force")
-def sign(card_file: Path, key: Path, modules: list[str], force: bool) -> None:
+@command("card_file", "key", "force")
+def sign(card_file: Path, key: Path, force: bool) -> None:
     """Sign a card, so that others can check that it is as you wrote it: labeldp verify CARD --trust KEY.pub.
 
     The signature goes to CARD.sig, in OpenSSH's format, and covers every byte of the card, with the checksums of
@@ -196,7 +192,6 @@ def sign(card_file: Path, key: Path, modules: list[str], force: bool) -> None:
     """
     if card_file == Path("-"):
         raise ParameterError("a signature lies beside its card: name the card's file")
-    import_modules(modules)
     done = sign_card_file(card_file, key, _passphrase, force=force)
     tell(
         news(),
@@ -210,13 +205,11 @@ def sign(card_file: Path, key: Path, modules: list[str], force: bool) -> None:
 
 
 @command(
-    *("card_file", "out", "summary", "ledger", "modules", "force"),
+    *("card_file", "out", "summary", "ledger", "force"),
     out={"type": Path, "default": None, "metavar": "FILE", "help": "Where to write; by default beside the card."},
     ledger={"part_of": "", "panel": "", "help": "A ledger, to show what is left."},
 )
-def report(
-    card_file: Path, out: Path | None, summary: bool, ledger: Path | None, modules: list[str], force: bool
-) -> None:
+def report(card_file: Path, out: Path | None, summary: bool, ledger: Path | None, force: bool) -> None:
     """Explain a card on one HTML page: what was released, what it cost, what it protects, what to expect.
 
     The card is checked and its proof run again. The page is one file, to send or to print; it loads nothing. With
@@ -228,7 +221,6 @@ def report(
     from labeldp.app.report.summary import summary_page  # noqa: PLC0415
     from labeldp.tables.paths import refuse_same  # noqa: PLC0415
 
-    import_modules(modules)
     path, text = read_card_file(card_file)
     target = out or report_path(path, "summary" if summary else "report")
     refuse_same({"the report": target}, {"the card": path, "the ledger": ledger})
@@ -243,8 +235,8 @@ def report(
 # ---- diff ---------------------------------------------------------------------------------------------
 
 
-@command("card_file", "other_card", "modules", "as_json")
-def diff(card_file: Path, other_card: Path, modules: list[str], as_json: bool) -> None:
+@command("card_file", "other_card", "as_json")
+def diff(card_file: Path, other_card: Path, as_json: bool) -> None:
     """Say what differs between two cards: costs first, then every field in which they differ.
 
     Both are checked and proven again first; one that does not hold is not compared (exit code 4).
@@ -253,7 +245,6 @@ def diff(card_file: Path, other_card: Path, modules: list[str], as_json: bool) -
     """
     from labeldp.app.card_difference import differences  # noqa: PLC0415
 
-    import_modules(modules)
     cards = [verify_card(read_card_file(path)[1]).require_card() for path in (card_file, other_card)]
     found = differences(*cards)
     if as_json:

@@ -1,4 +1,4 @@
-"""``--import``: modules with mechanisms of one's own, named by whoever types the command and never by a card."""
+"""Mechanisms and estimators of one's own, named by whoever types the command and never by a card."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from labeldp._atomic import regular_status
 from labeldp.errors import ParameterError, Setting
@@ -23,6 +24,20 @@ def import_modules(names: Iterable[str]) -> None:
             _import_file(Path(name)) if name.endswith(".py") else import_module(name)
         except (Exception, SystemExit) as error:  # whatever a module does when it runs
             raise ParameterError(Setting("modules", name), f": {type(error).__name__}: {error}") from None
+
+
+def load_estimators(names: Iterable[str]) -> dict[str, Any]:
+    """Return an instance of each class, named as in ``sklearn.linear_model.Ridge``, by the class's own name."""
+    estimators = {}
+    for name in names:
+        module, _, kind = name.rpartition(".")
+        try:
+            estimators[kind] = getattr(import_module(module), kind)()
+        except (Exception, SystemExit) as error:
+            raise ParameterError(Setting("estimators", name), f": {type(error).__name__}: {error}") from None
+        if not hasattr(estimators[kind], "fit") or not hasattr(estimators[kind], "predict"):
+            raise ParameterError(Setting("estimators", name), " must be a class with fit and predict")
+    return estimators
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -13,7 +13,9 @@ from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
 from labeldp.app.cli import DIALECT, command
-from labeldp.app.cli.shell import PlainConsole, figure_table, news, progress, tell
+from labeldp.app.cli.figure_forms import FORMS, Figures, parse_form, print_figures
+from labeldp.app.cli.own_mechanisms import load_estimators
+from labeldp.app.cli.shell import PlainConsole, news, progress, tell
 from labeldp.app.inputs import read_inputs
 from labeldp.app.options import EPSILONS
 from labeldp.app.report import require_matplotlib, write_report
@@ -34,7 +36,7 @@ _MOST = 8000
 
 
 @command(
-    *("rows", "bounds", "epsilon", "wanted", "edges", "masses", "rows_per_person", "plot", "force"),
+    *("rows", "bounds", "epsilon", "wanted", "edges", "masses", "rows_per_person", "plot", *FORMS, "force"),
     epsilon=EPSILONS,
 )
 def preview(
@@ -46,18 +48,18 @@ def preview(
 
     What is released: nothing. No table is read, so no label can be, and nothing is spent.
     """
+    form = parse_form(given)
     _refuse_plot(plot, force=force)
     if (edges is None) != (masses is None):
         between = " go together: one share less than there are edges"
         raise ParameterError(Setting("edges"), " and ", Setting("masses"), between)
     prior = None if edges is None or masses is None else Histogram(edges, masses)
     result = previews.preview(rows=rows, prior=prior, **given)
-    console = PlainConsole()
-    console.print(figure_table(f"{rows:,} rows: what each ε would give", *result.table()))
-    tell(console, *result.notes(), *result.cautions())
+    tables = {f"{rows:,} rows: what each ε would give": result.table()}
+    print_figures(Figures(tables, [*result.notes(), *result.cautions()], result.records()), form)
     if plot is not None:
         _save(result.plot(), plot)
-        tell(console, f"The curves are in {plot}.")
+        tell(news(), f"The curves are in {plot}.")
 
 
 def _refuse_plot(plot: Path | None, *, force: bool) -> None:
@@ -76,8 +78,8 @@ def _save(figure: Any, plot: Path) -> None:
 
 
 @command(
-    *("source", "label", "bounds", "public", "epsilon", "mechanisms", "repeats", "features", "drop", "categories"),
-    *("missing", "delta", "plot", "format", *DIALECT, "force"),
+    *("source", "label", "bounds", "public", "epsilon", "mechanisms", "estimators", "repeats", "features", "drop"),
+    *("categories", "missing", "delta", "plot", *FORMS, "format", *DIALECT, "force"),
     epsilon=EPSILONS,
 )
 def compare(
@@ -87,6 +89,7 @@ def compare(
     public: bool,
     epsilon: list[float],
     mechanisms: list[str],
+    estimators: list[str],
     repeats: int,
     delta: float,
     plot: Path | None,
@@ -104,6 +107,7 @@ def compare(
     """
     if not public:
         raise ParameterError(_NOT_PUBLIC, option="public")
+    form = parse_form(reading)
     refuse_same({"the plot": plot}, {"the table": source})
     _refuse_plot(plot, force=force)
     known = [
@@ -112,7 +116,7 @@ def compare(
     for name in mechanisms:
         parse_choice(name, "mechanisms", known)
     budgets = sorted({Epsilon(each) for each in epsilon})
-    console = PlainConsole()
+    own = load_estimators(estimators)
     tell(news(), "These labels are treated as PUBLIC: errors are computed from them without noise.", style="bold")
     with progress() as bars:
         inputs = read_inputs(source, label, progress=bars, **reading)
@@ -125,12 +129,13 @@ def compare(
             mechanisms=mechanisms or known,
             delta=delta,
             repeats=repeats,
+            estimators=own,
             progress=bars,
         )
-    _show_comparison(result, label, console)
+    print_figures(_figures(result, label), form)
     if plot is not None:
         _save(result.plot(label), plot)
-        tell(console, f"The curves are in {plot}.")
+        tell(news(), f"The curves are in {plot}.")
 
 
 _NOT_PUBLIC = (
@@ -140,21 +145,19 @@ _NOT_PUBLIC = (
 )
 
 
-def _show_comparison(comparison: Comparison, label: str, console: PlainConsole) -> None:
-    """Print the tables of labels and of models, and what to do."""
+def _figures(comparison: Comparison, label: str) -> Figures:
+    """Return the tables of labels and of models, and what to do."""
     header = ["", *(f"ε = {rounded_up(epsilon)}" for epsilon in comparison.budgets)]
-    titles = {
+    tables = {
         f"One private {label!r}: typical error, exact by the mechanism's counts": comparison.table("label"),
         f"Predicting {label!r}: typical error on held-out rows": comparison.table("model"),
     }
-    for title, lines in titles.items():
-        console.print(figure_table(title, header, lines))
+    notes = ["± is a standard error, by the noise of fits and the choice of held-out rows.", *comparison.advice()]
     biased = [name for name in comparison.mechanisms if not comparison.is_unbiased(name)]
     if biased:
         what = "have the least error one by one, but a bias that does not average out: do not learn from them."
-        tell(console, f"Labels of {', '.join(biased)} {what}", style="dim")
-    tell(console, "± is a standard error, by the noise of fits and the choice of held-out rows.", style="dim")
-    tell(console, *comparison.advice())
+        notes = [f"Labels of {', '.join(biased)} {what}", *notes]
+    return Figures({title: (header, lines) for title, lines in tables.items()}, notes, comparison.records())
 
 
 @command(
@@ -197,7 +200,7 @@ def demo(rows: int, plot: Path, report: Path) -> None:
             progress=bars,
         )
     tell(console, "What that costs at other ε: errors in dollars, on incomes that are no secret here.\n")
-    _show_comparison(result, "income", console)
+    print_figures(_figures(result, "income"), "")
     tell(console, _score(survey), style="dim")
     try:
         require_matplotlib()

@@ -103,11 +103,15 @@ def _suggestions(unfinished: Unfinished, folder: ChosenFolder) -> dict[str, list
 
 
 def _regressors(unfinished: Unfinished) -> list[str]:
-    """Return the numbers of columns that a regression can have: not those that may name people."""
+    """Return the numbers of columns that a regression can have: not those with gaps, or that may name people."""
     seen = unfinished.seen
-    if seen is None:
-        return []
-    return [str(number) for number, name in enumerate(seen.columns) if name not in seen.identifiers]
+    columns = {} if seen is None else seen.columns
+    names = () if seen is None else seen.identifiers
+    return [
+        str(number)
+        for number, (name, (kind, gaps)) in enumerate(columns.items())
+        if name not in names and (kind == "text" or not gaps)
+    ]
 
 
 def preview_of(unfinished: Unfinished, epsilon: float) -> Preview:

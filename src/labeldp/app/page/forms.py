@@ -40,17 +40,23 @@ def collect_problem(problems: dict[str, str], field: str) -> Iterator[None]:
         problems[field] = explain(error)
 
 
-def parse_fields(names: Iterable[str], form: FormData, problems: dict[str, str]) -> dict[str, Any]:
-    """Return the values of options, by name; those that are wrong are left out, and noted as problems."""
+def parse_fields(
+    names: Iterable[str], form: FormData, problems: dict[str, str], decimals: str = ".,"
+) -> dict[str, Any]:
+    """Return the values of options, by name; those that are wrong are left out, and noted as problems.
+
+    Bounds are written as the table is: their decimal mark is one of ``decimals``.
+    """
     values = dict[str, Any]()
     for name in names:
         with collect_problem(problems, name):
-            value = _typed_value(OPTIONS[name], [str(text).strip() for text in form.getlist(name)])
+            texts = [str(text).strip() for text in form.getlist(name)]
+            value = _typed_value(OPTIONS[name], texts, decimals if name == "bounds" else ".,")
             values[name] = value if value is None else OPTIONS[name].parse(value)
     return values
 
 
-def _typed_value(option: Option, texts: list[str]) -> Any:
+def _typed_value(option: Option, texts: list[str], decimals: str) -> Any:
     """Return what was typed into the fields of one option, for its parser; by default what the option has."""
     if not any(texts) and option.default is not REQUIRED:
         return option.default
@@ -58,7 +64,7 @@ def _typed_value(option: Option, texts: list[str]) -> Any:
         return True
     if option.type is str or option.type == list[str]:
         return texts[0]
-    numbers = [parse_figure(text, option.name) for text in texts]
+    numbers = [parse_figure(text, option.name, decimals) for text in texts]
     if option.type is int and numbers[0].is_integer():
         return int(numbers[0])
     return numbers[0] if option.type in (int, float) else tuple(numbers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
@@ -13,13 +14,15 @@ from labeldp._atomic import atomic_file
 from labeldp.app.page.forms import DIALECT, collect_problem, parse_fields
 from labeldp.app.page.guard import check_form
 from labeldp.app.page.site import go, show, site_of
-from labeldp.app.page.unfinished import TableFile, Unfinished, step
+from labeldp.app.page.unfinished import TableFile, Unfinished, as_tick, step
 from labeldp.app.sentences import counted
-from labeldp.errors import ParameterError
-from labeldp.release.names import as_label_name
+from labeldp.errors import LabelDPError, ParameterError
+from labeldp.release.names import as_label_name, reads_as_number
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.identifiers import MOST_ROWS
 from labeldp.tables.paths import DELIMITERS
+
+MOST_TITLES = 9
+"""Lines above a header that may be titles."""
 
 _SHEET_FIELDS = ("na", "header", "names", "skip", "skip_last")
 _COLUMN_FIELDS = ("bounds", "rows_per_person", "missing", "shuffle")
@@ -76,12 +79,37 @@ def _begin(request: Request, path: str) -> Response:
     """Begin with a table; what was private or left out when it was read last is so by default."""
     site = site_of(request)
     source = site.folder.source(path)
-    begun = Unfinished(TableFile.open(source, Dialect()))
+    begun = Unfinished(_without_titles(source))
+    begun.typed["skip"] = [str(begun.table.dialect.skip)]
     for before in list(site.unfinished.values()):
         if before.table.source == source and before.label is not None:
             begun.label, begun.left_out = before.label, before.left_out
     site.unfinished[begun.id] = begun
     return go(request, f"{begun.path}/table")
+
+
+def _without_titles(source: Path) -> TableFile:
+    """Return a table, without lines of one value above the first that has several, if that can be a header.
+
+    The page shows which names that gives, for the owner to agree to or to correct. A line with numbers may be a
+    row of values: then nothing is left out, and no later line is looked at.
+    """
+    first: TableFile | LabelDPError | None = None
+    for skip in range(MOST_TITLES + 1):
+        try:
+            table = TableFile.open(source, Dialect(skip=skip))
+        except LabelDPError as error:
+            first = first or error
+            continue
+        first = first or table
+        names = [name for name in table.header.names if name.strip()]
+        if len(names) > 1 and (table is first or not any(map(reads_as_number, names))):
+            return table
+        if len(names) > 1 or table.header.lacks_header:
+            break
+    if isinstance(first, TableFile):
+        return first
+    raise first or ParameterError("there is no table in the file")
 
 
 # ---- the table ----------------------------------------------------------------------------------------------
@@ -109,7 +137,7 @@ def table_page(request: Request, unfinished: Unfinished) -> Response:
         seen=seen,
         hints=unfinished.hints if seen else [],
         fields=names,
-        most=MOST_ROWS,
+        notes=[note.spell(as_tick) for note in seen.notes] if seen else [],
     )
 
 
@@ -177,7 +205,7 @@ def column_form(request: Request, unfinished: Unfinished, form: FormData) -> Res
         return go(request, f"{unfinished.path}/table")
     unfinished.request = None
     unfinished.keep_typed(form, _COLUMN_FIELDS)
-    options = parse_fields(_COLUMN_FIELDS, form, problems)
+    options = parse_fields(_COLUMN_FIELDS, form, problems, seen.dialect.decimal or ".,")
     if seen.missing and options.get("missing") == "error":
         with collect_problem(problems, "missing"):
             raise ParameterError(

@@ -201,7 +201,7 @@ class Unfinished:
         hints: list[Message] = self.reading.result[1]
         if self.options is not None and self.options["shuffle"]:
             hints = [hint for hint in hints if Setting("shuffle", True) not in hint.parts]
-        return [hint.spell(_as_tick) for hint in hints]
+        return [hint.spell(as_tick) for hint in hints]
 
     def keep_typed(self, form: FormData, names: Iterable[str]) -> None:
         """Keep what was typed into fields, to show it again."""
@@ -226,7 +226,7 @@ class Unfinished:
         self.reading = site.start(task, f"{self.path}/table", self.table.refuse_changed)
 
 
-def _as_tick(setting: Setting) -> str:
+def as_tick(setting: Setting) -> str:
     """Return an option in a hint; columns are left out by their ticks."""
     return "its tick" if setting.option == "drop" else as_field(setting)
 

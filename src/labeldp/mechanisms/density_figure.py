@@ -1,0 +1,50 @@
+"""`plot` of histograms and mechanisms: densities as stairs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labeldp.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from labeldp.mechanisms.base import Mechanism
+    from labeldp.mechanisms.histogram import Histogram
+
+_BINS = 200
+
+
+def new_axes(xlabel: str) -> Any:
+    """Return the axes of a new figure for a density."""
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
+    axes = Figure(figsize=(6.4, 3.6), layout="constrained").subplots()
+    axes.set(xlabel=xlabel, ylabel="density")
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def draw_histogram(prior: Histogram) -> Any:
+    """Return a figure of a histogram's density."""
+    axes = new_axes("label")
+    axes.stairs(prior.density, prior.nodes, fill=True, alpha=0.6)
+    return axes.figure
+
+
+def draw_mechanism(mechanism: Mechanism, labels: NDArray[np.float64]) -> Any:
+    """Return a figure of the density of released values, for each of some labels."""
+    axes = new_axes("released value")
+    mean, reach = mechanism.mean(labels), 4 * np.sqrt(mechanism.variance(labels))
+    ends = np.array([(mean - reach).min(), (mean + reach).max()])
+    low, high = mechanism.channel.nearest_output(ends)
+    margin = 0.02 * (high - low) or 1.0
+    edges = np.linspace(low - margin, high + margin, _BINS + 1)
+    for label in labels.tolist():
+        axes.stairs(mechanism.density(label, edges), edges, linewidth=2, label=f"label {label:g}")
+    axes.set_title(f"{type(mechanism).__name__}, ε = {mechanism.epsilon:g}", loc="left")
+    axes.legend(frameon=False)
+    return axes.figure
