@@ -65,7 +65,7 @@ def walk(tab: Any) -> None:
     draw(tab, "release", 700)
     tab.get_by_role("button", name="Release").click()
     tab.get_by_role("heading", name="Released", level=1).wait_for(timeout=120_000)
-    draw(tab, "done", 860)
+    draw(tab, "done", 1000)
     tab.get_by_role("link", name="All releases").click()
     tab.get_by_role("heading", name="Releases of this folder").wait_for()
     draw(tab, "releases", 660)
