@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
@@ -183,7 +184,11 @@ def _with_columns(unfinished: Unfinished, form: FormData) -> Unfinished:
     typed = {
         name: texts for name, texts in unfinished.typed.items() if name in DIALECT or label == unfinished.label
     }
-    return Unfinished(unfinished.table, label, (*unticked, *others), typed)
+    table, seen = unfinished.table, unfinished.seen
+    if seen is not None and label == unfinished.label:  # as the page said: a column that showed it may be left out
+        marks = table.dialect.found(decimal=seen.dialect.decimal, thousands=seen.dialect.thousands)
+        table = replace(table, dialect=marks)
+    return Unfinished(table, label, (*unticked, *others), typed)
 
 
 # ---- the private column -------------------------------------------------------------------------------------

@@ -228,7 +228,7 @@ class Unfinished:
 
 def as_tick(setting: Setting) -> str:
     """Return an option in a hint; columns are left out by their ticks."""
-    return "its tick" if setting.option == "drop" else as_field(setting)
+    return "the ticks of columns" if setting.option == "drop" else as_field(setting)
 
 
 def step(handler: Callable[..., Response]) -> Callable[..., Response]:
