@@ -20,8 +20,9 @@ _RATIO_DEVIATION = 0.4
 """How far unequal variances move a coefficient's sampling variance, before the noisy squares are looked at: a
 factor whose logarithm follows a t distribution with 4 degrees of freedom and this scale."""
 
-_LARGEST_VARIANCE = 0.25
-"""Of labels between 0 and 1."""
+_LARGEST_VARIANCE, _MEAN_DEVIATION = 0.25, 0.3
+"""Of labels between 0 and 1: the largest variance, and the mean of their standard deviation, which follows an
+exponential law before anything is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,6 @@ class Spread:
 def possible_variances(mean: Spread, own: Spread | None) -> tuple[Array, Array]:
     """Return possible variances of a label, as a coefficient weights the rows, and their probabilities.
 
-    Before anything is known, all standard deviations up to the largest are equally likely.
-
     Parameters
     ----------
     mean : Spread
@@ -61,7 +60,12 @@ def possible_variances(mean: Spread, own: Spread | None) -> tuple[Array, Array]:
     """
     top = math.log(_LARGEST_VARIANCE)
     bottom = min(math.log(max(mean.value, 0.0) + mean.scale), top) - 12
-    common = _posterior(lambda log: log / 2 + mean.log_likelihood(np.exp(log)), bottom, top)
+
+    def mean_density(log: Array) -> Array:
+        deviations = np.exp(log / 2)
+        return np.asarray(log / 2 - deviations / _MEAN_DEVIATION + mean.log_likelihood(deviations**2))
+
+    common = _posterior(mean_density, bottom, top)
     if own is None:
         return common
     centers = np.log(common[0])
