@@ -318,6 +318,18 @@ class Charge:
     def __str__(self) -> str:
         return f"{rounded_up(self.budget.epsilon)} for {self.what}"
 
+    def as_data(self) -> dict[str, Any]:
+        """Return the charge as pure data; its declaration is written beside the charges of a release."""
+        return {
+            "what": self.what,
+            "budget": self.budget.as_data(),
+            "when": self.when,
+            "mechanism": self.mechanism,
+            "rows_per_person": self.rows_per_person,
+            "purpose": self.purpose,
+            "column": self.column,
+        }
+
     @property
     def key(self) -> tuple[object, ...]:
         """What is the same of a charge in a ledger and on a card: the mechanism is noted later."""

@@ -96,7 +96,7 @@ class FileStore:
         with self._opened(os.O_RDWR) as handle:
             start = len(self._charges)
             refuse_overspend(self.limit, self._charges, [*charges, *reserve])
-            record = {"charges": plain(list(charges))}
+            record: dict[str, Any] = {"charges": [charge.as_data() for charge in charges]}
             said = plain(charges[0].declaration) if charges else {}
             if said and self._schema == SCHEMA:
                 record["declaration"] = said

@@ -162,7 +162,7 @@ class Terms:
             "mechanisms": list(map(json.loads, distinct)),
             "parts": [distinct[text] for text in texts],
             "priors": [None if prior is None else _prior_data(prior) for prior in self.priors],
-            "charges": plain(self.charges),
+            "charges": [charge.as_data() for charge in self.charges],
             "statistics": plain(self.statistics),
             **plain(self.declaration),
             **({} if self.split is None else {"split": plain(self.split)}),
