@@ -41,6 +41,7 @@ def ledger(ledgers: list[Path], as_json: bool) -> None:
 
 
 Sums = dict[tuple[str, str], list[Charge]]
+_FIGURES = ("ε", "δ", "rows each", "charges")
 
 
 def _by_declaration(ledgers: list[tuple[Charge, ...]]) -> Sums:
@@ -59,15 +60,27 @@ def _sums_data(sums: Sums) -> list[dict[str, Any]]:
     ]
 
 
-def _sums_table(sums: Sums) -> Table:
+def _table(columns: dict[str, list[str]]) -> Table:
+    """Return a table without lines; figures stand on the right of their columns."""
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("purpose", "recipient", "ε", "δ", "charges"):
-        table.add_column(name, justify="left" if name in ("purpose", "recipient") else "right")
-    for names, charges in sums.items():
-        spent = total_of(charges)
-        figures = (rounded_up(spent.epsilon), rounded_up(spent.delta, 3), f"{len(charges):,}")
-        table.add_row(*(Text(printable(name or "not stated", 60)) for name in names), *map(Text, figures))
+    for name in columns:
+        table.add_column(name, justify="right" if name in _FIGURES else "left")
+    for cells in zip(*columns.values(), strict=True):
+        table.add_row(*map(Text, cells))
     return table
+
+
+def _sums_table(sums: Sums) -> Table:
+    totals = [total_of(charges) for charges in sums.values()]
+    return _table(
+        {
+            "purpose": [printable(purpose or "not stated", 60) for purpose, _ in sums],
+            "recipient": [printable(recipient or "not stated", 60) for _, recipient in sums],
+            "ε": [rounded_up(total.epsilon) for total in totals],
+            "δ": [rounded_up(total.delta, 3) for total in totals],
+            "charges": [f"{len(charges):,}" for charges in sums.values()],
+        }
+    )
 
 
 def _show_several(files: list[Path], charges: list[tuple[Charge, ...]], sums: Sums, *, as_json: bool) -> None:
@@ -92,18 +105,15 @@ def _show_one(limit: Budget | None, charges: tuple[Charge, ...], sums: Sums, *, 
         shown = {name: amount and _amounts(amount) for name, amount in amounts.items()}
         print_json(charges=listed, by=_sums_data(sums), **shown)
         return
-    columns = {
-        "when (UTC)": [printable(charge.when)[:19].replace("T", " ") for charge in charges],
-        "ε": [rounded_up(charge.budget.epsilon) for charge in charges],
-        "δ": [rounded_up(charge.budget.delta, 3) for charge in charges],
-        "rows each": [f"{charge.rows_per_person:,}" for charge in charges],
-        "for": [printable(charge.what, 200) for charge in charges],
-    }
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in columns:
-        table.add_column(name, justify="left" if name in ("when (UTC)", "for") else "right")
-    for cells in zip(*columns.values(), strict=True):
-        table.add_row(*map(Text, cells))
+    table = _table(
+        {
+            "when (UTC)": [printable(charge.when)[:19].replace("T", " ") for charge in charges],
+            "ε": [rounded_up(charge.budget.epsilon) for charge in charges],
+            "δ": [rounded_up(charge.budget.delta, 3) for charge in charges],
+            "rows each": [f"{charge.rows_per_person:,}" for charge in charges],
+            "for": [printable(charge.what, 200) for charge in charges],
+        }
+    )
     lines: list[Any] = ["", table, ""] if charges else [""]
     lines += [_sums_table(sums), ""] if any(any(names) for names in sums) else []
     times = "1 charge" if len(charges) == 1 else f"{len(charges):,} charges"

@@ -162,7 +162,7 @@ def render_report(
         _meaning(explanation),
         _sides(texts, {"What is released": "open", "What stays private": "safe"}),
         file_section(card.content.get("file", {})),
-        _budget(terms, recorded) if terms.charges else None,
+        _budget(terms, recorded, texts["What it cost"]) if terms.charges else None,
         _plain_section(texts, "How noisy it is"),
         *column_sections(card),
         _sides(texts, {"Do": "safe", "Do not": "open"}),
@@ -248,16 +248,12 @@ def _sides(texts: Mapping[str, Sequence[str]], headings: Mapping[str, str]) -> s
     return f'<section class="sides">{lists}</section>'
 
 
-def _budget(terms: Terms, ledger: RecordedLedger | None) -> Section:
+def _budget(terms: Terms, ledger: RecordedLedger | None, told: Sequence[str]) -> Section:
     """Return a release's charges, beside all that a ledger holds."""
     own, recorded = terms.charges, () if ledger is None else ledger.charges
     others = unmatched(recorded, own)
     total = total_of([*own, *others])
-    words = [f"This cost {total_of(own)} in all."]
-    if terms.rows_per_person > 1:
-        words.append(f"That covers persons with up to {terms.rows_per_person:,} rows (group privacy).")
-    elif terms.split is not None:
-        words.append(f"This library split the rows, and none was paid for twice: one label costs {terms.cost}.")
+    words = [f"This cost {total_of(own)} in all.", *told[1 + len(own) :]]  # its charges are in the table
     if others:
         words.append(f"With all else in the ledger, {total} is spent.")
     if ledger is not None and ledger.limit is not None:
@@ -267,12 +263,15 @@ def _budget(terms: Terms, ledger: RecordedLedger | None) -> Section:
     words.append("What was spent never comes back: another release of the same labels costs again, on top.")
     is_lacking = ledger is not None and bool(unmatched(own, recorded))
     lacking = ["The ledger given does not hold all charges of this release."] if is_lacking else []
-    columns = {"spent on": [charge.what for charge in own]}
-    columns["ε"] = [rounded_up(charge.budget.epsilon) for charge in own]
-    if any(charge.budget.exact_delta for charge in own):
-        columns["δ"] = [rounded_up(charge.budget.delta, 3) for charge in own]
-    if any(charge.rows_per_person != 1 for charge in own):
-        columns["rows a person"] = [str(charge.rows_per_person) for charge in own]
-    columns["when"] = [_shown_time(charge.when) for charge in own]
-    rows = list(zip(*columns.values(), strict=True))
-    return Section("What it cost", [*lacking, " ".join(words)], list(columns), rows, warning=is_lacking)
+    rows = [
+        [
+            charge.what,
+            rounded_up(charge.budget.epsilon),
+            rounded_up(charge.budget.delta, 3),
+            str(charge.rows_per_person),
+            _shown_time(charge.when),
+        ]
+        for charge in own
+    ]
+    header = ["spent on", "ε", "δ", "rows a person", "when"]
+    return Section("What it cost", [*lacking, " ".join(words)], header, rows, warning=is_lacking)
