@@ -191,14 +191,17 @@ class TextFile:
         separator = given.separator or _sniff_separator(line, given, format, private)
         return cls(part, given.found(separator=separator, encoding=encoding))
 
-    def _first_line(self) -> str:
+    def _lines(self, most: int) -> Iterator[str]:
+        """Yield the first lines, as far as they can be read."""
         with self.stream() as stream:
             text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
-            try:
-                lines = (text.readline(LONGEST_RECORD + 1) for _ in range(1000))
-                line = next((line.lstrip("\ufeff") for line in lines if line.strip("\ufeff \r\n")), "")
-            except UnicodeError:  # of UTF-16, which must begin with a mark
-                line = "\0"
+            yield from (text.readline(LONGEST_RECORD + 1) for _ in range(most))
+
+    def _first_line(self) -> str:
+        try:
+            line = next((line.lstrip("\ufeff") for line in self._lines(1000) if line.strip("\ufeff \r\n")), "")
+        except UnicodeError:  # of UTF-16, which must begin with a mark
+            line = "\0"
         if "\0" in line:
             raise DataError(
                 f"{self.part.name} has no byte-order mark: name the encoding with the order of its bytes, as in ",
@@ -233,12 +236,9 @@ class TextFile:
 
     def lines_above(self, label: str) -> int:
         """Return how many lines stand above the first that names the label, if one of the first 50 does."""
-        with self.stream() as stream:
-            text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
-            for number in range(HEADER_ROWS):
-                line = text.readline(LONGEST_RECORD)
-                if any(label in _split(line, mark) for mark in SEPARATOR_NAMES):
-                    return number
+        for number, line in enumerate(self._lines(HEADER_ROWS)):
+            if any(label in _split(line, mark) for mark in SEPARATOR_NAMES):
+                return number
         return 0
 
     def header(self) -> tuple[list[str], int, bool]:
