@@ -52,7 +52,7 @@ _FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
 _FLAG: dict[str, Any] = {"type": bool, "default": False}
 _LEDGER: dict[str, Any] = {"panel": "Budget", "part_of": "ledger"}
 _TEXT: dict[str, Any] = {"panel": "How a text file is written, where it does not show", "part_of": "dialect"}
-_HEADER: dict[str, Any] = {"panel": "Names of columns, of text files and sheets", "part_of": "dialect"}
+_HEADER: dict[str, Any] = {"panel": "Header and totals, of text files and sheets", "part_of": "dialect"}
 _EXCEL: dict[str, Any] = {"panel": "Excel", "part_of": "dialect"}
 
 _TABLE = (
@@ -248,7 +248,7 @@ _TABLE = (
     ),
     Option(
         "encoding",
-        "Such as latin-1 or utf-16; public columns show the usual ones.",
+        "Such as cp1252 or utf-16; by default as a byte-order mark shows, else utf-8.",
         metavar="NAME",
         **_TEXT,
         field="Encoding",
@@ -277,7 +277,7 @@ _TABLE = (
     ),
     Option(
         "skip",
-        "Title lines above the header, or rows of a sheet, that are not read.",
+        "Title lines above the header, or rows of a sheet, that are not read, such as 3.",
         default=0,
         **_INTEGER,
         **_HEADER,
@@ -285,8 +285,8 @@ _TABLE = (
     ),
     Option(
         "skip_last",
-        "Totals below the table, which would release every label again: so many lines, or rows, are not read. 0: "
-        "the last row is none, though it looks like one.",
+        "Totals below the table, such as 1: lines, or rows of a sheet, that are not read, because a total releases "
+        "every label again. 0 keeps a last row that looks like one.",
         **_INTEGER,
         **_HEADER,
         field="Totals below the table",
