@@ -285,7 +285,7 @@ _TABLE = (
     ),
     Option(
         "skip_last",
-        "Totals below the table, such as 1: lines, or rows of a sheet, that are not read, because a total releases "
+        "Totals below the table, such as 1: lines, or rows of a sheet, that are not read, for a total releases "
         "every label again. 0 keeps a last row that looks like one.",
         **_INTEGER,
         **_HEADER,
