@@ -227,7 +227,7 @@ def privatize_file(
             facts = output.facts(to, writer, digests, left_out=rows_in.left_out, shuffle=shuffle)
             text = terms.to_card(file=facts, rounding=[output.step])
             places.put_card(text + "\n", table.rights)
-    notes = (*table.notes, *identifiers.hints())
+    notes = (*table.notes, *identifiers.hints)
     return FileRelease(to, terms, text, card_path, output.types_changed(writer), notes)
 
 
@@ -259,6 +259,7 @@ def _labels_and_hints(
             raise DataError("the table is too large to be shuffled: 1 GiB of values at most; shuffle it before")
 
     yield from rows_in.labels(check, sampler)
+    list(identifiers.hints)  # before the charge, as all that can fail
     found = [] if sampler is None else sampler.hints(ordered=not shuffle)
     if hints is not None and found:
         hints(found)

@@ -5,6 +5,7 @@ All of it follows from public columns, and may be shown anywhere.
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -74,8 +75,9 @@ class Identifiers:
         """The columns whose values all differ, as names and customer numbers do."""
         return tuple(name for name, column in self._columns().items() if _is_unique(column))
 
+    @cached_property
     def hints(self) -> list[Message]:
-        """Return a sentence for the columns whose values all differ, and for pairs that few rows share."""
+        """A sentence for the columns whose values all differ, and for pairs that few rows share."""
         columns = self._columns()
         unique = [name for name, column in columns.items() if _is_unique(column)]
         hints = []

@@ -145,7 +145,7 @@ def overview(
         rows - labelled,
         first,
         identifiers.unique,
-        tuple(identifiers.hints()),
+        tuple(identifiers.hints),
     )
 
 
