@@ -46,6 +46,15 @@ def test_a_last_row_that_looks_like_a_total_is_refused_unless_it_is_said_to_be_n
     assert release(name, dialect=ldp.tables.Dialect(skip_last=0)).terms.rows == len(ROWS) + 1
 
 
+@pytest.mark.parametrize("name", PUT)
+def test_blank_rows_below_are_no_totals_and_hide_none(place, name):
+    blank = [("", None, None), (" ", None, None)]
+    PUT[name](place / name, [HEADER, *ROWS, *blank])
+    assert release(name, missing="drop").terms.rows == len(ROWS)
+    PUT[name](place / name, [HEADER, *ROWS, TOTAL, *blank])
+    assert refused(name, "other.csv", missing="drop", error=ldp.errors.DataError).option == "skip_last"
+
+
 def test_a_model_is_not_fitted_to_a_total_either(place):
     put_text(place / "in.csv", [HEADER, *ROWS, TOTAL])
     with pytest.raises(ldp.errors.DataError) as caught:

@@ -64,12 +64,12 @@ def read_rows(
             progress("Reading", 0 if table.format in DELIMITERS else done, table.rows)
 
     read = read_columns(table, [label, *names], count=report)
-    table.refuse_total(read.select(names))
     labels, missing_rows = label_values(read.column(label), allow_missing=missing == "drop")
     notes = list(table.notes)
     if missing_rows.any():
         read, labels = read.filter(~missing_rows), labels[~missing_rows]
         notes.append(f"Left out, because they have no label: {counted(int(missing_rows.sum()), 'row')}.")
+    table.refuse_total(read.select(names))
     if not len(labels):
         raise ParameterError("no row has a label")
     return read.select(names), labels, notes

@@ -181,24 +181,26 @@ class TableInput:
         """
         done = kept = 0
         problem: LabelError | None = None  # is raised at the end: first what is wrong with the files themselves
-        public = None
+        last = None
         for batch in read_ahead(self.table.batches()):
             public = batch.remove_column(self._place)
             rehearse(public)
             try:
                 values, missing = self._labels(batch)
             except LabelError as error:
-                problem = error
+                problem, last = error, public
                 continue
+            labelled = np.flatnonzero(~missing)
+            last = public.slice(int(labelled[-1]), 1) if labelled.size else last
             done += batch.num_rows
-            kept += batch.num_rows - int(missing.sum())
+            kept += labelled.size
             known = self.table.format not in DELIMITERS  # how far it got before a fault shows where blocks end
             self._progress("Counting", done if known else 0, self.table.rows)
             if sampler is not None:
                 sampler.see(*self._split(batch, values, missing))
             yield values[~missing]
-        if public is not None:
-            self.table.refuse_total(public)
+        if last is not None:
+            self.table.refuse_total(last)
         if problem is not None:
             raise problem
         if kept == 0:
