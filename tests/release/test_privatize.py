@@ -136,7 +136,7 @@ def test_a_release_travels_whole_but_for_a_ledger_in_memory(tmp_path):
 
 
 def test_summary_and_card_tell_everything_but_labels():
-    made = release()
+    made = release(random_state=None, ledger=ldp.Ledger())
     summary, card = made.summary(), made.to_card()
     for word in ("3,000 labels", "prior (curator)", type(made.mechanism).__name__, "cost again"):
         assert word in summary

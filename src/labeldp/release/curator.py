@@ -56,14 +56,14 @@ _SEEN, _MOST = (12, 16, 24), 0.2
 """Counts stand up to where so many standard deviations of the noise lie beyond, or this part of all labels; what
 is beyond is a tail. Averaged over several of them, so that noise in one count does not decide where it begins."""
 
-_CLEAR = 8
+_CLEAR = 10
 """In a tail, a count so many standard deviations of the noise above it stands as well: a far group, say."""
 
 _TAIL = 3
 """Beyond a distance of x scales lies a part (1 + x/3)^−3 of a tail: heavy, with a variance, and without more."""
 
-_SCALES, _PARTS = 24, 8
-"""How many scales of a tail are weighed, and into how many parts each bin of a tail is cut: designs end at parts,
+_SCALES, _SIZES, _PARTS = 24, 200, 8
+"""How many scales and sizes of a tail are weighed, and into how many parts its bins are cut: designs end at parts,
 and with fewer of them the next one is far away. A power of two, so that parts of different tails agree exactly."""
 
 _CUT = 40
@@ -260,8 +260,8 @@ def _tail(edges: Array, noisy: Array, deviation: float, parts: int) -> tuple[Arr
     """Return distances and expected masses of a tail, from noisy counts in bins between distances from its start.
 
     Its size is anything from 0 on and its scale anything from a quarter of the first bin to the end, all equally
-    likely before. For each scale the size has a normal likelihood, so that its mean and its weight are known. A
-    count far above its tail stands as it is. Bins are cut into ``parts``.
+    likely before; the likelihood is that of the noise, which is sometimes far out. A count far above its tail
+    stands as it is. Bins are cut into ``parts``.
     """
     if not noisy.size:
         return edges, noisy
@@ -272,23 +272,12 @@ def _tail(edges: Array, noisy: Array, deviation: float, parts: int) -> tuple[Arr
     shares = -np.diff((1 + places / (_TAIL * scales[:, None])) ** -_TAIL, axis=1)
     shares /= shares.sum(axis=1, keepdims=True)
     shapes = shares.reshape(_SCALES, -1, parts).sum(axis=2)
-    spread = deviation / np.sqrt(np.sum(shapes**2, axis=1))
-    score = shapes @ noisy * spread / deviation**2  # the likeliest size, in its standard deviations
-    size, weight = _positive(score)
-    weight = weight + np.log(spread)
-    weight = np.exp(weight - weight.max())
-    masses = (weight / weight.sum() * size * spread) @ shares
+    sizes = np.linspace(0.0, np.abs(noisy).sum() + 8 * deviation, _SIZES)
+    misfit = np.abs(noisy - sizes[:, None, None] * shapes).sum(axis=2) * math.sqrt(2) / deviation
+    weight = np.exp(misfit.min() - misfit)
+    masses = sizes @ (weight / weight.sum()) @ shares
     stands = noisy - masses.reshape(-1, parts).sum(axis=1) > _CLEAR * deviation
     return places, np.where(np.repeat(stands, parts), np.repeat(noisy / parts, parts), masses)
-
-
-def _positive(score: Array) -> tuple[Array, Array]:
-    """Return the mean of a normal variable around each score, known to be positive, and its log evidence."""
-    from scipy.special import log_ndtr  # noqa: PLC0415 (slow to import)
-
-    known = log_ndtr(score)
-    mean = score + np.exp(-(score**2) / 2 - known) / math.sqrt(2 * math.pi)
-    return np.maximum(mean, 0.0), score**2 / 2 + known
 
 
 def onto_simplex(counts: Array, total: float) -> Array:
