@@ -43,7 +43,7 @@ def commands(name):
     options = ["--bounds", "0", "100", "--epsilon", "1"]
     return {
         "a file that is not there": (["explain", f"{name}.json"], 2),
-        "an argument too many": (["ledger", "budget.jsonl", name], 2),
+        "an argument too many": (["explain", "card.json", name], 2),
         "an option that is not there": (["ledger", f"--{name}"], 2),
         "a command that is not there": ([name], 2),
         "a choice that is not there": (["privatize", "in.csv", "-oo", "--label=a", *options, "--trust", name], 2),
