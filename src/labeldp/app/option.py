@@ -140,6 +140,16 @@ class Option:
         return (f"--{self.name.replace('_', '-')}",) if self.flags is None else self.flags
 
 
+def _typed_number(text: str, name: str) -> float:
+    """Return a number as it is typed in a shell; a comma in it may be its decimal mark, or none."""
+    if "," in text:
+        return parse_figure(text, name)
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(Setting(name), f" must be a number, got {text!r}") from None
+
+
 def parse_options(options: Iterable[Option], typed: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was typed as arguments of a Python function; parts of a dialect or a ledger are put together.
 
@@ -152,6 +162,8 @@ def parse_options(options: Iterable[Option], typed: Mapping[str, Any]) -> dict[s
     parts: dict[str, dict[str, Any]] = {"": {}, "dialect": {}, "ledger": {}}
     for option in options:
         value = typed[option.name]
+        if option.type is float and isinstance(value, str):
+            value = _typed_number(value, option.name)
         if option.parse is not _unchanged and (value is not None or option.default is not None):
             value = option.parse(value)
         parts[option.part_of][option.name] = value

@@ -396,3 +396,8 @@ EPSILONS: dict[str, Any] = {
 
 OPTIONS = {option.name: option for option in _TABLE}
 """Every option, by its name."""
+
+DIALECT = tuple(name for name, option in OPTIONS.items() if option.part_of == "dialect")
+LEDGER = tuple(name for name, option in OPTIONS.items() if option.part_of == "ledger")
+RECORD = ("purpose", "recipient", "bounds_reason")
+"""Options of how a file is written, of the ledger, and of what the owner says of a release."""

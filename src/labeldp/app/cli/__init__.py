@@ -6,7 +6,7 @@ not use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
@@ -21,8 +21,8 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.app.cli.own_mechanisms import import_modules
 from labeldp.app.cli.shell import ask_decimal, explained, plain_usage, spell_out
 from labeldp.app.option import REQUIRED, Option, join_names, parse_figure, parse_options, split_names
-from labeldp.app.options import OPTIONS
-from labeldp.errors import ParameterError, Setting
+from labeldp.app.options import DIALECT, LEDGER, OPTIONS, RECORD
+from labeldp.errors import ParameterError
 
 __all__ = ["COMMANDS", "DIALECT", "EXIT_CODES", "LEDGER", "RECORD", "app", "command", "load_command"]
 
@@ -120,11 +120,6 @@ EXIT_CODES = {
 """What the end of a command says to a script."""
 
 
-DIALECT = tuple(name for name, option in OPTIONS.items() if option.part_of == "dialect")
-LEDGER = tuple(name for name, option in OPTIONS.items() if option.part_of == "ledger")
-RECORD = ("purpose", "recipient", "bounds_reason")
-
-
 def command(
     *names: str, stopped: str = "Stopped; nothing was written.", **changes: Mapping[str, Any]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -149,7 +144,7 @@ def command(
             with explained(stopped, ledgers):
                 import_modules(typed.pop("modules") or ())
                 others = [option for option in options if option.name != "bounds"]
-                given = parse_options(others, _numbers(others, typed))
+                given = parse_options(others, typed)
                 ledgers += [value for value in given.values() if isinstance(value, Ledger)]
                 if "bounds" in typed:
                     given["bounds"] = OPTIONS["bounds"].parse(_bounds(typed["bounds"], given))
@@ -176,23 +171,6 @@ def _run(function: Callable[..., None], given: dict[str, Any]) -> None:
 
 _TEXTS = {float: str, tuple[float, float]: tuple[str, str]}
 """How Typer hands numbers over: as they were typed."""
-
-
-def _numbers(options: Iterable[Option], typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was typed with numbers as floats; a comma in one may be its decimal mark, or none."""
-    values = dict(typed)
-    for option in options:
-        text = typed[option.name]
-        if option.type is not float or not isinstance(text, str):
-            continue
-        if "," in text:
-            values[option.name] = parse_figure(text, option.name)
-            continue
-        try:
-            values[option.name] = float(text)
-        except ValueError:
-            raise ParameterError(Setting(option.name), f" must be a number, got {text!r}") from None
-    return values
 
 
 def _bounds(texts: Sequence[str], given: dict[str, Any]) -> tuple[float, ...]:

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from labeldp.accounts.budget import Budget, refuse_overspend
 from labeldp.accounts.ledger import Ledger
+from labeldp.app.options import RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem, parse_fields
 from labeldp.app.page.releases import ledgers_in
@@ -32,9 +33,6 @@ KINDS: dict[str, tuple[str, list[str]]] = {
     "regression": ("page", ["on"]),
 }
 """What can be released: the form field of its name, and the options that it has for itself."""
-
-RECORD = ("purpose", "recipient", "bounds_reason")
-"""What the owner may say of a release, for its card and ledger."""
 
 FIELDS = (
     "kind",

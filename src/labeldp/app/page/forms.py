@@ -13,9 +13,6 @@ from labeldp.app.option import REQUIRED, Option, parse_figure
 from labeldp.app.options import OPTIONS
 from labeldp.app.sentences import EXPLAINED, as_field, explain_error
 
-DIALECT = [option.name for option in OPTIONS.values() if option.part_of == "dialect"]
-"""Options of how a file is written."""
-
 
 def explain(error: BaseException, ledger: Ledger | None = None) -> str:
     """Return what went wrong, with options called by their form fields, and what stays spent in a ledger."""

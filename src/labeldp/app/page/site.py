@@ -16,7 +16,7 @@ from starlette.templating import Jinja2Templates
 
 from labeldp import __version__
 from labeldp.accounts.budget import rounded_up
-from labeldp.app.options import OPTIONS
+from labeldp.app.options import OPTIONS, RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.guard import Keys
 from labeldp.app.page.work import Work
@@ -119,6 +119,7 @@ class Site:
             "folder": printable(self.folder.root.name),
             "version": __version__,
             "options": OPTIONS,
+            "record": RECORD,
         }
         return Jinja2Templates(env=environment)
 
@@ -142,20 +143,25 @@ def exact_text(value: float) -> str:
     return text.removesuffix(".0").replace(",", "\u00a0").replace("-", "−")
 
 
+_LABEL = re.compile(r"(?<![\w.'\"/-])(?<!column )([Pp]rivate )?label(s?)(?!\.?[\w'\"/-])")
+"""The word in a sentence, and not in names of files and columns."""
+
+
 def plain_words(line: str) -> str:
     """Return a line of an explanation for those who never saw a ledger, or heard of labels.
 
     Examples
     --------
-    >>> plain_words("  0.7 for labels"), plain_words("One private label, all features and other labels")
-    ('  0.7 for values with noise', 'One private value, all public columns and other private values')
+    >>> plain_words("  0.7 for labels"), plain_words("One private label of 'label', all features and labels.")
+    ('  0.7 for values with noise', "One private value of 'label', all public columns and private values.")
+    >>> plain_words("Private labels in labels.csv")
+    'Private values in labels.csv'
     """
     amount, of, what = line.partition(" for ")
     if what in CHARGES:
         return f"{amount}{of}{CHARGES[what]}"
-    text = re.sub(r"\b(?:private )?label(s?)\b", r"private value\1", line)
-    text = re.sub(r"\bPrivate label(s?)\b", r"Private value\1", text)
-    return text.replace("Labels ", "Values ").replace("features", "public columns")
+    text = _LABEL.sub(lambda found: f"{found[1] or 'private '}value{found[2]}", line)
+    return text.replace("Labels ", "Values ").replace(" features", " public columns")
 
 
 def site_of(request: Request) -> Site:

@@ -12,7 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from labeldp._atomic import atomic_file
-from labeldp.app.page.forms import DIALECT, collect_problem, parse_fields
+from labeldp.app.options import DIALECT
+from labeldp.app.page.forms import collect_problem, parse_fields
 from labeldp.app.page.guard import check_form
 from labeldp.app.page.site import go, show, site_of
 from labeldp.app.page.unfinished import TableFile, Unfinished, as_tick, step
