@@ -74,7 +74,7 @@ class HintSampler:
             )
         table = pa.Table.from_batches(self._rows)
         for name, column in zip(table.column_names, table.columns, strict=True):
-            order = np.lexsort((_uniform(labels.size, self._source), _codes(column)))
+            order = np.lexsort((draw_words(labels.size, self._source), _codes(column)))
             if instability(labels[order]) < CLOSE:
                 hints.append(
                     Message(
@@ -122,7 +122,3 @@ def _codes(column: Any) -> NDArray[np.int64]:
         return np.zeros(len(column), dtype=np.int64)
     ranks = pc.rank(column, sort_keys="ascending", tiebreaker="dense")
     return np.asarray(ranks).astype(np.int64)
-
-
-def _uniform(count: int, source: WordSource) -> NDArray[np.float64]:
-    return np.asarray((draw_words(count, source) >> np.uint64(11)) * 2.0**-53, dtype=np.float64)
