@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -45,10 +44,13 @@ class Part:
         None if it came through a pipe.
     data : buffer or None
         What came through a pipe, in memory, since labels are read twice.
+    compression : str or None
+        Of text.
     """
 
     path: Path | None
     data: Any = field(default=None, repr=False)
+    compression: str | None = None
 
     @property
     def name(self) -> str:
@@ -61,15 +63,8 @@ class Part:
 
     def open_text(self) -> Any:
         """Return the same for text, unpacked if it is compressed."""
-        packed = self._compression
-        return self.open() if packed is None else pa.CompressedInputStream(self.open(), packed)
-
-    @cached_property
-    def _compression(self) -> str | None:
-        if self.path is not None:
-            return compression_of(self.path.name)
-        with self.open() as stream:
-            return "gzip" if stream.read(2) == _GZIP else None
+        is_plain = self.compression is None
+        return self.open() if is_plain else pa.CompressedInputStream(self.open(), self.compression)
 
     def guard(self, call: Callable[[], Any]) -> Any:
         """Return what a call of Arrow returns, or say that the file is damaged."""
@@ -142,7 +137,7 @@ def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
             f"{source} has folders named key=value, and what they say is not read: write it as a table of one "
             "folder first, with a column for each key"
         )
-    return [Part(file) for file in files], str(formats.pop())
+    return [Part(file, compression=compression_of(file.name)) for file in files], str(formats.pop())
 
 
 def _refuse_links(files: list[Path]) -> None:
@@ -159,7 +154,8 @@ def _refuse_links(files: list[Path]) -> None:
 
 
 def _read_pipe(format: str | None) -> tuple[list[Part], str]:
-    part = Part(None, pa.py_buffer(sys.stdin.buffer.read()))
+    data = sys.stdin.buffer.read()
+    part = Part(None, pa.py_buffer(data), "gzip" if data.startswith(_GZIP) else None)
     if format is None:
         with part.open_text() as stream:
             start = guard_arrow(lambda: stream.read(4096), f"{part.name} is damaged: it cannot be unpacked")
