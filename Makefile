@@ -89,12 +89,13 @@ format: $(VENV)/.dev  ## Rewrite in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other libraries
+bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other libraries, and put the figures into README.md
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.release
 	$(BIN)/python -m benchmarks.interval
 	$(BIN)/python -m benchmarks.split
 	$(BIN)/python -m benchmarks.files
+	$(BIN)/python -m benchmarks.readme
 
 mutants: $(VENV)/.mutants  ## Change privacy-critical modules one thing at a time; tests must detect it (hours; some modules: MODULES="exact/integers.py release/plan.py")
 	$(BIN)/python -m benchmarks.mutants $(MODULES)

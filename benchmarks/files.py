@@ -19,6 +19,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+import labeldp as ldp
 from benchmarks.report import Sheet, commit, cpu, load, met
 
 MADE = """
@@ -195,9 +196,9 @@ def main() -> None:
     Console(width=160).print(sheet.rich())
     text = (
         f"`python -m benchmarks.files --rows {chosen.rows} --rounds {chosen.rounds}` on {cpu()}, {os.cpu_count()} "
-        f"cores, commit {commit()}. Load {before:.1f} before and {load():.1f} after. Medians of {chosen.rounds} "
-        "rounds (one round for the small files); whole processes, imports included. Processor time is of all "
-        "threads together.\n"
+        f"cores, labeldp {ldp.__version__} ({commit()}). Load {before:.1f} before and {load():.1f} after. Medians "
+        f"of {chosen.rounds} rounds (one round for the small files); whole processes, imports included. Processor "
+        "time is of all threads together.\n"
     )
     if chosen.keep:
         (Path(__file__).parent / "files.md").write_text(f"{sheet.markdown()}\n{text}", encoding="utf-8")

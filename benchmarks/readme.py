@@ -1,12 +1,15 @@
 """The figures of README.md, from the pages that benchmarks wrote: ``python -m benchmarks.readme`` puts them there.
 
-A test fails while README.md says something else than those pages.
+Only pages that say they were measured at this version of labeldp are quoted; README links to the others. A test
+fails while README.md says something else than those pages.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+
+import labeldp as ldp
 
 ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- figures: written by python -m benchmarks.readme -->\n", "<!-- end of figures -->"
@@ -90,19 +93,30 @@ def mutants() -> str:
 
 
 FIGURES = {
-    "Fast": (speed, "benchmarks/README.md"),
-    "Large": (files, "benchmarks/files.md"),
-    "Accurate": (models, "benchmarks/accuracy.md"),
-    "Calibrated": (intervals, "benchmarks/intervals.md"),
-    "Attacked": (audits, "benchmarks/audit.md"),
-    "Tested": (mutants, "docs/mutants.md"),
+    "speed": (speed, "benchmarks/README.md"),
+    "memory": (files, "benchmarks/files.md"),
+    "accuracy": (models, "benchmarks/accuracy.md"),
+    "intervals": (intervals, "benchmarks/intervals.md"),
+    "audits": (audits, "benchmarks/audit.md"),
+    "mutation tests": (mutants, "docs/mutants.md"),
 }
 
 
+def is_current(page: str) -> bool:
+    """Return whether all that a page measured was measured at this version."""
+    versions = re.findall(r"labeldp (\d+\.\d+\.\d+)", (ROOT / page).read_text(encoding="utf-8"))
+    return set(versions) == {ldp.__version__}
+
+
 def figures() -> str:
-    """Return the table of figures, as it stands in README.md."""
-    lines = [f"| **{name}** | {words()} ([how]({page})) |" for name, (words, page) in FIGURES.items()]
-    return "\n".join(["| | measured |", "|---|---|", *lines, ""])
+    """Return the figures of this version as a table, and links to pages of others, as they stand in README.md."""
+    current = {name: figure for name, figure in FIGURES.items() if is_current(figure[1])}
+    rows = [f"| {name} | {words()} ([how]({page})) |" for name, (words, page) in current.items()]
+    lines = [f"| | labeldp {ldp.__version__} |", "|---|---|", *rows, ""] if rows else []
+    others = [f"[{name}]({page})" for name, (_, page) in FIGURES.items() if name not in current]
+    if others:
+        lines.append(f"Measured with earlier versions: {', '.join(others)}.")
+    return "\n".join([*lines, ""])
 
 
 def refreshed(readme: str) -> str:

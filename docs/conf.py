@@ -155,9 +155,9 @@ ogp_image_alt = "labeldp: label differential privacy for regression"
 ogp_social_cards = {"enable": False}
 
 
-def write_versions(app: Any, _: object) -> None:
+def write_versions(app: Any, error: Exception | None) -> None:
     """Write the list of versions that a site of one version has; .github/scripts/lay_out_site.py knows all."""
-    if app.builder.format == "html":
+    if app.builder.format == "html" and error is None:
         home = URLS["Documentation"]
         listed = [
             {"name": name, "version": name, "url": f"{home}{name}/", "preferred": name == release}

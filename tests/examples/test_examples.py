@@ -27,8 +27,8 @@ def examples():
     return [pytest.param(path, id=path.stem, marks=ON_SPARK if "cluster" in path.stem else []) for path in GALLERY]
 
 
-def test_the_gallery_has_twelve_examples():
-    assert len(GALLERY) == 12
+def test_the_gallery_has_at_least_twelve_examples():
+    assert len(GALLERY) >= 12
 
 
 @pytest.mark.parametrize("path", examples())
