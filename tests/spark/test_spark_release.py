@@ -205,7 +205,7 @@ def test_numbers_of_any_type_are_labels_and_other_columns_pass_untouched(spark):
         df = safe.toDF(*table.column_names).coalesce(2)
         release = randomize(df, "y", mechanism, id="id", random_state=4)
         got = release.frame.toArrow().sort_by("id")
-        words = RowWords(ReleaseKey.from_seed(4).secret(**secret), range(12))
+        words = RowWords(ReleaseKey.from_seed(4).secret(**secret), list(range(12)))
         numbers = np.array([float(one) for one in labels.to_pylist()])
         assert got["y"].to_pylist() == mechanism.randomize(numbers, random_state=words).tolist()
         assert got.drop_columns("y").to_pylist() == table.drop_columns("y").to_pylist()

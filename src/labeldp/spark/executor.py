@@ -144,8 +144,6 @@ def releaser(card: str, sealed: SealedSecret, *, debiased: bool) -> Releaser:
             unbiased = mechanism.debias(private) if private.size else private
             yield pa.StructArray.from_arrays([pa.array(private), pa.array(unbiased)], ["private", "debiased"])
 
-    # by which Spark learns its arguments and result
-    release.__annotations__ = {"arrays": Iterator[tuple[pa.Array, pa.Array]], "return": Iterator[pa.Array]}
     return release
 
 
@@ -203,6 +201,8 @@ def release_frame(
 
     Only labels and ids go to Python. ``debiased`` is the name of a further column for unbiased labels.
     """
+    # by which Spark learns the arguments and the result
+    release.__annotations__ = {"arrays": Iterator[tuple[pa.Array, pa.Array]], "return": Iterator[pa.Array]}
     output = "double" if debiased is None else "private double, debiased double"
     randomize = F.arrow_udf(release, output)  # type: ignore[attr-defined]
     private = randomize(column(label).cast("double"), column(id))
