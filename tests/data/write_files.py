@@ -27,7 +27,8 @@ def write_all() -> None:
     ledger = ldp.Ledger.open(FOLDER / "budget.jsonl", limit=ldp.Budget(epsilon=20, delta=1e-3))
 
     (FOLDER / "mechanism.json").write_text(ldp.Laplace(bounds=BOUNDS, epsilon=1.0).to_json(), encoding="utf-8")
-    release = ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    said = {"purpose": "a study", "recipient": "a lab", "bounds_reason": "the form"}
+    release = ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, ledger=ledger, **said)
     (FOLDER / "release.json").write_text(release.to_card(), encoding="utf-8")
     columns = np.column_stack([labels, labels[::-1]])
     several = ldp.privatize(
