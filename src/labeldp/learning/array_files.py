@@ -1,12 +1,11 @@
 """Arrays in files that anybody may have written: read only if they are what a table of specifications says.
 
-An ``.npz`` file is a zip of arrays. A member's name, dtype, shape and size are compared with its `ArraySpec`
-before its numbers are read, and its numbers before anybody uses them. Nothing is unpickled.
+An ``.npz`` file is a zip of arrays. NumPy reads it, without pickles and no more bytes than the zip's directory
+states; names, dtypes, shapes and numbers are compared with their `ArraySpec` before anybody uses them.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import struct
 import zipfile
@@ -43,7 +42,7 @@ class ArraySpec:
     Attributes
     ----------
     dtype : str
-        The exact dtype, or ``"<U"`` for text of at most ``high`` characters.
+        The exact dtype, or ``"<U"`` for text of any length.
     shape : tuple of str
         Names of dimensions. Arrays that name the same dimension have the same size along it.
     low, high : float
@@ -55,16 +54,18 @@ class ArraySpec:
     low: float = -_LARGEST
     high: float = _LARGEST
 
-    def refuse_type(self, dtype: np.dtype[Any]) -> None:
-        """Raise a `ValueError` if numbers of this dtype are none that are expected."""
-        is_text = dtype.kind == "U" and 0 < dtype.itemsize <= 4 * self.high
-        if not (is_text if self.dtype == "<U" else dtype == np.dtype(self.dtype)):
+    def refuse_other(self, array: NDArray[Any], sizes: dict[str, tuple[int, int]]) -> None:
+        """Raise a `ValueError` if this is no such array; what is named in sizes gets this array's size."""
+        is_text = self.dtype == "<U"
+        if not (array.dtype.kind == "U" if is_text else array.dtype == np.dtype(self.dtype)):
             raise ValueError(f"its dtype is not {self.dtype}")
-
-    def refuse_values(self, array: NDArray[Any]) -> None:
-        """Raise a `ValueError` if a number is not in the range, or text is not Unicode."""
-        if self.dtype == "<U":
-            str(array).encode()
+        for name, size in zip(self.shape, array.shape, strict=True):
+            low, high = sizes[name]
+            if not low <= size <= high:
+                raise ValueError(f"its {name} must be {low} to {high}")
+            sizes[name] = (size, size)
+        if is_text:
+            str(array).encode()  # raises for what is not Unicode
         elif not ((array >= np.float64(self.low)) & (array <= np.float64(self.high))).all():
             raise ValueError(f"a number is not between {self.low:g} and {self.high:g}")
 
@@ -104,70 +105,25 @@ def read_arrays(
     >>> np.savez(path, shares=np.array([0.5, 2.0]))
     >>> read_arrays(path, {"shares": ArraySpec("<f8", ("rows",), 0, 1)}, {"rows": (1, 10)})
     Traceback (most recent call last):
-    labeldp.errors.CardError: ...numbers.npz is damaged, or was not written by labeldp: shares: a number is not ...
+    labeldp.errors.CardError: ...numbers.npz is damaged, or was not written by labeldp: a number is not ...
     """
+    found = dict(sizes)
     try:
         with open_regular(path) as stream:
-            size = _refuse_directory(stream)
-            with zipfile.ZipFile(stream) as archive:
-                memory = MAX_MEMORY + MAX_EXPANSION * size
-                arrays = _read_members(archive, specs, dict(sizes), memory, skip_others=skip_others)
-        _refuse_missing(set(arrays), set(specs), optional)
+            memory = MAX_MEMORY + MAX_EXPANSION * _refuse_directory(stream)
+            with np.load(stream, allow_pickle=False) as stored:
+                _refuse_members(stored.zip.infolist(), memory)
+                names = [name for name in stored.files if name in specs or not skip_others]
+                _refuse_names(names, specs, optional)
+                arrays = {name: stored[name] for name in names}
+        for name, array in arrays.items():
+            specs[name].refuse_other(array, found)
     except LabelDPError:
         raise
     except Exception as error:  # whatever a hostile archive makes NumPy and zlib raise
         why = str(error) if type(error) is ValueError else type(error).__name__
         raise CardError(f"{os.fspath(path)} is damaged, or was not written by labeldp: {why}") from None
     return arrays
-
-
-def _read_members(
-    archive: zipfile.ZipFile,
-    specs: Mapping[str, ArraySpec],
-    sizes: dict[str, tuple[int, int]],
-    memory: int,
-    *,
-    skip_others: bool,
-) -> Arrays:
-    arrays: Arrays = {}
-    for member in archive.infolist():
-        name = member.filename.removesuffix(".npy")
-        if skip_others and name not in specs:
-            continue
-        if name == member.filename or name not in specs or name in arrays:
-            raise ValueError("it holds an array that is not expected")
-        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ValueError("it is compressed in an unknown way")
-        with archive.open(member) as stream:
-            try:
-                arrays[name] = _read_array(stream, specs[name], sizes, memory)
-                specs[name].refuse_values(arrays[name])
-            except ValueError as error:
-                raise ValueError(f"{name}: {error}") from None
-        memory -= arrays[name].nbytes
-    return arrays
-
-
-def _read_array(stream: Any, spec: ArraySpec, sizes: dict[str, tuple[int, int]], memory: int) -> NDArray[Any]:
-    """Return the array in a stream, of which no more is read than its header says, if that is as specified."""
-    if np.lib.format.read_magic(stream) != (1, 0):
-        raise ValueError("its header is of an unknown version")
-    shape, in_columns, dtype = np.lib.format.read_array_header_1_0(stream)
-    spec.refuse_type(dtype)
-    if len(shape) != len(spec.shape):
-        raise ValueError(f"it must have {len(spec.shape)} dimensions")
-    for name, size in zip(spec.shape, shape, strict=True):
-        low, high = sizes[name]
-        if not low <= size <= high:
-            raise ValueError(f"its {name} must be {low}" + ("" if low == high else f" to {high}"))
-        sizes[name] = (size, size)
-    count = math.prod(shape) * dtype.itemsize
-    if count > memory:
-        raise ValueError("it would unpack to far more than its file's size")
-    data = stream.read(count)
-    if len(data) != count or stream.read(1):
-        raise ValueError("it does not have the size that its header states")
-    return np.frombuffer(bytearray(data), dtype).reshape(shape, order="F" if in_columns else "C")
 
 
 def _refuse_directory(stream: BinaryIO) -> int:
@@ -182,10 +138,22 @@ def _refuse_directory(stream: BinaryIO) -> int:
         raise ValueError("it is not a plain zip archive")
     if directory > _MAX_DIRECTORY:
         raise ValueError("it holds more arrays than expected")
+    stream.seek(0)
     return size
 
 
-def _refuse_missing(there: set[str], known: set[str], optional: Sequence[str]) -> None:
+def _refuse_members(members: Sequence[zipfile.ZipInfo], memory: int) -> None:
+    """Refuse ways to compress that need memory of their own, and sizes, beyond which `ZipFile` does not unpack."""
+    if {member.compress_type for member in members} - {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise ValueError("it is compressed in an unknown way")
+    if sum(member.file_size for member in members) > memory:
+        raise ValueError("it would unpack to far more than its file's size")
+
+
+def _refuse_names(names: Sequence[str], specs: Mapping[str, ArraySpec], optional: Sequence[str]) -> None:
+    there, known = set(names), set(specs)
+    if len(there) < len(names) or there - known:
+        raise ValueError("it holds an array that is not expected")
     missing = known - there
     for prefix in optional:
         group = {name for name in known if name.startswith(prefix)}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,46 +29,52 @@ from labeldp.learning.features import (
     PublicFeatures,
     wave_count,
 )
-from labeldp.learning.fit_plan import LabelSummary
+from labeldp.learning.fit_plan import LabelSummary, idle_cores
 from labeldp.learning.learner import Ensemble
 
 _MAX_TREES, _MAX_TREE = 1_000, 127
 """Trees of a model, and nodes of a tree; labeldp grows 250 trees of 61 nodes at most."""
 
-_NUMBER, _NODES = ArraySpec("<f8"), ("nodes",)
+_NODES = ("nodes",)
 _TINY = float(np.finfo(np.float64).smallest_subnormal)
 
+
+def _floats(*shape: str) -> ArraySpec:
+    """Return an array of any finite numbers."""
+    return ArraySpec("<f8", shape)
+
+
 MODEL_ARRAYS = {
-    "public_center": ArraySpec("<f8", ("columns",)),
+    "public_center": _floats("columns"),
     "public_scale": ArraySpec("<f8", ("columns",), _TINY),
-    "public_ranks": ArraySpec("<f8", ("quantiles", "columns")),
-    "public_direction_ranks": ArraySpec("<f8", ("quantiles", "directions")),
-    "public_directions": ArraySpec("<f8", ("columns", "directions")),
-    "public_weights": ArraySpec("<f8", ("columns", "frequencies")),
-    "public_phases": ArraySpec("<f8", ("frequencies",)),
+    "public_ranks": _floats("quantiles", "columns"),
+    "public_direction_ranks": _floats("quantiles", "directions"),
+    "public_directions": _floats("columns", "directions"),
+    "public_weights": _floats("columns", "frequencies"),
+    "public_phases": _floats("frequencies"),
     "public_waves": ArraySpec("<i8", (), 1, WAVES),
-    "public_means": ArraySpec("<f8", ("features",)),
+    "public_means": _floats("features"),
     "public_norms": ArraySpec("<f8", ("features",), _TINY),
     "public_block": ArraySpec("<i8", ("features",), 0, BLOCKS - 1),
-    "public_turns": ArraySpec("<f8", ("columns", "turns")),
-    "narrow_matrix": ArraySpec("<f8", ("numbers", "columns")),
-    "narrow_shift": ArraySpec("<f8", ("columns",)),
+    "public_turns": _floats("columns", "turns"),
+    "narrow_matrix": _floats("numbers", "columns"),
+    "narrow_shift": _floats("columns"),
     "linear_weights": ArraySpec("<f4", ("coefficients",)),
-    "linear_mean": _NUMBER,
-    "linear_explained": _NUMBER,
-    "linear_rest": _NUMBER,
+    "linear_mean": _floats(),
+    "linear_explained": _floats(),
+    "linear_rest": _floats(),
     "blend_weight": ArraySpec("<f8", (), 0, 1),
-    "blend_rest": _NUMBER,
-    "blend_error": _NUMBER,
-    "known_low": _NUMBER,
-    "known_high": _NUMBER,
-    "known_variance": _NUMBER,
-    "known_residual": _NUMBER,
+    "blend_rest": _floats(),
+    "blend_error": _floats(),
+    "known_low": _floats(),
+    "known_high": _floats(),
+    "known_variance": _floats(),
+    "known_residual": _floats(),
     "known_sums": ArraySpec("<i8", (), 0),
-    "trees_baseline": _NUMBER,
+    "trees_baseline": _floats(),
     "trees_features": ArraySpec("<i8", (), 1),
     "trees_sizes": ArraySpec("<i8", ("trees",), 1, _MAX_TREE),
-    "trees_value": ArraySpec("<f8", _NODES),
+    "trees_value": _floats("nodes"),
     "trees_feature": ArraySpec("<i8", _NODES, 0),
     "trees_threshold": ArraySpec("<f8", _NODES, -np.inf, np.inf),  # a split off missing values has an infinite one
     "trees_left": ArraySpec("<u4", _NODES),
@@ -104,21 +109,12 @@ _FIELDS = {
 """Arrays of a `Forest` that have an entry for each node, and what scikit-learn calls them."""
 
 
-def _scikit_learn() -> tuple[Any, Any, int]:
-    """Return what is private to scikit-learn: its predictor of one tree, the type of a node, and how many threads.
-
-    Together with the two attributes that `Forest.of` reads, that is all; a test names the versions it is true of.
-    """
-    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE  # noqa: PLC0415
-    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor  # noqa: PLC0415
-    from sklearn.utils._openmp_helpers import _openmp_effective_n_threads  # noqa: PLC0415
-
-    return TreePredictor, PREDICTOR_RECORD_DTYPE, int(_openmp_effective_n_threads())
-
-
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """The trees of a fitted `HistGradientBoostingRegressor` without categories, as the arrays of `MODEL_ARRAYS`.
+    """The trees of a fitted `HistGradientBoostingRegressor` without categories.
+
+    What is private to scikit-learn is read here only: its predictor of one tree, the type of a node, and two
+    attributes of a booster. A test names the versions that this is true of.
 
     Attributes
     ----------
@@ -126,80 +122,81 @@ class Forest:
     features : int
         How many columns the inputs have.
     sizes : array of int
-        How many nodes each tree has; the arrays below have all nodes, tree by tree.
-    value, feature, threshold, left, right, leaf : arrays
+        How many nodes each tree has.
+    nodes : structured array
+        All nodes, tree by tree, in scikit-learn's own form.
     """
 
     baseline: float
     features: int
     sizes: NDArray[np.int64]
-    value: Array
-    feature: NDArray[np.int64]
-    threshold: Array
-    left: NDArray[np.uint32]
-    right: NDArray[np.uint32]
-    leaf: NDArray[np.uint8]
+    nodes: NDArray[Any]
 
     @classmethod
     def of(cls, booster: Any) -> Forest:
         """Return the trees of a fitted booster."""
         trees = [tree.nodes for (tree,) in booster._predictors]
-        nodes = np.concatenate(trees)
-        baseline = float(booster._baseline_prediction.reshape(-1)[0])
-        arrays = {name: np.ascontiguousarray(nodes[theirs]) for name, theirs in _FIELDS.items()}
-        return cls(baseline, int(booster.n_features_in_), np.array([len(tree) for tree in trees]), **arrays)
+        sizes = np.array([len(tree) for tree in trees])
+        return cls(booster._baseline_prediction.item(), booster.n_features_in_, sizes, np.concatenate(trees))
 
-    def refuse_damaged(self) -> None:
-        """Raise `CardError` if sizes do not add up, or a node leads out of its tree or back, or to no column."""
-        sizes = self.sizes
-        if int(sizes.sum()) != self.value.size:
+    @classmethod
+    def from_arrays(cls, *, baseline: float, features: int, sizes: NDArray[np.int64], **fields: Any) -> Forest:
+        """Return trees from what `arrays` returned, or refuse ones that would lead out of a tree, or back."""
+        from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE  # noqa: PLC0415
+
+        count = int(sizes.sum())
+        if count != fields["leaf"].size:
             raise CardError("the model's trees are damaged: their sizes do not add up")
-        node = np.arange(self.value.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        ahead = [(side > node) & (side < np.repeat(sizes, sizes)) for side in (self.left, self.right)]
-        if not (self.leaf.astype(bool) | (ahead[0] & ahead[1] & (self.feature < self.features))).all():
+        node = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        end = np.repeat(sizes, sizes)
+        inside = (
+            (node < fields["left"]) & (fields["left"] < end) & (node < fields["right"]) & (fields["right"] < end)
+        )
+        if not ((fields["leaf"] == 1) | (inside & (fields["feature"] < features))).all():
             raise CardError("the model's trees are damaged: a node leads nowhere")
-
-    @cached_property
-    def _nodes(self) -> list[NDArray[Any]]:
-        """The nodes of each tree, in scikit-learn's own form."""
-        nodes = np.zeros(self.value.size, dtype=_scikit_learn()[1])
+        nodes = np.zeros(count, dtype=PREDICTOR_RECORD_DTYPE)
         for name, theirs in _FIELDS.items():
-            nodes[theirs] = getattr(self, name)
-        return np.split(nodes, np.cumsum(self.sizes)[:-1])
+            nodes[theirs] = fields[name]
+        return cls(baseline, features, sizes, nodes)
+
+    def arrays(self) -> Arrays:
+        """Return all numbers of the trees, by the names of `MODEL_ARRAYS`."""
+        fields = {name: self.nodes[theirs] for name, theirs in _FIELDS.items()}
+        numbers = {"baseline": self.baseline, "features": self.features, "sizes": self.sizes, **fields}
+        return {f"trees_{name}": np.asarray(value) for name, value in numbers.items()}
 
     def predict(self, X: Array) -> Array:
         """Return predictions, the same to the last bit as those of the booster."""
+        from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor  # noqa: PLC0415
+
         inputs = np.ascontiguousarray(X, dtype=np.float64)
-        if inputs.ndim != 2 or inputs.shape[1] != self.features:
+        if inputs.shape[1:] != (self.features,):  # compiled code would read foreign memory
             raise CardError(f"the model's trees need {self.features} columns, got shape {inputs.shape}")
-        predictor, _, threads = _scikit_learn()
-        no_categories = np.zeros((0, 8), dtype=np.uint32)
+        no_categories, threads = np.zeros((0, 8), dtype=np.uint32), idle_cores()
         nowhere = np.zeros(self.features, dtype=np.uint32)
         result = np.full(len(inputs), self.baseline)
-        for nodes in self._nodes:
-            tree = predictor(nodes, no_categories, no_categories)
+        for nodes in np.split(self.nodes, np.cumsum(self.sizes)[:-1]):
+            tree = TreePredictor(nodes, no_categories, no_categories)
             result += tree.predict(inputs, no_categories, nowhere, threads)
         return result
 
 
 def as_arrays(public: PublicFeatures, ensemble: Ensemble) -> Arrays:
     """Return all numbers of a model."""
-    trees: Any = ensemble.trees
-    parts = {
+    parts: dict[str, Any] = {
         "public": public,
         "narrow": public.narrowing,
         "linear": ensemble.linear,
         "blend": ensemble,
         "known": ensemble.knowledge,
-        "trees": trees if trees is None or isinstance(trees, Forest) else Forest.of(trees),
     }
-    arrays = {}
-    for name, spec in MODEL_ARRAYS.items():
+    arrays = {} if ensemble.trees is None else Forest.of(ensemble.trees).arrays()
+    for name in MODEL_ARRAYS:
         part, _, attribute = name.partition("_")
-        value = getattr(parts[part], attribute, None)
+        value = getattr(parts.get(part), attribute, None)
         if value is not None:
-            arrays[name] = np.asarray(value, dtype=spec.dtype)
-    return arrays
+            arrays[name] = np.asarray(value)
+    return {name: array.astype(MODEL_ARRAYS[name].dtype) for name, array in arrays.items()}
 
 
 def read_model_arrays(path: str | os.PathLike[str], numbers: int) -> tuple[PublicFeatures, Ensemble]:
@@ -211,17 +208,14 @@ def read_model_arrays(path: str | os.PathLike[str], numbers: int) -> tuple[Publi
         If the arrays are not those of a model, or do not fit together.
     """
     arrays = read_arrays(path, MODEL_ARRAYS, {**_SIZES, "numbers": (numbers, numbers)}, optional=_OPTIONAL)
-    parts: dict[str, dict[str, Any]] = {"narrow": {}, "trees": {}}
+    parts: dict[str, dict[str, Any]] = {"public": {"directions": None, "direction_ranks": None}}
     for name, array in arrays.items():
         part, _, attribute = name.partition("_")
         parts.setdefault(part, {})[attribute] = array if array.ndim else array.item()
-    narrowing = Narrowing(**parts["narrow"]) if parts["narrow"] else None
-    maps = {"directions": None, "direction_ranks": None, **parts["public"]}
-    public = PublicFeatures(**maps, narrowing=narrowing)
+    narrowing = Narrowing(**parts["narrow"]) if "narrow" in parts else None
+    public = PublicFeatures(**parts["public"], narrowing=narrowing)
     linear, known = Posterior(**parts["linear"], likely=()), LabelSummary(**parts["known"])
-    trees: Any = Forest(**parts["trees"]) if parts["trees"] else None
-    if trees is not None:
-        trees.refuse_damaged()
+    trees: Any = Forest.from_arrays(**parts["trees"]) if "trees" in parts else None
     columns = len(public.center)
     fits = (
         (narrowing is not None or columns == numbers)
@@ -230,7 +224,6 @@ def read_model_arrays(path: str | os.PathLike[str], numbers: int) -> tuple[Publi
         and np.array_equal(public.block, np.repeat(np.arange(BLOCKS), public.block_sizes()))
         and linear.weights.size == public.size
         and (trees is None or trees.features == columns)
-        and known.low < known.high
     )
     if not fits:
         raise CardError("the model's arrays do not fit together")
