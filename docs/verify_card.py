@@ -125,7 +125,7 @@ COMMON = """schema:text version:integer checksum:text guarantee:text cost:cost s
 FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a pair, type% an object with any names
     "cost": "epsilon:number delta:number",
     "charge": """what:text budget:fraction& when:text mechanism:text|null rows_per_person:size column:integer|null
-        purpose:labels/prior/mean/sums/score/boundss/other""",
+        purpose:labels/prior/mean/sums/score/intervals/other""",
     "statistic": """what:text kind:text size:size steps:size sensitivity:integer epsilon:amount noise:text
         scale:fraction purpose:text""",
     "proof": "epsilon:epsilon delta:number ratio:fraction|null",
@@ -146,9 +146,9 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "labeldp.mechanism": """schema:text version:integer checksum:text mechanism:text parameters:any% channel:kind=
         proof:proof origin?:origin""",
     "labeldp.release": COMMON + "file?:file label?:text id?:text release?:text",
-    "labeldp.row-release": COMMON + "rounds:size arrays?:hash% knowledge:knowledge",
+    "labeldp.row-release": COMMON + "rounds:size arrays?:hash% knowledge:knowledge transform?:log/sqrt",
     "labeldp.model": COMMON + """model:text label?:text note?:text features?:text* format?:integer files?:hash%
-        versions?:text% quality?:quality split?:split regression?:regression fit?:fit""",
+        versions?:text% quality?:quality split?:split regression?:regression fit?:fit transform?:log/sqrt""",
     "kind=identity": "kind:text",
     "kind=table": DOMAIN + "values:number* counts:count**",
     "kind=window": DOMAIN + """cells:count window:count background:count extra:count spread_outside:boolean
@@ -532,17 +532,19 @@ def check_rest(card: Card) -> str:
         right = right and min(masses) >= 0 < max(masses) and low - slack <= nodes[0] and nodes[-1] <= high + slack
         require(right, f"prior {i} is wrong, or lies outside its bounds")
     low, high = card["bounds"][0]
+    require(low >= {"log": 5e-324, "sqrt": 0}.get(card.get("transform", "") * ("model" in card), low), "transform")
     free = {"low": low, "high": high, "variance": (high - low) ** 2 / 20, "residual": 0, "sums": 0}
-    if known and "sums" in purposes:
-        require(low <= known["low"] < known["high"] <= high, "knowledge lies outside the bounds")
-        require(known["variance"] > 0 <= known["residual"], "knowledge is impossible")
-    require("sums" in purposes or known in (None, free), "knowledge was not paid for")
+    k = known if known and "sums" in purposes else {**free, "variance": 1}
+    right = low <= k["low"] < k["high"] <= high and k["variance"] > 0 <= k["residual"]
+    require(
+        right and ("sums" in purposes or known in (None, free)), "knowledge is impossible, or was not paid for"
+    )
     split, table, quality = card.get("split"), card.get("regression") or {"none": []}, card.get("quality", {})
     scored, rows = quality != {}, (card["rows"], quality.get("rows"))
     require("model" not in card or scored == ("score" in purposes), "a score, or the charge for it, is missing")
     require(split is None or (split["train_rows"], split["test_rows"]) == rows, "the split has other rows")
     require(len(set(map(len, table.values()))) == 1, "the lists of the regression are not of one length")
-    right = "rounding" not in card or len(card["rounding"]) == len(card["bounds"])
+    right = len(card.get("rounding", card["bounds"])) == len(card["bounds"])
     require(right and card.get("file", card)["rows"] == card["rows"], "rounding of columns, or rows of the file")
     return "trust, bounds, priors, rows, score and file agree"
 

@@ -307,6 +307,21 @@ class RepeatedReleaseWarning(UserWarning):
     """
 
 
+class WeakModelWarning(UserWarning):
+    """A fitted model is next to useless, by its own private predictions: it is a constant, or at a bound.
+
+    Examples
+    --------
+    >>> import warnings, numpy as np, labeldp as ldp
+    >>> X = np.random.default_rng(0).normal(size=(500, 2))
+    >>> euros = 30_000 + 5_000 * X[:, 0]
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     _ = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 100)).fit(X, euros)   # thousands were meant
+    >>> print(caught[0].message)
+    100 % of the fitted values lie at the bound 100: check that labels and bounds are in the same unit, or give ...
+    """
+
+
 class InsecureRandomnessWarning(UserWarning):
     """A seed was given: results can be repeated, by an attacker too.
 

@@ -85,6 +85,7 @@ def model_cards(folder):
     y, shared = np.clip(X[:, 0] + 2, 0, 5), {"bounds": (0, 5), "ledger": ldp.Ledger()}
     by_labels = ldp.LabelReleaseRegressor(epsilon=2.0, **shared).fit(X, y)
     by_sums = ldp.ModelReleaseRegressor(epsilon=0.4, rows_per_person=3, **shared).fit(X, y)
+    by_roots = ldp.LabelReleaseRegressor(epsilon=2.0, transform="sqrt", **shared).fit(X, y)
     score = {"epsilon": 0.9, "metrics": ["rmse", "mae", "r2"], **shared}
     risk = ldp.private_score(by_labels, X + 0.01, y, **score)
     ldp.save_model(by_labels, folder / "scored", quality=risk)
@@ -95,6 +96,8 @@ def model_cards(folder):
     return {
         "rows": by_labels.release_.to_card(),
         "model of labels": by_labels.to_card(),
+        "rows of a transform": by_roots.release_.to_card(),
+        "model of a transform": by_roots.to_card(),
         "model of sums, rows of a person": by_sums.to_card(),
         "model with a score": (folder / "scored" / "card.json").read_text(),
         "model with a score of its own split": (folder / "split" / "card.json").read_text(),

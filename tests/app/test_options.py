@@ -40,6 +40,7 @@ CASES = {
     "debiased": (["add", "no"], ["yes"]),
     "shuffle": ([True], []),
     "release": (["labels"], ["both"]),
+    "transform": (["sqrt"], ["log1p", "log"]),
     "score": ([9.0], WRONG_NUMBERS),
     "metrics": ([["mse"]], [["mape"]]),
     "separator": ([",", "comma"], ["ab", "x"]),

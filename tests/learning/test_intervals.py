@@ -129,7 +129,7 @@ def test_with_much_budget_the_width_is_that_of_the_quantile():
 
 def test_rows_that_cannot_support_the_coverage_give_the_full_bounds_at_no_cost():
     ledger = ldp.Ledger()
-    with pytest.warns(UserWarning, match="cannot support 90 % coverage"):
+    with pytest.warns(UserWarning, match="this ε show no narrower ones"):
         made = intervals(np.full(40, 0.2), ledger=ledger)
     assert made.full
     assert not ledger.charges
@@ -138,7 +138,7 @@ def test_rows_that_cannot_support_the_coverage_give_the_full_bounds_at_no_cost()
 
 
 def test_labels_that_lie_far_from_predictions_give_the_full_bounds_and_it_says_so():
-    with pytest.warns(UserWarning, match="no narrower half width passed"):
+    with pytest.warns(UserWarning, match="this ε show no narrower ones"):
         made = intervals(np.ones(5000))
     assert made.full
     assert made.cost == ldp.Budget(0.3)

@@ -22,18 +22,25 @@ ESTIMATORS = {
 LEARNERS = ("model", "labels", *ESTIMATORS)
 
 
-def fitted(learner, bounds, labels, ledger=None):
-    options = {"epsilon": 2.0, "bounds": bounds, "ledger": ledger, "random_state": seeded(3)}
+def fitted(learner, bounds, labels, ledger=None, transform=None):
+    options = {
+        "epsilon": 2.0,
+        "bounds": bounds,
+        "ledger": ledger,
+        "random_state": seeded(3),
+        "transform": transform,
+    }
     if learner == "model":
         return ldp.ModelReleaseRegressor(**options).fit(X[FIT], labels)
     return ldp.LabelReleaseRegressor(ESTIMATORS.get(learner), **options).fit(X[FIT], labels)
 
 
 @cache
-def results(learner, unit):
+def results(learner, unit, transform=None):
     """Return all that is released for labels in some unit, each in that unit, and what it cost."""
-    labels, bounds, ledger = unit * PLACE, (0.0, unit), ldp.Ledger()
-    model = fitted(learner, bounds, labels[FIT], ledger)
+    least = 0.05 if transform == "log" else 0.0
+    labels, bounds, ledger = unit * PLACE, (unit * least, unit), ldp.Ledger()
+    model = fitted(learner, bounds, labels[FIT], ledger, transform)
     ask = {"epsilon": 2.0, "bounds": bounds, "ledger": ledger}
     metrics = ["rmse", "mae", "r2"]
     fresh = X[FRESH], labels[FRESH]
@@ -43,11 +50,12 @@ def results(learner, unit):
     predicted = model.predict(X[FRESH]) / unit
     found = {"predicted": predicted, "R²": r2_score(PLACE[FRESH], predicted)}
     if learner != "model":
-        found["labels"] = model.release_.labels / unit
+        scale = {None: (0, unit), "log": (np.log(unit), 1), "sqrt": (0, np.sqrt(unit))}[transform]
+        found["labels"] = (model.release_.labels - scale[0]) / scale[1]
     for name, power in {"rmse": 1, "mae": 1, "mse": 2, "r2": 0}.items():
         figure = score.figures[name]
         found[name] = np.array([figure.value, figure.standard_error]) / unit**power
-    return {**found, "half width": intervals.half_width / unit}
+    return {**found, "intervals": intervals.predict_interval(X[FRESH]) / unit}
 
 
 @pytest.mark.parametrize("unit", [2.0**-20, 2.0**30, 1e-6, 1e-3, 1e3, 1e9])
@@ -61,6 +69,16 @@ def test_labels_and_bounds_in_another_unit_give_the_same_results_in_that_unit(le
             most = 0.0 if np.log2(unit).is_integer() else 1e-6
             np.testing.assert_allclose(found[name], value, rtol=0, atol=most, err_msg=name)
     assert found["R²"] == pytest.approx(expected["R²"], abs=0.01)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e9])
+@pytest.mark.parametrize("transform", ["log", "sqrt"])
+@pytest.mark.parametrize("learner", ["model", "labels", "ridge", "boosted trees"])
+def test_with_a_transform_too_within_1e_6(learner, transform, unit):
+    expected, found = results(learner, 1.0, transform), results(learner, unit, transform)
+    assert expected["R²"] > 0.5
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-6, err_msg=name)
 
 
 @pytest.mark.slow

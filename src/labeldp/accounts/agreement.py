@@ -42,6 +42,8 @@ def require_agreement(kind: str, card: dict[str, Any], terms: Terms) -> None:
         _check_knowledge(card["knowledge"], terms)
     if kind == "model":
         _check_score(card, terms)
+        least = {None: -math.inf, "sqrt": 0.0, "log": math.ulp(0.0)}[terms.transform]
+        require(terms.bounds[0][0] >= least, "its lower bound is one that its transform cannot take")
     steps = card.get("rounding", terms.bounds)
     require(len(steps) == len(terms.bounds), "it must say of each column to which step its values were rounded")
 

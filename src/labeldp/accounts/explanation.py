@@ -245,10 +245,15 @@ def _meaning(terms: Terms, kind: str, ledger: Budget | None) -> list[str]:
     ]
 
 
+def _labels(terms: Terms) -> str:
+    """Return what private labels are called: those of a transform are not in the label's unit."""
+    return "private labels" if terms.transform is None else f"private labels, {terms.transform} of the true ones"
+
+
 def _released_labels(terms: Terms, kind: str, about: Mapping[str, Any]) -> list[str]:
     if kind == "row-release":
         return [
-            f"{terms.rows:,} private labels, each with the interval on which it was randomised and its noise.",
+            f"{terms.rows:,} {_labels(terms)}, each with the interval on which it was randomised and its noise.",
             "What is privately known of all labels: about where they lie, and how far they spread.",
         ]
     count, column = len(terms.mechanisms), about.get("file", {}).get("column")
@@ -261,11 +266,13 @@ def _released_labels(terms: Terms, kind: str, about: Mapping[str, Any]) -> list[
 
 
 def _released_model(terms: Terms, about: Mapping[str, Any]) -> list[str]:
-    sources = ["sums with noise"] * bool(terms.charges_for("sums")) + ["private labels"] * bool(terms.mechanisms)
+    sources = ["sums with noise"] * bool(terms.charges_for("sums")) + [_labels(terms)] * bool(terms.mechanisms)
     lines = [
         f"The model ({about.get('model', 'a model')}), and all that it will predict.",
         f"What it was trained on: {' and '.join(sources)}.",
     ]
+    if terms.transform is not None:
+        lines.append(f"It learned {terms.transform} of the label; its predictions are in the label's own unit.")
     if "quality" in about:
         which = "that this library held out" if terms.split else "said to be held out, which nobody can check"
         lines.append(f"A score, how wrong it is: from sums of errors, with noise, on rows {which}.")

@@ -193,4 +193,5 @@ def _terms(kind: str, card: dict[str, Any]) -> Terms:
         statistics=tuple(card["statistics"]),
         split=card.get("split"),
         declaration=Declaration(card.get("purpose"), card.get("recipient"), card.get("bounds_reason")),
+        transform=card.get("transform"),
     )

@@ -19,6 +19,7 @@ from labeldp.mechanisms.typed_data import READERS, Hash, Natural, Positive, at_m
 
 Statistics = Annotated[list[Statistic], at_most(256)]
 Trust = Literal["curator", "local"]
+Transform = Literal["log", "sqrt"]
 
 
 class Envelope(TypedDict):
@@ -130,6 +131,7 @@ class RowsCard(Common):
     rounds: Positive
     knowledge: KnowledgeEntry
     arrays: NotRequired[dict[str, Hash]]
+    transform: NotRequired[Transform]
 
 
 class FigureEntry(TypedDict):
@@ -176,6 +178,7 @@ class ModelCard(Common):
     versions: NotRequired[dict[str, str]]
     quality: NotRequired[QualityEntry]
     split: NotRequired[Split]
+    transform: NotRequired[Transform]
     regression: NotRequired[RegressionEntry]
     fit: NotRequired[FitEntry]
 

@@ -69,6 +69,8 @@ class Terms:
         How this library split the rows into those that a model learned from and those that it was scored on.
     declaration : Declaration
         What the owner says it is for.
+    transform : {None, "log", "sqrt"}
+        What a model learned in place of the label.
 
     Examples
     --------
@@ -91,6 +93,7 @@ class Terms:
     statistics: tuple[Statistic, ...] = ()
     split: Split | None = None
     declaration: Declaration = Declaration()
+    transform: str | None = None
 
     @property
     def cost(self) -> Budget:
@@ -166,6 +169,7 @@ class Terms:
             "statistics": plain(self.statistics),
             **plain(self.declaration),
             **({} if self.split is None else {"split": plain(self.split)}),
+            **({} if self.transform is None else {"transform": self.transform}),
         }
         return card_format.dump({**more, **content}, schema)
 

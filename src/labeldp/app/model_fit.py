@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +18,11 @@ from labeldp.accounts.terms import Terms
 from labeldp.app.inputs import Inputs, read_inputs
 from labeldp.app.report.page import Section
 from labeldp.app.reports import Problems, reserve_report, try_report
-from labeldp.errors import Message, Setting
+from labeldp.errors import Message, Setting, WeakModelWarning
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
+from labeldp.learning.rows_here import LabelScale
 from labeldp.learning.score import NOT_SCORED, fit_and_score, plan_test
 from labeldp.tables.paths import refuse_same
 
@@ -74,6 +76,7 @@ def fit_file(
     purpose: str | None = None,
     recipient: str | None = None,
     bounds_reason: str | None = None,
+    transform: str | None = None,
     score: float | None = None,
     metrics: Sequence[str] = DEFAULT_METRICS,
     format: str | None = None,
@@ -100,6 +103,8 @@ def fit_file(
         What is released: the model alone, or private labels too.
     features, drop, categories : sequences of str
         Columns to learn from, all by default; to leave out; and of numbers that name things.
+    transform : {None, "log", "sqrt"}
+        Learn this function of the label, as the regressors do.
     score : float, optional
         ε more, to measure the error on a tenth of the rows, held out.
     metrics : sequence of str
@@ -125,21 +130,18 @@ def fit_file(
     (1000,)
     """
     epsilon, bounds = Epsilon(epsilon), LabelBounds(bounds)
+    LabelScale.parse(bounds, transform)
     parse_choice(release, "release", ("model", "labels"))
     score = None if score is None else Epsilon(score, "score")
     out, problems = Path(out), Problems()
     progress = progress or (lambda *_: None)
     refuse_same({"the model": out, "the ledger": ledger.path, "the report": report}, {"the table": source})
-    from labeldp.learning.models import (  # noqa: PLC0415
-        add_to_card,
-        columns_text,
-        reserve_model,
-        write_model,
-    )
+    from labeldp.learning.models import columns_text, reserve_model, write_model  # noqa: PLC0415
     from labeldp.tables.rehearsal import refuse_size  # noqa: PLC0415
 
     regressor: Any = LabelReleaseRegressor if release == "labels" else ModelReleaseRegressor
-    model = regressor(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, ledger=ledger)
+    shared = {"transform": transform, "rows_per_person": rows_per_person, "ledger": ledger}
+    model = regressor(epsilon=epsilon, bounds=bounds, **shared)
     with reserve_report(report, force=force), reserve_model(out, force=force) as open_draft:
         with open_draft() as draft:
             inputs = read_inputs(
@@ -160,18 +162,22 @@ def fit_file(
                 notes.append(plan_test(rows, score, bounds, metrics).describe())
             refuse_size(f"{out}/", 80 * rows if release == "labels" else 0)
             progress("Fitting", 0, None)
-            with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
+            with (
+                warnings.catch_warnings(),
+                declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason),
+            ):
+                warnings.simplefilter("ignore", WeakModelWarning)  # it is said below
                 risk = _fit(model, inputs, score, metrics, problems)
             about: dict[str, Any] = {"model": type(model).__name__}
-            if risk is None:
-                expected = [not_scored(rows)] if score is None else []
-                card, terms = write_model(model, inputs.encoder, draft, label=label), model.terms_
-            else:
-                terms, about["quality"] = terms_with_score(model.terms_, risk), risk.as_data()
+            terms, note = model.terms_, None
+            expected = [not_scored(rows)] if score is None else []
+            if risk is not None:
+                terms, about["quality"] = terms_with_score(terms, risk), risk.as_data()
                 note = score_note(terms, risk)
                 expected = [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", note]
-                card = write_model(model, inputs.encoder, draft, label=label, note=note)
-                card = add_to_card(draft, card, terms, quality=about["quality"])
+            if model.weakness_ is not None:
+                expected.insert(0, f"Note: {model.weakness_}.")
+            card = write_model(model, inputs.encoder, draft, label=label, note=note, quality=risk)
         sections = report_sections(label, inputs, expected, risk)
         try_report(report, card, problems, ledger=ledger, sections=sections, force=force)
     return FileFit(out, card, terms.summary("model", **about), expected, notes, problems)

@@ -95,6 +95,12 @@ _TABLE = (
         default="model",
         metavar="model|labels",
     ),
+    Option(
+        "transform",
+        "Learn this function of a skewed label, such as an income: log, which needs a lower bound above 0, or "
+        "sqrt. Predictions are in the label's own unit.",
+        metavar="log|sqrt",
+    ),
     # how labels are randomised
     Option(
         "mechanism",

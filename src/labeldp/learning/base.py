@@ -2,121 +2,60 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import column_or_1d, estimator_html_repr
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from labeldp._values import Array, Labels, Sums
+from labeldp._values import Array, Labels
 from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.accounts.terms import Terms
-from labeldp.errors import LabelError, ParameterError
+from labeldp.errors import ParameterError, WeakModelWarning
 from labeldp.exact.word_sources import WordSource, resolve_source
-from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures
+from labeldp.learning.features import FeatureTable, PublicFeatures
 from labeldp.learning.fit_plan import (
-    UNIT,
     FitRequest,
-    Step,
-    from_units,
     idle_cores,
     limit_threads,
     steps,
-    unit_labels,
 )
+from labeldp.learning.inspection import importances
 from labeldp.learning.label_rounds import (
     LabelRows,
     Measured,
-    Round,
-    RowPart,
-    draw_part,
     draw_rounds,
     ensemble_of,
     learn_interactions,
     measure,
 )
 from labeldp.learning.learner import Ensemble
-from labeldp.learning.sums import CELLS, Stage
-from labeldp.release.curator import count
+from labeldp.learning.rows_here import (
+    LabelScale,
+    RowsHere,
+    describe_weakness,
+    refuse_single_column,
+    row_digests,
+    sample_rows,
+    single_column,
+)
+from labeldp.mechanisms.base import Mechanism
 from labeldp.release.names import name_of_labels
 from labeldp.tables.encoder import TableEncoder
 from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order
 from labeldp.tables.memory import refuse_too_wide
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RowsHere:
-    """Rows whose labels are in memory, in units of their bounds. Their text form shows no label."""
-
-    table: FeatureTable
-    labels: Array
-    source: WordSource
-    announce: Step
-    all_here = True
-
-    @property
-    def count(self) -> int:
-        """How many rows there are."""
-        return int(self.labels.size)
-
-    def counts(self) -> Sums:
-        """Return how many labels lie in each cell of the bounds."""
-        return count(self.labels, UNIT, CELLS)
-
-    def add_up(self, stage: Stage) -> Sums:
-        """Return a stage's exact sums."""
-        return stage.sums(self.labels)
-
-    def draw(self, plan: Round, table: FeatureTable) -> RowPart | None:
-        """Randomise the round's labels."""
-        order = np.random.default_rng(0).permutation(self.count)  # public: which row in which round
-        start, end = np.rint(np.array(plan.share) * self.count).astype(np.int64)
-        rows = np.sort(order[start:end])
-        if not rows.size:
-            return None
-        return draw_part(rows, self.labels[rows], plan.ensemble.predict(table, rows), plan, self.source)
-
-
-def _refuse_single_column(X: Any) -> None:
-    """Refuse what is no table by its shape: scikit-learn would print it, and it may be y in the place of X."""
-    dimensions = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
-    if dimensions < 2:
-        raise ParameterError(
-            f"Expected 2D array, got {dimensions}D array instead: X is the table of features, rows × columns, and "
-            "comes before y. Reshape your data with reshape(-1, 1) if it is a single feature, or with "
-            "reshape(1, -1) if it is a single row"
-        )
-
-
-def _single_column(labels: NDArray[Any]) -> Array:
-    """Return labels, one for each row, or refuse another shape."""
-    if labels.ndim != 1 and (labels.ndim != 2 or labels.shape[1] != 1):
-        raise LabelError(
-            f"y must be one column of labels, got the shape {labels.shape}: fit a model for each column; "
-            "their costs add up"
-        )
-    column: Array = column_or_1d(labels, warn=True).astype(np.float64)
-    return column
-
-
-def row_digests(X: Any) -> NDArray[np.uint64]:
-    """Return 64 bits for each row of checked public features, equal for equal rows, dense or sparse."""
-    odd = np.random.default_rng(0).integers(0, 1 << 63, X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    return np.concatenate([_mixed(X[start : start + PIECE]) @ odd for start in range(0, X.shape[0], PIECE)])
-
-
-def _mixed(X: Any) -> Any:
-    """Return numbers' bits, the high ones in the low ones too; 0 for 0, as sparse tables leave it out."""
-    if sparse.issparse(X):
-        return sparse.csr_array((_mixed(X.data), X.indices, X.indptr), shape=X.shape)
-    bits = np.ascontiguousarray(X + 0.0).view(np.uint64)
-    return bits ^ (bits >> np.uint64(32))
+def _spread(ensemble: Ensemble, measured: Measured) -> float:
+    """Return the variance of labels around predictions: of all private estimates the one that corrects least."""
+    counted = math.inf if measured.sums is None else measured.sums.spread
+    return min(ensemble.rest, ensemble.error, counted)
 
 
 class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -131,8 +70,10 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     terms_: Terms
     encoder_: TableEncoder | None
     label_name_: str | None
+    weakness_: str | None
     _public: PublicFeatures
     _ensemble: Ensemble | None
+    _charged: Ledger | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -140,6 +81,29 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.non_deterministic = True  # noise is fresh for every fit
         tags.regressor_tags.poor_score = True  # privacy has its price on tiny data
         return tags
+
+    @property
+    def transform(self) -> Any:
+        """A parameter that `get_params` has: scikit-learn takes whatever has this attribute for a transformer."""
+        raise AttributeError("transform is a parameter, see get_params()")
+
+    @transform.setter
+    def transform(self, name: str | None) -> None:
+        self.__dict__["transform"] = name
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return [name for name in super()._get_param_names() if name != "transform"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool
+            Whether to return those of an estimator inside, too.
+        """
+        return {**super().get_params(deep), "transform": self.__dict__["transform"]}
 
     def fit(self, X: Any, y: Any = None, **unknown: Any) -> Self:
         """Release what this regressor releases, and learn from it.
@@ -157,14 +121,14 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fitting = self._copy_for_fit()
         request, X, labels = fitting._validate(X, y, unknown)
         self._refuse_estimator(X, request)
-        source, bounds = resolve_source(self.random_state), request.bounds[0]
+        source, scale = resolve_source(self.random_state), LabelScale.parse(request.bounds[0], request.transform)
         with (
             steps(request.round_ends(X.shape[0]).size + 3, shown=self.verbose) as step,
             limit_threads(idle_cores()),
         ):
             step("public features")
             table = FeatureTable(PublicFeatures.fit(X), X)
-            rows = RowsHere(table, unit_labels(labels, bounds), source, step)
+            rows = RowsHere(table, scale.units(labels), source, step)
             try:
                 fitting.fit_rows(request, rows, source, y=y)
             except BaseException:
@@ -172,6 +136,8 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                     self._replace_state(fitting)
                 raise
         self._replace_state(fitting)
+        if self.weakness_ is not None:
+            warnings.warn(self.weakness_, WeakModelWarning, stacklevel=2)
         return self
 
     def fit_rows(self, request: FitRequest, rows: LabelRows, source: WordSource, *, y: Any = None) -> None:
@@ -189,9 +155,13 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         measured = measure(rows, plan, source)
         parts = [] if noise is None else draw_rounds(rows, measured, plan, noise, ends)
         mechanisms = [part.mechanism for part in parts]
-        self.terms_ = payment.terms(plan, source, mechanisms=mechanisms, statistics=measured.noise)
+        terms = payment.terms(plan, source, mechanisms=mechanisms, statistics=measured.noise)
+        self.terms_ = replace(terms, transform=request.transform)
         self._public, self._ensemble = measured.table.public, None
         self._learn(rows, parts, measured)
+        if self._ensemble is not None and request.transform is not None:
+            self._ensemble = replace(self._ensemble, error=_spread(self._ensemble, measured))
+        self.weakness_ = describe_weakness(*self._fitted_units(rows.table.X), self._scale.bounds)
 
     def _learn(self, rows: LabelRows, parts: list[Any], measured: Measured) -> None:
         """Learn from what was released: sums, and labels if there are any."""
@@ -201,6 +171,11 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rows.announce("model")
         measured = learn_interactions(parts, measured) if rows.all_here else measured
         self._public, self._ensemble = measured.table.public, ensemble_of(parts, measured)
+
+    def _fitted_units(self, X: Any) -> tuple[Array, float]:
+        """Return predictions for some public rows in units of the bounds, and the private spread around them."""
+        (public, ensemble), rows = self.public_model(), sample_rows(X.shape[0])
+        return ensemble.predict(FeatureTable(public, X[rows]), np.arange(rows.size)), ensemble.error
 
     def _refuse_estimator(self, X: Any, request: FitRequest) -> None:
         """Refuse an estimator of the user's that cannot learn; by default there is none."""
@@ -237,9 +212,9 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if is_frame(X):
             X = self._fit_encoder(X)
         else:
-            _refuse_single_column(X)
+            refuse_single_column(X)
             X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
-        labels = _single_column(Labels.parse(y).values)
+        labels = single_column(Labels.parse(y).values)
         check_consistent_length(X, labels)
         self._rows_seen = row_digests(X)
         return request, X, labels
@@ -262,17 +237,21 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         An own one has no limit, and begins anew where a pickle of the estimator is fitted.
         """
-        ledger = self.ledger if self.ledger is not None else getattr(self, "_charged", None)
-        left_behind = (
-            self.ledger is None and isinstance(ledger, Ledger) and ledger.limit is None and ledger.is_copy
-        )
-        self._charged = ledger if isinstance(ledger, Ledger) and not left_behind else Ledger()
+        ledger = self._charged if self.ledger is None else self.ledger
+        is_left_behind = self.ledger is None and ledger is not None and ledger.limit is None and ledger.is_copy
+        self._charged = ledger if isinstance(ledger, Ledger) and not is_left_behind else Ledger()
         return self._charged
 
     @property
     def charges_(self) -> tuple[Charge, ...]:
         """What the fit cost, part by part."""
         return self.terms_.charges
+
+    @property
+    def mechanism_(self) -> tuple[Mechanism, ...]:
+        """The mechanisms that randomised labels one by one, on the unit interval; none if only sums were used."""
+        check_is_fitted(self)
+        return self.terms_.mechanisms
 
     @property
     def secure_(self) -> bool:
@@ -322,7 +301,41 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _predict(self, X: Any) -> Array:
         public, ensemble = self.public_model()
         predicted = ensemble.predict(FeatureTable(public, X), np.arange(X.shape[0]))
-        return from_units(predicted, self.terms_.bounds[0])
+        return self._scale.from_units(predicted, ensemble.error)
+
+    @property
+    def _scale(self) -> LabelScale:
+        return LabelScale(self.terms_.bounds[0], self.terms_.transform)
+
+    def importances(self, X: Any, *, repeats: int = 5) -> dict[str, float]:
+        """Return by how much each column moves the model's predictions for public rows; it costs nothing.
+
+        Parameters
+        ----------
+        X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
+            Public rows, such as those of the fit.
+        repeats : int
+            How often each column is shuffled.
+
+        Returns
+        -------
+        dict
+            By a column's name, the typical change of a prediction, in the label's unit, if the column's rows are
+            shuffled (permutation importance); the largest first. Columns of an array are x0, x1, …
+
+        Examples
+        --------
+        >>> import numpy as np, labeldp as ldp
+        >>> X = np.random.default_rng(0).normal(size=(600, 2))
+        >>> model = ldp.ModelReleaseRegressor(epsilon=2.0, bounds=(0, 5)).fit(X, np.clip(2.5 + X[:, 1], 0, 5))
+        >>> list(model.importances(X))
+        ['x1', 'x0']
+        """
+        numbers, encoder = self._inputs(X), getattr(self, "encoder_", None)
+        if encoder is None:
+            names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
+            encoder = TableEncoder.for_numbers(dict.fromkeys(names, 0.0))
+        return importances(self._predict, numbers, encoder.slices(), repeats)
 
     def public_model(self) -> tuple[PublicFeatures, Ensemble]:
         """Return what predicts, in units of the bounds, as plain numbers.
@@ -342,7 +355,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         encoder: TableEncoder | None = getattr(self, "encoder_", None)
         if encoder is None:
-            _refuse_single_column(X)
+            refuse_single_column(X)
             return validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         if is_frame(X):
             return encoder.transform(as_table(X))

@@ -65,16 +65,25 @@ class FitRequest(Request):
     """The parameters of a fit, checked before any label is seen.
 
     ``rounds`` are those of `LabelReleaseRegressor`; ``labels`` says whether every label must be released: else
-    they are where that pays.
+    they are where that pays; ``transform`` names a function of labels to learn instead.
     """
 
     rounds: Any = "auto"
     labels: bool = True
+    transform: Any = None
+
+    @property
+    def charge_note(self) -> str:
+        """What a charge says of labels that are transformed."""
+        return "" if self.transform is None else f" ({self.transform})"
 
     def _delta(self) -> float:
         """Refuse mechanisms that a model cannot learn from; no δ is spent."""
         if len(self.bounds) != 1:
-            raise ParameterError("a model has one label column, and one pair of bounds (lo, hi)")
+            raise ParameterError(
+                Setting("bounds"),
+                " must be one pair (lo, hi): fit a model for each label column, or privatize them",
+            )
         if self.mechanism == "auto":
             return 0.0
         kind, named = mechanism_class(self.mechanism), Setting("mechanism", self.mechanism)

@@ -68,17 +68,13 @@ def fresh_predictions(model: Any, X: Any, y: Any, why: str) -> tuple[Array, Arra
     if labels.ndim != 1:
         raise LabelError(f"labels must be one column, got shape {labels.shape}")
     refuse_other_order(X, y)
-    predicted = _predictions(model, X, labels.size)
-    refuse_seen_rows(model, X, why)
-    return labels, predicted
-
-
-def _predictions(model: Any, X: Any, rows: int) -> Array:
     if not hasattr(model, "predict"):
         raise ParameterError(f"model must have predict, got {type(model).__name__}")
     predicted = np.asarray(model.predict(X), dtype=np.float64)
-    if predicted.shape != (rows,):
-        raise ParameterError(f"the model predicts {predicted.shape} values for {rows:,} rows of private labels")
-    if not np.isfinite(predicted).all():
-        raise ParameterError("the model's predictions must be finite")
-    return predicted
+    if predicted.shape != labels.shape or not np.isfinite(predicted).all():
+        raise ParameterError(
+            f"the model must predict a finite number for each of {labels.size:,} rows of private labels, got "
+            f"predictions of shape {predicted.shape}"
+        )
+    refuse_seen_rows(model, X, why)
+    return labels, predicted

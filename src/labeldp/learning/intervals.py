@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +16,13 @@ from labeldp.accounts.numbers import number, percent
 from labeldp.errors import ParameterError
 from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
 from labeldp.learning.coverage_plan import CoveragePlan, plan_coverage
-from labeldp.learning.held_out import fresh_predictions
+from labeldp.learning.held_out import fresh_predictions, innermost
+from labeldp.learning.rows_here import LabelScale
 
 Bounds = tuple[float, float]
+
+_ROUNDING = 1e-12
+"""Ends of intervals are moved outwards by this part, more than a transform and its inverse are off."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -29,7 +34,8 @@ class IntervalModel:
     model : regressor
         What predicts.
     half_width : float
-        Intervals reach this far on both sides of a prediction, and are cut to the bounds.
+        Intervals reach this far on both sides of a prediction, and are cut to the bounds. If the model has a
+        transform, that is so for transforms of labels.
     bounds : (lo, hi)
         Public bounds of the label.
     coverage : float
@@ -42,6 +48,8 @@ class IntervalModel:
         False if noise came from a seed, here or in the model: then this is an experiment, and **not private**.
     plan : CoveragePlan or None
         How the half width was searched for; None where rows · ε could not support any search.
+    transform : {None, "log", "sqrt"}
+        The model's.
 
     Examples
     --------
@@ -64,11 +72,17 @@ class IntervalModel:
     cost: Budget
     secure: bool
     plan: CoveragePlan | None
+    transform: str | None = None
 
     @property
     def full(self) -> bool:
         """Whether every interval is the full bounds, which says nothing."""
-        return self.half_width >= self.bounds[1] - self.bounds[0]
+        low, high = self._scale.inner
+        return self.half_width >= high - low
+
+    @property
+    def _scale(self) -> LabelScale:
+        return LabelScale(self.bounds, self.transform)
 
     def predict(self, X: Any) -> Array:
         """Return the model's predictions, inside the bounds.
@@ -92,37 +106,42 @@ class IntervalModel:
         -------
         array, rows × 2
         """
-        return np.column_stack(_ends(self.predict(X), self.half_width, self.bounds))
+        scale = self._scale
+        low, high = _ends(scale.apply(self.predict(X)), self.half_width, scale.inner)
+        return np.column_stack([scale.invert(low, -_ROUNDING), scale.invert(high, _ROUNDING)])
 
     def __repr__(self) -> str:
         secure = "secure" if self.secure else "NOT PRIVATE"
-        width = "the full bounds" if self.full else f"± {number(self.half_width)}"
+        width = "the full bounds" if self.full else self._reach()
         return f"<IntervalModel: {width} for {percent(self.coverage)}, {self.cost}, {secure}>"
+
+    def _reach(self) -> str:
+        if self.transform == "log":
+            return f"a factor of {number(math.exp(self.half_width))}"
+        return f"{number(self.half_width)}{'' if self.transform is None else ', of square roots,'}"
 
     def summary(self) -> str:
         """Return what the intervals are and cost, for people."""
-        share = percent(self.coverage)
-        if self.plan is None:
+        share, (low, high) = percent(self.coverage), self.bounds
+        if self.full:
             lines = [
-                f"Intervals are the full bounds: {self.rows:,} rows and this ε cannot support {share} coverage.",
-                "  They cover, and say nothing. Give more rows, more ε, or less coverage. Nothing was charged.",
-            ]
-        elif self.full:
-            lines = [
-                "Intervals are the full bounds: no narrower half width passed, by its noisy count.",
-                "  They cover, and say nothing. Labels may lie far from predictions, or rows · ε is small.",
+                f"Intervals are the full bounds: {self.rows:,} rows and this ε show no narrower ones that cover "
+                f"{share}.",
+                "  They cover, and say nothing. Give more rows, more ε, or less coverage.",
             ]
         else:
-            ends = f"({number(self.bounds[0])}, {number(self.bounds[1])})"
             lines = [
-                f"Intervals reach {number(self.half_width)} to both sides of a prediction, cut to {ends}.",
+                f"Intervals reach {self._reach()} to both sides of a prediction, cut to ({number(low)}, "
+                f"{number(high)}).",
                 f"  At least {share} of labels lie inside, on average over calibration rows and noise, for rows "
                 f"like the {self.rows:,} calibration rows, none of them used in training. Labels outside the "
                 "bounds count as the nearest bound.",
             ]
         if not self.secure:
             lines.append("  NOT PRIVATE: the noise can be repeated from a seed.")
-        if self.plan is not None:
+        if self.plan is None:
+            lines.append("  Nothing was charged.")
+        else:
             lines.append(f"  Cost: {self.cost}, for {self.plan.counts} noisy counts of rows.")
         return "\n".join(lines)
 
@@ -142,7 +161,8 @@ def private_intervals(
     """Return a model with prediction intervals, for ε: split conformal prediction with exact noisy counts.
 
     A curator bisects a public grid of half widths, by noisy counts of the labels inside. How many must be inside
-    makes up for the noise, whatever the labels are: docs/proofs/intervals.md.
+    makes up for the noise, whatever the labels are: docs/proofs/intervals.md. If the model has a transform, so do
+    the half widths: those of "log" are factors.
 
     Parameters
     ----------
@@ -187,20 +207,22 @@ def private_intervals(
         raise ParameterError(f"coverage must lie in (0, 1), such as 0.9, got {coverage}")
     share = as_fraction(coverage)
     bounds = LabelBounds(bounds)
+    scale = LabelScale.parse(bounds, getattr(getattr(innermost(model)[0], "terms_", None), "transform", None))
     why = "and intervals would not cover; keep rows out of the fit, and calibrate on those"
     labels, predicted = fresh_predictions(model, X_cal, y_cal, why)
-    predicted = np.clip(predicted, *bounds)
     ledger = as_ledger(ledger)
     source = resolve_source(random_state)
     plan = plan_coverage(labels.size, budget, share)
     charge = new_charge(
         "prediction intervals", Budget(budget), purpose="intervals", rows_per_person=rows_per_person
     )
-    width = half_width = bounds[1] - bounds[0]
+    inner = scale.inner
+    width = half_width = inner[1] - inner[0]
     if plan is not None:
         ledger = ledger_to_charge(ledger, y_cal)
         ledger.describe_all(ledger.charge_all([charge]), [str(plan.noise)])
-        half_width = plan.half_width(_search(plan, predicted, np.clip(labels, *bounds), bounds, source), width)
+        place = _search(plan, scale.apply(predicted), scale.apply(labels), inner, source)
+        half_width = plan.half_width(place, width)
     result = IntervalModel(
         model=model,
         half_width=half_width,
@@ -210,6 +232,7 @@ def private_intervals(
         cost=Budget(0) if plan is None else charge.budget,
         secure=isinstance(source, SecureWords) and bool(getattr(model, "secure_", True)),
         plan=plan,
+        transform=scale.transform,
     )
     if result.full:
         warnings.warn(result.summary(), stacklevel=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,9 +17,10 @@ from labeldp.accounts.terms import Terms
 from labeldp.errors import ParameterError
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.base import PrivateRegressor
-from labeldp.learning.fit_plan import FitRequest, from_units
+from labeldp.learning.fit_plan import FitRequest, from_units, unit_labels
 from labeldp.learning.label_rounds import LabelRows, Measured, RowPart
 from labeldp.learning.row_release import RowRelease
+from labeldp.learning.rows_here import LabelScale, sample_rows
 
 
 class LabelReleaseRegressor(PrivateRegressor):
@@ -40,6 +43,9 @@ class LabelReleaseRegressor(PrivateRegressor):
         predict; from 1 to 10, each larger than the one before.
     trust : {"curator", "local"}
         With "local" every label is randomised on its own, and nothing else is computed from labels.
+    transform : {None, "log", "sqrt"}
+        Learn this function of the label, which suits labels that are skewed. Predictions are in the label's own
+        unit, and estimate its mean. "log" needs a lower bound above 0.
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
@@ -55,6 +61,8 @@ class LabelReleaseRegressor(PrivateRegressor):
         The private labels, to keep, save and reuse.
     ledger_ : Ledger
         Where the budget went.
+    weakness_ : str or None
+        What is wrong with the model, if its own predictions show it: it is a constant, or at a bound.
     encoder_ : TableEncoder or None
         How the columns of a data frame became numbers; None if the fit got an array.
     feature_names_in_ : array of str
@@ -74,6 +82,7 @@ class LabelReleaseRegressor(PrivateRegressor):
 
     release_: RowRelease
     estimator_: Any
+    _spread: float = 0.0
 
     def __init__(
         self,
@@ -84,6 +93,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         mechanism: str = "auto",
         rounds: str | int = "auto",
         trust: Literal["curator", "local"] = "curator",
+        transform: Literal["log", "sqrt"] | None = None,
         ledger: Ledger | None = None,
         rows_per_person: int = 1,
         random_state: int | WordSource | None = None,
@@ -95,6 +105,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         self.mechanism = mechanism
         self.rounds = rounds
         self.trust = trust
+        self.transform = transform
         self.ledger = ledger
         self.rows_per_person = rows_per_person
         self.random_state = random_state
@@ -109,11 +120,13 @@ class LabelReleaseRegressor(PrivateRegressor):
             rounds=self.rounds,
             trust=self.trust,
             rows_per_person=self.rows_per_person,
+            transform=self.get_params(deep=False)["transform"],
         )
 
     def _learn(self, rows: LabelRows, parts: list[RowPart], measured: Measured) -> None:
         self.estimator_ = None
-        self.release_ = _as_release(parts, measured, self.terms_, self.ledger_)  # last: with it, all this is kept
+        terms = replace(self.terms_, bounds=(self._scale.inner,))  # of what is released, a transform of labels
+        self.release_ = _as_release(parts, measured, terms, self.ledger_)  # last: with it, all this is kept
         try:
             if self.estimator is None:
                 super()._learn(rows, parts, measured)
@@ -130,8 +143,8 @@ class LabelReleaseRegressor(PrivateRegressor):
             return
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
             raise ParameterError(f"estimator must have fit and predict, got {type(self.estimator).__name__}")
-        low, high = request.bounds[0]
-        synthetic = np.linspace(low, high, min(50, X.shape[0]))
+        low, high = LabelScale.parse(request.bounds[0], request.transform).inner
+        synthetic = np.linspace(low, high, min(300, X.shape[0]))
         try:
             clone(self.estimator).fit(X[: synthetic.size], synthetic).predict(X[: synthetic.size])
         except Exception as error:
@@ -143,42 +156,62 @@ class LabelReleaseRegressor(PrivateRegressor):
         """Return the user's estimator, fitted to the release; noisier rows weigh less if it can.
 
         Weights have the mean 1: so a penalty, such as Ridge's ``alpha``, means the same in any unit of the label.
+        What labels vary around the fit, without their noise, is the spread that a transform's mean needs. By
+        p parameters learnt from n rows it is too small by p/n of all variance, and e^prediction too large by as
+        much.
         """
         release, own = self.release_, clone(self.estimator)
-        if not has_fit_parameter(own, "sample_weight"):
-            return own.fit(X, release.labels)
         weight = 1 / (release.noise + release.knowledge.variance / 2)
-        return own.fit(X, release.labels, sample_weight=weight / weight.mean())
+        weight = weight / weight.mean()
+        weights = {"sample_weight": weight} if has_fit_parameter(own, "sample_weight") else {}
+        own.fit(X, release.labels, **weights)
+        if self.terms_.transform is not None:
+            excess = (release.labels - np.asarray(own.predict(X))) ** 2 - release.noise + release.hidden
+            self._spread = max(0.0, float(np.average(excess, weights=weight**2)))
+        return own
 
-    @property
-    def mechanism_(self) -> Any:
-        """The mechanism, or all of them, on the unit interval."""
-        mechanisms = self.release_.mechanisms
-        return mechanisms[0] if len(mechanisms) == 1 else mechanisms
+    def _fitted_units(self, X: Any) -> tuple[Array, float]:
+        if self._ensemble is not None:
+            return super()._fitted_units(X)
+        predicted = np.asarray(self.estimator_.predict(X[sample_rows(X.shape[0])]))
+        return unit_labels(predicted, self._scale.inner), 0.0
 
     def _predict(self, X: Any) -> Array:
         if self._ensemble is not None:
             return super()._predict(X)
         if self.estimator_ is None:
             raise NotFittedError("the labels were released, but no model was learnt from them; see release_")
-        return self.release_.knowledge.clip(np.asarray(self.estimator_.predict(X)))
+        predicted = self.release_.knowledge.clip(np.asarray(self.estimator_.predict(X)))
+        return self._scale.means(predicted, self._spread)
 
 
 def _as_release(parts: list[RowPart], measured: Measured, terms: Terms, ledger: Ledger) -> RowRelease:
     """Return what was drawn in units of the bounds as a release of the labels themselves."""
     bounds = terms.bounds[0]
     width = bounds[1] - bounds[0]
-    labels, offset, scale, noise, hidden, low, high = (np.full(terms.rows, np.nan) for _ in range(7))
-    number, part = np.full(terms.rows, -1), np.full(terms.rows, -1)
-    for k, piece in enumerate(parts):
-        at = piece.private.rows
-        offset[at], scale[at] = from_units(piece.offset, bounds), width * piece.scale
-        labels[at] = offset[at] + scale[at] * piece.unit
-        low[at], high[at] = from_units(piece.low, bounds), from_units(piece.high, bounds)
-        noise[at], hidden[at] = piece.noise * width**2, piece.hidden * width**2
-        number[at], part[at] = piece.private.round, k
+    sizes = [part.private.rows.size for part in parts]
+    order = np.argsort(np.concatenate([part.private.rows for part in parts]))  # every row is there once
+
+    def joined(name: str) -> Array:
+        return np.concatenate([getattr(part, name) for part in parts])[order]
+
+    def repeated(values: Sequence[Any]) -> Any:
+        return np.repeat(values, sizes)[order]
+
+    offset, scale = from_units(joined("offset"), bounds), width * joined("scale")
     start = np.full(terms.rows, measured.knowledge.middle) if measured.sums is None else measured.sums.start
-    start, knowledge = from_units(start, bounds), measured.knowledge.in_bounds(bounds)
     return RowRelease(
-        labels, offset, scale, noise, hidden, low, high, start, number, part, knowledge, terms, ledger
+        labels=offset + scale * joined("unit"),
+        offset=offset,
+        scale=scale,
+        noise=width**2 * joined("noise"),
+        hidden=width**2 * repeated([part.hidden for part in parts]),
+        low=from_units(joined("low"), bounds),
+        high=from_units(joined("high"), bounds),
+        start=from_units(start, bounds),
+        round=repeated([part.private.round for part in parts]),
+        part=repeated(range(len(parts))),
+        knowledge=measured.knowledge.in_bounds(bounds),
+        terms=terms,
+        ledger=ledger,
     )

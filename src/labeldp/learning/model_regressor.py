@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from sklearn.utils.validation import check_is_fitted
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Literal
 
 from labeldp.accounts.ledger import Ledger
+from labeldp.errors import ParameterError
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.base import PrivateRegressor
 from labeldp.learning.fit_plan import FitRequest
-from labeldp.mechanisms.base import Mechanism
+
+
+def _refuse_estimators(init: Callable[..., None]) -> Callable[..., None]:
+    """Say what to use instead where an estimator is given, as `LabelReleaseRegressor` takes one."""
+
+    @wraps(init)
+    def checked(self: Any, *estimator: Any, **parameters: Any) -> None:
+        given = [*estimator, *([parameters["estimator"]] if "estimator" in parameters else [])]
+        if given:
+            name = type(given[0]).__name__
+            raise ParameterError(
+                f"ModelReleaseRegressor has a learner of its own and takes no estimator, got {name}: use "
+                f"LabelReleaseRegressor({name}(), …), which trains it on private labels",
+                option="estimator",
+            )
+        init(self, **parameters)
+
+    return checked
 
 
 class ModelReleaseRegressor(PrivateRegressor):
@@ -23,6 +43,9 @@ class ModelReleaseRegressor(PrivateRegressor):
         The whole budget, everything included.
     bounds : (lo, hi)
         Public bounds of the label. Never read them off the data.
+    transform : {None, "log", "sqrt"}
+        Learn this function of the label, which suits labels that are skewed. Predictions are in the label's own
+        unit, and estimate its mean. "log" needs a lower bound above 0.
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
@@ -36,6 +59,8 @@ class ModelReleaseRegressor(PrivateRegressor):
     ----------
     ledger_ : Ledger
         Where the budget went.
+    weakness_ : str or None
+        What is wrong with the model, if its own predictions show it: it is a constant, or at a bound.
     mechanism_ : tuple
         The mechanisms that randomised labels one by one, if any did.
     encoder_ : TableEncoder or None
@@ -55,11 +80,13 @@ class ModelReleaseRegressor(PrivateRegressor):
     True
     """
 
+    @_refuse_estimators
     def __init__(
         self,
         *,
         epsilon: float,
         bounds: tuple[float, float],
+        transform: Literal["log", "sqrt"] | None = None,
         ledger: Ledger | None = None,
         rows_per_person: int = 1,
         random_state: int | WordSource | None = None,
@@ -67,6 +94,7 @@ class ModelReleaseRegressor(PrivateRegressor):
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
+        self.transform = transform
         self.ledger = ledger
         self.rows_per_person = rows_per_person
         self.random_state = random_state
@@ -78,11 +106,6 @@ class ModelReleaseRegressor(PrivateRegressor):
             epsilon=self.epsilon,
             bounds=self.bounds,
             rows_per_person=self.rows_per_person,
+            transform=self.get_params(deep=False)["transform"],
             labels=False,
         )
-
-    @property
-    def mechanism_(self) -> tuple[Mechanism, ...]:
-        """The mechanisms that randomised labels one by one, if any did."""
-        check_is_fitted(self)
-        return self.terms_.mechanisms

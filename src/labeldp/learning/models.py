@@ -14,7 +14,7 @@ refused; so are numbers that do not make a model, even if whoever wrote them mad
 from __future__ import annotations
 
 import os
-import sys
+import platform
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -25,19 +25,21 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._atomic import atomic_file, atomic_folder, read_regular
+from labeldp._atomic import atomic_folder, read_regular
 from labeldp._values import Array
 from labeldp.accounts.reading import ReadCard, read_any_card
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError, DataNotFoundError, ParameterError
 from labeldp.learning.array_files import MAX_FILE
 from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures
-from labeldp.learning.fit_plan import UNIT, Pair, from_units
+from labeldp.learning.fit_plan import UNIT
+from labeldp.learning.inspection import importances
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.learner import Ensemble
 from labeldp.learning.model_arrays import as_arrays, read_model_arrays
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
+from labeldp.learning.rows_here import LabelScale
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.typed_data import canonical
 from labeldp.release.names import UNNAMED, as_label_name
@@ -49,6 +51,9 @@ from labeldp.tables.paths import MODEL_FILES, Target, reserve, sha256
 CARD, COLUMNS, MODEL, RELEASE = "card.json", "columns.json", "model.npz", "release.npz"
 FORMAT, IN_LABEL_UNITS = 4, 3
 """The format that is written, in units of the bounds; and the one before, in the label's own unit, still read."""
+
+_PACKAGES = ("labeldp", "numpy", "scikit-learn")
+"""Whose versions are on a card."""
 
 MAX_COLUMNS = 1 << 25
 """Bytes of ``columns.json`` at most; a column of text with 10,000 values takes about 300 KB."""
@@ -117,9 +122,7 @@ def save_model(
     encoder = encoder_of(model)
     with model_folder(path, force=force) as folder:
         called = as_label_name(label or getattr(model, "label_name_", None) or UNNAMED)
-        card = write_model(model, encoder, folder, label=called)
-        if quality is not None:
-            add_to_card(folder, card, terms_with_score(model.terms_, quality), quality=quality.as_data())
+        write_model(model, encoder, folder, label=called, quality=quality)
 
 
 def encoder_of(model: LabelReleaseRegressor | ModelReleaseRegressor) -> TableEncoder:
@@ -146,6 +149,7 @@ def write_model(
     *,
     label: str,
     note: str | None = None,
+    quality: Risk | None = None,
 ) -> str:
     """Write a fitted regressor of either kind into a folder that is there, and return its card.
 
@@ -157,6 +161,8 @@ def write_model(
         The column that is predicted.
     note : str, optional
         What else to say on the card; it must be public.
+    quality : Risk, optional
+        Its score.
     """
     (folder / COLUMNS).write_text(columns_text(encoder, label), "utf-8", newline="\n")
     np.savez(folder / MODEL, allow_pickle=False, **as_arrays(*model.public_model()))
@@ -164,16 +170,19 @@ def write_model(
     if isinstance(model, LabelReleaseRegressor):
         model.release_.save(folder / RELEASE)
         names.append(RELEASE)
-    card = model.to_card(
+    more: dict[str, Any] = {} if note is None else {"note": note}
+    terms = model.terms_
+    if quality is not None:
+        terms, more["quality"] = terms_with_score(terms, quality), quality.as_data()
+    card = terms.to_card(
+        "labeldp.model",
+        model=type(model).__name__,
         label=label,
         features=encoder.names,
         format=FORMAT,
-        **({} if note is None else {"note": note}),
         files={name: sha256(folder / name) for name in names},
-        versions={
-            "python": ".".join(map(str, sys.version_info[:3])),
-            **{name: version(name) for name in ("labeldp", "numpy", "scikit-learn")},
-        },
+        versions={"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
+        **more,
     )
     (folder / CARD).write_text(card, encoding="utf-8", newline="\n")
     return card
@@ -194,17 +203,6 @@ def columns_text(encoder: TableEncoder, label: str) -> str:
     if len(canonical(list(encoder.names))) > card_format.MAX_TEXT // 4:
         raise ParameterError("the names of the columns are too long for a card: shorten them")
     return text
-
-
-def add_to_card(folder: Path, card: str, terms: Terms, **more: Any) -> str:
-    """Write the terms and further public entries on the card of a saved model, if it is this one; return it."""
-    if read_regular(folder / CARD, card_format.MAX_TEXT) != card.encode():
-        raise CardError(f"{folder / CARD} is another model's by now, and was left as it is")
-    promised = card_format.parse(terms.to_card("labeldp.model"), "labeldp.model")
-    card = card_format.dump({**card_format.parse(card, "labeldp.model"), **promised, **more}, "labeldp.model")
-    with atomic_file(folder / CARD) as file:
-        file.write_text(card, encoding="utf-8", newline="\n")
-    return card
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -237,7 +235,7 @@ class SavedModel:
     encoder: TableEncoder
     _public: PublicFeatures
     _ensemble: Ensemble
-    _bounds: Pair | None
+    _scale: LabelScale | None
 
     def __repr__(self) -> str:
         return f"<SavedModel of {self.label!r} from {len(self.encoder.names)} columns, {self.card.terms.cost}>"
@@ -246,6 +244,11 @@ class SavedModel:
     def secure_(self) -> bool:
         """Whether the noise is secure, by its card; False if it came from a seed."""
         return self.card.terms.secure
+
+    @property
+    def terms_(self) -> Terms:
+        """What it cost and promises, as a fitted regressor has it."""
+        return self.card.terms
 
     @property
     def feature_names_in_(self) -> list[str]:
@@ -259,6 +262,11 @@ class SavedModel:
         """
         return self.predict_numbers(self.encoder.transform(as_table(X, self.encoder.names), tally))
 
+    def importances(self, X: Any, *, repeats: int = 5) -> dict[str, float]:
+        """Return by how much each column moves predictions for public rows, as the regressors do."""
+        numbers = self.encoder.transform(as_table(X, self.encoder.names))
+        return importances(self.predict_numbers, numbers, self.encoder.slices(), repeats)
+
     def predict_numbers(self, X: Array) -> Array:
         """Return predictions for rows that are numbers already."""
         result = np.full(len(X), np.nan)
@@ -270,7 +278,7 @@ class SavedModel:
                 )
         if not np.isfinite(result).all():
             raise CardError("the model's numbers are so large that a prediction is not a number: do not use it")
-        return result if self._bounds is None else from_units(result, self._bounds)
+        return result if self._scale is None else self._scale.from_units(result, self._ensemble.error)
 
 
 def load_model(folder: str | os.PathLike[str]) -> SavedModel:
@@ -304,8 +312,14 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
     >>> again.feature_names_in_, again.predict(X).shape
     (['x0', 'x1'], (150,))
     """
-    folder = Path(folder)
-    card = read_any_card(_read_text(folder / CARD, card_format.MAX_TEXT, "there is no model here"))
+    try:
+        return _read_model(Path(folder))
+    except DataNotFoundError as error:
+        raise DataNotFoundError(f"there is no model here, or it is not complete: {error}") from None
+
+
+def _read_model(folder: Path) -> SavedModel:
+    card = read_any_card(_read_text(folder / CARD, card_format.MAX_TEXT))
     if card.kind != "model" or "files" not in card.content:
         raise CardError(f"{folder / CARD} is not the card of a saved model")
     is_old = card.content.get("format") == IN_LABEL_UNITS
@@ -315,37 +329,21 @@ def load_model(folder: str | os.PathLike[str]) -> SavedModel:
     if not {COLUMNS, MODEL} <= set(hashes) <= MODEL_FILES:
         raise CardError(f"{folder / CARD} names other files than a model has")
     for name, expected in hashes.items():
-        if _digest(folder / name, MAX_COLUMNS if name == COLUMNS else MAX_FILE) != expected:
+        if sha256(folder / name, MAX_COLUMNS if name == COLUMNS else MAX_FILE) != expected:
             raise CardError(f"{folder / name} is not what the card says: it was changed or mixed up")
-    encoder = TableEncoder.from_json(_read_text(folder / COLUMNS, MAX_COLUMNS, _INCOMPLETE))
-    if label is None or card.content.get("features") != encoder.names:
-        raise CardError(f"{folder / CARD} names other columns than {COLUMNS}, or no label")
+    encoder = TableEncoder.from_json(_read_text(folder / COLUMNS, MAX_COLUMNS))
+    if label is None or len(card.terms.bounds) != 1 or card.content.get("features") != encoder.names:
+        raise CardError(f"{folder / CARD} names other columns than {COLUMNS}, or not one label and its bounds")
     if listed := encoder.listed(label):
         raise CardError(f"the model predicts {label!r}, and lists {listed!r} among its columns: do not use it")
     public, ensemble = read_model_arrays(folder / MODEL, encoder.width)
-    if len(card.terms.bounds) != 1:
-        raise CardError(f"{folder / CARD} must have the bounds of one label")
     bounds = card.terms.bounds[0]
     low, high = bounds if is_old else UNIT
     if not low <= ensemble.knowledge.low < ensemble.knowledge.high <= high:
         raise CardError("the model predicts outside the bounds on its card")
-    return SavedModel(card, label, encoder, public, ensemble, None if is_old else bounds)
+    scale = None if is_old else LabelScale(bounds, card.terms.transform)
+    return SavedModel(card, label, encoder, public, ensemble, scale)
 
 
-_INCOMPLETE = "the model is not complete"
-
-
-def _read_text(path: Path, limit: int, missing: str) -> str:
-    try:
-        return read_regular(path, limit).decode("utf-8")
-    except DataNotFoundError:
-        raise DataNotFoundError(f"{missing}: {path} is missing") from None
-    except UnicodeDecodeError:
-        raise CardError(f"{path} is not text") from None
-
-
-def _digest(path: Path, limit: int) -> str:
-    try:
-        return sha256(path, limit)
-    except DataNotFoundError:
-        raise DataNotFoundError(f"{_INCOMPLETE}: {path} is missing") from None
+def _read_text(path: Path, limit: int) -> str:
+    return read_regular(path, limit).decode("utf-8", "replace")  # what was not text fits no checksum or schema

@@ -28,14 +28,12 @@ class Risk:
         says something (`Figure.limit`), and that is what texts show.
     rows : int
         Rows that it was measured on.
-    cost : Budget
-        What it cost.
     secure : bool
         False if the noise came from a seed: then this is an experiment, and **not private**.
     statistics : sequence of Statistic
         What was released for its cost.
-    charge : Charge or None
-        Its entry in the ledger.
+    charge : Charge
+        Its entry in the ledger, with its ``cost``.
     split : Split or None
         How rows were held out, if `fit_and_score` did it; None if the rows were given: then nobody can check
         that the model was not trained on them.
@@ -58,21 +56,20 @@ class Risk:
 
     figures: Mapping[str, Figure]
     rows: int
-    cost: Budget
     secure: bool
-    statistics: Sequence[Statistic] = ()
-    charge: Charge | None = None
+    statistics: Sequence[Statistic]
+    charge: Charge
     split: Split | None = None
+
+    @property
+    def cost(self) -> Budget:
+        """What it cost."""
+        return self.charge.budget
 
     @property
     def mse(self) -> float:
         """The mean squared error; 0 if noise made it negative."""
         return self._figure("mse").value
-
-    @property
-    def standard_error(self) -> float:
-        """Of the mean squared error, by noise and by the choice of rows."""
-        return self._figure("mse").standard_error
 
     @property
     def rmse(self) -> float:
@@ -137,16 +134,14 @@ def terms_with_score(terms: Terms, risk: Risk) -> Terms:
     number of rows.
     """
     charge, people = risk.charge, terms.rows_per_person
-    terms = replace(terms, secure=terms.secure and risk.secure)
-    if charge is None:
-        return terms
     if charge.rows_per_person != people:
         raise ParameterError(
             f"the score was paid for with rows_per_person={charge.rows_per_person}, the model with {people}: one "
             "card cannot promise both"
         )
     charges, statistics = (*terms.charges, charge), (*terms.statistics, *risk.statistics)
-    return replace(terms, charges=charges, statistics=statistics, split=risk.split)
+    secure = terms.secure and risk.secure
+    return replace(terms, secure=secure, charges=charges, statistics=statistics, split=risk.split)
 
 
 def rmse_of(mse: Figure) -> Figure:

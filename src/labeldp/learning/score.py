@@ -50,8 +50,8 @@ def private_score(
     `fit_and_score` holds out rows itself, which a card can state. That rows given here were held out nobody can
     check: on a card, the costs of model and score add up.
 
-    A curator sums errors as integers and adds exact noise for the worst change of one label. Predictions inside
-    the bounds keep that change small.
+    A curator sums errors as integers and adds exact noise for the worst change of one label. Predictions are
+    clipped to the bounds first, which keeps that change small.
 
     Parameters
     ----------
@@ -99,11 +99,12 @@ def private_score(
     (['mae', 'mse', 'rmse'], Budget(epsilon=0.5))
     """
     budget = as_fraction(Epsilon(epsilon))
-    low, high = LabelBounds(bounds)
+    bounds = LabelBounds(bounds)
     why = "and a score would be too good; keep rows out of the fit, and score those"
     labels, predicted = fresh_predictions(model, X, y, why)
-    largest = _largest_error(predicted, low, high)
-    plan = ScorePlan.of(labels.size, budget, (low, high), metrics, largest)
+    predicted = np.clip(predicted, *bounds)
+    largest = float(max(predicted.max() - bounds[0], bounds[1] - predicted.min()))
+    plan = ScorePlan.of(labels.size, budget, bounds, metrics, largest)
     ledger = as_ledger(ledger)
     source = resolve_source(random_state)
     charge = plan.charge(rows_per_person)
@@ -117,7 +118,7 @@ def charged_score(
     ledger.charge_all([charge])
     figures = plan.figures(plan.sums(predicted, labels), source)
     secure = isinstance(source, SecureWords)
-    return Risk(figures, labels.size, charge.budget, secure, (plan.statistic,), charge)
+    return Risk(figures, labels.size, secure, (plan.statistic,), charge)
 
 
 def fit_and_score(
@@ -237,14 +238,3 @@ def _draw_seed(source: WordSource) -> int:
 
 def _take(table: Any, rows: Index) -> Any:
     return table.take(rows) if hasattr(table, "to_pylist") else _safe_indexing(table, rows)  # Arrow, or others
-
-
-def _largest_error(predicted: Array, low: float, high: float) -> float:
-    """Return the largest error that any label in the bounds could have; refuse one whose square is no number."""
-    with np.errstate(over="ignore"):
-        largest = float(np.maximum(np.abs(predicted - low), np.abs(high - predicted)).max())
-        if not np.isfinite(np.square(largest)):
-            raise ParameterError(
-                "the model's predictions are too far from the bounds for squared errors to be numbers"
-            )
-    return largest

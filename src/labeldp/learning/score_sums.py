@@ -42,7 +42,7 @@ class ScorePlan:
     epsilon : Fraction
     bounds : (lo, hi)
     largest : float
-        The largest error that any label in the bounds could have; bounds' width if predictions lie in them.
+        The largest error that any label in the bounds could have, at most their width.
     metrics : frozenset of str
     """
 
@@ -72,6 +72,11 @@ class ScorePlan:
         return plan
 
     @property
+    def width(self) -> float:
+        """The width of the bounds."""
+        return self.bounds[1] - self.bounds[0]
+
+    @property
     def squares(self) -> bool:
         """Whether squared errors are needed."""
         return self.metrics != {"mae"}
@@ -98,14 +103,13 @@ class ScorePlan:
         return new_charge("score", Budget(self.epsilon), purpose="score", mechanism=str(self.statistic), **people)
 
     def sums(self, predicted: Array, labels: Array) -> Counts:
-        """Return the exact sums; labels outside the bounds count as the bounds."""
-        low, high = self.bounds
+        """Return the exact sums; predictions and labels outside the bounds count as the bounds."""
         with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
-            clipped = np.clip(labels, low, high)
-            k = np.rint(np.minimum(np.abs(predicted - clipped) / self.largest, 1.0) * STEPS).astype(np.int64)
+            clipped = np.clip(labels, *self.bounds)
+            k = _steps(np.abs(np.clip(predicted, *self.bounds) - clipped) / self.largest)
             terms = [k * k] if "mae" not in self.metrics else [STEPS * k, k * (STEPS - k)][: 1 + self.squares]
             if "r2" in self.metrics:
-                m = np.rint((clipped - low) / (high - low) * STEPS).astype(np.int64)
+                m = _steps((clipped - self.bounds[0]) / self.width)
                 terms += [STEPS * m, m * (STEPS - m)]
         return np.array([term.sum() for term in terms])
 
@@ -159,8 +163,8 @@ class ScorePlan:
 
         Limits are those of the error over the opposite ones of the variance, as chance may move both together.
         """
-        width, v = self.bounds[1] - self.bounds[0], self._deviation**2
-        error, more = mse.value / width**2, 2 * mse.standard_error / width**2
+        v = self._deviation**2
+        error, more = mse.value / self.width**2, 2 * mse.standard_error / self.width**2
         variance = min(p * (1 - p) + v - q, 0.25)
         reach = self._reach(max(variance, 0.0), math.sqrt(v * (1 + (1 - 2 * p) ** 2)))
         if variance <= reach:
@@ -180,14 +184,13 @@ class ScorePlan:
         >>> {name: round(error, 3) for name, error in plan.expected().items()}
         {'mse': 0.4, 'mae': 0.028, 'r2': 0.059}
         """
-        both, width = self._both, self.bounds[1] - self.bounds[0]
         result = {}
         if self.squares:
-            result["mse"] = self.largest**2 * self._deviation * both
+            result["mse"] = self.largest**2 * self._deviation * self._both
         if "mae" in self.metrics:
             result["mae"] = self.largest * self._deviation
         if "r2" in self.metrics:
-            result["r2"] = 12 * self._deviation * math.hypot((self.largest / width) ** 2 * both, 1.0)
+            result["r2"] = 12 * self._deviation * math.hypot((self.largest / self.width) ** 2 * self._both, 1.0)
         return result
 
     def describe(self) -> str:
@@ -207,14 +210,18 @@ class ScorePlan:
 
         One error that is not hidden is enough: the other then has a limit.
         """
-        width = self.bounds[1] - self.bounds[0]
-        sizes = {"mse": width**2 / 12, "mae": width / 4, "r2": 1.0}  # labels spread evenly, and the middle for all
+        sizes = {"mse": self.width**2 / 12, "mae": self.width / 4, "r2": 1.0}
         hidden = {name: 2 * error / sizes[name] for name, error in self.expected().items()}
         short = 1.01 * max(hidden.pop("r2", 0.0), min(hidden.values()))
         if short < 1.01:
             return
         raise ParameterError(
             f"a score of {self._ask} would say nothing: its noise is {self._noise}; give ε = "
-            f"{number(short * float(self.epsilon), 3)} or more, {math.ceil(self.rows * short):,} rows or more, "
-            "predictions inside the bounds, or tighter bounds; the mean absolute error alone needs the least"
+            f"{number(short * float(self.epsilon), 3)} or more, {math.ceil(self.rows * short):,} rows or more, or "
+            "tighter bounds; the mean absolute error alone needs the least"
         )
+
+
+def _steps(shares: Array) -> Counts:
+    """Return shares of the largest as integers up to `STEPS`."""
+    return np.asarray(np.rint(np.minimum(shares, 1.0) * STEPS).astype(np.int64))

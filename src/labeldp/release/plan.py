@@ -152,6 +152,11 @@ class Request:
             raise ParameterError(Setting("delta"), f" must lie in [{SMALLEST_DELTA * columns}, 1), got {delta}")
         return delta
 
+    @property
+    def charge_note(self) -> str:
+        """What a charge says of its labels, behind their name; nothing."""
+        return ""
+
     def plan(self, rows: int) -> Plan:
         """Return the plan for this many rows: how ε is split, and all else that no label decides."""
         for_prior = prior_budget(rows, self.share, self.trust) if self._needs_prior() else self.prior_share
@@ -219,11 +224,12 @@ class Plan:
     def charges(self) -> list[Charge]:
         """Return the labels' charges, one for each column, then the priors' or that of sums."""
         columns, people = len(self.request.bounds), self.request.rows_per_person
+        note = self.request.charge_note
         delta = as_fraction(self.request.delta) / columns if self.request.delta else Fraction(0)
         parts: list[tuple[Purpose, str, Fraction, Fraction]] = [
-            ("labels", "labels", self.for_labels, delta),
+            ("labels", f"labels{note}", self.for_labels, delta),
             ("prior", f"prior ({self.request.trust})", self.for_prior, Fraction(0)),
-            ("sums", "sums", self.for_sums, Fraction(0)),
+            ("sums", f"sums{note}", self.for_sums, Fraction(0)),
         ]
         charges = []
         for purpose, name, epsilon, part in parts:

@@ -105,6 +105,13 @@ class TableEncoder:
         """How many numbers a row becomes."""
         return sum(column.width for column in self.columns)
 
+    def slices(self) -> dict[str, slice]:
+        """Return which of the numbers are those of each column."""
+        slices, start = {}, 0
+        for column in self.columns:
+            slices[column.name] = slice(start, start := start + column.width)
+        return slices
+
     def check(self, schema: Any, others: Collection[str] = ()) -> None:
         """Refuse a table that lacks a column, or holds something else in it than in the fit.
 

@@ -1,0 +1,33 @@
+"""Which columns matter to a private model, by its predictions for public rows, at no cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from scipy import sparse
+
+from labeldp._values import Array, parse_integer
+from labeldp.errors import ParameterError
+
+
+def importances(
+    predict: Callable[[Array], Array], X: Array, columns: Mapping[str, slice], repeats: int
+) -> dict[str, float]:
+    """Return by how much predictions change if the rows of a column are shuffled, the most important first.
+
+    ``columns`` are the numbers that each column of a table became.
+    """
+    if sparse.issparse(X):
+        raise ParameterError("importances need rows that are not sparse: pass X.toarray()")
+    rng, before = np.random.default_rng(0), predict(X)  # public: rows and predictions are
+    squares = dict.fromkeys(columns, 0.0)
+    for _ in range(parse_integer(repeats, "repeats", most=1000)):
+        order = rng.permutation(len(X))
+        for name, place in columns.items():
+            shuffled = X.copy()
+            shuffled[:, place] = X[order, place]
+            squares[name] += float(np.mean((predict(shuffled) - before) ** 2)) / repeats
+    found = {name: math.sqrt(square) for name, square in squares.items()}
+    return dict(sorted(found.items(), key=lambda item: -item[1]))

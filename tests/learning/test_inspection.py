@@ -1,0 +1,97 @@
+"""What a private model shows of itself at no cost: that it is weak, and which columns matter."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn.linear_model import Ridge
+
+import labeldp as ldp
+from helpers import seeded
+
+WEAK = ldp.errors.WeakModelWarning
+X = np.random.default_rng(0).normal(size=(1200, 3))
+Y = np.clip(2.5 + X[:, 1], 0, 5)
+REGRESSORS = {
+    "model": ldp.ModelReleaseRegressor,
+    "labels": ldp.LabelReleaseRegressor,
+    "own": lambda **how: ldp.LabelReleaseRegressor(Ridge(), **how),
+}
+
+
+def model(kind="model", **how):
+    return REGRESSORS[kind](**{"epsilon": 1.0, "bounds": (0, 5), "random_state": seeded(2), **how})
+
+
+@pytest.mark.filterwarnings("always::labeldp.errors.WeakModelWarning")
+@pytest.mark.parametrize("kind", REGRESSORS)
+def test_a_fit_says_when_nearly_all_fitted_values_lie_at_a_bound(kind):
+    for factor, bound in ((100, "5"), (-100, "0")):
+        with pytest.warns(
+            WEAK, match=f"lie at the bound {bound}: check that labels and bounds are in the same unit"
+        ):
+            weak = model(kind).fit(X, factor * Y)
+        assert bound in weak.weakness_
+
+
+@pytest.mark.filterwarnings("always::labeldp.errors.WeakModelWarning")
+@pytest.mark.parametrize("kind", ["model", "labels"])
+def test_a_fit_says_when_the_model_is_the_private_constant(kind):
+    with pytest.warns(WEAK, match="nearly the same for all rows") as caught:
+        model(kind).fit(X[:20], Y[:20])
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("error::labeldp.errors.WeakModelWarning")
+@pytest.mark.parametrize("kind", REGRESSORS)
+def test_a_model_that_learned_something_is_not_called_weak(kind):
+    assert model(kind).fit(X, Y).weakness_ is None
+
+
+def test_the_command_says_it_too(tmp_path, capsys):
+    frame = pd.DataFrame(X, columns=list("abc")).assign(price=100 * Y)
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    options = {"label": "price", "bounds": (0, 5), "epsilon": 1.0, "ledger": ldp.Ledger()}
+    done = ldp.fit_file(tmp_path / "in.csv", tmp_path / "model", **options)
+    assert "check that labels and bounds are in the same unit" in done.expected[0]
+
+
+def test_importances_name_the_columns_that_matter_in_the_labels_unit_and_cost_nothing(tmp_path):
+    frame = pd.DataFrame(X, columns=list("abc")).assign(town=np.where(X[:, 2] > 0, "York", "Bath"))
+    fitted = model().fit(frame, Y + (X[:, 2] > 0))
+    spent = fitted.ledger_.total
+    found = fitted.importances(frame)
+    assert set(found) == {*"abc", "town"}
+    assert next(iter(found)) == "b"
+    assert found["b"] == pytest.approx(np.sqrt(2), abs=0.4)  # of b and an independent copy of it
+    assert max(found["a"], 0.1) < found["b"] / 3
+    assert fitted.ledger_.total == spent
+    ldp.save_model(fitted, tmp_path / "model")
+    assert ldp.load_model(tmp_path / "model").importances(frame) == found
+    plain = model().fit(X, Y)
+    assert next(iter(plain.importances(X))) == "x1"
+    with pytest.raises(ldp.errors.ParameterError, match="toarray"):
+        plain.importances(sparse.csr_array(X))
+
+
+def test_tools_of_scikit_learn_inspect_a_private_model():
+    fitted = model().fit(X, Y)
+    drop = permutation_importance(fitted, X, fitted.predict(X), n_repeats=2, random_state=0).importances_mean
+    assert np.argmax(drop) == 1
+    curve = partial_dependence(fitted, X, [1], kind="both")
+    assert np.corrcoef(curve["average"][0], curve["grid_values"][0])[0, 1] > 0.9
+
+
+def test_an_estimator_or_several_label_columns_say_what_to_use_instead():
+    for given in ((Ridge(),), ()):
+        options = {} if given else {"estimator": RandomForestRegressor()}
+        with pytest.raises(ldp.errors.ParameterError, match="use LabelReleaseRegressor") as caught:
+            ldp.ModelReleaseRegressor(*given, epsilon=1.0, bounds=(0, 5), **options)
+        assert caught.value.option == "estimator"
+    for kind in REGRESSORS:
+        with pytest.raises(ldp.errors.LabelError, match="a model for each column"):
+            model(kind).fit(X, np.column_stack([Y, Y]))
+        with pytest.raises(ldp.errors.ParameterError, match="a model for each label column"):
+            model(kind, bounds=[(0, 5), (0, 5)]).fit(X, Y)
