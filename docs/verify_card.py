@@ -536,9 +536,7 @@ def check_rest(card: Card) -> str:
     free = {"low": low, "high": high, "variance": (high - low) ** 2 / 20, "residual": 0, "sums": 0}
     k = known if known and "sums" in purposes else {**free, "variance": 1}
     right = low <= k["low"] < k["high"] <= high and k["variance"] > 0 <= k["residual"]
-    require(
-        right and ("sums" in purposes or known in (None, free)), "knowledge is impossible, or was not paid for"
-    )
+    require(right and ("sums" in purposes or known in (None, free)), "knowledge is wrong, or was not paid for")
     split, table, quality = card.get("split"), card.get("regression") or {"none": []}, card.get("quality", {})
     scored, rows = quality != {}, (card["rows"], quality.get("rows"))
     require("model" not in card or scored == ("score" in purposes), "a score, or the charge for it, is missing")
