@@ -24,7 +24,7 @@ from labeldp.evidence import make_survey
 SPLITS, EPSILONS, MOST_ROWS = 3, (0.5, 2.0), 6000
 ESTIMATORS: dict[str, Any] = {
     "none: the library's own": None,
-    "`Ridge()`": make_pipeline(StandardScaler(), Ridge()),
+    "`make_pipeline(StandardScaler(), Ridge())`": make_pipeline(StandardScaler(), Ridge()),
     "`LinearRegression()`": LinearRegression(),
     "`RandomForestRegressor()`": RandomForestRegressor(100),
     "`RandomForestRegressor(min_samples_leaf=20)`": RandomForestRegressor(100, min_samples_leaf=20),
