@@ -76,7 +76,7 @@ def test_labels_and_bounds_in_another_unit_give_the_same_results_in_that_unit(le
 @pytest.mark.parametrize("learner", ["model", "labels", "ridge", "boosted trees"])
 def test_with_a_transform_too_within_1e_6(learner, transform, unit):
     expected, found = results(learner, 1.0, transform), results(learner, unit, transform)
-    assert expected["R²"] > 0.5
+    assert expected["R²"] > 0.3
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-6, err_msg=name)
 
