@@ -85,7 +85,7 @@ def draw_noise(theme: str) -> None:
     previews = preview(rows=20_000, bounds=(0, 200_000), epsilon=np.geomspace(0.1, 8, 12).tolist()).budgets
     budgets, noise = [each.epsilon for each in previews], [each.mean for each in previews]
     with plt.rc_context(style(theme, 12)):
-        figure, axes = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
+        figure, axes = plt.subplots(figsize=(4.2, 2.6), layout="constrained")
         axes.loglog(budgets, noise, color=COLOURS[theme][1], linewidth=2.5)
         axes.set(xlabel="ε: privacy budget", ylabel="noise of a mean, \\$")
         save(figure, "noise", theme)
@@ -94,8 +94,9 @@ def draw_noise(theme: str) -> None:
 def draw_coefficients(theme: str, table: Any) -> None:
     """Draw the coefficients of a regression table with their intervals."""
     with plt.rc_context(style(theme, 12) | {"axes.prop_cycle": plt.cycler(color=COLOURS[theme][1:])}):
-        figure, axes = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
+        figure, axes = plt.subplots(figsize=(4.2, 2.6), layout="constrained")
         table.plot(axes)
+        axes.set_xlabel("\\$ a week, with 95 % interval")
         save(figure, "regression", theme)
 
 
@@ -109,8 +110,11 @@ def main() -> None:
     true = np.array([survey.income[rows].mean() for rows in groups])
     private = np.array([release.debiased[rows].mean() for rows in groups])
     error = np.array([2 * release.debiased[rows].std() / np.sqrt(rows.size) for rows in groups])
-    census = runpy.run_path(str(CENSUS))
-    table = private_ols(census["X"], census["y"], epsilon=1.0, bounds=census["bounds"])
+    with plt.rc_context():  # the example chooses a style
+        census = runpy.run_path(str(CENSUS))
+    people = census["X"].rename(columns={"educ": "a year of school"})
+    people["ten years of work"] = people.pop("exper") / 10
+    table = private_ols(people, census["y"], epsilon=1.0, bounds=census["bounds"])
     for theme in COLOURS:
         draw_means(theme, middle, true, private, error)
         draw_models(theme, census)
