@@ -270,7 +270,7 @@ class DataNotFoundError(DataError, FileNotFoundError):
     >>> ldp.load_model(tempfile.mkdtemp() + "/model")
     Traceback (most recent call last):
     ...
-    labeldp.errors.DataNotFoundError: there is no model here: ... is missing
+    labeldp.errors.DataNotFoundError: there is no model here, or it is not complete: there is no file ...
     """
 
 
