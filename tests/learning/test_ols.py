@@ -306,6 +306,12 @@ BAD = {
     "intercept twice": (FRAME.rename(columns={"a": "Intercept"}), Y, {}, "Intercept"),
     "text array": (np.array([["x"]] * 200), Y, {}, "numbers only"),
     "one dimension": (X[:, 0], Y, {}, "table, rows × columns"),
+    "one row in a level": (
+        FRAME.assign(g=np.arange(200) == 7),
+        Y,
+        {"on": "a + C(g)"},
+        "'g.True.' depends on one",
+    ),
     "no columns": (X[:, :0], Y, {}, "1 to 512 columns"),
     "few rows": (X[:8], Y[:8], {}, "too few for 4 coefficients"),
     "noise": (X, Y, {"epsilon": 0.005}, "would hide every coefficient: give about"),
@@ -326,6 +332,32 @@ def test_bad_input_is_refused_before_the_charge(case):
     with pytest.raises(LabelDPError, match=message):
         quiet_ols(features, labels, NoNoise(), ledger=ledger, **options)
     assert not ledger.charges
+
+
+def test_a_rare_level_among_many_rows_gives_a_table_in_any_order():
+    group = np.repeat(np.arange(5), [5000, 4000, 7, 3, 2])
+    labels = np.linspace(0, 100, group.size)
+    for shuffled in (group, np.random.default_rng(0).permutation(group)):
+        table = quiet_ols(pd.DataFrame({"g": shuffled}), labels, seeded(0), on="C(g)")
+        assert np.isfinite(table.conf_int()).to_numpy().all()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_public_columns_are_refused_before_the_charge_or_give_a_table(seed):
+    rng = np.random.default_rng(seed)
+    sizes = rng.choice([1, 2, 3, 5, 40, 300, 5000], size=rng.integers(2, 7), p=[0.1, 0.2, 0.2, 0.1, 0.2, 0.1, 0.1])
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    x = rng.choice([rng.normal(size=group.size), rng.standard_cauchy(group.size), rng.random(group.size) < 0.01])
+    on = rng.choice(["C(g)", "x + C(g)", "x + C(g) + x:C(g)", "x + x**2 + x**4"])
+    labels = rng.choice([rng.random(group.size) * 100, np.full(group.size, 1e9)])
+    options = {"on": on, "epsilon": rng.choice([0.2, 1, 10]), "intercept": bool(rng.random() < 0.8)}
+    ledger = ldp.Ledger()
+    try:
+        table = quiet_ols(pd.DataFrame({"g": group, "x": x}), labels, seeded(seed), ledger=ledger, **options)
+    except LabelDPError:
+        assert not ledger.charges
+    else:
+        assert np.isfinite(table.conf_int()).to_numpy().all()
 
 
 def test_the_epsilon_that_a_refusal_names_is_enough():

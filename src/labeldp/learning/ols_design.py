@@ -27,6 +27,9 @@ GUESS = 0.1
 _LEAST_VALUE = 1e-12
 """Of the correlations' eigenvalues: below it columns are collinear as far as floats can tell."""
 
+_MOST_LEVERAGE = 0.9
+"""Of a row: above it nothing is known about the errors of a coefficient that it decides."""
+
 _CONSTANTS = (1 / 16, 1 / 8, 1 / 4)
 """Parts of a row's weight for the sum of all labels, of which the intercept is made."""
 
@@ -107,6 +110,13 @@ class Design:
             together = ", ".join(repr(names[k]) for k in np.flatnonzero(parts > 1e-6 * parts.max()).tolist()[:8])
             raise DataError(f"columns are collinear, each follows from the others: leave out one of {together}")
         white = standard @ (vectors / np.sqrt(values)) @ vectors.T
+        leverage = (white**2).sum(axis=1) / rows + intercept / rows
+        if leverage.max() > _MOST_LEVERAGE:
+            alone = (white[leverage.argmax()] @ vectors / np.sqrt(values) @ vectors.T) ** 2
+            raise DataError(
+                f"the coefficient of {names[int(alone.argmax())]!r} depends on one row alone: leave it out, or "
+                "join rare levels; each needs 2 rows, that of reference too, and 3 if multiplied by a number"
+            )
         if not intercept:
             return cls(list(names), standard, np.diag(1 / scale), white, intercept)
         back = np.diag(np.append(1.0, 1 / scale))
@@ -157,10 +167,13 @@ class Design:
             self._known[key] = self._integers(*self._choose(noise, 0.0 if rough else _BEND), limit)
         return self._known[key]
 
-    def _choose(self, noise: Array, bend: float) -> tuple[float, float]:
-        """Return the factor before the projection and the constant of least risk, on a sample of rows."""
+    def _choose(self, noise: Array, bend: float, most: int = _SAMPLE) -> tuple[float, float]:
+        """Return the factor before the projection and the constant of least risk, on a sample of rows.
+
+        All rows are used if too few of a rare level are in the sample.
+        """
         rows = len(self.model)
-        sample = np.linspace(0, rows - 1, min(rows, _SAMPLE)).astype(int)
+        sample = np.linspace(0, rows - 1, min(rows, most)).astype(int)
         grow = rows / sample.size
         model, white = self.model[sample], self.white[sample]
         bends = _bends(white, model)
@@ -181,7 +194,11 @@ class Design:
                 bias = bend * np.abs(grow * solve @ (weights.T @ bends)).max(axis=1, initial=0.0)
                 risk = float((share * np.maximum(variances, (bias / _BIAS) ** 2) / base).sum())
                 best = min(best, (risk, kappa, constant))
-        return best[1], best[2]
+        if best[0] < math.inf:
+            return best[1], best[2]
+        if sample.size < rows:
+            return self._choose(noise, bend, rows)
+        raise DataError("columns are too nearly collinear: leave out one that nearly follows from the others")
 
     def _directions(self, kappa: float, white: Array) -> Array:
         """Return weights of the directions; with a constant they add up to 0, as clipped errors may not."""
