@@ -78,8 +78,8 @@ def test_from_labels_it_learns_as_well_as_one_machine(spark, set_constants, quic
 def test_statistics_do_not_depend_on_partitions_in_any_bit_and_rows_are_drawn_once(spark, monkeypatch, quick):
     draw, parts = dataframe_model.ClusterRows.draw, []
 
-    def spy(rows, now):
-        parts.append(draw(rows, now))
+    def spy(rows, now, table):
+        parts.append(draw(rows, now, table))
         return parts[-1]
 
     monkeypatch.setattr(dataframe_model.ClusterRows, "draw", spy)

@@ -169,7 +169,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self._ensemble = measured.ensemble()
             return
         rows.announce("model")
-        measured = learn_interactions(parts, measured) if rows.all_here else measured
+        measured = learn_interactions(parts, measured)
         self._public, self._ensemble = measured.table.public, ensemble_of(parts, measured)
 
     def _fitted_units(self, X: Any) -> tuple[Array, float]:

@@ -252,9 +252,12 @@ def ensemble_of(parts: Sequence[Part], measured: Measured, *, quick: bool = Fals
 
 
 def learn_interactions(parts: Sequence[Part], measured: Measured) -> Measured:
-    """Return what was measured, with lengths of columns learnt from released labels and sums."""
+    """Return what was measured, with lengths of columns learnt from released labels and sums.
+
+    Statistics of rows elsewhere are those of features with the lengths before, so these stay.
+    """
     sums, table, private = measured.sums, measured.table, [part.private for part in parts]
-    if sums is None or not can_learn(table):
+    if sums is None or not can_learn(table) or any(part.observed is not None for part in parts):
         return measured
     linear = quick_linear(table, private, measured.knowledge, sums=measured.observations)
     labels = [LabelRow(part.rows, part.labels, part.noise) for part in private]

@@ -168,7 +168,7 @@ class ClusterRows:
         secret = self.key.secret(card=card_checksum(plan.mechanism), column=self.label, round=plan.number)
         sealed = seal(self.frame, secret)
         try:
-            work = round_drawer(plan, self.table.public, mask, sealed, self.share, self.bounds)
+            work = round_drawer(plan, table.public, mask, sealed, self.share, self.bounds)
             vectors, sample = sum_vectors(self._round_rows(plan, mask), work, "float64")
         finally:
             mask.destroy()
