@@ -53,7 +53,8 @@ def _sentence(error: BaseException, spell: Spell) -> str:
     if isinstance(error, ModuleNotFoundError):
         package = (error.name or "a package").partition(".")[0]
         extra = _EXTRAS.get(package)
-        return f"{package} is not installed: pip install " + (f'"labeldp[{extra}]"' if extra else package)
+        also = ', or "labeldp[excel]" for Excel as well' if package == "pyarrow" else ""
+        return f"{package} is not installed: pip install " + (f'"labeldp[{extra}]"{also}' if extra else package)
     if isinstance(error, OSError):
         return f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
     return "there is not enough memory for this"
