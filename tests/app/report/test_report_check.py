@@ -114,6 +114,9 @@ def test_ledgers_are_summed_by_purpose_and_recipient(table):
         ("rent *index*", "out", 1.0),
         ("rent *index*", "two", 0.5),
     ]
+    (charge,) = json.loads(run("ledger", files[0], "--json").stdout)["charges"]
+    assert charge["purpose"] == "labels"  # what for programs is paid for; what the owner says is apart from it
+    assert charge["declaration"] == {"purpose": "rent *index*", "recipient": "out"}
 
 
 def test_diff_says_what_differs_between_two_cards_that_hold(table):

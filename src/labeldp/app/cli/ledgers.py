@@ -100,7 +100,10 @@ def _show_one(limit: Budget | None, charges: tuple[Charge, ...], sums: Sums, *, 
     spent = total_of(charges)
     left = None if limit is None else limit.minus(spent)
     if as_json:
-        listed = [{**plain(charge), **plain(charge.declaration), **_amounts(charge.budget)} for charge in charges]
+        listed = [
+            {**plain(charge), "declaration": plain(charge.declaration), **_amounts(charge.budget)}
+            for charge in charges
+        ]
         amounts = {"limit": limit, "spent": spent, "left": left}
         shown = {name: amount and _amounts(amount) for name, amount in amounts.items()}
         print_json(charges=listed, by=_sums_data(sums), **shown)
