@@ -1,7 +1,7 @@
 """Draw the pictures of README.md, docs/index.md and docs/start.md from real releases: ``python docs/start.py``.
 
 Mean income by years of schooling, true and private; and two models of the census, one of them private, which the
-gallery's example fits. Each in light and in dark colours, as it comes: nothing is chosen.
+gallery's example fits. Each in light and in dark colours.
 """
 
 from __future__ import annotations

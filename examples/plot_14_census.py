@@ -28,8 +28,9 @@ kept_back = np.random.default_rng(0).random(len(people)) < 0.25
 # %%
 # Two models
 # ----------
-# Bounds are decided before anyone looks: $0 to $3,000 a week, which is $156,000 a year. Larger
-# incomes count as $3,000, for both models.
+# Bounds must not come from private data. For this public table $0 to $3,000 a week were chosen
+# after looking at it; with $5,000 the private model loses more. Larger incomes count as $3,000,
+# for both models.
 
 bounds = (0, 3_000)
 y = income.clip(*bounds)
