@@ -24,6 +24,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
+from unicodedata import category
 
 Card = dict[str, Any]
 Amount = tuple[Fraction, Fraction]  # ε and δ
@@ -99,11 +100,11 @@ def read_card(data: bytes) -> Card:
 
 
 # ---- "Every object below has the fields listed for it and no others." -------------------------------------------
-
-FRACTION = re.compile("[0-9]+(/0*[1-9][0-9]*)?")
+FRACTION, HIDDEN = re.compile("[0-9]+(/0*[1-9][0-9]*)?"), {"Cc", "Cf", "Cs", "Zl", "Zp"}
 TESTS: dict[str, Callable[[Any], Any]] = {
     "any": lambda _: True,
     "text": lambda value: type(value) is str,
+    "line": lambda one: type(one) is str and one.strip() and not one[500:] and not HIDDEN & {*map(category, one)},
     "boolean": lambda value: type(value) is bool,
     "integer": lambda value: type(value) is int and 0 <= value < 2**63,  # "`true` is none"
     "size": lambda value: type(value) is int and 1 <= value < 2**63,
@@ -121,7 +122,7 @@ TESTS: dict[str, Callable[[Any], Any]] = {
 DOMAIN = "kind:text low:number high:number promise:fraction& "
 COMMON = """schema:text version:integer checksum:text guarantee:text cost:cost secure:boolean rows:size
     trust:curator/local bounds:bounds* mechanisms:mechanism* parts:integer* priors:prior|null* charges:charge*
-    statistics:statistic* purpose?:text recipient?:text bounds_reason?:text rounding?:positive|null* """
+    statistics:statistic* purpose?:line recipient?:line bounds_reason?:line rounding?:positive|null* """
 FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a pair, type% an object with any names
     "cost": "epsilon:number delta:number",
     "charge": """what:text budget:fraction& when:text mechanism:text|null rows_per_person:size column:integer|null
@@ -177,8 +178,7 @@ def conform(value: Any, kind: str, path: str = "card") -> bool:
     if kind.endswith("|null"):
         return value is None or conform(value, kind.removesuffix("|null"), path)
     if kind in TESTS or "/" in kind:
-        right = bool(TESTS[kind](value)) if kind in TESTS else value in kind.split("/")
-        require(right, f"{path} is not of the type {kind}")
+        require(TESTS.get(kind, kind.split("/").__contains__)(value), f"{path} is not of the type {kind}")
     elif kind[-1] in "*&%":
         right = type(value) is (dict if kind[-1] == "%" else list) and (kind[-1] != "&" or len(value) == 2)
         require(right, f"{path} is not an object, a list or a pair")

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from accounts.ledger_cases import HEADER, chained
+from accounts.ledger_cases import ENTRY, HEADER, chained
+from accounts.test_verify_card import FALSE, library, mine
+from forged_cards import forged
 from labeldp.accounts import declared
 from labeldp.app import regression
 
@@ -63,6 +65,18 @@ def test_what_is_no_line_of_text_is_refused_and_nothing_is_charged():
             ldp.privatize(LABELS, **GIVEN, ledger=ledger, recipient=wrong)
         assert refused.value.option == "recipient"
     assert not ledger.charges
+
+
+@pytest.mark.parametrize("wrong", ["", " ", "two\nlines", "\x1b[8mhidden", "right to \u202eleft", "x" * 501])
+def test_a_forged_card_or_ledger_says_nothing_that_no_owner_could_say(wrong, tmp_path):
+    card = json.loads(ldp.privatize(LABELS, **GIVEN, **SAID).to_card())
+    for name in SAID:
+        lie = forged({**card, name: wrong})
+        assert library(lie) == mine(lie)[0] == FALSE
+    path = tmp_path / "budget.jsonl"
+    path.write_bytes(chained(HEADER, {"charges": [ENTRY], "declaration": {"purpose": wrong}}))
+    with pytest.raises(ldp.errors.LedgerError):
+        ldp.Ledger.open(path)
 
 
 def test_a_ledger_that_an_older_version_reads_stays_readable_for_it(tmp_path):

@@ -82,7 +82,7 @@ def wrong(hint, value):
     kind, arguments = get_origin(hint), get_args(hint)
     if kind is Annotated:
         yield from wrong(arguments[0], value)
-        yield from (-1, 1 << 63) if arguments[0] is int else ("x",) if arguments[0] is str else ()
+        yield from (-1, 1 << 63) if arguments[0] is int else ("",) if arguments[0] is str else ()
     elif kind in (Union, UnionType):
         inner = [each for each in arguments if each is not NoneType]
         yield from (lie for lie in wrong(inner[0], value) if lie is not None and not isinstance(lie, str | dict))

@@ -11,18 +11,22 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+from unicodedata import category
 
 from labeldp._values import Count, parse_number
 from labeldp.errors import BudgetError, ParameterError, Setting
 from labeldp.exact.proof import exp_upper
-from labeldp.mechanisms.typed_data import LONGEST_AMOUNT, Natural, Positive, optional, parse_fraction
+from labeldp.mechanisms.typed_data import LONGEST_AMOUNT, Limit, Natural, Positive, optional, parse_fraction
 
 MOST_BITS = 8192
 """Bits of the numerator and the denominator of an exact sum: thousands of honest amounts need a few hundred."""
 
 LONGEST_STATEMENT = 500
 """Characters of what an owner says of a release."""
+
+_HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Unicode's categories of characters that end a line, or change how text around them is shown."""
 
 
 def float_at_least(value: Fraction | float) -> float:
@@ -219,6 +223,15 @@ Purpose = Literal["labels", "prior", "mean", "sums", "score", "intervals", "othe
 """What was released for a charge: programs read this, people read the text beside it."""
 
 
+def _is_statement(text: str) -> bool:
+    shown = not any(category(character) in _HIDDEN for character in text)
+    return shown and bool(text.strip()) and len(text) <= LONGEST_STATEMENT
+
+
+Statement = Annotated[str, Limit(_is_statement, f"one line of 1 to {LONGEST_STATEMENT} characters")]
+"""What an owner says: printed as it is, so no file may bring other lines or hidden characters in."""
+
+
 @dataclass(frozen=True, slots=True)
 class Declaration:
     """What the owner says of a release, on its card and in its ledger; nobody can check it.
@@ -233,9 +246,9 @@ class Declaration:
         How the bounds were chosen without looking at the labels.
     """
 
-    purpose: str | None = optional()
-    recipient: str | None = optional()
-    bounds_reason: str | None = optional()
+    purpose: Statement | None = optional()
+    recipient: Statement | None = optional()
+    bounds_reason: Statement | None = optional()
 
 
 _declaration: ContextVar[Declaration] = ContextVar("declaration", default=Declaration())  # noqa: B039 (frozen)
@@ -243,7 +256,7 @@ _declaration: ContextVar[Declaration] = ContextVar("declaration", default=Declar
 
 def parse_statement(text: Any, name: str) -> str:
     """Return a statement of a declaration: one line of text."""
-    if not isinstance(text, str) or not text.strip() or not text.isprintable() or len(text) > LONGEST_STATEMENT:
+    if not isinstance(text, str) or not _is_statement(text):
         raise ParameterError(Setting(name), f" must be one line of 1 to {LONGEST_STATEMENT} characters")
     return text.strip()
 

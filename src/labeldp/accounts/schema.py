@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from labeldp._values import Bounds
-from labeldp.accounts.budget import Charge
+from labeldp.accounts.budget import Charge, Statement
 from labeldp.accounts.statistic import Origin, Statistic
 from labeldp.accounts.terms import Split
 from labeldp.errors import CardError, LabelDPError
@@ -80,9 +80,9 @@ class Common(Envelope):
     priors: list[Histogram | None]
     charges: list[Charge]
     statistics: Statistics
-    purpose: NotRequired[str]
-    recipient: NotRequired[str]
-    bounds_reason: NotRequired[str]
+    purpose: NotRequired[Statement]
+    recipient: NotRequired[Statement]
+    bounds_reason: NotRequired[Statement]
     rounding: NotRequired[list[Annotated[float, between(5e-324)] | None]]
 
 

@@ -11,6 +11,7 @@ from app.report import report_cases as cases
 from command_line import run, said
 from labeldp.app import report
 from labeldp.app.report.report_check import check_report
+from labeldp.app.report.summary import summary_page
 
 NUMBER = re.compile(r">([^<>]*[0-9][^<>]*)<")
 
@@ -103,6 +104,12 @@ def test_a_summary_says_what_an_assessment_asks_for_in_html_and_markdown(table):
     assert "Purpose: rent *index*" in page
     assert "Purpose: rent \\*index\\*" in text
     assert "counts nothing for other releases; it has no limit" in page
+
+
+def test_a_summary_in_markdown_has_no_hidden_characters_of_a_forged_card():
+    text = summary_page(cases.card("hostile"), markdown=True)
+    assert "\N{REPLACEMENT CHARACTER}" in text
+    assert text.replace("\n", "").isprintable()
 
 
 def test_ledgers_are_summed_by_purpose_and_recipient(table):

@@ -142,4 +142,15 @@ def escaped(text: object) -> str:
     >>> escaped('<b title="x">')
     '&lt;b title=&quot;x&quot;&gt;'
     """
-    return html.escape(_INVISIBLE.sub("\ufffd", str(text)), quote=True)
+    return html.escape(visible(text), quote=True)
+
+
+def visible(text: object) -> str:
+    """Return a text with a mark in place of each character that hides what it says.
+
+    Examples
+    --------
+    >>> visible(f"{chr(27)}[8mhidden")
+    '�[8mhidden'
+    """
+    return _INVISIBLE.sub("\ufffd", str(text))

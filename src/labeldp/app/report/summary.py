@@ -15,7 +15,7 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import PEOPLE, odds_figures
 from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.verification import verify_card
-from labeldp.app.report.figures import escaped
+from labeldp.app.report.figures import escaped, visible
 
 MOST_NAMES = 400
 """Characters of the names of columns: the page is one page, however many there are."""
@@ -72,7 +72,7 @@ def summary_page(card_text: str, *, markdown: bool, ledger: Ledger | None = None
 
 def _plain(line: str) -> str:
     """Return text that Markdown shows as it is."""
-    return re.sub(r"([\\`*_{}\[\]<>#|!])", r"\\\1", " ".join(line.split()))
+    return re.sub(r"([\\`*_{}\[\]<>#|!])", r"\\\1", visible(" ".join(line.split())))
 
 
 def _sections(card: ReadCard, explanation: Explanation, ledger: Ledger | None) -> dict[str, list[str]]:
