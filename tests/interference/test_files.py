@@ -3,6 +3,8 @@
 import dataclasses
 import sys
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -200,6 +202,60 @@ def test_what_is_said_of_labels_that_are_no_numbers(bad, missing, tmp_path):
     ]
     first = assert_same(way(form, "out.csv", missing=missing), *pair, tmp_path)
     assert (first.error is None) == (missing == "drop" and bad in ("missing", "infinite"))
+
+
+GROUPED = "1 000", "+5 €", "$ 1e3", "-.5"
+"""Spellings for which numbers are not read as they stand."""
+
+
+@pytest.mark.parametrize("word", ["nan(1)", "-nan(x)", "NAN", "+Infinity", "0x1p3", "1_0"])
+def test_marks_in_one_label_decide_nothing_about_the_others(word, tmp_path):
+    """There is one grammar: what is no number beside a plain label is none beside a label with marks."""
+    one = changes.changed(changes.plain(ROWS), [33], [word])
+    for spelling in GROUPED:
+        other = changes.changed(one, [ROWS - 1], [spelling])
+        first = assert_same(way("csv", "out.csv", missing="drop"), Input(one), Input(other), tmp_path)
+        assert (first.error is None) == (word in ("NAN", "+Infinity"))
+
+
+def calls(work):
+    """Return the calls of Python functions of the library and of Arrow that some work makes, in their order."""
+    names = []
+
+    def note(frame, event, _):
+        if event == "call" and ("labeldp" in frame.f_code.co_filename or "pyarrow" in frame.f_code.co_filename):
+            names.append(frame.f_code.co_qualname)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return names
+
+
+def cast_if_plain(labels):
+    """Take a quick way that most labels can go, as labels were once read."""
+    try:
+        return pa.array(labels).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return pc.replace_substring_regex(pa.array(labels), "[^0-9.e+-]", "").cast(pa.float64())
+
+
+def test_labels_with_marks_are_read_by_the_same_calls(tmp_path):
+    """Work that follows from how a label is written would show in the time it takes."""
+    one = changes.plain(ROWS)
+    others = [changes.changed(one, [77], [spelling]) for spelling in (*GROUPED, "NA", "inf", "1e999")]
+
+    def read(labels):
+        tables.write(tmp_path, Input(labels), "csv")
+        table = ldp.tables.open_table(tmp_path / "table.csv", label=LABEL)
+        return calls(lambda: list(table.batches()))
+
+    read(one)  # what is imported or cached once
+    assert all(read(labels) == read(one) for labels in others)
+    assert len({len(calls(lambda labels=labels: cast_if_plain(labels))) for labels in (one, others[0])}) == 2
 
 
 # ---- whatever the table ----------------------------------------------------------------------------------------

@@ -18,7 +18,15 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from labeldp.errors import LabelError, ParameterError, Setting
-from labeldp.tables.dialect import CURRENCY, GROUPS, NULL_WORDS, Dialect, number_pattern
+from labeldp.tables.dialect import (
+    CURRENCIES,
+    CURRENCY,
+    GROUPS,
+    NULL_WORDS,
+    Dialect,
+    amount_pattern,
+    number_pattern,
+)
 from labeldp.tables.text_records import LONG_LABEL, LONGEST_LABEL, Records, TextFile
 
 # ---- marks in numbers -----------------------------------------------------------------------------------------
@@ -94,24 +102,36 @@ def _groups(dialect: Dialect) -> str:
     return GROUPS if dialect.thousands and dialect.thousands in GROUPS else dialect.thousands or ""
 
 
-def _numbers(values: Any, kind: Any, decimal: str | None, groups: str) -> Any:
-    """Return text as numbers of a type, with these marks, or raise."""
-    if decimal != ",":  # most files: quick, and the same where there are no other marks
+def _plain(values: Any, decimal: str | None, groups: str) -> tuple[Any, Any]:
+    """Return numbers that have these marks as Arrow reads them, and other text as it is; and which are numbers.
+
+    The same work for all values: they may be labels.
+    """
+    is_number = pc.match_substring_regex(values, amount_pattern(decimal or ".", groups))
+    plain = values
+    for mark in dict.fromkeys(CURRENCIES + GROUPS + groups):  # each by itself is quicker than a pattern of all
+        plain = pc.replace_substring(plain, mark, "")
+    return pc.if_else(is_number, pc.replace_substring(plain, decimal or ".", "."), values), is_number
+
+
+def _numbers(values: Any, kind: Any, dialect: Dialect) -> Any:
+    """Return public text as numbers of a type, or raise."""
+    if dialect.decimal != ",":  # most files: quick, and the same where there are no other marks
         with suppress(pa.ArrowInvalid):
             return values.cast(kind)
-    bare = pc.replace_substring_regex(values, CURRENCY, r"\1")
-    fits = pc.match_substring_regex(bare, number_pattern(decimal or ".", groups))
-    plain = pc.replace_substring_regex(bare, f"[{groups}]", "") if groups else bare
-    plain = pc.replace_substring(plain, decimal or ".", ".")
-    other = pc.if_else(pc.match_substring_regex(values, "[0-9]"), "?", values)  # which is no number
-    return pc.if_else(fits, plain, other).cast(kind)
+    plain, is_number = _plain(values, dialect.decimal, _groups(dialect))
+    is_other = pc.and_not(pc.match_substring_regex(values, "[0-9]"), is_number)
+    return pc.if_else(is_other, "?", plain).cast(kind)  # which is no number
 
 
 # ---- labels ---------------------------------------------------------------------------------------------------
 
+_NOT_FINITE = pa.array([sign + word for word in ("inf", "infinity", "nan") for sign in ("", "+", "-")])
+"""Words for labels that are no finite numbers, in any case."""
+
 
 class LabelText:
-    """All labels in text come here.
+    """All labels in text come here, and all take the same way: which one must not follow from their values.
 
     Examples
     --------
@@ -135,18 +155,15 @@ class LabelText:
         """
         if (pc.max(pc.binary_length(text)).as_py() or 0) > LONGEST_LABEL:
             raise LabelError(LONG_LABEL)
-        values = self._floats(text)
-        if values is None:
-            first = next(row for row in range(len(text)) if self._floats(text[row : row + 1]) is None)
+        words = mark_missing(text, self._dialect.na)
+        plain, is_number = _plain(words, self._dialect.decimal, self._groups)
+        is_known = pc.or_(is_number, pc.is_in(pc.ascii_lower(words), value_set=_NOT_FINITE))
+        first = pc.index(is_known, False).as_py()  # no null is found
+        if first >= 0:
             raise LabelError(*self._complaint(before + first + 1))
-        too_large = pc.and_(pc.is_inf(values), pc.match_substring_regex(text, "[0-9]"))
+        values = plain.cast(pa.float64())
+        too_large = pc.and_(pc.is_inf(values), is_number)
         return pc.if_else(too_large, pc.multiply(pc.sign(values), np.finfo(np.float64).max), values)
-
-    def _floats(self, text: Any) -> Any:
-        """Return text as floats, or None if some of it is no number."""
-        with suppress(pa.ArrowInvalid):
-            values = mark_missing(text, self._dialect.na)
-            return _numbers(values, pa.float64(), self._dialect.decimal, self._groups)
 
     def _complaint(self, row: int) -> tuple[object, ...]:
         decimal, other = ("comma", ".") if self._dialect.decimal == "," else ("point", ",")
@@ -181,7 +198,7 @@ def parse_text(text: Any, kind: Any, dialect: Dialect) -> Any:
 
 def _parse(values: Any, kind: Any, dialect: Dialect) -> Any:
     if types.is_integer(kind) or types.is_floating(kind):
-        return _numbers(values, kind, dialect.decimal, _groups(dialect))
+        return _numbers(values, kind, dialect)
     if types.is_time(kind):  # a cast from text knows times of a day only with their day
         day = pc.binary_join_element_wise("1970-01-01", values, " ")
         return day.cast(pa.timestamp(kind.unit)).cast(kind)
