@@ -28,7 +28,7 @@ def frame(spark, X, y, ids, partitions=3):
     return spark.createDataFrame(pa.table(columns)).repartition(partitions, "id")
 
 
-@pytest.mark.parametrize(("epsilon", "partitions"), [(8.0, 1), (8.0, 5), (0.2, 3)])
+@pytest.mark.parametrize(("epsilon", "partitions"), [(20.0, 1), (20.0, 5), (0.2, 3)])
 def test_the_table_is_that_of_one_machine_to_the_bit(spark, epsilon, partitions):
     X, y, ids = rows()
     ledger, ask = ldp.Ledger(), {"epsilon": epsilon, "random_state": 3}

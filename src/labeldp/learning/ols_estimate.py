@@ -39,6 +39,8 @@ class Estimates:
         The explained part of the labels' variance, and about its standard error.
     fit_pvalue : float, optional
         Of a test whether squared predictions explain labels beyond the model; None if noise would hide it.
+    clipped : (float, float), optional
+        The distance from a rough fit at which labels were clipped, and at most by how much on average.
     """
 
     values: Array
@@ -47,6 +49,7 @@ class Estimates:
     ordinary: Array
     r_squared: tuple[float, float]
     fit_pvalue: float | None
+    clipped: tuple[float, float] | None
 
 
 def estimate(
@@ -89,6 +92,7 @@ def estimate(
     mean_square, own = _spreads(design, fit - center.guess, moves, squares, curve, center, scale)
     plain = possible_variances(mean_square, None)
     common = float(plain[0] @ plain[1])
+    bias = center.excess**2 / budget.rows  # labels that are clipped count as an error of their own
     laws = []
     for k, size in enumerate((share**2).sum(axis=0).tolist()):
         variances, probabilities = plain
@@ -96,6 +100,7 @@ def estimate(
             unequal = possible_variances(mean_square, own[k])
             if center.near or unequal[0] @ unequal[1] >= common:
                 variances, probabilities = unequal
+        variances = variances + bias if k >= whole else variances
         laws.append(EstimateLaw(variances * (width**2 * size), probabilities, width * np.abs(noise[k])))
     pvalue = None
     if bend.size:
@@ -108,6 +113,7 @@ def estimate(
         width * np.sqrt(common * design.ordinary_variances()),
         _r_squared(fit + origin, moves, plain, centered=whole),
         pvalue,
+        (width * center.reach, width * center.excess / budget.rows) if center.excess else None,
     )
 
 

@@ -39,11 +39,16 @@ _ROUGH, _ROUGH_ERROR, _ENOUGH = 0.1, 0.04, 0.01
 ε where predictions would be off by less than the last."""
 
 _DISTANCES = 2.0 ** (-np.arange(1, 21) / 2)
-_BEYOND, _WIDEST, _FEW = 0.5, 0.25, 0.06
-"""Labels are clipped at twice a distance beyond which there are at most 0.3·rows^(3/4), or so few that noise hides
-them: exponential errors then move a mean by a tenth of its standard error. If all that lie beyond it were among
-the rows that one coefficient depends on, they must still be no more than the first part of these. At the widest
-distance next to nothing is clipped, and more than the last part of all rows must lie beyond it to refuse it."""
+_OCTAVE = 2
+"""So many distances lie in a factor of 2."""
+
+_SURE, _SLOWEST = 3.0, 1.6
+"""The tail begins at the farthest distance beyond which there are so many times as many labels as noise may hide.
+Where it falls with a power of the distance below the second, labels are not clipped."""
+
+_NOISE, _BEYOND, _WIDEST, _FEW = 3.0, 0.5, 0.5, 0.06
+"""The noise of a coefficient's sum, in ranges over ε; the part of the rows behind one coefficient that may lie
+beyond half the limit; the widest limit; and the part of all rows that may lie beyond half of that."""
 
 NEAR = 2
 """The factor of squares where labels lie near a rough fit."""
@@ -74,6 +79,8 @@ class Center:
         Distances from it are clipped to this.
     variance : float
         Of labels around the model, a guess.
+    excess : float
+        By how much labels are clipped in all, at most.
     rough : array, optional
         Rough predictions, if there are any.
     """
@@ -81,6 +88,7 @@ class Center:
     guess: Array = field(repr=False)
     reach: float
     variance: float
+    excess: float = 0.0
     rough: Array | None = field(default=None, repr=False)
 
     @property
@@ -173,7 +181,7 @@ def find_center(design: Design, add_up: AddUp, budget: SumBudget, source: WordSo
         return Center(middle, 0.5, GUESS**2)
     guess = np.full(budget.rows, (low + high) / 2) if rough is None else rough
     limits = _limits(design, guess, add_up, budget, source)
-    return Center(middle, 0.5, GUESS**2, rough) if limits is None else Center(guess, *limits, rough)
+    return Center(middle, 0.5, GUESS**2, 0.0, rough) if limits is None else Center(guess, *limits, rough)
 
 
 def _rough_fit(
@@ -196,8 +204,11 @@ def _rough_fit(
 
 def _limits(
     design: Design, guess: Array, add_up: AddUp, budget: SumBudget, source: WordSource
-) -> tuple[float, float] | None:
-    """Return where to clip distances from a guess, and their variance, by noisy counts; None if too far."""
+) -> tuple[float, float, float] | None:
+    """Return where to clip distances from a guess, their variance, and by how much they are clipped in all.
+
+    All are by noisy counts; None if distances are too far.
+    """
 
     def count_distances(labels: Array, rows: Any) -> Sums:
         distances = np.abs(labels - guess[rows])
@@ -207,23 +218,51 @@ def _limits(
         beyond[-1] = labels.size
         return np.diff(beyond)
 
-    rows = budget.rows
-    epsilon = budget.part(0.05, 20 * math.sqrt(rows))
+    epsilon = budget.part(0.1, 20 * math.sqrt(budget.rows))
     exact = add_up(count_distances)
     counts = budget.release(exact, epsilon, source, kind="counts", what="counts of distances")
-    noise = 2 / float(epsilon)
-    far = np.cumsum(counts)[:-1]
-    unsure = noise * np.sqrt(2.0 * np.arange(1, far.size + 1))
-    few = np.where(_DISTANCES < _WIDEST, 0.3 * rows**0.75, max(0.3 * rows**0.75, _FEW * rows))
-    near = (far <= np.maximum(few, 1.5 * unsure)) & (far + unsure <= _BEYOND * design.fewest_rows())
-    clipped = np.append([0.0, 0.0], far[:-2] - 2.5 * unsure[:-2])  # beyond twice the distance
-    near &= clipped <= 0.5 * math.sqrt(rows)
-    last = int(np.argmin(np.append(near, False)))  # the first distance that many labels lie beyond
-    if last == 0 or _DISTANCES[last - 1] > _WIDEST:
+    far = np.cumsum(counts)[:-1].astype(np.float64)
+    unsure = 2 / float(epsilon) * np.sqrt(2.0 * np.arange(1, far.size + 1))
+    reach, excess = _least_error(far, unsure, _NOISE / float(budget.left))
+    if not design.intercept:  # the widest limit, unless many labels lie beyond half of it
+        quarter, half = (int(np.argmax(distance >= _DISTANCES)) for distance in (_WIDEST / 2, _WIDEST))
+        reach = _WIDEST if far[quarter] <= _FEW * budget.rows else 1.0
+        excess = max(float(far[half] - 2 * unsure[half]), 0.0) * _WIDEST / 2
+    start = int(np.argmax(reach / 2 >= _DISTANCES))
+    if reach > _WIDEST or far[start] + unsure[start] > _BEYOND * design.fewest_rows():
         return None
-    last = last if design.intercept else int(np.argmax(_DISTANCES <= _WIDEST)) + 1
-    limit = float(_DISTANCES[last - 1])
+    inside = reach >= _DISTANCES
     middles = (np.append(1.0, _DISTANCES) + np.append(_DISTANCES, 0.0)) / 2
-    inner = counts[last:].clip(0)
-    variance = float(inner @ middles[last:] ** 2 / max(inner.sum(), 1))
-    return 2 * limit, min(max(variance, 1e-9), 0.25)
+    inner = counts[1:][inside].clip(0)
+    variance = float(inner @ middles[1:][inside] ** 2 / max(inner.sum(), 1))
+    return reach, min(max(variance, 1e-9), 0.25), excess
+
+
+def _least_error(far: Array, unsure: Array, noise: float) -> Range:
+    """Return where to clip for the least error, and by how much labels are clipped in all; 1 for nowhere.
+
+    Far out, counts are all noise. The tail is taken to fall there as a power of the distance that grows with each
+    factor of 2 as it did in the last one: right for log-normal errors and for powers, too much for lighter tails.
+
+    Parameters
+    ----------
+    far, unsure : arrays
+        How many labels lie beyond each distance, about, and the error of that.
+    noise : float
+        The error by noise for labels that are clipped to a range of 1.
+    """
+    start = int(np.argmax(np.append(far > _SURE * unsure, True)))
+    nearer, nearest = start + _OCTAVE, start + 2 * _OCTAVE
+    if nearest >= far.size:
+        return 1.0, 0.0
+    most = float(far[start] + unsure[start])
+    power = math.log2(max(float(far[nearer] - unsure[nearer]), 1.0) / most)
+    before = math.log2(max(float(far[nearest]), 1.0) / max(float(far[nearer]), 1.0))
+    growth = max(power - before, 0.0)
+    best = (1.05 * noise, 1.0, 0.0)  # squares are less noisy around a rough fit
+    for reach in _DISTANCES[: start + 1].tolist() if power > _SLOWEST else []:
+        octaves = math.log2(reach / _DISTANCES[start])
+        last = power + growth * (octaves + 0.5)
+        excess = most * 2 ** -(octaves * (power + growth * (octaves + 1) / 2)) * reach / (last - 1)
+        best = min(best, (math.hypot(2 * reach * noise, excess), reach, excess))
+    return best[1], best[2]

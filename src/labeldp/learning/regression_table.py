@@ -293,10 +293,20 @@ class RegressionTable:
             f"Standard errors are {kind} and include the noise; intervals and p-values follow from its exact law.",
             "Coefficients are those of least squares on labels clipped to the bounds. Where the true relation is "
             "curved, the weights of rows may move them by a fraction of a standard error.",
+            *self._clipped_note(),
             _FIT_NOTES[None if self.fit_pvalue is None else self.fit_pvalue < 0.05],
             "R² is about {:.3f} ± {:.3f}, its standard error by noise.".format(*self.estimates.r_squared),
             "Standard errors without privacy are estimated for equal variances.",
             self.terms.guarantee,
+        ]
+
+    def _clipped_note(self) -> list[str]:
+        if self.estimates.clipped is None:
+            return []
+        reach, excess = map(_figure, self.estimates.clipped)
+        return [
+            f"To save noise, slopes are from labels that were clipped {reach} from a rough fit. By noisy counts, "
+            f"this moves a label by at most {excess} on average; standard errors include it."
         ]
 
     def _named(self, values: Array, columns: list[Any] | None = None) -> Any:
