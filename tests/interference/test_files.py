@@ -116,6 +116,17 @@ def test_titles_and_a_total_of_the_labels(tmp_path):
         assert assert_same(out(**how), *inputs(), tmp_path).error is not None
 
 
+@pytest.mark.parametrize("town", ["York", ""])
+def test_a_column_that_is_left_out_may_be_blank_by_its_label_in_the_last_row(town, tmp_path):
+    """It does not decide whether that row is taken for a total; the public columns do."""
+    pair = [
+        Input(given.labels, columns={"town": ["Bath"] * (ROWS - 1) + [town], "tax": ["1"] * (ROWS - 1) + [tax]})
+        for given, tax in zip(inputs(), ["", "2"], strict=True)
+    ]
+    first = assert_same(way("csv", "out.csv", drop=["tax"]), *pair, tmp_path)
+    assert (first.error is None) == bool(town)
+
+
 ODD = ['"2.5"', '"-0.0"', '"1e300"', "-1e309", f"2.5{'0' * 1000}", f"0.{'0' * 300}1", f"2.{'3' * 4000}"]
 
 

@@ -64,7 +64,7 @@ def test_text_that_would_change_stays_text(place, case):
 def test_text_that_comes_back_gets_its_type(place, case):
     values, kind = TYPED[case]
     written(place, values)
-    release("in.csv", "out.parquet")
+    release("in.csv", "out.parquet", dialect=ldp.tables.Dialect(skip_last=0))  # some end with a missing value
     assert pq.read_schema("out.parquet").field("c").type.id == kind.id
     assert pq.read_table("out.parquet")["c"].null_count == sum(
         values[i % len(values)] in ("", "NA") and kind != pa.string() for i in range(200)

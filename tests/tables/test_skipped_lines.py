@@ -25,6 +25,7 @@ def put_sheet(path, rows):
 
 
 PUT = {"in.csv": put_text, "in.tsv": lambda path, rows: put_text(path, rows, "\t"), "in.xlsx": put_sheet}
+POINT = ldp.tables.Dialect(decimal=".")
 WHOLE = ldp.tables.Dialect(skip=2, skip_last=1, decimal=".")
 
 
@@ -46,6 +47,25 @@ def test_a_last_row_that_looks_like_a_total_is_refused_unless_it_is_said_to_be_n
     assert release(name, dialect=ldp.tables.Dialect(skip_last=0)).terms.rows == len(ROWS) + 1
 
 
+@pytest.mark.parametrize("drop", [["town"], ["area"], ["town", "area"]], ids="+".join)
+@pytest.mark.parametrize("name", PUT)
+def test_a_total_is_one_whichever_columns_are_left_out(place, name, drop):
+    for total in (("Total", 17, 7.5), (None, None, 7.5), ("NA", " ", 7.5)):
+        PUT[name](place / name, [HEADER, *ROWS, total])
+        assert refused(name, drop=drop, dialect=POINT).option == "skip_last"
+    PUT[name](place / name, [HEADER, *ROWS])
+    assert release(name, drop=drop, dialect=POINT).terms.rows == len(ROWS)
+
+
+@pytest.mark.parametrize("name", PUT)
+def test_one_blank_value_beside_a_label_is_a_blank_row(place, name):
+    rows = [(town, price) for town, _, price in ROWS]
+    PUT[name](place / name, [("town", "price"), *rows, (None, 7.5)])
+    assert refused(name, dialect=POINT).option == "skip_last"
+    PUT[name](place / name, [("town", "price"), rows[0], (None, 7.5), *rows])  # above others it is a missing value
+    assert release(name, dialect=POINT).terms.rows == len(rows) + 2
+
+
 @pytest.mark.parametrize("name", PUT)
 def test_blank_rows_below_are_no_totals_and_hide_none(place, name):
     blank = [("", None, None), (" ", None, None)]
@@ -55,11 +75,15 @@ def test_blank_rows_below_are_no_totals_and_hide_none(place, name):
     assert refused(name, "other.csv", missing="drop", error=ldp.errors.DataError).option == "skip_last"
 
 
-def test_a_model_is_not_fitted_to_a_total_either(place):
-    put_text(place / "in.csv", [HEADER, *ROWS, TOTAL])
-    with pytest.raises(ldp.errors.DataError) as caught:
-        ldp.fit_file("in.csv", "model", label="price", bounds=(0, 5), epsilon=1, ledger=ldp.Ledger())
-    assert caught.value.option == "skip_last"
+@pytest.mark.parametrize("columns", [{}, {"features": ["area"]}, {"drop": ["town"]}], ids=str)
+def test_a_model_is_not_fitted_to_a_total_either(place, columns):
+    for total in (TOTAL, ("Total", 17, 7.5)):
+        put_text(place / "in.csv", [HEADER, *ROWS, total])
+        with pytest.raises(ldp.errors.DataError) as caught:
+            ldp.fit_file(
+                "in.csv", "model", label="price", bounds=(0, 5), epsilon=1, ledger=ldp.Ledger(), **columns
+            )
+        assert caught.value.option == "skip_last"
 
 
 def test_how_many_lines_stand_above_the_header_is_suggested(place):

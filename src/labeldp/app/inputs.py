@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from labeldp._values import Array, parse_choice
 from labeldp.app.sentences import counted
 from labeldp.errors import ParameterError
@@ -66,10 +68,12 @@ def read_rows(
     read = read_columns(table, [label, *names], count=report)
     labels, missing_rows = label_values(read.column(label), allow_missing=missing == "drop")
     notes = list(table.notes)
+    labelled = np.flatnonzero(~missing_rows)
+    if labelled.size:
+        table.refuse_total(int(labelled[-1]))
     if missing_rows.any():
         read, labels = read.filter(~missing_rows), labels[~missing_rows]
         notes.append(f"Left out, because they have no label: {counted(int(missing_rows.sum()), 'row')}.")
-    table.refuse_total(read.select(names))
     if not len(labels):
         raise ParameterError("no row has a label")
     return read.select(names), labels, notes

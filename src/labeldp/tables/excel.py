@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import sys
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -141,6 +141,13 @@ class SheetTable(Table):
             before += sheet.rows
             if sheet.rows:
                 yield pa.RecordBatch.from_arrays(arrays, names=schema.names)
+
+    def _cells(self, names: Sequence[str], row: int) -> list[str]:
+        for sheet in self._sheets:
+            if row < sheet.rows:
+                return [_text(sheet.columns[name][row]) for name in names]
+            row -= sheet.rows
+        raise DataError("the table changed while it was read")
 
     def _label_array(self, cells: list[Any], before: int) -> Any:
         """Return labels: numbers as they are, text as in text files; beyond the last float there is none."""

@@ -142,7 +142,7 @@ def privatize_file(
         How text files are written; what it does not say is detected from the header and the public columns, never
         from labels. Text is written as it was read.
     drop : collection of str
-        Columns to leave out; they are not read.
+        Columns to leave out; they are read for a total in the last row only.
     force : bool
         Replace what is there.
     card : path-like, optional

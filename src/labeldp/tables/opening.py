@@ -104,7 +104,7 @@ def open_table(
     text : collection of str
         Columns of text files that are text even if they look like numbers.
     drop : collection of str
-        Columns that are not read, and decide nothing, if there are such.
+        Columns that are not read, if there are such; they decide nothing but whether the last row is a total.
     only : collection of str, optional
         The columns to read, if there are such; all others are dropped.
     dialect : Dialect, optional
@@ -183,16 +183,15 @@ class TableInput:
         problem: LabelError | None = None  # is raised at the end: first what is wrong with the files themselves
         last = None
         for batch in read_ahead(self.table.batches()):
-            public = batch.remove_column(self._place)
-            rehearse(public)
+            rehearse(batch.remove_column(self._place))
+            before, done = done, done + batch.num_rows
             try:
                 values, missing = self._labels(batch)
             except LabelError as error:
-                problem, last = error, public
+                problem, last = error, done - 1
                 continue
             labelled = np.flatnonzero(~missing)
-            last = public.slice(int(labelled[-1]), 1) if labelled.size else last
-            done += batch.num_rows
+            last = before + int(labelled[-1]) if labelled.size else last
             kept += labelled.size
             known = self.table.format not in DELIMITERS  # how far it got before a fault shows where blocks end
             self._progress("Counting", done if known else 0, self.table.rows)

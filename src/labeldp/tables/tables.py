@@ -10,6 +10,7 @@ import operator
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property, reduce
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.release.names import RENAME, as_label_name, look_like_values, nearest, reads_as_number
 from labeldp.tables.batches import CELLS, cut, rows_per_batch
 from labeldp.tables.columns import as_floats, common_type, flat_type, refuse_other_than_numbers, value_type
-from labeldp.tables.dialect import SEPARATOR_NAMES, Dialect
+from labeldp.tables.dialect import NULL_WORDS, SEPARATOR_NAMES, Dialect
 from labeldp.tables.paths import DELIMITERS
 from labeldp.tables.sources import Part, guard_arrow, refuse_label_folders, schema_of
 
@@ -184,22 +185,31 @@ class Table:
         """Yield rows in the types of a schema."""
         raise NotImplementedError
 
-    def refuse_total(self, public: Any) -> None:
-        """Refuse a table whose last row, by its public columns, looks like a total of the others.
+    def _cells(self, names: Sequence[str], row: int) -> list[str]:
+        """Return what a row of a text file or a sheet holds in some columns as text, without blanks around it."""
+        raise NotImplementedError
+
+    def refuse_total(self, row: int) -> None:
+        """Refuse a table whose last row looks like a total of the others, by its columns other than the label.
+
+        A word such as "Total" counts in columns that are left out, too: a total is one whatever is read of it.
+        Blank are the public columns, if there are any: a column that is left out may be blank by its label.
 
         Parameters
         ----------
-        public : pyarrow.RecordBatch or pyarrow.Table
-            The public columns of the last rows.
+        row : int
+            The number of the last row that has a label, from 0 on.
         """
-        if self.format not in MAY_LACK_HEADER or self.dialect.skip_last is not None or not public.num_rows:
+        others = [name for name in self._names if name != self.label]
+        if self.format not in MAY_LACK_HEADER or self.dialect.skip_last is not None or not others:
             return
-        last = [value.as_py() for value in (column[-1] for column in public.columns)]
-        words = {part for value in last if isinstance(value, str) for part in value.casefold().split()[:1]}
-        is_blank = len(last) > 1 and all(value in (None, "") for value in last)
-        if is_blank or {word.strip(":.") for word in words} & _TOTALS:
+        cells = dict(zip(others, self._cells(others, row), strict=True))
+        public = [cell for name, cell in cells.items() if name not in self.private]
+        is_blank = {*NULL_WORDS, *self.dialect.na}.issuperset(public or cells.values())
+        words = [cell.casefold().split()[:1] for cell in cells.values()]
+        if is_blank or {word.strip(":.") for word in chain.from_iterable(words)} & _TOTALS:
             raise DataError(
-                "the last row looks like a total of the others, by its public columns, and would release every "
+                "the last row looks like a total of the others, by its other columns, and would release every "
                 "label a second time: leave it out with ",
                 Setting("skip_last", 1),
                 ", or keep it with ",

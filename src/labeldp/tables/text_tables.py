@@ -27,6 +27,7 @@ from labeldp.tables.text_types import LabelText, TextType, find_marks, parse_tex
 BLOCK = 1 << 22
 """Bytes read at a time."""
 
+_TEXT = pa.string()
 _NO_TABLE = "the table cannot be read as text with columns"
 
 
@@ -144,29 +145,37 @@ class TextTable(Table):
         That a label is not a number is said once the rest was read: what is wrong with the file itself is said
         first, wherever a block ended.
         """
-        row, problem = 0, None
+        rows, problem = 0, None
         for batch in self._text(schema):
+            before, rows = rows, rows + batch.num_rows
             if problem is not None:
                 continue
             try:
-                arrays = [self._parse(batch, field, row) for field in schema]
+                arrays = [self._parse(batch, field, before) for field in schema]
             except LabelError as error:
                 problem = LabelError(*error.args)
                 continue
-            row += batch.num_rows
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
         if problem is not None:
-            self.refuse_total(batch.select([name for name in schema.names if name not in self.private]))
+            self.refuse_total(rows - 1)
             self._raise_first_fault(problem)
 
+    def _cells(self, names: Sequence[str], row: int) -> list[str]:
+        """Return what a row holds; what is not text is none of it: it may be in a column that is left out."""
+        for batch in chain.from_iterable(text_batches(file, names, pa.binary()) for file in self._files):
+            if row < batch.num_rows:
+                return [column[row].as_py().decode("utf-8", "replace").strip() for column in batch.columns]
+            row -= batch.num_rows
+        raise DataError("the table changed while it was read")
 
-def text_batches(file: TextFile, columns: Sequence[str]) -> Iterator[Any]:
-    """Yield some columns of a text file as record batches of text, of any length."""
+
+def text_batches(file: TextFile, columns: Sequence[str], kind: Any = _TEXT) -> Iterator[Any]:
+    """Yield some columns of a text file as record batches of text, or of its bytes, of any length."""
     names, before, is_all = file.header()
     if is_all:
         return
     blank = len(names) == 1  # there a blank line is a missing value, but not before the header
-    kinds = dict.fromkeys(columns or names, pa.string())  # no column is left for PyArrow to guess
+    kinds = dict.fromkeys(columns or names, kind)  # no column is left for PyArrow to guess
     convert = arrow_csv.ConvertOptions(include_columns=list(columns), column_types=kinds)
     parse = arrow_csv.ParseOptions(delimiter=file.separator, newlines_in_values=True, ignore_empty_lines=not blank)
     given = list(file.dialect.names) or None
