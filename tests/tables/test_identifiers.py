@@ -37,6 +37,11 @@ def test_unique_columns_and_rare_combinations_are_found_as_text_and_as_numbers(p
     assert not any("'size'" in each for each in told)
 
 
+def test_times_that_all_differ_are_pointed_out(place):
+    times = pa.array(np.datetime64("2026-01-01T08:00", "s") + 61 * np.arange(ROWS))
+    assert 'drop=["admission"]' in hints({"admission": times})[0]
+
+
 def test_what_many_rows_share_is_not_pointed_out(place):
     assert hints({"town": COLUMNS["town"], "sex": COLUMNS["sex"]}) == []
     assert hints({"id": COLUMNS["id"][:10]}) == []

@@ -202,7 +202,10 @@ def _levels(table: Any, name: str, reference: str | None) -> list[str]:
     """Return the levels of a category, its reference first."""
     levels = sorted(set(_texts(table, name)), key=_level_key)
     if len(levels) > MAX_LEVELS:
-        raise DataError(f"the column {name!r} has {len(levels):,} levels: it is not a category")
+        raise DataError(
+            f"the column {name!r} has {len(levels):,} levels, more than {MAX_LEVELS}: leave it out, or make it a "
+            "number or a category with fewer levels"
+        )
     if reference is None:
         return levels
     if reference not in levels:

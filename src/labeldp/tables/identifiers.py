@@ -59,14 +59,14 @@ class Identifiers:
             self._size += size_of(self._batches[-1])
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns that may be known of others: names, codes, integers, days; empty text is missing."""
+        """Return the columns that may be known of others: names, codes, integers, times; empty text is missing."""
         table = pa.Table.from_batches(self._batches) if self._batches else pa.table({})
         columns = {}
         for name, column in zip(table.column_names, table.columns, strict=True):
             if types.is_string(column.type) or types.is_large_string(column.type):
                 if not pc.any(pc.match_substring_regex(column, _DECIMALS)).as_py():
                     columns[name] = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
-            elif types.is_integer(column.type) or types.is_date(column.type):
+            elif types.is_integer(column.type) or types.is_temporal(column.type):
                 columns[name] = column
         return columns
 

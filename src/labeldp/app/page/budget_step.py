@@ -101,14 +101,14 @@ def _suggestions(unfinished: Unfinished, folder: ChosenFolder) -> dict[str, list
 
 
 def _regressors(unfinished: Unfinished) -> list[str]:
-    """Return the numbers of columns that a regression can have: not those with gaps, or that may name people."""
+    """Return the numbers of columns that a regression can have: no dates, gaps, or what may name people."""
     seen = unfinished.seen
     columns = {} if seen is None else seen.columns
     names = () if seen is None else seen.identifiers
     return [
         str(number)
         for number, (name, (kind, gaps)) in enumerate(columns.items())
-        if name not in names and (kind == "text" or not gaps)
+        if name not in names and kind not in ("date", "time") and (kind == "text" or not gaps)
     ]
 
 
