@@ -53,8 +53,9 @@ def read_card_file(path: Path) -> tuple[Path, str]:
 def card_of_report(report: Path, checksum: object) -> Path:
     """Return the card with a checksum that lies beside a report, under one of the names that cards have there."""
     stem = report.name.removesuffix(".html").removesuffix(".report")
-    for name in (f"{report.name}.card.json", f"{stem}.card.json", "card.json"):
-        path = report.with_name(name)
+    beside = [name for name in sorted(os.listdir(report.parent)) if name.startswith(f"{stem}.")]
+    for name in (*filter(is_card_name, beside), "card.json", f"{stem}/card.json"):
+        path = report.parent / name
         if os.path.lexists(path) and str(checksum) in read_card_file(path)[1]:
             return path
     raise ParameterError(f"the card of {report.name} is not beside it: name it after the report")

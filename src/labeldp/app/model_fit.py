@@ -16,7 +16,6 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scores import DEFAULT_METRICS
 from labeldp.accounts.terms import Terms
 from labeldp.app.inputs import Inputs, read_inputs
-from labeldp.app.report.page import Section
 from labeldp.app.reports import Problems, reserve_report, try_report
 from labeldp.errors import Message, Setting, WeakModelWarning
 from labeldp.learning.label_regressor import LabelReleaseRegressor
@@ -178,8 +177,7 @@ def fit_file(
             if model.weakness_ is not None:
                 expected.insert(0, f"Note: {model.weakness_}.")
             card = write_model(model, inputs.encoder, draft, label=label, note=note, quality=risk)
-        sections = report_sections(label, inputs, expected, risk)
-        try_report(report, card, problems, ledger=ledger, sections=sections, force=force)
+        try_report(report, card, problems, ledger=ledger, force=force)
     return FileFit(out, card, terms.summary("model", **about), expected, notes, problems)
 
 
@@ -224,23 +222,3 @@ def not_scored(rows: int) -> str:
         return Message(f"Its error was not measured: {rows:,} rows are too few for ", Setting("score"), ".")
     cost = f"A score on a tenth of the rows, held out, would cost ε = {enough:g} for those rows"
     return Message(f"Its error was not measured. {cost}: add ", Setting("score", enough), ".")
-
-
-def report_sections(label: str, inputs: Inputs, expected: list[str], risk: Risk | None) -> list[Section]:
-    """Return what a report says of a fit beyond its card; all of it is public, or paid for."""
-    kinds = [[column.name, column.kind, str(column.width)] for column in inputs.encoder.columns]
-    left = [[name, f"left out: {why}", "0"] for name, why in inputs.encoder.left_out]
-    return [
-        Section(
-            "How good the model should be",
-            [line.strip() for text in expected for line in text.splitlines()],
-            header=["figure", "estimate"],
-            rows=[] if risk is None else risk.table(),
-        ),
-        Section(
-            "The public columns",
-            [f"The model predicts {label!r} from these columns, encoded without looking at any label."],
-            header=["column", "what it is", "numbers it becomes"],
-            rows=[*kinds, *left],
-        ),
-    ]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from labeldp._atomic import atomic_file
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.inputs import read_rows
-from labeldp.app.report import Section, render_report
+from labeldp.app.report import render_report
 from labeldp.app.report.figures import require_matplotlib
 from labeldp.errors import ParameterError, Setting
 from labeldp.learning.formula import Formula
@@ -125,14 +125,8 @@ def regress_file(
 
 
 def _as_page(table: RegressionTable, ledger: Ledger) -> str:
-    """Return a report of the card that begins with the table."""
-    header, *rows = table.cells()
-    picture = "Coefficients with their intervals, and intervals as they would be without privacy"
-    sections = [
-        Section("The regression table", header=header, rows=rows),
-        Section("Coefficients", table.notes(), figure=table.plot().figure, alternative=picture),
-    ]
-    return render_report(table.to_card(), ledger=ledger if ledger.path else None, sections=sections)
+    """Return a report of the card, which begins with the table."""
+    return render_report(table.to_card(), ledger=ledger if ledger.path else None)
 
 
 def _as_csv(table: RegressionTable) -> str:

@@ -51,12 +51,12 @@ def reserve_report(path: str | os.PathLike[str] | None, *, force: bool) -> Itera
 
 
 def try_report(
-    path: str | os.PathLike[str] | None, card: str, problems: Problems, *, ledger: Ledger, **options: Any
+    path: str | os.PathLike[str] | None, card: str, problems: Problems, *, ledger: Ledger, force: bool
 ) -> None:
     """Write the report of a release that is in place, if one was asked for."""
     if path is not None:
         with note_problem(problems, NO_REPORT):
-            write_report(path, card, ledger=ledger if ledger.path else None, **options)
+            write_report(path, card, ledger=ledger if ledger.path else None, force=force)
 
 
 def privatize_and_report(

@@ -157,14 +157,13 @@ def test_a_weak_budget_has_a_banner():
 
 
 @pytest.mark.slow
-def test_what_a_card_says_of_its_file_and_further_sections_are_shown():
+def test_what_a_card_says_of_its_file_is_shown():
     file = {**cases.FILE, "rows": 4000, "column": "price", "separator": ";", "name": "a.csv"}
     file["types_changed"] = {"when": ["timestamp[s]", "timestamp[ms]"]}
     card = cases.changed(cases.card("release"), file=file)
-    shown = words(report.render_report(card, sections=[cases.drawn_section()]))
+    shown = words(report.render_report(card))
     for text in ("Private labels in a.csv", "in the column price", "rows 4,000", 'separator ";"', "timestamp[ms]"):
         assert text in shown
-    assert "A line that falls from 1 to 0." in shown
     assert "{}" not in shown
 
 

@@ -20,16 +20,13 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import at_most, percent, times
 from labeldp.accounts.terms import Terms
 from labeldp.accounts.verification import Verification, verify_card
-from labeldp.app.report.column_figures import column_sections
+from labeldp.app.report.column_figures import coefficient_section, column_sections
 from labeldp.app.report.figures import COLOURS, DASHES, SOFT, blank, escaped, legend
 from labeldp.app.report.page import Section, render_page, write_page
 from labeldp.app.report.reviewer import environment, file_section, proof_sections
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.typed_data import canonical, plain, read
 from labeldp.tables.paths import Target
-
-BESIDE = ("<!-- beside the card -->", "<!-- end of it -->")
-"""Stand around what does not follow from the card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,6 @@ def write_report(
     card_text: str,
     *,
     ledger: Ledger | None = None,
-    sections: Sequence[Section] = (),
     force: bool = False,
 ) -> None:
     """Write the report of a card: one HTML file, whole or not at all.
@@ -83,7 +79,7 @@ def write_report(
     ----------
     path : path-like
         The file to write.
-    card_text, ledger, sections
+    card_text, ledger
         As for `render_report`.
     force : bool
         Whether to replace a file.
@@ -106,7 +102,7 @@ def write_report(
     True
     """
     Target(str(path), force).refuse()
-    page = render_report(card_text, ledger=ledger, sections=sections)
+    page = render_report(card_text, ledger=ledger)
     write_page(path, page, force=force)
 
 
@@ -114,8 +110,8 @@ def render_report(
     card_text: str,
     *,
     ledger: Ledger | RecordedLedger | None = None,
-    sections: Sequence[Section] = (),
     verification: Verification | None = None,
+    written_with: str | None = None,
 ) -> str:
     """Return the report of a card, as HTML.
 
@@ -125,10 +121,10 @@ def render_report(
         The card of a mechanism, a release or a model.
     ledger : Ledger, optional
         Shows what else was spent on these labels, and what is left.
-    sections : sequence of Section
-        Further parts, shown after what the card says.
     verification : Verification, optional
         What `verify_card` returned for this card, where that was called before.
+    written_with : str, optional
+        What the page says that it was written with; by default, what it is written with.
 
     Returns
     -------
@@ -154,9 +150,10 @@ def render_report(
     checksum = str(json.loads(card_text)["checksum"])
     texts = explanation.sections
     banner = "banner weak" if explanation.private else "banner"
-    beside: list[Section | str] = [BESIDE[0], *sections, BESIDE[1]] if sections else []
+    written_with = written_with or environment()
     parts: list[Section | str | None] = [
         *(f'<div class="{banner}" role="alert">{escaped(text)}</div>' for text in explanation.warnings),
+        coefficient_section(card.content),
         _tiles(explanation, terms),
         _plain_section(texts, "What the owner says"),
         _meaning(explanation),
@@ -166,11 +163,10 @@ def render_report(
         _plain_section(texts, "How noisy it is"),
         *column_sections(card),
         _sides(texts, {"Do": "safe", "Do not": "open"}),
-        *beside,
-        *proof_sections(card, checksum),
+        *proof_sections(card, checksum, written_with),
     ]
     stated = None if recorded is None else recorded.as_data(terms.charges)
-    about = {"version": __version__, "card": checksum, "environment": environment(), "ledger": stated}
+    about = {"version": __version__, "card": checksum, "environment": written_with, "ledger": stated}
     return render_page(
         explanation.title,
         [part for part in parts if part],

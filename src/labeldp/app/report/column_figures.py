@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from labeldp._values import Array
@@ -9,13 +11,16 @@ from labeldp.accounts.accuracy import Accuracy, noise_and_bias
 from labeldp.accounts.numbers import number, percent, tick, times
 from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.statistic import proof_of
-from labeldp.app.report.figures import COLOURS, DASHES, INK, blank, legend, stacked
+from labeldp.app.report.figures import COLOURS, DASHES, INK, blank, legend, stacked, visible
 from labeldp.app.report.page import Section
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 
 MOST = 4
 """Label columns that are drawn; the proof lists all."""
+
+MOST_COEFFICIENTS, LARGEST_DRAWN = 40, 1e100
+"""Of a regression table; what is more, or larger, is in the table alone."""
 
 _BINS = 80
 """Bars of a figure; few enough that the grid of released values does not show."""
@@ -39,6 +44,38 @@ def column_sections(card: ReadCard) -> list[Section]:
         if terms.rows:
             sections.append(_errors(Accuracy.under(mechanism, prior, bounds), terms.rows, which, prior))
     return sections
+
+
+def coefficient_section(content: dict[str, Any]) -> Section | None:
+    """Return the table of coefficients of a regression's card, with a figure of their intervals."""
+    table = content.get("regression")
+    if table is None or not {"pvalues", "conf_int"} <= table.keys():
+        return None
+    ends = np.array(table["conf_int"], dtype=np.float64).reshape(-1, 2)
+    shown = zip(table["names"], table["params"], table["bse"], table["pvalues"], ends.tolist(), strict=True)
+    rows = [
+        [name, number(value), number(error), f"{pvalue:.3f}", number(low), number(high)]
+        for name, value, error, pvalue, (low, high) in shown
+    ]
+    fit, words = content.get("fit", {}), ["Standard errors, intervals and p-values include the noise."]
+    if fit:
+        explained = "R² is about {rsquared:.3f} ± {standard_error:.3f}, its standard error by noise."
+        words.append(explained.format(**fit))
+    if "pvalue" in fit:
+        words.append(f"Lack of fit, tested by squared predictions (RESET): p = {fit['pvalue']:.3f}.")
+    drawn = {}
+    largest = np.abs([*ends.flat, *table["params"], 0.0]).max()
+    if 0 < len(ends) <= MOST_COEFFICIENTS and largest < LARGEST_DRAWN:
+        figure, axes = blank("coefficient", "", size=(4.7, 1.2 + 0.3 * len(ends)))
+        places = np.arange(len(ends))
+        axes.hlines(places, *ends.T, color=COLOURS[0], linewidth=2)
+        axes.plot(table["params"], places, "o", color=COLOURS[0], ms=5)
+        axes.axvline(0, color=INK, linewidth=0.8)
+        axes.set_yticks(places, [visible(name[:30]).replace("$", r"\$") for name in table["names"]])
+        axes.set_ylim(len(ends) - 0.5, -0.5)
+        drawn = {"figure": figure, "alternative": "Coefficients with their 95 % intervals, as in the table."}
+    header = ["", "coef", "std err", "P>|t|", "[0.025", "0.975]"]
+    return Section(f"The regression table of {content.get('label', 'the label')}", words, header, rows, **drawn)
 
 
 def _prior(prior: Histogram, mechanism: Mechanism, which: str) -> Section:

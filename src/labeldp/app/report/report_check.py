@@ -1,4 +1,4 @@
-"""A report compared with its card: it is written again from the card, and every text in it compared."""
+"""A report compared with its card: it is written again from the card, and both are compared."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from collections.abc import Iterator
 from html import unescape
 from html.parser import HTMLParser
 from itertools import zip_longest
-from typing import Any
+from typing import Annotated, Any
 
 from labeldp import __version__
 from labeldp.accounts.verification import Check, Verification
-from labeldp.app.report.card_report import BESIDE, RecordedLedger, render_report
-from labeldp.app.report.figures import escaped
+from labeldp.app.report.card_report import RecordedLedger, render_report
 from labeldp.app.report.reviewer import environment
 from labeldp.errors import LabelDPError
+from labeldp.mechanisms.typed_data import like, read
 
 _ABOUT = re.compile(r'<meta name="labeldp-report" content="([^"]{1,10000})">')
-_BESIDE = re.compile(f"\n{BESIDE[0]}.*?{BESIDE[1]}", re.DOTALL)
-_HEADING = re.compile(r"<h2>([^<]*)</h2>")
+_VERSION = r"[\w.+-]{1,30}"
+_WRITTEN_WITH = rf"labeldp {_VERSION}, Python {_VERSION} \(\w{{1,20}}\), NumPy {_VERSION}, Matplotlib {_VERSION}"
+_FIGURE = re.compile("<figure>.*?</figure>", re.DOTALL)
+_TAG_OR_TEXT = re.compile(r'<(/?\w+)((?: [\w:-]+="[^"<>]*")*) ?/?>|[^<>]+', re.ASCII)
+_ATTRIBUTE = re.compile(r' ([\w:-]+)="([^"]*)"', re.ASCII)
+_HERE = re.compile(r"#[\w-]+|url\(#[\w-]+\)", re.ASCII)
 
 
 def stated_card(page: str) -> dict[str, Any] | None:
@@ -33,7 +37,10 @@ def stated_card(page: str) -> dict[str, Any] | None:
 
 
 def check_report(page: str, card_text: str, verification: Verification) -> Iterator[Check]:
-    """Write the report of a card again, and compare all that follows from the card.
+    """Write the report of a card again, and compare both: outside figures they must be the same text.
+
+    Figures that another version of Matplotlib drew otherwise cannot be compared; they may only have the tags,
+    attributes and properties that such figures have here.
 
     Parameters
     ----------
@@ -50,34 +57,58 @@ def check_report(page: str, card_text: str, verification: Verification) -> Itera
         detail = f"cannot be checked: written {by}, and this is labeldp {__version__}"
         yield Check("report", None, detail, needed=True)
         return
-    if about.get("card") != json.loads(card_text)["checksum"]:
-        yield Check("report", False, "it is the report of another card")
-        return
     try:
-        terms = verification.require_card(allow_open=True).terms
-        ledger = RecordedLedger.from_data(about.get("ledger"), terms.charges)
-        again = render_report(card_text, ledger=ledger, verification=verification)
+        card = verification.require_card(allow_open=True)
+        ledger = RecordedLedger.from_data(about.get("ledger"), card.terms.charges)
+        limit = like(_WRITTEN_WITH, "names and versions")
+        written_with = read(Annotated[str, limit], about.get("environment"), "what the report was written with")
+        again = render_report(card_text, ledger=ledger, verification=verification, written_with=written_with)
     except LabelDPError as error:
         yield Check("report", None, f"it cannot be written again: {error}", needed=True)
         return
-    written = str(about.get("environment"))
-    again = again.replace(escaped(environment()), escaped(written))
-    given, again = _BESIDE.sub("", page), _BESIDE.sub("", again)
-    texts = zip_longest(_texts(given), _texts(again))
-    if difference := next((pair for pair in texts if pair[0] != pair[1]), None):
-        says, right = (repr(text[:80]) if text else "nothing" for text in difference)
-        yield Check("report", False, f"it says {says} where the card gives {right}")
+    if difference := _difference(page, again):
+        yield Check("report", False, difference)
         return
-    yield Check("report", True, "written again from the card, it has the same text, every number included")
-    if given != again:
-        same = written == environment()
-        why = "they are not those of this card" if same else f"not compared: they were drawn with {written}"
-        yield Check("figures", False if same else None, why)
+    yield Check("report", True, "written again from the card, it is the same, every number included")
+    if page != again:
+        yield _figures(page, again, written_with)
     if ledger is not None:
         yield Check("ledger", None, "what else was spent is the word of the report: compare with the ledger")
-    if parts := _BESIDE.findall(page):
-        titles = [unescape(title) for part in parts for title in _HEADING.findall(part) or ["one without heading"]]
-        yield Check("other parts", None, f"not on the card, so not compared: {', '.join(titles)}")
+
+
+def _difference(page: str, again: str) -> str:
+    """Return how a report differs from that of its card, texts in figures included; nothing if it does not."""
+    given, right = (stated_card(text) or {} for text in (page, again))
+    if given.get("card") != right.get("card"):
+        return "it is the report of another card"
+    for said, text in zip_longest(_texts(page), _texts(again)):
+        if said != text:
+            says, gives = (repr(words[:80]) if words else "nothing" for words in (said, text))
+            return f"it says {says} where the card gives {gives}"
+    same = _FIGURE.split(page) == _FIGURE.split(again)
+    return "" if same else "it has other tags or attributes than the card gives"
+
+
+def _figures(page: str, again: str, written_with: str) -> Check:
+    """Return what is to be said of figures that differ: another Matplotlib may draw the same figure otherwise."""
+    given, right = (_parts("".join(_FIGURE.findall(text))) for text in (page, again))
+    if written_with == environment() or not given <= right:
+        return Check("figures", False, "they are not those of this card")
+    return Check("figures", None, f"cannot be compared here: they were drawn with {written_with}", needed=True)
+
+
+def _parts(drawings: str) -> set[tuple[str, ...]]:
+    """Return the tags of drawings with their attributes, properties of styles, and what is none of these."""
+    parts: set[tuple[str, ...]] = {("else", text) for text in _TAG_OR_TEXT.sub("", drawings).split()}
+    for tag, attributes in _TAG_OR_TEXT.findall(drawings):
+        parts.add((tag,))
+        for name, value in _ATTRIBUTE.findall(attributes):
+            parts.add((tag, name))
+            if name == "style":
+                parts |= {(tag, name, rule.partition(":")[0].strip()) for rule in value.split(";")}
+            if name == "href" or "url" in value.lower():
+                parts.add((tag, name, "here" if _HERE.fullmatch(value) else value))
+    return parts
 
 
 class _Texts(HTMLParser):

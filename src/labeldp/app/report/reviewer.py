@@ -22,10 +22,10 @@ from labeldp.exact.proof import fingerprint
 from labeldp.mechanisms.base import Mechanism
 
 
-def proof_sections(card: ReadCard, checksum: str) -> list[Section]:
+def proof_sections(card: ReadCard, checksum: str, written_with: str) -> list[Section]:
     """Return the proofs, run again just now, and what they were run with."""
     proofs = [_proofs(card.terms.mechanisms)] if card.terms.mechanisms else []
-    return [*proofs, *_noise(card), _statements(card), _how_to_check(card, checksum)]
+    return [*proofs, *_noise(card), _statements(card), _how_to_check(card, checksum, written_with)]
 
 
 def _noise(card: ReadCard) -> list[Section]:
@@ -111,11 +111,11 @@ def environment() -> str:
     return f"labeldp {__version__}, {python}, NumPy {np.__version__}, {drawn}"
 
 
-def _how_to_check(card: ReadCard, checksum: str) -> Section:
+def _how_to_check(card: ReadCard, checksum: str, written_with: str) -> Section:
     rows = [
         ["card", f"{card.content['schema']}, version {card.content['version']}"],
         ["checksum of the card", checksum],
-        ["page written with", environment()],
+        ["page written with", written_with],
     ]
     does = "it computes the noise of each sum again, and adds it up to what was charged"
     if card.terms.mechanisms:
