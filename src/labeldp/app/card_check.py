@@ -77,6 +77,8 @@ def _file_checks(card: ReadCard, path: Path | None, folder: str | os.PathLike[st
         if path is not None or beside:
             yield Check("file", False, "the card names no file, so nothing links this one to it")
         return
+    if path is not None and path.name in hashes:
+        path = path.parent
     path = path or _beside(entry.get("name"), folder)
     if path is None:
         name = "the model" if card.kind == "model" else entry.get("name", "the file")
@@ -122,8 +124,11 @@ def _same_bytes(path: Path, hashes: dict[str, str], *, is_model: bool) -> Check:
         file = path / part
         if not file.is_file() or sha256(file) != expected:
             problem = f"{part or name} is another file, was changed, or is not there"
-    files = "the file" if is_single else f"the {len(hashes)} files"
-    return Check("file", not problem, problem or f"{name} is, to the byte, {files} of this card")
+    part = next(iter(hashes)) or name
+    files = f"{part} is, to the byte, the file"
+    if len(hashes) > 1:
+        files = f"{name} is, to the byte, the {len(hashes)} files"
+    return Check("file", not problem, problem or f"{files} of this card")
 
 
 def _cluster_files(card: ReadCard, path: Path | None) -> Iterator[Check]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import os
 from collections.abc import Callable
@@ -118,7 +119,10 @@ def regress_file(
             bounds_reason=bounds_reason,
             label=label,
         )
-        for target, text in ((card, table.to_card()), (path, _WRITERS[path.suffix](table, ledger))):
+        written = _WRITERS[path.suffix](table, ledger)
+        files = {} if path.suffix == ".html" else {path.name: hashlib.sha256(written.encode()).hexdigest()}
+        about = table.to_card(files=files) if files else table.to_card()  # a page is written again from its card
+        for target, text in ((card, about), (path, written)):
             with atomic_file(target, public=True, replace=force) as unfinished:
                 unfinished.write_text(text, encoding="utf-8", newline="\n")
     return FileRegression(path, card, table, notes)

@@ -219,8 +219,14 @@ class RegressionTable:
         ax.legend(frameon=False, fontsize=9)
         return ax
 
-    def to_card(self) -> str:
-        """Return the card of the table: JSON with a checksum, and no label in it."""
+    def to_card(self, **more: Any) -> str:
+        """Return the card of the table: JSON with a checksum, and no label in it.
+
+        Parameters
+        ----------
+        **more : pure data
+            Further public entries, such as which file the table is in.
+        """
         regression = {
             "names": self.names,
             "params": self.estimates.values.tolist(),
@@ -240,6 +246,7 @@ class RegressionTable:
             features=features,
             regression=regression,
             fit=fit,
+            **more,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -1,6 +1,7 @@
 """``labeldp regress``: a table of coefficients from a file, with its card; bad input costs nothing."""
 
 import csv
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -36,10 +37,16 @@ def test_the_table_and_its_card_say_the_same_and_both_verifiers_prove_it(survey,
         assert words in shown
     assert "region[north]" in out.read_text(encoding="utf-8").replace(r"\_", "_")
     assert ldp.Ledger.open(book).total == ldp.Budget(2.0)
-    assert "The card holds" in said("verify", card)
+    for file in (card, out):
+        assert "The card holds" in said("verify", file)
     done = subprocess.run([sys.executable, CHECKER, card], check=False, capture_output=True)  # noqa: S603
     assert done.returncode == 0
     assert files_in(tmp_path) == sorted(["book.jsonl", out.name, card.name])
+    coefficient = f"{json.loads(card.read_text())['regression']['params'][0]:.4f}"
+    out.write_text(
+        out.read_text(encoding="utf-8").replace(coefficient[:4], f"9{coefficient[:4]}"), encoding="utf-8"
+    )
+    assert "does NOT hold" in said("verify", out, code=4)
 
 
 def test_figures_of_the_file_are_those_of_the_function_in_full(survey, tmp_path):
