@@ -16,7 +16,7 @@ import broken
 import labeldp as ldp
 from helpers import NAMES, WORDS, mechanisms, respond, seeded
 from labeldp.exact import sampling
-from labeldp.mechanisms import additive
+from labeldp.mechanisms import laplace
 
 EPSILON = 1.0
 SAMPLES = 200_000
@@ -127,7 +127,7 @@ def grid_channel(noise, steps=16, ranges=4):
     reach = steps * ranges
     cells = np.clip(np.rint(noise * steps), -reach, reach).astype(np.int64) + reach
     weights = np.bincount(cells, minlength=2 * reach + 1)
-    counts = additive.counts_from_weights(((weights + weights[::-1]) * (1 << 40)).tolist())
+    counts = laplace.counts_from_weights(((weights + weights[::-1]) * (1 << 40)).tolist())
     return ldp.exact.ShiftChannel.from_counts(
         0.0, 1.0, steps, reach - steps, counts, ldp.exact.Promise(Fraction(20))
     )

@@ -265,7 +265,7 @@ def test_a_request_is_void_once_anything_that_it_is_made_of_changes(client, what
 
 def test_a_form_in_an_older_tab_goes_on_with_the_table_that_it_was_shown_for(client):
     one = client.read("homes.csv", "price")
-    two = client.unfinished(client.name(one, "rooms", drop=["side"]))
+    two = client.unfinished(client.name(one, "rooms", drop=["price"]))
     two.reading.wait()
     client.describe(one, missing="drop")
     client.describe(two, bounds=(0, 9))
@@ -273,7 +273,7 @@ def test_a_form_in_an_older_tab_goes_on_with_the_table_that_it_was_shown_for(cli
     client.budget(two, out="two.csv", epsilon=2)
     names = ("label", "bounds", "epsilon", "drop")
     chosen = [[each.request.options[name] for name in names] for each in (one, two)]
-    assert chosen == [["price", (0, 100), 1, ()], ["rooms", (0, 9), 2, ("side",)]]
+    assert chosen == [["price", (0, 100), 1, ()], ["rooms", (0, 9), 2, ("price",)]]
 
 
 @pytest.mark.parametrize(("kind", "at"), [("table", "Counting"), ("model", "Reading")])
