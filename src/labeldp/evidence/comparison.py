@@ -6,6 +6,7 @@ Nothing here is private: errors are measured on true labels. On private ones tha
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +21,7 @@ from labeldp._values import Array, as_fraction
 from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
-from labeldp.errors import DataError, Message, Setting
+from labeldp.errors import DataError, Message, Setting, WeakModelWarning
 from labeldp.evidence.comparison_figure import draw_comparison
 from labeldp.evidence.label_noise import Estimate, LabelNoise, label_noise
 from labeldp.evidence.previews import frame_of
@@ -254,7 +255,9 @@ def compare_table(
         return Estimate(mean, float(squares.std()) / math.sqrt(test.size) / (2 * mean) if mean else 0.0)
 
     def fit(make: Callable[..., Any], epsilon: float) -> Estimate:
-        model = make(epsilon=epsilon, bounds=bounds, ledger=Ledger()).fit(X[train], clipped[train])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", WeakModelWarning)  # the comparison shows how weak a model is
+            model = make(epsilon=epsilon, bounds=bounds, ledger=Ledger()).fit(X[train], clipped[train])
         result = error(model.predict(X[test]))
         step()
         return result

@@ -109,10 +109,10 @@ def overview(
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
-    >>> _ = path.write_text("rooms,price\n2,3.5\n,4\n3,\n")
+    >>> _ = path.write_text("rooms,price\n,4\n2,3.5\n3,\n")
     >>> seen = overview(path, label="price")
     >>> seen.columns, seen.rows, seen.missing, seen.first
-    ({'rooms': ('number', 1)}, 3, 1, (('2',), ('',), ('3',)))
+    ({'rooms': ('number', 1)}, 3, 1, (('',), ('2',), ('3',)))
     """
     progress = progress or (lambda *_: None)
     progress("Opening", 0, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from labeldp.app.cli.shell import PlainConsole, news, progress, tell
 from labeldp.app.inputs import read_inputs
 from labeldp.app.options import EPSILONS
 from labeldp.app.report import require_matplotlib, write_report
-from labeldp.errors import MissingExtraError, ParameterError, Setting
+from labeldp.errors import MissingExtraError, ParameterError, Setting, WeakModelWarning
 from labeldp.evidence import previews
 from labeldp.evidence.comparison import Comparison, compare_table
 from labeldp.evidence.survey import Survey, make_survey
@@ -221,7 +222,9 @@ def _score(survey: Survey) -> str:
     X, y = survey.features[:_MOST], survey.income[:_MOST]
     test, train = slice(0, len(y) // 4), slice(len(y) // 4, None)
     ledger = Ledger()
-    model = ModelReleaseRegressor(epsilon=2.0, bounds=survey.bounds, ledger=ledger).fit(X[train], y[train])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WeakModelWarning)  # of few rows; its score says so
+        model = ModelReleaseRegressor(epsilon=2.0, bounds=survey.bounds, ledger=ledger).fit(X[train], y[train])
     score = private_score(model, X[test], y[test], epsilon=0.5, bounds=survey.bounds, ledger=ledger)
     return (
         "\nprivate_score measures the error of a model privately, on labels that were held out. For a further "
