@@ -26,7 +26,7 @@ def refused(match):
 THIRD = (WORDS - 1) // 3
 MOST = (1 << 63) - 1
 HIDDEN = np.ma.array([0, MOST], mask=[False, True])
-"""A start far outside, which a masked array's largest value does not tell."""
+"""A start far outside, which a masked array's largest value does not show."""
 ONE_CUT = {"bins": np.zeros(1, dtype=np.int64), "cuts": np.array([np.inf])}
 
 

@@ -1,4 +1,4 @@
-"""The work of a curator's noise does not tell the noise: words and steps are counted, draw by draw.
+"""The work of a curator's noise does not depend on the noise: words and steps are counted, draw by draw.
 
 A step is one instruction of Python, in whatever function it runs (docs/proofs/noise.md).
 """

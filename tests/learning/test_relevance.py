@@ -10,6 +10,7 @@ from labeldp.learning.bayes import Posterior
 from labeldp.learning.features import FeatureTable, PublicFeatures
 from labeldp.learning.fit_plan import LabelSummary
 from labeldp.learning.groups import Groups, NoisySums
+from labeldp.learning.learner import PrivateRows
 
 COLUMNS = 6
 
@@ -34,7 +35,7 @@ def test_the_slope_of_the_evidence_is_that_of_differences(labels):
     table, rng = table_of(1_000).with_lengths(relevance.first_lengths(COLUMNS), 0.0), np.random.default_rng(2)
     linear = Posterior(np.zeros(1), 0.5, 0.02, 0.01, (), (0.01, 0.005, 0.001, 0.001, 0.01))
     rows = np.arange(labels)
-    private = [relevance.LabelRow(rows, 0.5 + 0.3 * table.X[rows, 0] * table.X[rows, 1], 0.05)] if labels else []
+    private = [PrivateRows(rows, 0.5 + 0.3 * table.X[rows, 0] * table.X[rows, 1], 0.05, 0)] if labels else []
     evidence = relevance._Evidence(table, linear, LabelSummary(0, 1, 0.0), [noisy_sums(table, 40)], private, 0.05)
     centre, place = np.log(relevance.first_lengths(COLUMNS)), 0.3 * rng.normal(size=4 + COLUMNS)
     slope, step = evidence._slope(place, centre)[1], 0.02

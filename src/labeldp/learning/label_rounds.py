@@ -23,7 +23,7 @@ from labeldp.learning.bayes import Observations, Posterior, explained_risk
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import UNIT, LabelSummary, SumBudget
 from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble, quick_linear
-from labeldp.learning.relevance import LabelRow, can_learn, learn_lengths
+from labeldp.learning.relevance import can_learn, learn_lengths
 from labeldp.learning.sums import Stage, SumModel, find_range, fit_sums
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
@@ -260,8 +260,7 @@ def learn_interactions(parts: Sequence[Part], measured: Measured) -> Measured:
     if sums is None or not can_learn(table) or any(part.observed is not None for part in parts):
         return measured
     linear = quick_linear(table, private, measured.knowledge, sums=measured.observations)
-    labels = [LabelRow(part.rows, part.labels, part.noise) for part in private]
-    found = learn_lengths(table, linear, measured.knowledge, sums.released, labels, known=sums.relevance)
+    found = learn_lengths(table, linear, measured.knowledge, sums.released, private, known=sums.relevance)
     sums = sums.with_lengths(found, linear.rest)
     return replace(measured, table=sums.table, sums=sums)
 

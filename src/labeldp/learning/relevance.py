@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
@@ -23,6 +22,7 @@ from labeldp.learning.bayes import MEAN_VARIANCE, Posterior
 from labeldp.learning.features import FREQUENCIES, FeatureTable, even_rows, frequencies
 from labeldp.learning.fit_plan import LabelSummary
 from labeldp.learning.groups import NoisySums
+from labeldp.learning.learner import PrivateRows
 
 MOST_COLUMNS = 60
 """With more columns lengths are not learnt: there would be too many for what is known of labels."""
@@ -66,14 +66,6 @@ class Relevance:
     place: Array
 
 
-class LabelRow(NamedTuple):
-    """Private labels of rows, and the variance of their noise."""
-
-    rows: Index
-    labels: Array
-    noise: float
-
-
 def can_learn(table: FeatureTable) -> bool:
     """Whether the table has columns whose lengths can be learnt."""
     return 2 <= table.columns <= MOST_COLUMNS
@@ -89,7 +81,7 @@ def learn_lengths(
     linear: Posterior,
     summary: LabelSummary,
     sums: list[NoisySums],
-    labels: list[LabelRow],
+    labels: list[PrivateRows],
     *,
     spread: float = 0.0,
     known: Relevance | None = None,
@@ -132,7 +124,7 @@ class _Evidence:
         linear: Posterior,
         summary: LabelSummary,
         sums: list[NoisySums],
-        labels: list[LabelRow],
+        labels: list[PrivateRows],
         spread: float,
     ) -> None:
         width, rest = summary.width, min(linear.rest, spread or linear.rest)

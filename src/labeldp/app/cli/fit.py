@@ -51,7 +51,7 @@ def fit(source: str, out: Path, ledger: Ledger, release: str, report: Path | Non
 def regress(source: str, out: Path, ledger: Ledger, no_intercept: bool, classical: bool, **given: Any) -> None:
     """Estimate a linear regression of a private column: coefficients, standard errors, intervals and p-values.
 
-    All other columns are public. Intervals include the noise, and cover as stated. The budget is charged after
+    All other columns are public. Intervals include the noise. The budget is charged after
     everything that can be checked without labels.
 
     What is released: the table and its card, OUT.card.json. True labels are in neither.
