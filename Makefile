@@ -94,7 +94,7 @@ bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other lib
 	$(BIN)/python -m benchmarks.release
 	$(BIN)/python -m benchmarks.interval
 	$(BIN)/python -m benchmarks.split
-	$(BIN)/python -m benchmarks.files
+	$(BIN)/python -m benchmarks.files --keep
 	$(BIN)/python -m benchmarks.readme
 
 mutants: $(VENV)/.mutants  ## Change privacy-critical modules one thing at a time; tests must detect it (hours; some modules: MODULES="exact/integers.py release/plan.py")

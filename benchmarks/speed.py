@@ -12,6 +12,7 @@ import os
 
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
+import gc
 import json
 import platform
 import random
@@ -23,6 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import _lru_cache_wrapper
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -35,7 +37,6 @@ from rich.progress import Progress
 
 import labeldp as ldp
 from benchmarks.report import Sheet, commit, cpu, keep, load, met
-from labeldp.exact import proof
 
 HERE = Path(__file__).parent
 PEER_PYTHON = HERE.parent / ".venv-peers" / "bin" / "python"
@@ -187,13 +188,19 @@ def memory(name: str, size: int) -> tuple[float, float]:
 
 
 def construction(make: Maker) -> float:
-    """Return the median seconds of three constructions, none of which knows e^ε from the last."""
+    """Return the median seconds of three constructions, none of which uses what the last one kept."""
+    seconds = []
+    for _ in range(3):
+        forget()
+        seconds.append(clock(make))
+    return median(seconds)
 
-    def fresh() -> object:
-        proof.exp_lower.cache_clear()
-        return make()
 
-    return median(clock(fresh) for _ in range(3))
+def forget() -> None:
+    """Clear all caches of the library: values of e^ε, and mechanisms that were built before."""
+    for kept in gc.get_objects():
+        if isinstance(kept, _lru_cache_wrapper) and kept.__module__.startswith("labeldp."):
+            kept.cache_clear()
 
 
 # ---- reporting ------------------------------------------------------------------------------------

@@ -166,13 +166,19 @@ _SIMPLE = (
 """Types whose values are written without a conversion that could fail."""
 
 
+def _is_written_as_is(kind: Any, format: str) -> bool:
+    if format == "parquet" and types.is_timestamp(kind):
+        return bool(kind.unit != "s")  # Parquet has no seconds: they become milliseconds
+    return any(check(kind) for check in _SIMPLE)
+
+
 def _problem(column: Any, format: str) -> str | None:
     """Return what values of a column its format cannot hold, or None."""
     try:
         problem = _sheet_problem(column) if format == "xlsx" else None
         if problem is None and format != "parquet":
             problem = _date_problem(column)
-        if problem is None and not any(check(column.type) for check in _SIMPLE):
+        if problem is None and not _is_written_as_is(column.type, format):
             _encode(pa.table([column], ["c"]), format)
     except _FAILURES:
         return f"some values of type {column.type}"
