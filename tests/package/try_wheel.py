@@ -84,7 +84,7 @@ def try_extras(folder: Path) -> None:
             assert f"labeldp[{extra}]" in done.stderr, f"{words} does not name {extra}: {done.stderr}"
     message = ""
     try:
-        from labeldp.spark.dataframe_release import privatize  # noqa: F401
+        from labeldp.spark import privatize  # noqa: F401
     except ImportError as error:
         message = str(error)
     assert "labeldp[spark]" in message, message
