@@ -109,13 +109,12 @@ def is_current(page: str) -> bool:
 
 
 def figures() -> str:
-    """Return the figures of this version as a table, and links to pages of others, as they stand in README.md."""
+    """Return the figures of this version as a list, and links to pages of others, as they stand in README.md."""
     current = {name: figure for name, figure in FIGURES.items() if is_current(figure[1])}
-    rows = [f"| {name} | {words()} ([how]({page})) |" for name, (words, page) in current.items()]
-    lines = [f"| | labeldp {ldp.__version__} |", "|---|---|", *rows, ""] if rows else []
+    lines = [f"- **{name.capitalize()}**: {text()} ([how]({page}))." for name, (text, page) in current.items()]
     others = [f"[{name}]({page})" for name, (_, page) in FIGURES.items() if name not in current]
     if others:
-        lines.append(f"Measured with earlier versions: {', '.join(others)}.")
+        lines.append(f"- Measured with earlier versions: {', '.join(others)}.")
     return "\n".join([*lines, ""])
 
 
