@@ -58,11 +58,7 @@ class Epsilon(float):
             return value
         epsilon, (low, high) = parse_number(value, name), EPSILON_RANGE
         if epsilon == math.inf:
-            raise ParameterError(
-                Setting(name, math.inf),
-                " is no privacy at all. If you mean to release the labels as they are, say so "
-                "by name: labeldp.mechanisms.NoPrivacy()",
-            )
+            raise ParameterError(Setting(name, math.inf), " is no privacy at all: give a finite number")
         if epsilon <= 0:
             raise ParameterError(Setting(name), f" must be positive, got {epsilon}")
         if not low <= epsilon <= high:

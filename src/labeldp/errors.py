@@ -203,10 +203,10 @@ class ConformanceError(LabelDPError):
     --------
     >>> import labeldp as ldp
     >>> from labeldp.evidence import check_mechanism
-    >>> check_mechanism(ldp.mechanisms.NoPrivacy())
+    >>> check_mechanism(lambda y: y)
     Traceback (most recent call last):
     ...
-    labeldp.errors.ConformanceError: proof: ε is infinite, so nothing is protected, and nothing to check
+    labeldp.errors.ConformanceError: check_mechanism takes an instance of a subclass of labeldp.mechanisms....
     """
 
 

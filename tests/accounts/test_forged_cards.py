@@ -4,10 +4,8 @@ That every mechanism comes back from its card, and from copies, is tested by `ch
 """
 
 import contextlib
-import copy
 import json
 import math
-import pickle
 from functools import cache
 
 import pytest
@@ -87,18 +85,12 @@ def test_a_card_of_one_mechanism_is_no_card_of_another():
                     assert (mine, other) == ("two-point", "unbiased")
 
 
-def test_no_privacy_is_loaded_and_copied_only_by_its_name():
-    text = ldp.mechanisms.NoPrivacy().to_json()
-    assert json.loads(text)["proof"] == {"epsilon": "infinite", "delta": 0.0, "ratio": None}
-    with pytest.raises(ldp.errors.CardError, match="no privacy at all"):
-        ldp.load_mechanism(text)
-    copies = (
-        copy.copy(ldp.mechanisms.NoPrivacy()),
-        copy.deepcopy(ldp.mechanisms.NoPrivacy()),
-        pickle.loads(pickle.dumps(ldp.mechanisms.NoPrivacy())),
+def test_a_card_of_no_privacy_is_refused():
+    content = {"mechanism": "no-privacy", "parameters": {}, "channel": {"kind": "identity"}, "proof": {}}
+    assert (
+        ldp.verify_card(forged({"schema": "labeldp.mechanism", "version": 3, **content})).verdict
+        == "does not hold"
     )
-    for same in (ldp.load_mechanism(text, allow_no_privacy=True), *copies):
-        assert same == ldp.mechanisms.NoPrivacy()
 
 
 LOADER = """

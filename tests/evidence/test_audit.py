@@ -151,9 +151,8 @@ def test_a_proof_is_not_held_against_a_smaller_delta_than_its_own():
 
 
 @pytest.mark.parametrize("options", [{}, {"epsilon": math.inf}])
-@pytest.mark.parametrize("randomizer", [ldp.mechanisms.NoPrivacy(), lambda y: y], ids=["mechanism", "function"])
-def test_without_a_claim_a_randomiser_is_measured_and_not_judged(randomizer, options):
-    result = ldp.audit(randomizer, labels=ENDS, samples=1000, **options)
+def test_without_a_claim_a_randomiser_is_measured_and_not_judged(options):
+    result = ldp.audit(lambda y: y, labels=ENDS, samples=1000, **options)
     assert result.epsilon > 3
     assert not result.detected
     assert result.verdict == "nothing claimed"

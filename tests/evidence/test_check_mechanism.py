@@ -217,7 +217,6 @@ class Thawed(Coin):
         (lambda: coin("no-dataclass", **with_channel(NoDataclass))(epsilon=1.1), "card: NoDataclass"),
         (lambda: Unknown(epsilon=1.1), "card: .*@register"),
         (lambda: Thawed(epsilon=1.1), "frozen: .*frozen=True"),
-        (ldp.mechanisms.NoPrivacy, "nothing is protected"),
         (lambda: lambda y: y, "subclass of"),
     ],
 )

@@ -26,9 +26,8 @@ import rich.console
 
 import labeldp as ldp
 from labeldp import exact
-from labeldp.mechanisms import no_privacy
 
-CHANNELS = (exact.WindowChannel, exact.TableChannel, exact.ShiftChannel, no_privacy.IdentityChannel)
+CHANNELS = (exact.WindowChannel, exact.TableChannel, exact.ShiftChannel)
 """Every class whose ``sample`` turns labels into cells; `test_seams.py` checks that there is no other."""
 
 NOW = datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.UTC)

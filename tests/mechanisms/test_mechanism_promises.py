@@ -1,15 +1,13 @@
 """A mechanism promises all that its channel spends, and several cards are loaded as they were written."""
 
-import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 
 import labeldp as ldp
 from helpers import EVERY
-from labeldp.mechanisms.no_privacy import IdentityChannel
 from mechanism_cases import BOUNDS, make
 
 
@@ -29,17 +27,6 @@ def own(channel, **amounts):
         delta: float
 
     return (OwnWithDelta if "delta" in amounts else Own)(**amounts)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotPrivate(ldp.mechanisms.Mechanism):
-    """One that says so, with a channel that computes as `Overflowing` does."""
-
-    epsilon: ClassVar[float] = math.inf
-    channel: Any = ldp.mechanisms.channel_field()
-
-    def _build(self):
-        return Overflowing()
 
 
 # ---- what a ledger is charged with --------------------------------------------------------------------
@@ -79,17 +66,19 @@ def test_a_channel_that_spends_more_delta_than_its_mechanism_says_is_refused():
         own(channel, epsilon=4.0)  # no δ is charged for it
 
 
-def test_a_channel_without_any_promise_is_only_for_an_infinite_epsilon():
-    assert NotPrivate().verify().epsilon == math.inf
+def test_a_channel_without_any_promise_is_refused():
     with pytest.raises(ldp.errors.PrivacyProofError, match="less privacy"):
-        own(IdentityChannel(), epsilon=20.0)
+        own(Overflowing(promise=None), epsilon=20.0)
 
 
 # ---- labels as they come ------------------------------------------------------------------------------
 
 
-class Overflowing(IdentityChannel):
+@dataclass(frozen=True)
+class Overflowing:
     """A channel whose arithmetic overflows for labels far outside."""
+
+    promise: Any = ldp.mechanisms.Promise.of(1.0)
 
     def sample(self, labels, source, out):
         out[:] = self.mean(labels)
@@ -104,7 +93,7 @@ class Overflowing(IdentityChannel):
 @pytest.mark.parametrize("method", ["randomize", "mean", "variance"])
 def test_whatever_a_channel_computes_no_warning_reveals_a_label(method):
     with np.errstate(all="raise"):
-        getattr(NotPrivate(), method)([[1.7e308], [5e-324]])
+        getattr(own(Overflowing(), epsilon=1.0), method)([[1.7e308], [5e-324]])
         with pytest.raises(FloatingPointError):
             Overflowing().mean(np.array([1.7e308]))
 

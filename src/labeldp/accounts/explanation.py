@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,6 @@ _SEEDED = (
     "NOT PRIVATE: the noise came from a seed. Whoever knows or guesses the seed can remove the noise. "
     "This is for tests and experiments only; do not pass it on."
 )
-_AS_IT_IS = "NOT PRIVATE: every label is released as it is. This is for comparisons, on labels that are public."
 _DELTA = (
     "The guarantee has a second number, δ = {delta}: the probability of any set of results may pass the factor "
     "e^ε by that much, no more. The odds above leave δ aside."
@@ -99,9 +97,7 @@ class Explanation:
 
 def not_private(terms: Terms) -> str | None:
     """Return why what was done is not private, or None where it is."""
-    if not terms.secure:
-        return _SEEDED
-    return _AS_IT_IS if math.isinf(_budget(terms).epsilon) else None
+    return None if terms.secure else _SEEDED
 
 
 def explain(
@@ -212,7 +208,7 @@ def _sections_without_privacy(sections: Sections) -> Sections:
     return {
         "What was done": ["This protects nobody.", *sections["What was done"][1:]],
         "What it means": ["Nothing is promised to anyone whose label is in it."],
-        "What stays private": ["Nothing: whoever knows the seed can remove the noise, if there is any."],
+        "What stays private": ["Nothing: whoever knows the seed can remove the noise."],
         "Do": ["Use it for tests and experiments, with labels that are public or synthetic."],
         "Do not": ["Use it on labels that are private, or hand on what was computed from such labels."],
     }

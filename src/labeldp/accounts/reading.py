@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,6 @@ from labeldp.accounts.agreement import checked_charge, require_agreement
 from labeldp.accounts.budget import Charge, Declaration
 from labeldp.accounts.explanation import Explanation, explain
 from labeldp.accounts.schema import CARDS
-from labeldp.accounts.statistic import proof_of
 from labeldp.accounts.terms import Terms
 from labeldp.accounts.version_2 import upgraded
 from labeldp.errors import CardError
@@ -60,15 +58,13 @@ class ReadCard:
         return explain(self.terms, self.kind, self.content, recorded)
 
 
-def load_mechanism(text: str, *, allow_no_privacy: bool = False) -> Any:
+def load_mechanism(text: str) -> Any:
     """Return the mechanism that a card describes, built and proven anew.
 
     Parameters
     ----------
     text : str
         What ``to_json`` returned.
-    allow_no_privacy : bool
-        Whether a card of `NoPrivacy` may be loaded.
 
     Raises
     ------
@@ -84,20 +80,16 @@ def load_mechanism(text: str, *, allow_no_privacy: bool = False) -> Any:
     >>> ldp.load_mechanism(mech.to_json()) == mech
     True
     """
-    return read_content(card_format.parse(text), allow_no_privacy).terms.mechanisms[0]
+    return read_content(card_format.parse(text)).terms.mechanisms[0]
 
 
-def read_any_card(
-    text: str, *, allow_no_privacy: bool = False, most_mechanisms: int = MOST_MECHANISMS
-) -> ReadCard:
+def read_any_card(text: str, *, most_mechanisms: int = MOST_MECHANISMS) -> ReadCard:
     """Return what a card says, if it holds.
 
     Parameters
     ----------
     text : str
         What ``to_json`` or ``to_card`` returned.
-    allow_no_privacy : bool
-        Whether a card of `NoPrivacy` may be read.
     most_mechanisms : int
         A card with more distinct ones is refused, because a hostile one could keep the prover busy for hours.
 
@@ -115,20 +107,17 @@ def read_any_card(
     >>> read_any_card(ldp.Laplace(bounds=(0, 5), epsilon=1.0).to_json()).kind
     'mechanism'
     """
-    return read_content(card_format.parse(text, *CARDS), allow_no_privacy, most_mechanisms)
+    return read_content(card_format.parse(text, *CARDS), most_mechanisms)
 
 
-def read_content(
-    content: dict[str, Any], allow_no_privacy: bool = False, most_mechanisms: int = MOST_MECHANISMS
-) -> ReadCard:
+def read_content(content: dict[str, Any], most_mechanisms: int = MOST_MECHANISMS) -> ReadCard:
     """Return what a card says whose text was parsed, as `read_any_card` does."""
     kind = content["schema"].removeprefix("labeldp.")
     _refuse_many(content, most_mechanisms)
     if content["version"] == 2:
         content = upgraded(content)
     if kind == "mechanism":
-        terms = _terms_of_mechanism(content, allow_no_privacy=allow_no_privacy)
-        return ReadCard(kind, content, terms)
+        return ReadCard(kind, content, _terms_of_mechanism(content))
     card = read(CARDS[content["schema"]], content)
     terms = _terms(kind, card)
     require_agreement(kind, card, terms)
@@ -160,17 +149,14 @@ def _mechanism_entries(data: Any) -> Iterator[Any]:
             yield from _mechanism_entries(item)
 
 
-def _terms_of_mechanism(content: dict[str, Any], *, allow_no_privacy: bool) -> Terms:
+def _terms_of_mechanism(content: dict[str, Any]) -> Terms:
     """Return a mechanism that was not used yet as terms: it has no rows and no charges."""
     entry = {name: value for name, value in content.items() if name not in ("schema", "version")}
     mechanism: Mechanism = READERS[Mechanism](entry)
-    if content["proof"]["epsilon"] == "infinite" and not allow_no_privacy:
-        raise CardError("this card gives no privacy at all; say allow_no_privacy=True if you mean it")
     if mechanism.origin is not None:
         checked_charge(mechanism.origin)
-    bounds = (mechanism.domain,) if mechanism.private else ()
     secure = mechanism.origin is None or mechanism.origin.secure
-    return Terms(0, (mechanism,), (None,), (), bounds, "local", secure)
+    return Terms(0, (mechanism,), (None,), (), (mechanism.domain,), "local", secure)
 
 
 def _terms(kind: str, card: dict[str, Any]) -> Terms:
@@ -180,8 +166,6 @@ def _terms(kind: str, card: dict[str, Any]) -> Terms:
         raise CardError("the card shows no mechanism, so nothing says how labels were released")
     if list(dict.fromkeys(parts)) != list(range(len(distinct))):
         raise CardError("the card must list each mechanism once, in the order in which its parts name them")
-    if any(math.isinf(proof_of(mechanism).epsilon) for mechanism in distinct):
-        raise CardError("the card has a mechanism that gives no privacy at all")
     return Terms(
         rows=card["rows"],
         mechanisms=tuple(distinct[part] for part in parts),

@@ -39,7 +39,7 @@ class Amounts(TypedDict):
 class ProofEntry(TypedDict):
     """What a proof gave; compared with the proof that is made again."""
 
-    epsilon: float | Literal["infinite"]
+    epsilon: float
     delta: float
     ratio: Fraction | None
 

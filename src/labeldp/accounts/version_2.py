@@ -28,7 +28,6 @@ _HASHED = {
     "table": ("TableChannel", "low", "high", "values", "table", "promise"),
     "window": ("WindowChannel", *("low", "high", "cells", "window", "background", "extra", "promise"),
                *("bins", "cuts", "values", "spread_outside")),
-    "identity": ("IdentityChannel",),
 }  # fmt: skip
 """What version 2 hashes of a channel: names of 0.2.0, which no renaming changes."""
 

@@ -156,7 +156,7 @@ class Proof:
     def as_data(self) -> dict[str, Any]:
         """Return what was proven as pure data, for a card."""
         return {
-            "epsilon": "infinite" if math.isinf(self.epsilon) else self.epsilon,
+            "epsilon": self.epsilon,
             "delta": self.delta,
             "ratio": None if self.worst_ratio is None else str(self.worst_ratio),
         }
@@ -225,8 +225,8 @@ class Channel(Protocol):
         """The upper end of that range."""
 
     @property
-    def promise(self) -> Promise | None:
-        """The (ε, δ) that the counts are held to; None if there is no privacy."""
+    def promise(self) -> Promise:
+        """The (ε, δ) that the counts are held to."""
 
     def as_data(self) -> dict[str, Any]:
         """Return all that `sample` and `verify` use as pure data, for a card."""

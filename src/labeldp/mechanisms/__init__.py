@@ -13,7 +13,6 @@ from labeldp.exact.window import WindowChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.gaussian import Gaussian
 from labeldp.mechanisms.laplace import Laplace
-from labeldp.mechanisms.no_privacy import NoPrivacy
 from labeldp.mechanisms.registry import mechanism_class, mechanism_names, register
 from labeldp.mechanisms.rp_with_prior import RPWithPrior
 from labeldp.mechanisms.rr_on_bins import RROnBins
@@ -25,7 +24,6 @@ __all__ = [
     "Gaussian",
     "Laplace",
     "Mechanism",
-    "NoPrivacy",
     "Promise",
     "RPWithPrior",
     "RROnBins",

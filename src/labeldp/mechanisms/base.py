@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -39,8 +38,6 @@ class Mechanism(ABC):
     ----------
     name : str
         Set by ``register``.
-    private : bool
-        False for the one mechanism that releases labels as they are.
     unbiased : bool
         Whether `debias` gives labels that are right on average; models need that.
     needs_delta : bool
@@ -73,7 +70,6 @@ class Mechanism(ABC):
 
     __slots__ = ("_origin",)
     name: ClassVar[str]
-    private: ClassVar[bool] = True
     unbiased: ClassVar[bool] = True
     needs_delta: ClassVar[bool] = False
     needs_prior: ClassVar[bool] = False
@@ -324,7 +320,7 @@ class Mechanism(ABC):
         """
         from labeldp.mechanisms.density_figure import draw_mechanism  # noqa: PLC0415 (an extra)
 
-        low, high = self.domain if self.private else (0.0, 1.0)
+        low, high = self.domain
         chosen = [low, (low + high) / 2, high] if labels is None else labels
         return draw_mechanism(self, np.atleast_1d(Labels.parse(chosen).values.astype(np.float64)))
 
@@ -430,10 +426,7 @@ def _build_once(cls: type[Mechanism], values: tuple[Any, ...], _: str) -> tuple[
     object.__setattr__(mechanism, "channel", channel)
     digest, promise = channel_digest(channel), channel.promise
     epsilon, delta = mechanism.epsilon, mechanism.delta  # as they are now: building may complete them
-    if promise is None or math.isinf(epsilon):
-        covers = promise is None and math.isinf(epsilon)
-    else:  # what a ledger is charged with must be all that the channel spends
-        covers = promise.epsilon <= as_fraction(epsilon) and promise.delta <= as_fraction(delta)
-    if not covers:
+    # what a ledger is charged with must be all that the channel spends
+    if promise is None or promise.epsilon > as_fraction(epsilon) or promise.delta > as_fraction(delta):
         raise PrivacyProofError("the channel promises less privacy than the mechanism")
     return mechanism, digest

@@ -151,7 +151,7 @@ def expected_risk(mechanism: Mechanism, prior: Histogram, rows: int | None = Non
 
 def auto_classes() -> list[type[Mechanism]]:
     """Return the mechanisms among which ``mechanism="auto"`` chooses."""
-    return [cls for _, cls in sorted(REGISTRY.items()) if cls.private and cls.in_auto]
+    return [cls for _, cls in sorted(REGISTRY.items()) if cls.in_auto]
 
 
 def choose_mechanism(

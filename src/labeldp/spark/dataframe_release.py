@@ -300,8 +300,6 @@ def randomize(
     ready = load_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
     if not isinstance(ready, Mechanism):
         raise ParameterError(f"mechanism must be a mechanism or the text of its card, got {type(ready).__name__}")
-    if not ready.private:
-        raise ParameterError(f"{type(ready).__name__} gives no privacy at all")
     return privatize(
         df,
         label=label,

@@ -39,7 +39,6 @@ def cards(tmp_path_factory):
         "mechanism": ldp.Laplace(bounds=BOUNDS, epsilon=1.0).to_json(),
         "weak": ldp.Laplace(bounds=BOUNDS, epsilon=8.0).to_json(),
         "biased": ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0).to_json(),
-        "no privacy": ldp.mechanisms.NoPrivacy().to_json(),
         "release": release.to_card(),
         "file": release.terms.to_card(file=about),
         "two columns": ldp.privatize(
@@ -58,12 +57,11 @@ def cards(tmp_path_factory):
     return {**paths, "table": table, "npz": folder / "rows.npz"}
 
 
-NOT_PRIVATE = ("no privacy", "seeded")
+NOT_PRIVATE = ("seeded",)
 KINDS = {
     "mechanism": ["noise of about ±"],
     "weak": ["WEAK: at ε = 8"],
     "biased": ["biased by design"],
-    "no privacy": ["NOT PRIVATE"],
     "release": ["by at most e^ε = 2.72×.", "they can be 73 % certain at most", "only the curator"],
     "file": ["Private labels in private.csv"],
     "two columns": [
@@ -108,7 +106,7 @@ def test_every_card_is_explained_in_80_columns_and_the_same_to_scripts(cards, na
     private = name not in NOT_PRIVATE
     assert ("NOT PRIVATE" in shown, "can raise their odds" in flat(shown)) == (not private, private)
     data = json.loads(run("explain", "--json", cards[name]).stdout)
-    card = ldp.accounts.read_any_card(cards[name].read_text(), allow_no_privacy=True)
+    card = ldp.accounts.read_any_card(cards[name].read_text())
     explanation = card.explain()
     assert (data["kind"], data["title"], data["private"]) == (card.kind, explanation.title, private)
     assert data["sections"] == {heading: list(lines) for heading, lines in explanation.sections.items()}
@@ -137,7 +135,7 @@ def test_every_private_card_verifies_and_no_other(cards, name):
     assert ("✗" in shown) == (code == 4)
     for beyond in ("no signature", "is what the card lists"):
         assert beyond in flat(shown)
-    kind = ldp.accounts.read_any_card(cards[name].read_text(), allow_no_privacy=True).kind
+    kind = ldp.accounts.read_any_card(cards[name].read_text()).kind
     assert ("private labels and not the true ones" in flat(shown)) == (kind in ("release", "row-release"))
     assert ("the model's files follow" in flat(shown)) == (kind == "model")
     data = json.loads(run("verify", "--json", cards[name], code=code).stdout)

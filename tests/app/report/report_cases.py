@@ -18,7 +18,7 @@ HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\u202e\x00&lt;
 BOUNDS = (0.0, 200.0)
 KINDS = (
     *("release", "columns", "with-delta", "rounds", "labels-model", "sums-model"),
-    *("seeded", "nothing", "hostile"),
+    *("seeded", "hostile"),
 )
 RELEASES = {
     "release": {"epsilon": 1.0},
@@ -47,8 +47,8 @@ def card(kind):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ldp.InsecureRandomnessWarning)
             return ldp.privatize(values, ledger=ldp.Ledger(), **{"bounds": BOUNDS, **RELEASES[kind]}).to_card()
-    if kind in ("nothing", "hostile"):
-        return ldp.mechanisms.NoPrivacy().to_json() if kind == "nothing" else hostile(card("release"))
+    if kind == "hostile":
+        return hostile(card("release"))
     X = np.random.default_rng(6).normal(size=(400, 2))
     maker = ldp.ModelReleaseRegressor if kind == "sums-model" else ldp.LabelReleaseRegressor
     model = maker(epsilon=1.0, bounds=BOUNDS).fit(X, labels(400))

@@ -142,11 +142,11 @@ def test_every_mechanism_is_drawn_and_proven(name):
 def test_the_page_shows_all_that_the_explanation_says_and_what_is_not_private_first_of_all(kind):
     """What was done is its lead; what it cost, a table."""
     shown, main = words(cases.page(kind)), cases.page(kind).partition("<main>")[2].lstrip()
-    explanation = ldp.accounts.read_any_card(cases.card(kind), allow_no_privacy=True).explain()
+    explanation = ldp.accounts.read_any_card(cases.card(kind)).explain()
     sections = {name: lines for name, lines in explanation.sections.items() if name != "What it cost"}
     for text in (*sections, *explanation.warnings, *sum(sections.values(), ())):
         assert text in shown or text == "What was done", text
-    private = kind not in ("seeded", "nothing")
+    private = kind != "seeded"
     assert main.startswith('<div class="banner" role="alert">NOT PRIVATE') is not private
     assert ("raise their odds" in shown, "banner" in main) == (private, not private)
 

@@ -34,8 +34,6 @@ def column_sections(card: ReadCard) -> list[Section]:
     if card.kind in ("model", "row-release"):
         return []
     for k, mechanism in enumerate(terms.mechanisms[:MOST]):
-        if not mechanism.private:
-            continue
         which = f", column {k}" if len(terms.mechanisms) > 1 else ""  # as charges count columns
         bounds, prior = terms.bounds[k], terms.priors[k]
         if prior is not None:
