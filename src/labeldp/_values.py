@@ -123,7 +123,7 @@ class Bounds(tuple[float, float]):
                 " must be a pair (lo, hi) that is known without looking at the labels; bounds read "
                 "off the data would reveal its extremes",
             ) from None
-        low, high = parse_number(first, name), parse_number(second, name)
+        low, high = (end if type(end) is float else parse_number(end, name) for end in (first, second))
         if not (math.isfinite(low) and math.isfinite(high)):
             raise ParameterError(Setting(name), f" must be finite, got ({low}, {high})")
         if low >= high:
@@ -344,7 +344,7 @@ def _parameter(name: str, declared: Any, value: Any) -> Any:
     if get_origin(declared) is tuple and kinds[0] is float:
         return tuple(parse_numbers(value, name).tolist())
     if float in kinds:
-        number = parse_number(value, name)
+        number = value if type(value) is float else parse_number(value, name)
         return number if math.isfinite(number) else _plain(name, number)
     return _plain(name, value)
 

@@ -17,16 +17,15 @@ from labeldp.accounts.ledger_file import FileStore
 from labeldp.errors import LedgerError, ParameterError, RepeatedReleaseWarning, Setting
 
 
+@dataclasses.dataclass(eq=False)
 class MemoryStore:
     """A list of charges that belongs to one process."""
 
-    path = None
-
-    def __init__(self, limit: Budget | None) -> None:
-        self.limit = limit
-        self.owner = os.getpid()
-        self._charges: list[Charge] = []
-        self._lock = threading.RLock()
+    limit: Budget | None
+    path: None = None
+    owner: int = dataclasses.field(default_factory=os.getpid)
+    _charges: list[Charge] = dataclasses.field(default_factory=list, repr=False)
+    _lock: Any = dataclasses.field(default_factory=threading.RLock, repr=False)
 
     def charges(self) -> tuple[Charge, ...]:
         """Return all charges, oldest first."""

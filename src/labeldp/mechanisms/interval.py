@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labeldp._values import Array, Epsilon, as_fraction, parse_positive
+from labeldp._values import Array, Epsilon, parse_positive
 from labeldp.errors import ParameterError, PrivacyProofError
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.registry import REGISTRY, mechanism_class
@@ -186,7 +186,7 @@ def choose_mechanism(
                 candidates.append(design(cls))
         known = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows if clips else None)
         chosen = min(candidates, key=lambda mechanism: expected_risk(mechanism, *known))
-    if as_fraction(chosen.epsilon) > as_fraction(epsilon) or chosen.delta > options.get("delta", 0.0):
+    if chosen.epsilon > epsilon or chosen.delta > options.get("delta", 0.0):
         raise PrivacyProofError(
             f"{type(chosen).__name__} costs more than what was asked for: ε = {chosen.epsilon:g}"
         )
