@@ -77,13 +77,9 @@ def test_a_handful_of_rows_is_refused():
         compared.compare_table(np.zeros((10, 1)), np.zeros(10), (0.0, 5.0), budgets=[1.0], mechanisms=["laplace"])
 
 
-def test_a_comparison_and_a_preview_are_data_frames_with_every_figure_in_full():
-    made = comparison(MODELS)
-    frame = made.to_frame()
-    assert list(frame) == ["of", "name", "epsilon", "error", "standard_error"]
-    row = frame[(frame.of == "model") & (frame.name == "model released") & (frame.epsilon == 0.1)].squeeze()
-    assert (row.error, row.standard_error) == (0.55, 0.01)
+def test_records_have_every_figure_in_full():
+    row = {"of": "model", "name": "model released", "epsilon": 0.1, "error": 0.55, "standard_error": 0.01}
+    assert row in comparison(MODELS).records()
     plan = ldp.preview(rows=20_000, bounds=(0, 200), epsilon=[0.3, 1.0], columns=3)
-    figures = plan.to_frame().set_index(["of", "epsilon"]).figure
-    assert figures["mean", 1.0] == plan.budgets[1].mean
-    assert figures["coefficient", 0.3] == plan.coefficients[0]
+    assert {"of": "mean", "epsilon": 1.0, "figure": plan.budgets[1].mean} in plan.records()
+    assert {"of": "coefficient", "epsilon": 0.3, "figure": plan.coefficients[0]} in plan.records()

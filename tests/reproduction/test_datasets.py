@@ -14,10 +14,8 @@ import pytest
 import sklearn.datasets._california_housing as scikit_housing
 
 import labeldp as ldp
-from helpers import python
 from reproduction.datasets import crime, data_files
 from reproduction.datasets.crime import load_crime
-from reproduction.datasets.data_files import fetch
 from reproduction.datasets.housing import load_housing
 
 FOLDER = Path(os.environ.get("LABELDP_DATA", "nowhere"))
@@ -33,7 +31,7 @@ needs_housing = needs("california_housing.csv.gz")
 
 @pytest.fixture
 def served(tmp_path):
-    """The folder of a web server, from which both tables are downloaded; ``/cut`` breaks off, see `address`."""
+    """The folder of a web server, from which both tables are downloaded."""
     folder = tmp_path / "served"
     folder.mkdir()
 
@@ -43,15 +41,6 @@ def served(tmp_path):
 
         def log_message(self, *args):
             pass
-
-        def do_GET(self):
-            if self.path != "/cut":
-                super().do_GET()
-                return
-            self.send_response(200)
-            self.send_header("Content-Length", "1000")
-            self.end_headers()
-            self.wfile.write(b"half")
 
     serving = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=serving.serve_forever)
@@ -65,10 +54,6 @@ def served(tmp_path):
     serving.shutdown()
     thread.join()
     serving.server_close()
-
-
-def address(name):
-    return crime.URL.replace("communities.data", name)
 
 
 def leftovers(folder):
@@ -109,18 +94,6 @@ def test_housing_has_20640_rows_and_8_raw_features():
     assert data.bounds == (0.0, 5.0001)
     assert 0 <= data.y.min() <= data.y.max() <= 5.0001
     assert str(data.y[0]) not in repr(data)
-
-
-def test_crime_and_housing_need_neither_pyarrow_nor_pandas():
-    code = (
-        "import sys; sys.modules['pyarrow'] = sys.modules['pandas'] = None\n"
-        "from reproduction.datasets import load_crime, load_housing\n"
-        "from labeldp.errors import DataNotFoundError\n"
-        "for load in (load_crime, load_housing):\n"
-        "    try: load(download=False)\n"
-        "    except DataNotFoundError: pass\n"
-    )
-    python(code, check=True)
 
 
 # ---- finding files -----------------------------------------------------------------------------------
@@ -186,15 +159,6 @@ def test_a_download_with_the_wrong_checksum_is_refused_and_not_kept(cache, serve
     assert leftovers(cache) == []
 
 
-@pytest.mark.parametrize("name", ["cut", "not-there", "http://127.0.0.1:1/file"])
-@pytest.mark.usefixtures("served")
-def test_a_download_that_breaks_off_or_an_unreachable_server_is_a_clear_error_and_nothing_is_kept(cache, name):
-    where = name if ":" in name else address(name)
-    with pytest.raises(ldp.errors.DataNotFoundError, match=r"could not be fetched from .* Ask the owner"):
-        fetch(where, cache / "file", by_hand="Ask the owner.")
-    assert leftovers(cache) == []
-
-
 def archive_of(rows):
     """Return a table of numbers packed as scikit-learn expects California Housing."""
     text = "\n".join(",".join(f"{x:.4f}" for x in row) for row in rows).encode()
@@ -215,13 +179,3 @@ def test_housing_comes_through_scikit_learns_fetcher_and_is_kept(cache, served):
     assert first.columns[-1] == "Longitude"
     (served / "housing.tgz").unlink()
     assert np.array_equal(load_housing().X, first.X)
-
-
-@pytest.mark.filterwarnings("ignore:Implicitly cleaning up <HTTPError:ResourceWarning")  # scikit-learn's own
-@pytest.mark.parametrize("fault", ["not there", "wrong checksum"])
-@pytest.mark.usefixtures("cache")
-def test_a_failed_fetch_of_housing_is_a_clear_error(served, fault):
-    if fault == "wrong checksum":
-        (served / "housing.tgz").write_bytes(b"something else")
-    with pytest.raises(ldp.errors.DataNotFoundError, match="by hand"):
-        load_housing()

@@ -118,13 +118,6 @@ def test_chunks_are_whole_or_absent(tmp_path):
 # ---- the command line -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["diabetes", "crime", "housing", "criteo", "error", "runtime"])
-def test_every_command_has_help_with_an_example(command):
-    shown = CliRunner().invoke(app, [command, "--help"])
-    assert shown.exit_code == 0
-    assert f"python -m reproduction {command}" in shown.output
-
-
 @pytest.fixture
 def housing():
     """Synthetic data instead of Housing."""
@@ -192,15 +185,6 @@ def test_error_and_runtime_write_their_tables(command, tmp_path):
         shown = CliRunner().invoke(app, [command, "--data", "housing", "--out", str(tmp_path)])
     assert shown.exit_code == 0, shown.output
     assert (tmp_path / f"{command}.md").exists()
-
-
-@pytest.mark.slow
-def test_a_missing_package_is_named_with_its_group():
-    code = "import sys, runpy; sys.modules['jax'] = None; runpy.run_module('reproduction', run_name='__main__')"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
-    assert done.returncode == 1
-    assert "jax is not installed" in done.stderr
-    assert "--group reproduction" in done.stderr
 
 
 def test_the_library_does_without_the_reproduction():

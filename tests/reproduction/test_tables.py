@@ -2,7 +2,6 @@
 
 import io
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -267,28 +266,3 @@ def test_a_table_says_wherever_it_is_seen_whether_it_is_not_the_papers(changes, 
     for place in (departures(table), text, " ".join(screen(text).split()), draw(table, summary).get_supxlabel()):
         assert departure in place
         assert ("Not the paper's" in place) == bool(departure)
-
-
-def test_data_without_printed_figures_are_not_compared_with_any():
-    for data, has in ((small(), True), (small(name="criteo twin"), False)):
-        table = tiny(data=data)
-        text = as_markdown(table, summary_of(table))
-        assert ("The paper has no figures" in text) != has
-        for word in ("(paper)", "paper's best column", "in brackets", "beside the paper's", "stand for"):
-            assert (word in text) == has
-
-
-def test_no_figure_is_cut_on_a_narrow_terminal():
-    rows = [
-        replace(row, simulated=0.123456, spread=0.00088) for row in error_formula.error_rows(small(60), draws=2)
-    ]
-    table = tiny(tuple(COLUMNS), budgets=(1.0, 8.0, math.inf))
-    for text in (error_formula.as_markdown(rows), as_markdown(table, summary_of(table))):
-        seen = screen(text)
-        assert "…" not in seen
-        assert max(map(len, seen.splitlines())) <= 80
-        words = seen.split()
-        for line in text.splitlines():
-            if line.startswith("|") and "---" not in line:
-                plain = line.replace("|", " ").replace("<br>", " ").replace("**", "")
-                assert all(word in words for word in plain.split() if any(map(str.isdigit, word)))

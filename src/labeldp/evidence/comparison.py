@@ -10,21 +10,22 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
+from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from labeldp._values import Array, as_fraction
+from labeldp._values import as_fraction
 from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
 from labeldp.errors import DataError, Message, Setting, WeakModelWarning
-from labeldp.evidence.comparison_figure import draw_comparison
+from labeldp.evidence.figures import draw_comparison
 from labeldp.evidence.label_noise import Estimate, LabelNoise, label_noise
-from labeldp.evidence.previews import frame_of
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.release.curator import mean_variance
@@ -107,16 +108,12 @@ class Comparison:
         }
 
     def records(self) -> list[dict[str, Any]]:
-        """Return every figure in full: what it is of, by which mechanism or model, at which ε."""
+        """Return every figure in full, for a data frame: what it is of, by which mechanism or model, and ε."""
         return [
             {"of": of, "name": name, "epsilon": epsilon, "error": float(one), "standard_error": one.spread}
             for of, figures in self._figures().items()
             for (name, epsilon), one in figures.items()
         ]
-
-    def to_frame(self) -> Any:
-        """Return every figure in full as a data frame of pandas, with the columns of `records`."""
-        return frame_of(self.records())
 
     def best_mechanism(self, epsilon: float) -> str:
         """Return the mechanism that serves a learner best; "auto" unless another is better by a tenth.
@@ -232,52 +229,50 @@ def compare_table(
     test, train = order[: labels.size // 4], order[labels.size // 4 :]
     clipped = np.clip(labels, *bounds)
     own = dict(estimators or {})
-    private = {**REGRESSORS, **{f"labels released, {name}": _learner(one) for name, one in own.items()}}
-    total = len(budgets) * (len(mechanisms) + repeats * len(private)) + 1 + len(own)
-    done = 0
+    plain = {TREES: HistGradientBoostingRegressor(random_state=0), CONSTANT: DummyRegressor()}
+    plain |= {f"{TREES}, {name}": clone(one) for name, one in own.items()}
+    private = REGRESSORS | {f"labels released, {name}": _learner(one) for name, one in own.items()}
+    total = len(budgets) * (len(mechanisms) + repeats * len(private)) + len(plain)
+    steps = count(1)
 
     def step() -> None:
-        nonlocal done
-        done += 1
         if progress is not None:
-            progress("comparing", done, total)
+            progress("comparing", next(steps), total)
+
+    def error(model: Any) -> Estimate:
+        """Return the typical error of a model on held-out rows; its spread is by the choice of these rows."""
+        squares = (model.fit(X[train], clipped[train]).predict(X[test]) - clipped[test]) ** 2
+        step()
+        typical = math.sqrt(float(squares.mean()))
+        return Estimate(typical, float(squares.std()) / math.sqrt(test.size) / (2 * typical) if typical else 0.0)
 
     noise = {}
     for name in mechanisms:
         for epsilon in budgets:
             noise[name, epsilon] = label_noise(name, labels, bounds, epsilon, delta)
             step()
-
-    def error(predicted: Array) -> Estimate:
-        """Return a typical error on held-out rows, and its standard error by the choice of these rows."""
-        squares = (predicted - clipped[test]) ** 2
-        mean = math.sqrt(float(squares.mean()))
-        return Estimate(mean, float(squares.std()) / math.sqrt(test.size) / (2 * mean) if mean else 0.0)
-
-    def fit(make: Callable[..., Any], epsilon: float) -> Estimate:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", WeakModelWarning)  # the comparison shows how weak a model is
-            model = make(epsilon=epsilon, bounds=bounds, ledger=Ledger()).fit(X[train], clipped[train])
-        result = error(model.predict(X[test]))
-        step()
-        return result
-
-    not_private = {}
-    trees = HistGradientBoostingRegressor(random_state=0)
-    for name, learner in {TREES: trees, **{f"{TREES}, {name}": one for name, one in own.items()}}.items():
-        not_private[name] = error(clone(learner).fit(X[train], clipped[train]).predict(X[test]))
-        step()
-    models = {}
-    for name, make in private.items():
-        fits = [[fit(make, epsilon) for _ in range(repeats)] for epsilon in budgets]
-        variances = np.var(fits, axis=1, ddof=1) if repeats > 1 else np.zeros(len(budgets))
-        noise_unit = math.sqrt(float(np.mean(variances * np.square(budgets))) / repeats)
-        for epsilon, errors in zip(budgets, fits, strict=True):
-            by_rows = float(np.mean([each.spread for each in errors]))
-            models[name, epsilon] = Estimate(float(np.mean(errors)), math.hypot(noise_unit / epsilon, by_rows))
-    guess = error(np.full(test.size, clipped[train].mean()))
+    models: dict[tuple[str, float], Estimate] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WeakModelWarning)  # the comparison shows how weak a model is
+        for name, make in private.items():
+            options = {"bounds": bounds, "ledger": Ledger()}
+            fits = [[error(make(epsilon=each, **options)) for _ in range(repeats)] for each in budgets]
+            models |= {(name, epsilon): one for epsilon, one in zip(budgets, _pooled(budgets, fits), strict=True)}
+        for name, model in plain.items():
+            models |= dict.fromkeys([(name, epsilon) for epsilon in budgets], error(model))
     for epsilon in budgets:
-        variance = mean_variance(as_fraction(epsilon), train.size, bounds)
+        guess, variance = models[CONSTANT, epsilon], mean_variance(as_fraction(epsilon), train.size, bounds)
         models[CONSTANT, epsilon] = Estimate(math.sqrt(guess**2 + variance), guess.spread)
-        models |= {(name, epsilon): one for name, one in not_private.items()}
     return Comparison(tuple(budgets), train.size, test.size, noise, models, repeats)
+
+
+def _pooled(budgets: Sequence[float], fits: list[list[Estimate]]) -> list[Estimate]:
+    """Return the mean error of repeated fits at each ε; the spread by their noise is pooled over budgets."""
+    repeats = len(fits[0])
+    variances = np.var(fits, axis=1, ddof=1) if repeats > 1 else np.zeros(len(budgets))
+    by_noise = math.sqrt(float(np.mean(variances * np.square(budgets))) / repeats)
+    by_rows = [float(np.mean([one.spread for one in errors])) for errors in fits]
+    return [
+        Estimate(float(np.mean(errors)), math.hypot(by_noise / epsilon, rows))
+        for epsilon, errors, rows in zip(budgets, fits, by_rows, strict=True)
+    ]

@@ -16,9 +16,10 @@ from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.numbers import number, percent, times
 from labeldp.accounts.scores import DEFAULT_METRICS
-from labeldp.errors import MissingExtraError, ParameterError, Setting
+from labeldp.errors import ParameterError, Setting
 from labeldp.evidence.accuracy_suite import Kept, kept_in_suite
 from labeldp.evidence.cautions import NOTES, cautions
+from labeldp.evidence.figures import draw_preview
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.curator import mean_variance
 from labeldp.release.plan import Request
@@ -182,7 +183,7 @@ class Preview:
         return header, lines
 
     def records(self) -> list[dict[str, Any]]:
-        """Return every figure in full: what it is of, at which ε, and the typical error, or the share kept."""
+        """Return every figure in full, for a data frame: what it is of, at which ε, and the error or the share."""
         names, records = [*self.names, "score"], []
         for k, point in enumerate(self.budgets):
             figures = {name: getattr(point, name) for name in names}
@@ -190,10 +191,6 @@ class Preview:
             figures |= {"kept by a model": point.kept.middle} if point.kept else {}
             records += [{"of": of, "epsilon": point.epsilon, "figure": figure} for of, figure in figures.items()]
         return records
-
-    def to_frame(self) -> Any:
-        """Return every figure in full as a data frame of pandas, with the columns of `records`."""
-        return frame_of(self.records())
 
     def notes(self) -> list[str]:
         """Return what the figures rest on, in sentences."""
@@ -230,18 +227,7 @@ class Preview:
 
     def plot(self) -> Any:
         """Return a Matplotlib figure: errors, and what models keep, against ε."""
-        from labeldp.evidence.preview_figure import draw_preview  # noqa: PLC0415 (an extra)
-
         return draw_preview(self)
-
-
-def frame_of(records: list[dict[str, Any]]) -> Any:
-    """Return records as a data frame."""
-    try:
-        from pandas import DataFrame  # noqa: PLC0415 (not a dependency)
-    except ImportError:
-        raise MissingExtraError("a data frame needs pandas: pip install pandas") from None
-    return DataFrame(records)
 
 
 def preview(

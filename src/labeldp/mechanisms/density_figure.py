@@ -16,28 +16,31 @@ if TYPE_CHECKING:
 _BINS = 200
 
 
-def new_axes(xlabel: str) -> Any:
-    """Return the axes of a new figure for a density."""
+def new_axes(width: float = 6.4, height: float = 3.6, columns: int = 1) -> list[Any]:
+    """Return the axes of a new figure, side by side."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
     except ImportError:
         raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
-    axes = Figure(figsize=(6.4, 3.6), layout="constrained").subplots()
-    axes.set(xlabel=xlabel, ylabel="density")
-    axes.spines[["top", "right"]].set_visible(False)
-    return axes
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.subplots(1, columns)
+    for axes in figure.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure.axes
 
 
 def draw_histogram(prior: Histogram) -> Any:
     """Return a figure of a histogram's density."""
-    axes = new_axes("label")
+    (axes,) = new_axes()
+    axes.set(xlabel="label", ylabel="density")
     axes.stairs(prior.density, prior.nodes, fill=True, alpha=0.6)
     return axes.figure
 
 
 def draw_mechanism(mechanism: Mechanism, labels: NDArray[np.float64]) -> Any:
     """Return a figure of the density of released values, for each of some labels."""
-    axes = new_axes("released value")
+    (axes,) = new_axes()
+    axes.set(xlabel="released value", ylabel="density")
     mean, reach = mechanism.mean(labels), 4 * np.sqrt(mechanism.variance(labels))
     ends = np.array([(mean - reach).min(), (mean + reach).max()])
     low, high = mechanism.channel.nearest_output(ends)

@@ -186,7 +186,7 @@ def choose_mechanism(
                 candidates.append(design(cls))
         known = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows if clips else None)
         chosen = min(candidates, key=lambda mechanism: expected_risk(mechanism, *known))
-    if chosen.epsilon > epsilon or chosen.delta > options.get("delta", 0.0):
+    if chosen.epsilon > float(epsilon) or chosen.delta > options.get("delta", 0.0):
         raise PrivacyProofError(
             f"{type(chosen).__name__} costs more than what was asked for: ε = {chosen.epsilon:g}"
         )
