@@ -50,16 +50,6 @@ def test_no_interval_is_better(k, cases):
         assert value(prior, *found, epsilon, zeta) >= others.max() * (1 - 1e-12)
 
 
-def test_the_interval_is_obvious_where_it_should_be():
-    for zeta in (1e-6, 1.0, 1e6):
-        assert ldp.optimal_interval(ldp.Histogram([2.0, 3.5], [7]), epsilon=0.5, zeta=zeta) == (2.0, 3.5)
-    equal = ldp.Histogram.from_counts(np.ones(37), (-3, 5))
-    assert ldp.optimal_interval(equal, epsilon=0.3, zeta=0.01) == (-3.0, 5.0)
-    empty_ends = ldp.Histogram([0, 1, 2, 3, 4, 5], [0, 3, 0, 2, 0])
-    assert ldp.optimal_interval(empty_ends, epsilon=1.0, zeta=50.0) == (1.0, 4.0)
-    assert ldp.optimal_interval(empty_ends, epsilon=0.01, zeta=0.01) == (1.0, 2.0)
-
-
 def test_a_million_bins_are_searched_exactly():
     """A plateau, four times as dense as its surroundings, is found to the node, whatever surrounds it."""
     k = 1_000_000
@@ -86,17 +76,3 @@ def test_the_unit_and_the_origin_of_labels_do_not_matter(scale, shift):
         i, j = np.searchsorted(nodes, ldp.optimal_interval(prior, epsilon=epsilon, zeta=zeta))
         found = ldp.optimal_interval(moved, epsilon=epsilon, zeta=scale * zeta)
         assert found == (moved.nodes[i], moved.nodes[j])
-
-
-@pytest.mark.parametrize(
-    ("name", "bad"),
-    [
-        *(("zeta", zeta) for zeta in (0, -1.0, math.nan, math.inf, True, "1", None)),
-        *(("epsilon", epsilon) for epsilon in (0, -1.0, math.nan, math.inf, True, "1", None)),
-        *(("Histogram", prior) for prior in (None, [0.0, 1.0], ([0, 1], [1]))),
-    ],
-)
-def test_bad_arguments_are_refused_by_name(name, bad):
-    how = {"Histogram": ldp.Histogram([0, 1], [1]), "epsilon": 1.0, "zeta": 1.0, name: bad}
-    with pytest.raises(ldp.errors.ParameterError, match=name):
-        ldp.optimal_interval(how.pop("Histogram"), **how)
