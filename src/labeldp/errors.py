@@ -149,7 +149,7 @@ class NotUnbiasedError(LabelDPError):
 
 
 class PrivacyProofError(LabelDPError):
-    """The exact proof failed: these counts do not keep their promise.
+    """The exact proof failed: these counts do not satisfy the promised ε or δ.
 
     Examples
     --------
@@ -180,7 +180,7 @@ class CardError(LabelDPError):
 
 
 class UncheckableError(CardError):
-    """A card names what is not known here, so that nobody can say here whether it holds.
+    """A card names something that this installation does not know, so it cannot be verified here.
 
     Examples
     --------
@@ -197,7 +197,7 @@ class UncheckableError(CardError):
 
 
 class ConformanceError(LabelDPError):
-    """A mechanism does not keep the contract; the message says which part, and what to do.
+    """A mechanism does not follow the protocol; the message says which part, and what to do.
 
     Examples
     --------

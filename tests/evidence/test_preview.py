@@ -9,7 +9,7 @@ import pytest
 import labeldp as ldp
 from command_line import said
 from helpers import seeded
-from labeldp.evidence.accuracy_suite import kept_in_suite
+from labeldp.evidence.accuracy_suite import share_kept
 
 BOUNDS = (0.0, 200.0)
 ROWS = 20_000
@@ -75,9 +75,9 @@ def test_with_the_epsilon_that_is_needed_the_error_is_as_wanted():
 
 
 def test_models_keep_more_with_more_rows_and_nothing_is_said_where_nothing_was_measured():
-    few, many = kept_in_suite(2000, 1.0), kept_in_suite(20_000, 1.0)
+    few, many = share_kept(2000, 1.0), share_kept(20_000, 1.0)
     assert 0 < few.middle < many.middle <= 1
-    assert kept_in_suite(20, 0.1) is None
+    assert share_kept(20, 0.1) is None
     assert "not measured" in ldp.preview(rows=20, bounds=BOUNDS, epsilon=0.1).summary()
 
 

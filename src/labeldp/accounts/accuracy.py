@@ -15,8 +15,8 @@ from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 
 DOUBT = 0.75
-"""What clipping a tail does to the mean is known to within this part of it, if a noisy prior is all that is known
-of the tail; measured by ``benchmarks/privatize.py``."""
+"""Relative uncertainty of the bias by clipping a tail that is known from a noisy prior only; measured by
+``benchmarks/privatize.py``."""
 
 
 def noise_and_bias(mechanism: Mechanism, labels: Array) -> tuple[Array, Array, bool]:

@@ -1,7 +1,7 @@
-"""What a card may not say at once: the rules under "Agreement" in docs/formats.md.
+"""Contradictions in a card: the rules under "Agreement" in docs/formats.md.
 
-A checksum is no signature: whoever writes a card can make one that agrees with itself and is false. What is found
-here cannot be true of any release.
+A checksum is no signature: a forger can write a consistent card that is false. But a card that is inconsistent
+cannot be true of any release.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _check_columns(terms: Terms) -> None:
             require(trusted, "with local trust nobody can count labels, and its prior is from counts")
 
 
-def checked_charge(origin: Origin) -> Charge:
+def charge_of_origin(origin: Origin) -> Charge:
     """Return what paid for a prior; refuse an origin that is wrong by itself."""
     charge, reports = origin.charge, origin.reports
     if charge is None or charge.purpose != "prior" or not charge.what.startswith("prior ("):
@@ -133,7 +133,7 @@ def _check_origins(card: dict[str, Any], terms: Terms) -> None:
     known = set(paying)
     noise: dict[Charge, dict[str, Budget]] = {}
     for origin in origins_of([*terms.priors, *card["mechanisms"]]):
-        charge = checked_charge(origin)
+        charge = charge_of_origin(origin)
         require(charge in known, _NO_SOURCE)
         require(origin.secure or not terms.secure, "a prior came from a seed, and it calls itself secure")
         # priors from the same noise, of several columns, are paid for once

@@ -377,7 +377,7 @@ def total_of(charges: Iterable[Charge]) -> Budget:
     return sum((charge.budget for charge in charges), Budget.of(Fraction(0)))
 
 
-def unmatched(charges: Iterable[Charge], others: Iterable[Charge]) -> list[Charge]:
+def missing_charges(charges: Iterable[Charge], others: Iterable[Charge]) -> list[Charge]:
     """Return the charges that are not among others; one that occurs twice must be there twice."""
     left = Counter(other.key for other in others)
     missing = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labeldp.accounts.accuracy import describe_noise
-from labeldp.accounts.budget import Budget, Charge, rounded_up, total_of, unmatched
+from labeldp.accounts.budget import Budget, Charge, missing_charges, rounded_up, total_of
 from labeldp.accounts.numbers import EXAMPLE, WEAK, is_weak, odds_figures, odds_sentence, whose_labels
 from labeldp.accounts.scores import describe_quality
 from labeldp.accounts.statistic import origins_of, proven_cost
@@ -119,7 +119,7 @@ def explain(
         All charges of a ledger, to say what everything in it means.
     """
     about, budget = about or {}, _budget(terms)
-    total = total_of([*terms.charges, *unmatched(recorded or (), terms.charges)])
+    total = total_of([*terms.charges, *missing_charges(recorded or (), terms.charges)])
     ledger = None if recorded is None or total <= budget else total
     meaning = _meaning(terms, kind, ledger)
     is_used = kind != "mechanism"

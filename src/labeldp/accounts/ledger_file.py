@@ -78,14 +78,14 @@ class FileStore:
         if create == "now" and not is_there:
             self._create()
         if not self.exists and (is_there or create != "late"):
-            with self._opened(os.O_RDONLY if create == "never" else os.O_RDWR):
+            with self._locked_file(os.O_RDONLY if create == "never" else os.O_RDWR):
                 pass
 
     def charges(self) -> tuple[Charge, ...]:
         """Return all charges in the file now, oldest first."""
         if not self.exists and not os.path.lexists(self.path):
             return ()
-        with self._opened(os.O_RDONLY):
+        with self._locked_file(os.O_RDONLY):
             return self._charges
 
     def spend(self, charges: Sequence[Charge], reserve: Sequence[Charge] = ()) -> range:
@@ -93,7 +93,7 @@ class FileStore:
         if not self.exists and not os.path.lexists(self.path):
             refuse_overspend(self.limit, (), [*charges, *reserve])
             self._create()
-        with self._opened(os.O_RDWR) as handle:
+        with self._locked_file(os.O_RDWR) as handle:
             start = len(self._charges)
             refuse_overspend(self.limit, self._charges, [*charges, *reserve])
             record: dict[str, Any] = {"charges": [charge.as_data() for charge in charges]}
@@ -105,7 +105,7 @@ class FileStore:
 
     def describe(self, position: int, mechanism: str) -> None:
         """Note which mechanism a charge was for."""
-        with self._opened(os.O_RDWR) as handle:
+        with self._locked_file(os.O_RDWR) as handle:
             charges = list(self._charges)
             charges[position] = dataclasses.replace(charges[position], mechanism=mechanism)
             self._write(handle, {"describes": position, "mechanism": mechanism}, charges)
@@ -119,14 +119,14 @@ class FileStore:
         try:
             with atomic_file(self.path, replace=False) as part:
                 part.write_bytes(line)
-        except ParameterError:  # another process created it: `_opened` reads it
+        except ParameterError:  # another process created it: `_locked_file` reads it
             return
         except OSError as error:
             raise LedgerError(f"cannot create the ledger {self.path}: {error.strerror}") from None
         self._count, self._last, self.exists = 1, digest, True
 
     @contextmanager
-    def _opened(self, flags: int) -> Iterator[int]:
+    def _locked_file(self, flags: int) -> Iterator[int]:
         """Yield the open file, its charges read, while no other process may write."""
         with self._lock:
             handle = _open(self.path, flags)
@@ -152,14 +152,14 @@ class FileStore:
                 "used"
             )
         if not self.exists:
-            on_file = _parsed(_Header, records[0], self.path)["limit"]
+            on_file = _parse_record(_Header, records[0], self.path)["limit"]
             if self.limit is not None and self.limit != on_file:
                 raise LedgerError(
                     f"the ledger {self.path} has the limit {on_file}, not {self.limit}: open it without limit, or "
                     "start another file"
                 )
             self.limit, self.exists, self._schema = on_file, True, records[0]["schema"]
-        self._charges = _with_records(self._charges, records[max(1, self._count) :], self.path)
+        self._charges = _add_records(self._charges, records[max(1, self._count) :], self.path)
         self._count, self._last = len(hashes), hashes[-1]
 
     def _write(self, handle: int, record: dict[str, Any], charges: list[Charge]) -> None:
@@ -209,7 +209,7 @@ def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], byte
             line = next_line
             if len(line) > MOST_LINE + 1:
                 raise LedgerError(f"the ledger {path} has a line of more than {MOST_LINE:,} bytes: it is not used")
-            record, digest = _checked(line.removesuffix(b"\n"), last)
+            record, digest = _read_line(line.removesuffix(b"\n"), last)
             if record is None and records and _is_torn(line, last):
                 break
             if record is None or (not records and record.get("schema") not in (SCHEMA, SCHEMA_2)):
@@ -228,7 +228,7 @@ def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], byte
 
 def _is_torn(line: bytes, last: str) -> bool:
     """Return whether a line was being written when the machine stopped: neither whole nor changed at its end."""
-    return not line.endswith(b"\n") and _parse(line) is None and _checked(line[:-1], last)[0] is None
+    return not line.endswith(b"\n") and _parse(line) is None and _read_line(line[:-1], last)[0] is None
 
 
 def _refuse_newer(line: bytes, path: str) -> None:
@@ -253,7 +253,7 @@ def _mend_tail(handle: int, tail: bytes) -> None:
         os.write(handle, b"\n")
 
 
-def _checked(line: bytes, last: str) -> tuple[dict[str, Any] | None, str]:
+def _read_line(line: bytes, last: str) -> tuple[dict[str, Any] | None, str]:
     """Return the record of a line that is, to the byte, what would have been written, and its hash."""
     record = _parse(line) or {}
     with suppress(ValueError):  # a number that is not finite, which is never written
@@ -294,7 +294,7 @@ def _append(handle: int, record: dict[str, Any], last: str) -> str:
     return digest
 
 
-def _parsed(hint: Any, record: dict[str, Any], path: str) -> Any:
+def _parse_record(hint: Any, record: dict[str, Any], path: str) -> Any:
     """Return a record's content; refuse one that is chained as it should be, and is not that of a ledger."""
     try:
         return read(hint, record, "the record")
@@ -304,16 +304,16 @@ def _parsed(hint: Any, record: dict[str, Any], path: str) -> Any:
         ) from None
 
 
-def _with_records(known: tuple[Charge, ...], records: list[dict[str, Any]], path: str) -> tuple[Charge, ...]:
+def _add_records(known: tuple[Charge, ...], records: list[dict[str, Any]], path: str) -> tuple[Charge, ...]:
     """Return charges with those of further records, and with what these say of charges before them."""
     charges = list(known)
     for record in records:
         if "charges" in record:
-            spent = _parsed(_Charged, record, path)
+            spent = _parse_record(_Charged, record, path)
             said = spent.get("declaration", Declaration())
             charges += [dataclasses.replace(charge, declaration=said) for charge in spent["charges"]]
             continue
-        note = _parsed(_Described, record, path)
+        note = _parse_record(_Described, record, path)
         position = note["describes"]
         if position >= len(charges):
             raise LedgerError(f"the ledger {path} has a record that is not valid: it has no charge {position}")

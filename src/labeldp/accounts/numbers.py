@@ -1,4 +1,4 @@
-"""Numbers for people, rounded to the safe side, and what ε means for one label in the sentences that all show."""
+"""Numbers as text, rounded to the safe side, and the sentences that say what ε means for one label."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from labeldp.accounts.budget import Budget, rounded_up
 
 LARGE = 1e6
-"""Factors beyond this protect nobody, and are not worth their digits."""
+"""Larger factors protect nobody, and are not written out."""
 NEARLY_CERTAIN = 0.99
-"""Who tossed a coin before and can be this certain after is protected little."""
+"""If a guess of 50 % can become this certain, the protection is called weak."""
 
 RAISE = "Someone who knows {knows} and sees {seen} can raise their odds on {whose} by at most e^ε = {times}."
 EXAMPLE = (
@@ -63,7 +63,7 @@ def factor(epsilon: float) -> float:
 
 
 def at_most(guess: ArrayLike, epsilon: float) -> NDArray[np.float64]:
-    """Return how certain of something one can become at most who was this certain before.
+    """Return the largest certainty that somebody can reach who had this certainty before.
 
     Odds p/(1 − p) grow by at most e^ε. With −ε it is how uncertain one can become.
 
@@ -136,7 +136,7 @@ def odds_sentence(epsilon: float, *, knows: str, seen: str, whose: str, ledger: 
 
 
 def odds_figures(epsilon: float) -> dict[str, str]:
-    """Return what the sentences lack, by name.
+    """Return the figures for the sentences above, by name.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def odds_figures(epsilon: float) -> dict[str, str]:
 
 
 def whose_labels(rows_per_person: int) -> str:
-    """Return on what odds can be raised by e^ε, where ε covers this many rows of a person.
+    """Return whose labels the odds are about, where ε covers this many rows of a person.
 
     Examples
     --------

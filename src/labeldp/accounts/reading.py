@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labeldp.accounts.agreement import checked_charge, require_agreement
+from labeldp.accounts.agreement import charge_of_origin, require_agreement
 from labeldp.accounts.budget import Charge, Declaration
 from labeldp.accounts.explanation import Explanation, explain
 from labeldp.accounts.schema import CARDS
 from labeldp.accounts.terms import Terms
-from labeldp.accounts.version_2 import upgraded
+from labeldp.accounts.version_2 import upgrade
 from labeldp.errors import CardError
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
@@ -115,7 +115,7 @@ def read_content(content: dict[str, Any], most_mechanisms: int = MOST_MECHANISMS
     kind = content["schema"].removeprefix("labeldp.")
     _refuse_many(content, most_mechanisms)
     if content["version"] == 2:
-        content = upgraded(content)
+        content = upgrade(content)
     if kind == "mechanism":
         return ReadCard(kind, content, _terms_of_mechanism(content))
     card = read(CARDS[content["schema"]], content)
@@ -154,7 +154,7 @@ def _terms_of_mechanism(content: dict[str, Any]) -> Terms:
     entry = {name: value for name, value in content.items() if name not in ("schema", "version")}
     mechanism: Mechanism = READERS[Mechanism](entry)
     if mechanism.origin is not None:
-        checked_charge(mechanism.origin)
+        charge_of_origin(mechanism.origin)
     secure = mechanism.origin is None or mechanism.origin.secure
     return Terms(0, (mechanism,), (None,), (), (mechanism.domain,), "local", secure)
 

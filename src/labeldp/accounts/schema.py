@@ -115,7 +115,7 @@ class ReleaseCard(Common):
     release: NotRequired[str]
 
 
-class KnowledgeEntry(TypedDict):
+class LabelSummaryEntry(TypedDict):
     """What was privately known of all labels before they were released in rounds."""
 
     low: float
@@ -129,7 +129,7 @@ class RowsCard(Common):
     """The card of labels that were released in rounds."""
 
     rounds: Positive
-    knowledge: KnowledgeEntry
+    knowledge: LabelSummaryEntry
     arrays: NotRequired[dict[str, Hash]]
     transform: NotRequired[Transform]
 
@@ -208,7 +208,7 @@ def _mechanism(data: Any) -> Mechanism:
     """Return a mechanism, built and proven anew, if its channel and its proof are those that are stated."""
     if not isinstance(data, dict) or not isinstance(data.get("mechanism"), str):
         raise CardError("a mechanism must be an object with the name of a mechanism")
-    return _rebuilt(registered_class(data["mechanism"]), canonical(data))
+    return _rebuild(registered_class(data["mechanism"]), canonical(data))
 
 
 _BUILT = {
@@ -219,7 +219,7 @@ _BUILT = {
 
 
 @lru_cache(maxsize=64)
-def _rebuilt(cls: Any, text: str) -> Mechanism:
+def _rebuild(cls: Any, text: str) -> Mechanism:
     """Return the mechanism that an entry describes; one that several parts share is proven once."""
     data = json.loads(text)
     entry: MechanismEntry = read(MechanismEntry, data, "the mechanism")

@@ -85,7 +85,7 @@ def check_signature(
 
 def _signer(text: str, signature: str) -> Ed25519PublicKey:
     """Return the key that signed a card."""
-    blob = _unarmoured(signature)
+    blob = _decode_armour(signature)
     public, namespace, reserved, hashed, signed = _split(blob, len(_MAGIC) + 4, 5)
     if namespace != NAMESPACE:
         raise CardError("the signature was made for something else than a card of labeldp")
@@ -103,7 +103,7 @@ def _signer(text: str, signature: str) -> Ed25519PublicKey:
     return key
 
 
-def _unarmoured(signature: str) -> bytes:
+def _decode_armour(signature: str) -> bytes:
     text = " ".join(signature.split())
     packed = text.removeprefix(_BEGIN).removesuffix(_END).replace(" ", "")
     try:
@@ -162,7 +162,7 @@ def read_private_key(data: bytes, passphrase: Callable[[], str]) -> Ed25519Priva
     try:
         key: object = load_ssh_private_key(data, None)
     except TypeError:  # it has a passphrase
-        key = _decrypted(data, passphrase())
+        key = _decrypt(data, passphrase())
     except (ValueError, UnsupportedAlgorithm):
         raise ParameterError(f"the key cannot be read: {_WANTED}") from None
     if not isinstance(key, Ed25519PrivateKey):
@@ -170,7 +170,7 @@ def read_private_key(data: bytes, passphrase: Callable[[], str]) -> Ed25519Priva
     return key
 
 
-def _decrypted(data: bytes, passphrase: str) -> object:
+def _decrypt(data: bytes, passphrase: str) -> object:
     if not passphrase:
         raise ParameterError("the key has a passphrase, and an empty one was given")
     try:

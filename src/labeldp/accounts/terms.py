@@ -46,7 +46,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What was released how, and what it cost; no label is in here, and all may be made public.
+    """How labels were released, and what it cost. There is no label in it: all of it can be published.
 
     Attributes
     ----------

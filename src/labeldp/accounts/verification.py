@@ -208,7 +208,7 @@ def noise_checks(card: ReadCard) -> Iterator[Check]:
     for purpose in sorted({charge.purpose for charge in card.terms.charges} - {"labels", "prior"}):
         yield _purpose(card.terms, purpose)
     if "quality" in card.content:
-        yield _held_out(card.terms)
+        yield _scored_rows(card.terms)
 
 
 def _proof(mechanism: Mechanism, name: str) -> Check:
@@ -261,7 +261,7 @@ def _purpose(terms: Terms, purpose: str) -> Check:
     return Check(purpose, True, detail)
 
 
-def _held_out(terms: Terms) -> Check:
+def _scored_rows(terms: Terms) -> Check:
     """Say whether the rows of a score are known to be others than those of its model."""
     split = terms.split
     if split is None:

@@ -41,7 +41,7 @@ _FREE = ("unbiased", "prior", "assumed")
 """What a score was estimated from at no cost: labels that were private already."""
 
 
-def upgraded(content: dict[str, Any]) -> dict[str, Any]:
+def upgrade(content: dict[str, Any]) -> dict[str, Any]:
     """Return what a card says in the form of version 3, which its reader checks.
 
     What version 2 alone has is checked here: its hashes, its guarantee, its cost and the price of its score.
@@ -49,8 +49,8 @@ def upgraded(content: dict[str, Any]) -> dict[str, Any]:
     kind = content["schema"].removeprefix("labeldp.")
     try:
         if kind == "mechanism":
-            return {"schema": content["schema"], "version": 2, **_built(content).as_data()}
-        return _upgraded(content)
+            return {"schema": content["schema"], "version": 2, **_build(content).as_data()}
+        return _upgrade_terms(content)
     except CardError:
         raise
     except (KeyError, TypeError, AttributeError, IndexError, ValueError):
@@ -72,7 +72,7 @@ def fingerprint_2(channel: Any) -> str:
     return "sha256:" + digest.hexdigest()
 
 
-def _built(card: dict[str, Any]) -> Mechanism:
+def _build(card: dict[str, Any]) -> Mechanism:
     """Return the mechanism of a card, if its counts have the hash and the proof that are stated."""
     mechanism = build_mechanism(card.get("mechanism"), card.get("parameters", {}))
     if set(card) != {"schema", "version", "mechanism", "parameters", "channel", "proof"}:
@@ -85,8 +85,8 @@ def _built(card: dict[str, Any]) -> Mechanism:
     return mechanism
 
 
-def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
-    built = {text: _built(card_format.parse(text)) for text in dict.fromkeys(content["mechanisms"])}
+def _upgrade_terms(content: dict[str, Any]) -> dict[str, Any]:
+    built = {text: _build(card_format.parse(text)) for text in dict.fromkeys(content["mechanisms"])}
     mechanisms = [built[text] for text in content["mechanisms"]]
     charges: list[Charge] = read(list[Charge], content["charges"], "charges")
     terms = Terms(1, (), (), tuple(charges), (), "local", content["words"] == "secure")
@@ -97,7 +97,7 @@ def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
     require(is_stated, "its charges do not give the guarantee and the cost it states")
     one_each = content["schema"] == "labeldp.release"
     statistics = _statistics(content.get("statistics", []))
-    charges = [_renamed(charge, mechanisms, statistics, one_each=one_each) for charge in charges]
+    charges = [_rename(charge, mechanisms, statistics, one_each=one_each) for charge in charges]
     more = {name: content[name] for name in _SAME & content.keys()}
     priors = [_prior(entry, column, charges) for column, entry in enumerate(content["priors"])]
     if "quality" in content:
@@ -130,7 +130,7 @@ def _statistics(entries: list[dict[str, Any]]) -> list[Statistic]:
     return statistics
 
 
-def _renamed(charge: Charge, mechanisms: list[Mechanism], listed: list[Statistic], *, one_each: bool) -> Charge:
+def _rename(charge: Charge, mechanisms: list[Mechanism], listed: list[Statistic], *, one_each: bool) -> Charge:
     """Return a charge that notes by the names of version 3 what it was spent on, if its note is right."""
     if charge.purpose != "labels":
         own = [one for one in listed if one.purpose == charge.purpose]
@@ -158,7 +158,7 @@ def _prior(entry: Any, column: int, charges: list[Charge]) -> dict[str, Any] | N
     statistics = plain(_statistics(entry.get("statistics", [])))
     origin = {"charge": plain(charges[number]), "secure": True, "statistics": statistics}
     if "reports" in entry:
-        origin["reports"] = _built(card_format.parse(entry["reports"])).as_data()
+        origin["reports"] = _build(card_format.parse(entry["reports"])).as_data()
     return {**shown, "origin": origin}
 
 

@@ -16,20 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SIGNAL = 0.9
-"""Tables whose boosted trees without privacy have more of the constant's error than this say nothing of models."""
+"""Tables on which boosted trees without privacy have more than this part of a constant's error are left out."""
 
 MARGIN = 0.1
 BEYOND = math.log(10)
-"""What a table kept at the least and the largest rows × ε that it was measured at stands for so much less, and for
-so much more; in logarithms."""
+"""How far below and above all measured rows × ε the nearest measurement is used, in logarithms."""
 
 FEWEST = 0.5
-"""With fewer of the tables nothing is said: a few would not be like the others."""
+"""With fewer than this part of the tables nothing is returned: a few need not be typical."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """How much models kept of what features explain without privacy, on tables with as many rows × ε.
+class KeptShare:
+    """The share of what features explain without privacy that private models reached, at one rows × ε.
 
     Attributes
     ----------
@@ -54,7 +53,7 @@ class Kept:
 
 @cache
 def kept_curves() -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
-    """Return for each table with signal the logarithms of rows × ε, and what a model kept there."""
+    """Return for each table the logarithms of rows × ε, and the share that a model reached there."""
     text = Path(__file__).with_name("accuracy_suite.json").read_text(encoding="utf-8")
     content: dict[str, Any] = json.loads(text)
     curves = []
@@ -70,17 +69,17 @@ def kept_curves() -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]
     return tuple(curves)
 
 
-def kept_in_suite(rows: int, epsilon: float) -> Kept | None:
-    """Return what models kept on the suite's tables at this rows × ε, read off between what was measured.
+def share_kept(rows: int, epsilon: float) -> KeptShare | None:
+    """Return the share that models reached on the suite's tables, interpolated at this rows × ε.
 
     Returns
     -------
-    Kept or None
+    KeptShare or None
         None where too few tables were measured there.
 
     Examples
     --------
-    >>> kept = kept_in_suite(20_000, 1.0)
+    >>> kept = share_kept(20_000, 1.0)
     >>> 0 <= kept.low <= kept.middle <= kept.high <= 1
     True
     """
@@ -93,4 +92,4 @@ def kept_in_suite(rows: int, epsilon: float) -> Kept | None:
     if len(shares) < FEWEST * len(kept_curves()):
         return None
     low, middle, high = np.quantile(shares, [0.25, 0.5, 0.75]).tolist()
-    return Kept(middle, low, high, len(shares))
+    return KeptShare(middle, low, high, len(shares))

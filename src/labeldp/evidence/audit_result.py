@@ -11,7 +11,7 @@ from labeldp.evidence.loss_bounds import POWER
 
 @dataclass(frozen=True, slots=True)
 class EventResult:
-    """One event that was tested, on samples that had no part in its choice.
+    """One event, tested on samples that were not used to choose it.
 
     Attributes
     ----------
@@ -47,8 +47,8 @@ class Audit:
     Attributes
     ----------
     epsilon : float
-        With probability ``confidence`` the true ε is at least this. For an honest randomiser a violation is
-        detected with probability 1 − ``confidence`` at most, all events together.
+        With probability ``confidence`` the true ε is at least this. For a randomiser whose claim is true, the
+        probability of a false alarm is at most 1 − ``confidence``, over all events together.
     claimed : float or None
         The ε that is claimed. None if nothing was claimed, or ε = ∞, which claims nothing.
     proven : float or None

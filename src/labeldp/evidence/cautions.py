@@ -1,4 +1,4 @@
-"""What a preview says of its figures, and against an ε that buys little: by rows, bounds and ε alone."""
+"""The notes and cautions of a preview: what its figures rest on, and why an ε may be too small or too large."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LEAST_POWER = 60
 """With fewer rows × ε a fit releases the mean of all labels, and nothing of features (`learning.sums`)."""
 
 ROOMY_POWER = 1000
-"""With as many rows × ε it is found where labels lie inside loose bounds; see ``benchmarks/accuracy.md``."""
+"""From this many rows × ε on, loose bounds cost little: ``benchmarks/accuracy.md``."""
 
 SPREAD = 1 / math.sqrt(12)
-"""Standard deviation of labels spread evenly, in widths of the bounds: the error of who guesses their middle."""
+"""Standard deviation of a uniform label, in widths of the bounds: the error of guessing the middle."""
 
 NOTES = {
     "basis": (
@@ -66,12 +66,12 @@ NOTHING = Budget(0)
 
 
 def cost_to_person(plan: Preview, point: BudgetPreview, besides: Budget = NOTHING) -> float:
-    """Return the ε that one person is exposed to by all rows of a release, and by what else was spent on them."""
+    """Return the total ε of one person: all of their rows in the release, and what was spent on them before."""
     return (group_budget(Budget(point.epsilon), plan.rows_per_person) + besides).epsilon
 
 
 def cautions(plan: Preview, besides: Budget = NOTHING) -> list[str]:
-    """Return what speaks against the budgets of a preview, each at the ε that is nearest to none of it.
+    """Return the cautions for the budgets of a preview; each names the ε closest to having no such caution.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
 from labeldp.errors import DataError, Message, Setting, WeakModelWarning
-from labeldp.evidence.figures import draw_comparison
+from labeldp.evidence.curves import draw_comparison
 from labeldp.evidence.label_noise import Estimate, LabelNoise, label_noise
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labeldp._values import Count, Epsilon, LabelBounds, as_fraction, parse_integer, parse_positive
 from labeldp.accounts.accuracy import Accuracy
@@ -17,9 +16,9 @@ from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.numbers import number, percent, times
 from labeldp.accounts.scores import DEFAULT_METRICS
 from labeldp.errors import ParameterError, Setting
-from labeldp.evidence.accuracy_suite import Kept, kept_in_suite
+from labeldp.evidence.accuracy_suite import KeptShare, share_kept
 from labeldp.evidence.cautions import NOTES, cautions
-from labeldp.evidence.figures import draw_preview
+from labeldp.evidence.curves import draw_preview
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.curator import mean_variance
 from labeldp.release.plan import Request
@@ -59,7 +58,7 @@ class BudgetPreview:
     score : float
         The smallest root mean squared error that `private_score` could distinguish from none, for this ε more
         on a tenth of the rows, held out; infinite where it would refuse.
-    kept : Kept or None
+    kept : KeptShare or None
         What a model may keep of what features explain, by the accuracy suite.
 
     Examples
@@ -77,7 +76,7 @@ class BudgetPreview:
     mean: float
     curator_mean: float
     score: float
-    kept: Kept | None
+    kept: KeptShare | None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -136,13 +135,11 @@ class Preview:
         """
         from labeldp.learning.ols_design import expected_error  # noqa: PLC0415 (scikit-learn takes a second)
 
-        low, high = self.bounds
-        columns = () if self.columns is None else (self.columns,)
-        return tuple(
-            1.96 * (high - low) * expected_error(self.rows, size, point.epsilon)
-            for size in columns
-            for point in self.budgets
-        )
+        columns = self.columns
+        if columns is None:
+            return ()
+        reach = 1.96 * (self.bounds[1] - self.bounds[0])
+        return tuple(reach * expected_error(self.rows, columns, point.epsilon) for point in self.budgets)
 
     @property
     def curve(self) -> tuple[BudgetPreview, ...]:
@@ -165,22 +162,17 @@ class Preview:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return a header, and a line for each thing that could be released."""
-        header = ["", *(f"ε = {rounded_up(point.epsilon)}" for point in self.budgets)]
-        odds = [times(self.rows_per_person * point.epsilon) for point in self.budgets]
-        lines = [["odds grow by up to", *odds]]
-        lines += [
-            [what, *(f"±{number(getattr(point, name), 3)}" for point in self.budgets)]
-            for name, what in self.names.items()
-        ]
-        lines += [
-            [f"coefficient of {self.columns} columns, 95 %", *(f"±{number(error, 3)}" for error in errors)]
-            for errors in [self.coefficients]
-            if errors
-        ]
+        errors = {what: [getattr(point, name) for point in self.budgets] for name, what in self.names.items()}
+        if self.columns is not None:
+            errors[f"coefficient of {self.columns} columns, 95 %"] = [*self.coefficients]
         scores = [number(point.score, 3) if math.isfinite(point.score) else "nothing" for point in self.budgets]
-        lines.append(["error a score shows", *scores])
-        lines.append(["what a model keeps", *(_share(point.kept) for point in self.budgets)])
-        return header, lines
+        header = ["", *(f"ε = {rounded_up(point.epsilon)}" for point in self.budgets)]
+        return header, [
+            ["odds grow by up to", *(times(self.rows_per_person * point.epsilon) for point in self.budgets)],
+            *([what, *(f"±{number(error, 3)}" for error in each)] for what, each in errors.items()),
+            ["error a score shows", *scores],
+            ["what a model keeps", *(_share(point.kept) for point in self.budgets)],
+        ]
 
     def records(self) -> list[dict[str, Any]]:
         """Return every figure in full, for a data frame: what it is of, at which ε, and the error or the share."""
@@ -302,7 +294,7 @@ def _preview_budget(rows: int, bounds: Bounds, epsilon: float, prior: Histogram 
         **dict(zip(counts, errors, strict=True)),
         curator_mean=math.sqrt(mean_variance(as_fraction(epsilon), rows, bounds)),
         score=_least_score(max(rows // HELD_OUT, 1), bounds, epsilon),
-        kept=kept_in_suite(rows, epsilon),
+        kept=share_kept(rows, epsilon),
     )
 
 
@@ -320,25 +312,22 @@ def _least_score(rows: int, bounds: Bounds, epsilon: float) -> float:
 
 def _needed(curve: Sequence[BudgetPreview], name: str, wanted: float) -> float | None:
     """Return the least ε from which on an error is as wanted, read off between points of the curve."""
-    epsilons: NDArray[np.float64] = np.log([point.epsilon for point in curve])
-    errors: NDArray[np.float64] = np.log([getattr(point, name) for point in curve])
-    enough = errors <= math.log(wanted)
-    if not enough[-1]:
+    falling = curve[::-1]
+    epsilons = np.log([point.epsilon for point in falling])
+    largest = np.maximum.accumulate(np.log([getattr(point, name) for point in falling]))  # from an ε on
+    if math.log(wanted) < largest[0]:
         return None
-    first = len(enough) - int(np.argmin(enough[::-1])) if not enough.all() else 0
-    if first == 0:
-        return float(curve[0].epsilon)
-    pair = slice(first - 1, first + 1)
-    return math.exp(float(np.interp(-math.log(wanted), -errors[pair], epsilons[pair])))
+    return math.exp(float(np.interp(math.log(wanted), largest, epsilons)))
 
 
 def _amount(epsilon: float | None) -> str:
     if epsilon is None:
         return f"ε beyond {CURVE[-1]:g}"
-    return f"ε of {number(epsilon, 2)} or less" if epsilon <= CURVE[0] else f"ε of about {number(epsilon, 2)}"
+    amount = number(epsilon, 2)
+    return f"ε of {amount} or less" if epsilon < 1.001 * CURVE[0] else f"ε of about {amount}"
 
 
-def _share(kept: Kept | None) -> str:
+def _share(kept: KeptShare | None) -> str:
     if kept is None:
         return "not measured"
     return f"{percent(kept.middle)} ({100 * kept.low:.0f}–{100 * kept.high:.0f})"

@@ -100,7 +100,7 @@ def read(hint: Any, data: Any, where: str = "the card") -> Any:
     if form := _FORMS.get(kind):
         return form(get_args(hint), data, where)
     if make := READERS.get(kind, getattr(kind, "from_data", None)):
-        return _made(lambda: make(data), where)
+        return _construct(lambda: make(data), where)
     if is_typeddict(kind):
         return _fields(kind, data, where)
     return _instance(kind, data, where) if dataclasses.is_dataclass(kind) else _leaf(kind, data, where)
@@ -253,14 +253,14 @@ def _instance(kind: Any, data: Any, where: str) -> Any:
     if isinstance(data, dict) and hasattr(kind, "refuse_unknown"):
         kind.refuse_unknown(data)
     fields = _fields(kind, data, where, getattr(kind, "DERIVED", ()))
-    value = _made(lambda: kind(**fields), where)
-    for name, expected in _made(lambda: _derived(value), where).items():
+    value = _construct(lambda: kind(**fields), where)
+    for name, expected in _construct(lambda: _derived(value), where).items():
         if canonical(expected) != canonical(data[name]):
             raise CardError(f"{where} does not hold: its {name} is {expected}, and not what is stated")
     return value
 
 
-def _made(make: Callable[[], Any], where: str) -> Any:
+def _construct(make: Callable[[], Any], where: str) -> Any:
     """Return what a class makes of data; what it refuses is refused with the path to it."""
     try:
         return make()
@@ -279,7 +279,7 @@ _LEAVES: dict[Any, tuple[Callable[[Any], bool], str]] = {
 
 def _leaf(kind: Any, data: Any, where: str) -> Any:
     if kind is Fraction:
-        return _made(lambda: parse_fraction(data), where)
+        return _construct(lambda: parse_fraction(data), where)
     test, name = _LEAVES[kind]
     _require(test(data), where, name)
     return float(data) if kind is float else data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -213,7 +214,8 @@ def privatize(
     refuse_nested_columns(df)
     refuse_revealing_log(df)
     source = stable_frame(df, materialize)
-    try:
+    with ExitStack() as undo:
+        undo.callback(source.drop)
         rows = source.frame
         count = check_rows(rows, label, id, check_ids=check_ids)
         fine = LabelCounts.none().fine
@@ -241,16 +243,11 @@ def privatize(
             design = terms.mechanisms[0]
             bare = card_checksum(design.with_origin(None))  # an origin has the time of its charge
             sealed = seal(rows, key.secret(card=bare, column=label, round=LABELS))
-        try:
-            work = releaser(design.to_json(), sealed, debiased=debiased)
-            frame = release_frame(rows, label, id, work, debiased=second, count=count)
-        except BaseException:
-            sealed.destroy()
-            raise
-        return SparkRelease(frame, terms, ledger, label, id, key.release, sealed, source)
-    except BaseException:
-        source.drop()
-        raise
+            undo.callback(sealed.destroy)
+        work = releaser(design.to_json(), sealed, debiased=debiased)
+        frame = release_frame(rows, label, id, work, debiased=second, count=count)
+        undo.pop_all()  # `SparkRelease.close` does both
+    return SparkRelease(frame, terms, ledger, label, id, key.release, sealed, source)
 
 
 def randomize(

@@ -15,7 +15,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
-from labeldp.accounts.budget import total_of, unmatched
+from labeldp.accounts.budget import missing_charges, total_of
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.reading import ReadCard, read_any_card
 from labeldp.accounts.verification import Verification, verify_card
@@ -80,7 +80,7 @@ def ledgers_in(folder: ChosenFolder) -> tuple[dict[str, Ledger], dict[str, str]]
 
 def _ledger_of(card: ReadCard, ledgers: Iterable[Ledger]) -> Ledger | None:
     """Return the ledger that paid for a card, or None; of copies the one that counts most."""
-    found = [ledger for ledger in ledgers if not unmatched(card.terms.charges, ledger.charges)]
+    found = [ledger for ledger in ledgers if not missing_charges(card.terms.charges, ledger.charges)]
     return max(found, key=lambda ledger: ledger.total.epsilon, default=None) if card.terms.charges else None
 
 

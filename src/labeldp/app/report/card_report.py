@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from labeldp import __version__
-from labeldp.accounts.budget import Budget, Charge, rounded_up, total_of, unmatched
+from labeldp.accounts.budget import Budget, Charge, missing_charges, rounded_up, total_of
 from labeldp.accounts.explanation import Explanation
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import at_most, percent, times
@@ -53,7 +53,7 @@ class RecordedLedger:
 
     def as_data(self, own: Sequence[Charge]) -> dict[str, Any]:
         """Return what a report states of it, for programs."""
-        complete, others = not unmatched(own, self.charges), total_of(unmatched(self.charges, own))
+        complete, others = not missing_charges(own, self.charges), total_of(missing_charges(self.charges, own))
         try:
             return plain({"limit": self.limit, "others": others, "complete": complete})  # type: ignore[no-any-return]
         except ParameterError:  # an exact sum that is too long to be stated
@@ -247,7 +247,7 @@ def _sides(texts: Mapping[str, Sequence[str]], headings: Mapping[str, str]) -> s
 def _budget(terms: Terms, ledger: RecordedLedger | None, told: Sequence[str]) -> Section:
     """Return a release's charges, beside all that a ledger holds."""
     own, recorded = terms.charges, () if ledger is None else ledger.charges
-    others = unmatched(recorded, own)
+    others = missing_charges(recorded, own)
     total = total_of([*own, *others])
     words = [f"This cost {total_of(own)} in all.", *told[1 + len(own) :]]  # its charges are in the table
     if others:
@@ -257,7 +257,7 @@ def _budget(terms: Terms, ledger: RecordedLedger | None, told: Sequence[str]) ->
     elif ledger is not None:
         words.append("The ledger has no limit: it counts, and refuses nothing.")
     words.append("What was spent never comes back: another release of the same labels costs again, on top.")
-    is_lacking = ledger is not None and bool(unmatched(own, recorded))
+    is_lacking = ledger is not None and bool(missing_charges(own, recorded))
     lacking = ["The ledger given does not hold all charges of this release."] if is_lacking else []
     rows = [
         [

@@ -9,7 +9,7 @@ from string import Template
 from typing import Any
 
 from labeldp import __version__
-from labeldp.accounts.budget import Budget, total_of, unmatched
+from labeldp.accounts.budget import Budget, missing_charges, total_of
 from labeldp.accounts.explanation import Explanation
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import PEOPLE, odds_figures
@@ -112,6 +112,6 @@ def _other_columns(file: dict[str, Any]) -> list[str]:
 def _spent_before(card: ReadCard, ledger: Ledger | None) -> str:
     if ledger is None:
         return _ELSEWHERE
-    others = total_of(unmatched(ledger.charges, card.terms.charges))
+    others = total_of(missing_charges(ledger.charges, card.terms.charges))
     limit = "it has no limit" if ledger.limit is None else f"its limit is {ledger.limit}"
     return f"The ledger counts {'nothing' if others == Budget(0) else others} for other releases; {limit}."
