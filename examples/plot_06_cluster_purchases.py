@@ -61,8 +61,8 @@ release
 # %%
 # What an analyst does
 # --------------------
-# The files may be handed on, with ``release.card`` beside them. Any query on them is free: here
-# the mean of every three hours, and its standard error.
+# The files may be handed on, with ``release.to_card()`` beside them. Any query on them is free:
+# here the mean of every three hours, and its standard error.
 
 released = session.read.parquet(f"{folder.name}/private")
 part = functions.floor(functions.col("hour") / 3).alias("part")

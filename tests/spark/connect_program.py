@@ -26,7 +26,15 @@ from labeldp.spark import executor  # noqa: E402
 from labeldp.spark.frame_checks import stable_frame  # noqa: E402
 from spark import interference_cases as ways  # noqa: E402
 
-privatize, randomize = ldp.spark.privatize, ldp.spark.randomize
+privatize = ldp.spark.privatize
+
+
+def randomize(df, label, mechanism, **how):
+    """Release with a mechanism that there is already, which needs no prior."""
+    bounds, epsilon = mechanism.domain, mechanism.epsilon
+    return privatize(df, label=label, mechanism=mechanism, bounds=bounds, epsilon=epsilon, **how)
+
+
 ROWS, BOUNDS = 300, (0.0, 5.0)
 
 

@@ -157,7 +157,7 @@ def release_output(df, folder):
     ledger = ldp.Ledger()
     ask = {"epsilon": 1.0, "bounds": BOUNDS, "debiased": True, "random_state": 5, "ledger": ledger}
     with ldp.spark.privatize(df, label="y", id="id", mechanism="rp", **ask) as release:
-        out = {"card": card_content(release.card), "summary": release.summary(), "spent": str(ledger.total)}
+        out = {"card": card_content(release.to_card()), "summary": release.summary(), "spent": str(ledger.total)}
         for kind in ("parquet", "csv"):
             getattr(release.frame.write, kind)(str(folder / kind))
             out[kind] = files_in(folder / kind)

@@ -17,7 +17,7 @@ from labeldp.app.card_check import verify_files
 from labeldp.exact.row_words import ReleaseKey, RowWords, card_checksum
 from labeldp.release.stream import LabelCounts, prepare_counts
 
-estimate_prior, privatize, randomize = ldp.spark.estimate_prior, ldp.spark.privatize, ldp.spark.randomize
+estimate_prior, privatize = ldp.spark.estimate_prior, ldp.spark.privatize
 DataError, LabelError, ParameterError = ldp.errors.DataError, ldp.errors.LabelError, ldp.errors.ParameterError
 
 pytestmark = [
@@ -30,6 +30,12 @@ ROWS = 3000
 LABELS = np.random.default_rng(1).gamma(2.0, 0.8, ROWS)
 LAPLACE = ldp.Laplace(bounds=BOUNDS, epsilon=1.0)
 ASK = {"label": "y", "id": "id", "epsilon": 1.0, "bounds": BOUNDS}
+
+
+def randomize(df, label, mechanism, **how):
+    """Release with a mechanism that there is already, which needs no prior."""
+    bounds, epsilon = mechanism.domain, mechanism.epsilon
+    return privatize(df, label=label, mechanism=mechanism, bounds=bounds, epsilon=epsilon, **how)
 
 
 def ids_of(kind):
@@ -99,11 +105,10 @@ def test_a_release_is_paid_for_and_has_a_card_and_nothing_of_the_label(spark):
     df = frame(spark)
     release = privatize(df, ledger=ledger, **ASK)
     assert release.frame.columns == ["id", "x", "y"]
-    content = ldp.accounts.read_any_card(release.card).content
+    content = ldp.accounts.read_any_card(release.to_card()).content
     assert (content["rows"], content["release"], content["secure"]) == (ROWS, release.name, True)
     assert release.cost == ledger.total == ldp.Budget(epsilon=1.0)
     assert release.ledger is ledger
-    assert release.to_card() == release.card
     again = by_id(release)
     assert by_id(release) == again  # an action repeated
     raw = dict(zip(ids_of("integer"), LABELS.tolist(), strict=True))
@@ -118,11 +123,11 @@ def test_what_was_written_can_be_verified_against_its_card(spark, tmp_path):
         release.frame.write.parquet(str(tmp_path / "private"))
     frame(spark, labels=LABELS[:50]).write.parquet(str(tmp_path / "other"))
     for name, holds in {"private": True, "other": False}.items():
-        checks = verify_files(release.card, file=tmp_path / name).checks
+        checks = verify_files(release.to_card(), file=tmp_path / name).checks
         assert {check.name: check.holds for check in checks}["rows"] is holds
     assert (
         "from each row's id"
-        in ldp.accounts.read_any_card(release.card).explain().sections["What stays private"][1]
+        in ldp.accounts.read_any_card(release.to_card()).explain().sections["What stays private"][1]
     )
 
 
@@ -155,8 +160,7 @@ def test_fresh_noise_for_each_action_would_be_noticed(spark, monkeypatch):
 
 
 def test_a_closed_release_cannot_be_computed_any_more(spark):
-    card = ldp.TwoPoint(bounds=BOUNDS, epsilon=1.0).to_json()
-    with randomize(frame(spark, partitions=1), "y", card, id="id") as release:
+    with privatize(frame(spark, partitions=1), mechanism="two-point", **ASK) as release:
         copy = release.frame.localCheckpoint()
     assert copy.count() == ROWS
     with pytest.raises(Exception, match="destroyed"):
@@ -248,9 +252,6 @@ def test_wrong_parameters_are_refused_before_any_row_is_read(spark):
     refuse(df.select("id", "y", F.lit(2).alias("Y")), DataError)
     with pytest.raises(ParameterError, match="no unbiased labels"):
         privatize(df, mechanism="rr-on-bins", debiased=True, **ASK)
-    for wrong in ("card.json", 3.0):
-        with pytest.raises(ParameterError):
-            randomize(df, "y", wrong, id="id")
 
 
 @pytest.mark.parametrize(

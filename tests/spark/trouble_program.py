@@ -176,7 +176,8 @@ def main(master):
     df = spark.range(0, 8000, 1, 4).select("id", ((F.col("id") * 37) % 1000 / 250.0).alias("y"))
     mechanism = ldp.TwoPoint(bounds=(0, 4), epsilon=1.0)
     steps.releaser, steps.seal = releaser_in_trouble, seal_and_remember
-    release = steps.randomize(df, "y", mechanism, id="id", materialize=False, random_state=SEED)
+    ask = {"label": "y", "id": "id", "epsilon": 1.0, "bounds": (0, 4), "mechanism": mechanism}
+    release = steps.privatize(df, **ask, materialize=False, random_state=SEED)
     quiet = action(release.frame, "quiet")
     killed = action(release.frame, "kill")
     slow = action(release.frame, "slow")

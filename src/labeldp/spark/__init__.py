@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from labeldp.spark.dataframe_model import fit_model
     from labeldp.spark.dataframe_ols import private_ols
     from labeldp.spark.dataframe_prior import estimate_prior
-    from labeldp.spark.dataframe_release import SparkRelease, privatize, randomize
+    from labeldp.spark.dataframe_release import SparkRelease, privatize
 
-__all__ = ["SparkRelease", "estimate_prior", "fit_model", "private_ols", "privatize", "randomize"]
+__all__ = ["SparkRelease", "estimate_prior", "fit_model", "private_ols", "privatize"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`privatize` and `randomize` on a DataFrame."""
+"""`privatize` on a DataFrame."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
-from labeldp.accounts.reading import load_mechanism
 from labeldp.accounts.terms import HoldsTerms, Terms
-from labeldp.errors import ParameterError
 from labeldp.exact.row_words import card_checksum
 from labeldp.exact.word_sources import resolve_source
 from labeldp.mechanisms.base import Mechanism
@@ -62,11 +60,10 @@ class SparkRelease(HoldsTerms):
     --------
     ``spark`` is a session of Spark 4, classic or Connect.
 
-    >>> import labeldp as ldp
     >>> from labeldp import spark as private
     >>> df = spark.createDataFrame([(k, 10.0 + k % 40) for k in range(200)], ["order", "amount"])
-    >>> mech = ldp.TwoPoint(bounds=(0, 50), epsilon=1.0)
-    >>> release = private.randomize(df, "amount", mech, id="order")
+    >>> what = {"label": "amount", "id": "order", "bounds": (0, 50), "epsilon": 1.0}
+    >>> release = private.privatize(df, mechanism="two-point", **what)
     >>> release.cost, release.frame.columns
     (Budget(epsilon=1.0), ['order', 'amount'])
     >>> card = release.to_card()            # hand it on with the table
@@ -95,11 +92,6 @@ class SparkRelease(HoldsTerms):
     def to_card(self) -> str:
         """Return the card of the release: JSON with a checksum, and no label in it."""
         return self.terms.to_card(label=self.label, id=self.id, release=self.name)
-
-    @property
-    def card(self) -> str:
-        """The card, as `to_card` returns it."""
-        return self.to_card()
 
     def close(self) -> None:
         """Destroy the secret, and the copy of the rows if one was kept.
@@ -248,66 +240,3 @@ def privatize(
         frame = release_frame(rows, label, id, work, debiased=second, count=count)
         undo.pop_all()  # `SparkRelease.close` does both
     return SparkRelease(frame, terms, ledger, label, id, key.release, sealed, source)
-
-
-def randomize(
-    df: DataFrame,
-    label: str,
-    mechanism: Mechanism | str,
-    *,
-    id: str,
-    debiased: bool = False,
-    ledger: Ledger | None = None,
-    rows_per_person: int = 1,
-    check_ids: bool = True,
-    materialize: bool | None = None,
-    random_state: int | None = None,
-) -> SparkRelease:
-    """Release a DataFrame's label column with a mechanism that you have.
-
-    Parameters
-    ----------
-    df : DataFrame
-        Classic or Spark Connect.
-    label : str
-        A column of numbers. Labels outside the mechanism's bounds are clipped.
-    mechanism : Mechanism or str
-        Or its card, from ``to_json``.
-    id, debiased, ledger, rows_per_person, check_ids, materialize, random_state
-        As for `privatize`.
-
-    Returns
-    -------
-    SparkRelease
-
-    Examples
-    --------
-    ``spark`` is a session of Spark 4, classic or Connect.
-
-    >>> import labeldp as ldp
-    >>> from labeldp import spark as private
-    >>> df = spark.createDataFrame([(k, 10.0 + k % 40) for k in range(200)], ["order", "amount"])
-    >>> mech = ldp.TwoPoint(bounds=(0, 50), epsilon=1.0)
-    >>> with private.randomize(df, "amount", mech, id="order") as release:
-    ...     release.frame.select("amount").distinct().count()
-    2
-    """
-    if isinstance(mechanism, str) and not mechanism.lstrip().startswith("{"):
-        raise ParameterError("mechanism must be a mechanism, or the text of its card, not a name or a path")
-    ready = load_mechanism(mechanism) if isinstance(mechanism, str) else mechanism
-    if not isinstance(ready, Mechanism):
-        raise ParameterError(f"mechanism must be a mechanism or the text of its card, got {type(ready).__name__}")
-    return privatize(
-        df,
-        label=label,
-        id=id,
-        epsilon=ready.epsilon,
-        bounds=ready.domain,
-        mechanism=ready,
-        debiased=debiased,
-        ledger=ledger,
-        rows_per_person=rows_per_person,
-        check_ids=check_ids,
-        materialize=materialize,
-        random_state=random_state,
-    )
