@@ -28,6 +28,12 @@ Index = NDArray[np.int64]
 Counts = NDArray[np.int64]
 Sums = NDArray[np.int64]
 Words = NDArray[np.uint64]
+Mask = NDArray[np.bool_]
+Numbers = NDArray[Any]
+"""Labels as they come: any type of real numbers."""
+Interval = tuple[float, float]
+Data = dict[str, Any]
+"""A JSON object."""
 
 EPSILON_RANGE = (0.001, 20.0)
 """The budgets that every mechanism supports, with a proof within 0.1 % of what was asked."""
@@ -114,7 +120,7 @@ class Bounds(tuple[float, float]):
         return value if isinstance(value, cls) else super().__new__(cls, cls._parse(value, name))
 
     @classmethod
-    def _parse(cls, value: Any, name: str) -> tuple[float, float]:
+    def _parse(cls, value: Any, name: str) -> Interval:
         try:
             first, second = value
         except (TypeError, ValueError):

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labeldp._values import Array
+from labeldp._values import Array, Interval, Mask
 from labeldp.accounts.numbers import number
 from labeldp.errors import NotUnbiasedError
 from labeldp.mechanisms.base import Mechanism
@@ -63,7 +62,7 @@ class Accuracy:
     unbiased: bool
 
     @classmethod
-    def under(cls, mechanism: Mechanism, prior: Histogram | None, bounds: tuple[float, float]) -> Accuracy:
+    def under(cls, mechanism: Mechanism, prior: Histogram | None, bounds: Interval) -> Accuracy:
         """Return the accuracy for labels that lie as the prior says, or without one evenly over the bounds.
 
         A prior that was estimated may be wrong in what it says of either tail.
@@ -99,9 +98,7 @@ class Accuracy:
         return np.asarray(self.label_spread / np.sqrt(np.asarray(count)))
 
 
-def describe_noise(
-    mechanism: Mechanism, prior: Histogram | None, bounds: tuple[float, float], rows: int
-) -> list[str]:
+def describe_noise(mechanism: Mechanism, prior: Histogram | None, bounds: Interval, rows: int) -> list[str]:
     """Return where labels are clipped and how large the noise is, by the private prior: free to say.
 
     Without rows, nothing is said of their mean. What is said of it includes the bias that clipping brings.
@@ -160,7 +157,7 @@ def is_possible(
     offset: Array | float = 0.0,
     scale: Array | float = 1.0,
     step: float | None = None,
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Return for each label whether it is offset + scale · an output of the mechanism, up to rounding.
 
     Parameters

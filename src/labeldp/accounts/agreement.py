@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from labeldp._values import Data
 from labeldp.accounts.budget import Budget, Charge, group_budget, name_of_charge, total_of
 from labeldp.accounts.statistic import Origin, origins_of, proven_cost
 from labeldp.accounts.terms import Terms
@@ -26,7 +27,7 @@ def require(holds: bool, contradiction: str) -> None:
         raise CardError(f"the card contradicts itself: {contradiction}")
 
 
-def require_agreement(kind: str, card: dict[str, Any], terms: Terms) -> None:
+def require_agreement(kind: str, card: Data, terms: Terms) -> None:
     """Refuse a card that contradicts itself; what is checked later relies on what was checked before."""
     _check_charges(card, terms)
     _check_mechanisms(kind, card, terms)
@@ -48,7 +49,7 @@ def require_agreement(kind: str, card: dict[str, Any], terms: Terms) -> None:
     require(len(steps) == len(terms.bounds), "it must say of each column to which step its values were rounded")
 
 
-def _check_charges(card: dict[str, Any], terms: Terms) -> None:
+def _check_charges(card: Data, terms: Terms) -> None:
     """Require charges that add up to what is stated, and pay for statistics."""
     charges = terms.charges
     is_paid = bool(charges) and all(0 < charge.budget.exact_epsilon < math.inf for charge in charges)
@@ -72,7 +73,7 @@ def spent_on(terms: Terms, purpose: str) -> Budget:
     return sum((group_budget(cost, terms.rows_per_person) for cost in listed), Budget(0))
 
 
-def _check_mechanisms(kind: str, card: dict[str, Any], terms: Terms) -> None:
+def _check_mechanisms(kind: str, card: Data, terms: Terms) -> None:
     """Require that mechanisms are paid for: by their column's charge, or else by the one charge for labels."""
     distinct, parts = card["mechanisms"], card["parts"]
     paying = terms.charges_for("labels")
@@ -127,7 +128,7 @@ def charge_of_origin(origin: Origin) -> Charge:
     return charge
 
 
-def _check_origins(card: dict[str, Any], terms: Terms) -> None:
+def _check_origins(card: Data, terms: Terms) -> None:
     """Require that the charges of priors are on the card and pay for their noise, and each is for a prior."""
     paying = terms.charges_for("prior")
     known = set(paying)
@@ -155,7 +156,7 @@ def _check_knowledge(known: Any, terms: Terms) -> None:
     require(is_paid, "it shows what it does not charge for, of all labels")
 
 
-def _check_score(card: dict[str, Any], terms: Terms) -> None:
+def _check_score(card: Data, terms: Terms) -> None:
     """Require a score that is paid for, and shown where it was, and rows that were split as it says."""
     quality, split = card.get("quality"), terms.split
     is_paid = bool(terms.charges_for("score"))

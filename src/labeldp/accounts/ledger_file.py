@@ -25,6 +25,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 import portalocker
 
 from labeldp._atomic import as_path, atomic_file, flush_file, regular_handle
+from labeldp._values import Data
 from labeldp.accounts.budget import Budget, Charge, Declaration, refuse_overspend
 from labeldp.errors import DataError, LabelDPError, LedgerError, ParameterError, Setting
 from labeldp.mechanisms.typed_data import Natural, canonical, plain, read
@@ -96,7 +97,7 @@ class FileStore:
         with self._locked_file(os.O_RDWR) as handle:
             start = len(self._charges)
             refuse_overspend(self.limit, self._charges, [*charges, *reserve])
-            record: dict[str, Any] = {"charges": [charge.as_data() for charge in charges]}
+            record: Data = {"charges": [charge.as_data() for charge in charges]}
             said = plain(charges[0].declaration) if charges else {}
             if said and self._schema == SCHEMA:
                 record["declaration"] = said
@@ -144,7 +145,7 @@ class FileStore:
                     portalocker.unlock(handle)  # closing does not where a forked child has the file open too
                 os.close(handle)
 
-    def _update(self, records: list[dict[str, Any]], hashes: list[str]) -> None:
+    def _update(self, records: list[Data], hashes: list[str]) -> None:
         """Take the limit of a file that is found for the first time, and the charges of records that are new."""
         if len(hashes) < self._count or (self._count and hashes[self._count - 1] != self._last):
             raise LedgerError(
@@ -162,7 +163,7 @@ class FileStore:
         self._charges = _add_records(self._charges, records[max(1, self._count) :], self.path)
         self._count, self._last = len(hashes), hashes[-1]
 
-    def _write(self, handle: int, record: dict[str, Any], charges: list[Charge]) -> None:
+    def _write(self, handle: int, record: Data, charges: list[Charge]) -> None:
         """Append a record, and remember the charges that there are with it."""
         self._last = _append(handle, record, self._last)
         self._charges, self._count = tuple(charges), self._count + 1
@@ -196,11 +197,11 @@ def _open(path: str, access: int) -> int:
         raise LedgerError(f"cannot open the ledger {path}: {error.strerror}") from None
 
 
-def _read(handle: int, path: str) -> tuple[list[dict[str, Any]], list[str], bytes]:
+def _read(handle: int, path: str) -> tuple[list[Data], list[str], bytes]:
     """Return the records, their hashes, and the last line if it has no end."""
     if os.fstat(handle).st_size > MOST_BYTES:
         raise LedgerError(f"the ledger {path} is longer than {MOST_BYTES} bytes: start another")
-    records: list[dict[str, Any]] = []
+    records: list[Data] = []
     hashes: list[str] = []
     line, last = b"", ""
     with os.fdopen(os.dup(handle), "rb") as stream:
@@ -253,7 +254,7 @@ def _mend_tail(handle: int, tail: bytes) -> None:
         os.write(handle, b"\n")
 
 
-def _read_line(line: bytes, last: str) -> tuple[dict[str, Any] | None, str]:
+def _read_line(line: bytes, last: str) -> tuple[Data | None, str]:
     """Return the record of a line that is, to the byte, what would have been written, and its hash."""
     record = _parse(line) or {}
     with suppress(ValueError):  # a number that is not finite, which is never written
@@ -264,13 +265,13 @@ def _read_line(line: bytes, last: str) -> tuple[dict[str, Any] | None, str]:
     return None, ""
 
 
-def _line(record: dict[str, Any], last: str) -> tuple[bytes, str]:
+def _line(record: Data, last: str) -> tuple[bytes, str]:
     """Return the line of a record, and its hash, which covers the hash before it."""
     digest = hashlib.sha256((last + canonical(record)).encode()).hexdigest()
     return canonical({**record, "hash": digest}).encode() + b"\n", digest
 
 
-def _parse(line: bytes) -> dict[str, Any] | None:
+def _parse(line: bytes) -> Data | None:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -278,7 +279,7 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-def _append(handle: int, record: dict[str, Any], last: str) -> str:
+def _append(handle: int, record: Data, last: str) -> str:
     """Write a whole line at the end and wait until it is on the disk; return its hash."""
     data, digest = _line(record, last)
     if len(data) > MOST_LINE:
@@ -294,7 +295,7 @@ def _append(handle: int, record: dict[str, Any], last: str) -> str:
     return digest
 
 
-def _parse_record(hint: Any, record: dict[str, Any], path: str) -> Any:
+def _parse_record(hint: Any, record: Data, path: str) -> Any:
     """Return a record's content; refuse one that is chained as it should be, and is not that of a ledger."""
     try:
         return read(hint, record, "the record")
@@ -304,7 +305,7 @@ def _parse_record(hint: Any, record: dict[str, Any], path: str) -> Any:
         ) from None
 
 
-def _add_records(known: tuple[Charge, ...], records: list[dict[str, Any]], path: str) -> tuple[Charge, ...]:
+def _add_records(known: tuple[Charge, ...], records: list[Data], path: str) -> tuple[Charge, ...]:
     """Return charges with those of further records, and with what these say of charges before them."""
     charges = list(known)
     for record in records:

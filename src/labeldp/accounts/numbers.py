@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from labeldp._values import Array
 from labeldp.accounts.budget import Budget, rounded_up
 
 LARGE = 1e6
@@ -62,7 +63,7 @@ def factor(epsilon: float) -> float:
     return math.exp(epsilon) if epsilon < 700 else math.inf
 
 
-def at_most(guess: ArrayLike, epsilon: float) -> NDArray[np.float64]:
+def at_most(guess: ArrayLike, epsilon: float) -> Array:
     """Return the largest certainty that somebody can reach who had this certainty before.
 
     Odds p/(1 − p) grow by at most e^ε. With −ε it is how uncertain one can become.

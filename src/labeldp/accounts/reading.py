@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from labeldp._values import Data
 from labeldp.accounts.agreement import charge_of_origin, require_agreement
 from labeldp.accounts.budget import Charge, Declaration
 from labeldp.accounts.explanation import Explanation, explain
@@ -44,7 +45,7 @@ class ReadCard:
     """
 
     kind: str
-    content: dict[str, Any]
+    content: Data
     terms: Terms
 
     def explain(self, recorded: Sequence[Charge] | None = None) -> Explanation:
@@ -110,7 +111,7 @@ def read_any_card(text: str, *, most_mechanisms: int = MOST_MECHANISMS) -> ReadC
     return read_content(card_format.parse(text, *CARDS), most_mechanisms)
 
 
-def read_content(content: dict[str, Any], most_mechanisms: int = MOST_MECHANISMS) -> ReadCard:
+def read_content(content: Data, most_mechanisms: int = MOST_MECHANISMS) -> ReadCard:
     """Return what a card says whose text was parsed, as `read_any_card` does."""
     kind = content["schema"].removeprefix("labeldp.")
     _refuse_many(content, most_mechanisms)
@@ -124,7 +125,7 @@ def read_content(content: dict[str, Any], most_mechanisms: int = MOST_MECHANISMS
     return ReadCard(kind, content, terms)
 
 
-def _refuse_many(content: dict[str, Any], most: int) -> None:
+def _refuse_many(content: Data, most: int) -> None:
     """Refuse a card with more distinct mechanisms than allowed, before any is built."""
     distinct = {canonical(entry) for entry in _mechanism_entries(content)}
     if len(distinct) > most:
@@ -149,7 +150,7 @@ def _mechanism_entries(data: Any) -> Iterator[Any]:
             yield from _mechanism_entries(item)
 
 
-def _terms_of_mechanism(content: dict[str, Any]) -> Terms:
+def _terms_of_mechanism(content: Data) -> Terms:
     """Return a mechanism that was not used yet as terms: it has no rows and no charges."""
     entry = {name: value for name, value in content.items() if name not in ("schema", "version")}
     mechanism: Mechanism = READERS[Mechanism](entry)
@@ -159,7 +160,7 @@ def _terms_of_mechanism(content: dict[str, Any]) -> Terms:
     return Terms(0, (mechanism,), (None,), (), (mechanism.domain,), "local", secure)
 
 
-def _terms(kind: str, card: dict[str, Any]) -> Terms:
+def _terms(kind: str, card: Data) -> Terms:
     """Return what a card says as a value: each part has one of its mechanisms, which are listed once."""
     distinct, parts = card["mechanisms"], card["parts"]
     if not parts and kind != "model":

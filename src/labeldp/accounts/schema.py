@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from labeldp._values import Bounds
+from labeldp._values import Bounds, Data, Interval
 from labeldp.accounts.budget import Charge, Statement
 from labeldp.accounts.statistic import Origin, Statistic
 from labeldp.accounts.terms import Split
@@ -48,8 +48,8 @@ class MechanismEntry(TypedDict):
     """A mechanism; parameters and channel are its own, and are compared with what it builds."""
 
     mechanism: str
-    parameters: dict[str, Any]
-    channel: dict[str, Any]
+    parameters: Data
+    channel: Data
     proof: ProofEntry
     origin: NotRequired[Origin]
 
@@ -155,7 +155,7 @@ class RegressionEntry(TypedDict):
     params: list[float]
     bse: list[float]
     pvalues: NotRequired[list[float]]
-    conf_int: NotRequired[list[tuple[float, float]]]
+    conf_int: NotRequired[list[Interval]]
 
 
 class FitEntry(TypedDict):
@@ -183,7 +183,7 @@ class ModelCard(Common):
     fit: NotRequired[FitEntry]
 
 
-CARDS: dict[str, Any] = {
+CARDS: Data = {
     "labeldp.mechanism": MechanismCard,
     "labeldp.release": ReleaseCard,
     "labeldp.row-release": RowsCard,
@@ -192,7 +192,7 @@ CARDS: dict[str, Any] = {
 """The schema of each kind of card."""
 
 
-def build_mechanism(name: Any, parameters: dict[str, Any]) -> Mechanism:
+def build_mechanism(name: Any, parameters: Data) -> Mechanism:
     """Return the mechanism of a name, with parameters from outside."""
     cls = registered_class(name)
     try:
@@ -242,6 +242,6 @@ def _prior(data: Any) -> Histogram:
     return Histogram(entry["nodes"], entry["masses"], entry.get("origin"))
 
 
-READERS[Bounds] = lambda data: Bounds(read(tuple[float, float], data, "bounds"))
+READERS[Bounds] = lambda data: Bounds(read(Interval, data, "bounds"))
 READERS[Mechanism] = _mechanism
 READERS[Histogram] = _prior

@@ -8,9 +8,8 @@ from html import escape
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labeldp._values import Index
+from labeldp._values import Array, Data, Index, Interval
 from labeldp.accounts.budget import Budget, Charge, Declaration, rounded_up, total_of
 from labeldp.accounts.explanation import SUMMARY, explain
 from labeldp.accounts.statistic import Statistic
@@ -87,7 +86,7 @@ class Terms:
     mechanisms: tuple[Mechanism, ...]
     priors: tuple[Histogram | None, ...]
     charges: tuple[Charge, ...]
-    bounds: tuple[tuple[float, float], ...]
+    bounds: tuple[Interval, ...]
     trust: str
     secure: bool
     statistics: tuple[Statistic, ...] = ()
@@ -174,7 +173,7 @@ class Terms:
         return card_format.dump({**more, **content}, schema)
 
 
-def _prior_data(prior: Histogram) -> dict[str, Any]:
+def _prior_data(prior: Histogram) -> Data:
     shown = {"nodes": prior.nodes.tolist(), "masses": prior.masses.tolist()}
     return shown if prior.origin is None else {**shown, "origin": plain(prior.origin)}
 
@@ -184,7 +183,7 @@ class HoldsTerms:
 
     __slots__ = ()
     terms: Terms
-    labels: NDArray[np.float64]
+    labels: Array
     kind = "release"
 
     @property

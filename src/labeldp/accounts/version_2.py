@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from labeldp._values import Data, Interval
 from labeldp.accounts.agreement import require
 from labeldp.accounts.budget import Charge, group_budget, total_of
 from labeldp.accounts.schema import Statistics, build_mechanism
@@ -41,7 +42,7 @@ _FREE = ("unbiased", "prior", "assumed")
 """What a score was estimated from at no cost: labels that were private already."""
 
 
-def upgrade(content: dict[str, Any]) -> dict[str, Any]:
+def upgrade(content: Data) -> Data:
     """Return what a card says in the form of version 3, which its reader checks.
 
     What version 2 alone has is checked here: its hashes, its guarantee, its cost and the price of its score.
@@ -72,7 +73,7 @@ def fingerprint_2(channel: Any) -> str:
     return "sha256:" + digest.hexdigest()
 
 
-def _build(card: dict[str, Any]) -> Mechanism:
+def _build(card: Data) -> Mechanism:
     """Return the mechanism of a card, if its counts have the hash and the proof that are stated."""
     mechanism = build_mechanism(card.get("mechanism"), card.get("parameters", {}))
     if set(card) != {"schema", "version", "mechanism", "parameters", "channel", "proof"}:
@@ -85,7 +86,7 @@ def _build(card: dict[str, Any]) -> Mechanism:
     return mechanism
 
 
-def _upgrade_terms(content: dict[str, Any]) -> dict[str, Any]:
+def _upgrade_terms(content: Data) -> Data:
     built = {text: _build(card_format.parse(text)) for text in dict.fromkeys(content["mechanisms"])}
     mechanisms = [built[text] for text in content["mechanisms"]]
     charges: list[Charge] = read(list[Charge], content["charges"], "charges")
@@ -117,7 +118,7 @@ def _upgrade_terms(content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _statistics(entries: list[dict[str, Any]]) -> list[Statistic]:
+def _statistics(entries: list[Data]) -> list[Statistic]:
     """Return what was released with noise; why its sensitivity is what it is follows from its kind."""
     data = []
     for entry in entries:
@@ -144,7 +145,7 @@ def _rename(charge: Charge, mechanisms: list[Mechanism], listed: list[Statistic]
     return replace(charge, mechanism=join_fingerprints([fingerprint(one.channel) for one in paid]))
 
 
-def _prior(entry: Any, column: int, charges: list[Charge]) -> dict[str, Any] | None:
+def _prior(entry: Any, column: int, charges: list[Charge]) -> Data | None:
     """Return a prior with its origin: public, or paid for by a charge that it names, or by its column's."""
     if entry is None:
         return None
@@ -162,9 +163,7 @@ def _prior(entry: Any, column: int, charges: list[Charge]) -> dict[str, Any] | N
     return {**shown, "origin": origin}
 
 
-def _score(
-    quality: dict[str, Any], charges: list[Charge], statistics: list[Statistic], *, has_labels: bool
-) -> dict[str, Any]:
+def _score(quality: Data, charges: list[Charge], statistics: list[Statistic], *, has_labels: bool) -> Data:
     """Return the score as version 3 shows it, and add what was paid for it, on rows held out, to the charges.
 
     One that was estimated from private labels, at no cost, is left out.
@@ -184,6 +183,6 @@ def _score(
         noted = quality.get("charge", plain(Charge("score", price, "", purpose="score")))
         charges.append(replace(read(Charge, noted, "the charge of the score"), mechanism=None))
         statistics += bought
-    pairs = read(dict[str, tuple[float, float]], quality.get("figures", {}), "figures")
+    pairs = read(dict[str, Interval], quality.get("figures", {}), "figures")
     figures = {name: {"value": value, "standard_error": error} for name, (value, error) in pairs.items()}
     return {"quality": {"rows": quality.get("rows", 1), "figures": figures}}

@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from labeldp._values import Array, Data
 
 _SIGNAL = 0.9
 """Tables on which boosted trees without privacy have more than this part of a constant's error are left out."""
@@ -52,10 +52,10 @@ class KeptShare:
 
 
 @cache
-def kept_curves() -> tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]:
+def kept_curves() -> tuple[tuple[Array, Array], ...]:
     """Return for each table the logarithms of rows × ε, and the share that a model reached there."""
     text = Path(__file__).with_name("accuracy_suite.json").read_text(encoding="utf-8")
-    content: dict[str, Any] = json.loads(text)
+    content: Data = json.loads(text)
     curves = []
     for table in content["tables"]:
         points = sorted(

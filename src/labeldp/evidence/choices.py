@@ -11,9 +11,8 @@ import math
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
 
-from labeldp._values import EPSILON_RANGE
+from labeldp._values import EPSILON_RANGE, Data
 from labeldp.accounts.budget import Budget, group_budget, rounded_up
 from labeldp.accounts.numbers import EXAMPLE, NEARLY_CERTAIN, PEOPLE, RAISE, number, odds_figures, whose_labels
 from labeldp.evidence.accuracy_suite import BEYOND, FEWEST, MARGIN, kept_curves
@@ -56,7 +55,7 @@ _KNOWN = {"knows": "all features, and even every other label,", "seen": "everyth
 
 
 @cache
-def choice_table(rows_per_person: int = 1) -> dict[str, Any]:
+def choice_table(rows_per_person: int = 1) -> Data:
     """Return all that a browser needs to compute what `preview` says of any rows, bounds and ε: public numbers.
 
     Examples

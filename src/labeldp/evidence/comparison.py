@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from labeldp._values import as_fraction
+from labeldp._values import Data, Interval, as_fraction
 from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
@@ -29,8 +29,6 @@ from labeldp.evidence.label_noise import Estimate, LabelNoise, label_noise
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.release.curator import mean_variance
-
-Bounds = tuple[float, float]
 
 REGRESSORS: dict[str, Callable[..., Any]] = {
     "labels released": LabelReleaseRegressor,
@@ -107,7 +105,7 @@ class Comparison:
             "model": self.models,
         }
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Data]:
         """Return every figure in full, for a data frame: what it is of, by which mechanism or model, and ε."""
         return [
             {"of": of, "name": name, "epsilon": epsilon, "error": float(one), "standard_error": one.spread}
@@ -179,7 +177,7 @@ def _learner(estimator: Any) -> Callable[..., Any]:
 def compare_table(
     X: ArrayLike,
     labels: ArrayLike,
-    bounds: Bounds,
+    bounds: Interval,
     *,
     budgets: Sequence[float],
     mechanisms: Sequence[str],

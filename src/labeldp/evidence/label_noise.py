@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from labeldp._values import Array
+from labeldp._values import Array, Interval
 from labeldp.accounts.accuracy import noise_and_bias
 from labeldp.accounts.numbers import number
 from labeldp.exact.word_sources import resolve_source
@@ -74,9 +74,7 @@ class LabelNoise:
     unbiased: bool
 
 
-def label_noise(
-    name: str, labels: Array, bounds: tuple[float, float], epsilon: float, delta: float = 0.0
-) -> LabelNoise:
+def label_noise(name: str, labels: Array, bounds: Interval, epsilon: float, delta: float = 0.0) -> LabelNoise:
     """Return what private labels carry, were these randomised as `privatize` does it.
 
     Where a prior is needed it takes its part of ε and has its noise, so this averages over a few of them.

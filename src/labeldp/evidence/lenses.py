@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._values import Array, Counts, Words
+from labeldp._values import Array, Counts, Mask, Words
 from labeldp.evidence.loss_bounds import loss_at_least
 
 Outputs = NDArray[Any]
@@ -152,9 +152,7 @@ class View:
         """Return how often each of the codes, and any other, occurs in ``outputs``."""
         return _tally(self.code(outputs[:, self.column]), self.codes)
 
-    def event(
-        self, case: int, other: int, cut: Counts, trials: int, delta: float, level: float
-    ) -> NDArray[np.bool_]:
+    def event(self, case: int, other: int, cut: Counts, trials: int, delta: float, level: float) -> Mask:
         """Return the codes that speak for one case against another, as a mask.
 
         Those with the largest ratio while ranking; as many of them as give the best bound on ``cut``, counts of

@@ -10,9 +10,8 @@ from inspect import getattr_static
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labeldp._values import Array
+from labeldp._values import Array, Numbers
 from labeldp.accounts.reading import load_mechanism
 from labeldp.errors import ConformanceError, LabelDPError, NotUnbiasedError
 from labeldp.evidence.privacy_audit import audit
@@ -66,7 +65,7 @@ class Case:
         """Labels beyond each end."""
         return [np.append(self.at(-1, -10, -1e6), -1e300), np.append(self.at(2, 11, 1e6), 1e300)]
 
-    def draw(self, labels: NDArray[Any], seed: int = 1) -> Array:
+    def draw(self, labels: Numbers, seed: int = 1) -> Array:
         """Return outputs for labels, under the words of a seed."""
         return self.mechanism.randomize(labels, random_state=simulation_words(seed))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._values import Count, Epsilon, LabelBounds, as_fraction, parse_integer, parse_positive
+from labeldp._values import Count, Data, Epsilon, Interval, LabelBounds, as_fraction, parse_integer, parse_positive
 from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.numbers import number, percent, times
@@ -22,8 +22,6 @@ from labeldp.evidence.curves import draw_preview
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.curator import mean_variance
 from labeldp.release.plan import Request
-
-Bounds = tuple[float, float]
 
 GROUPS = {"hundred": 100, "thousand": 1000}
 """Rows of the groups that errors are shown for."""
@@ -119,7 +117,7 @@ class Preview:
     """
 
     rows: int
-    bounds: Bounds
+    bounds: Interval
     prior: Histogram | None
     budgets: tuple[BudgetPreview, ...]
     wanted: float | None
@@ -174,7 +172,7 @@ class Preview:
             ["what a model keeps", *(_share(point.kept) for point in self.budgets)],
         ]
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Data]:
         """Return every figure in full, for a data frame: what it is of, at which ε, and the error or the share."""
         names, records = [*self.names, "score"], []
         for k, point in enumerate(self.budgets):
@@ -225,7 +223,7 @@ class Preview:
 def preview(
     *,
     rows: int,
-    bounds: Bounds,
+    bounds: Interval,
     epsilon: float | Sequence[float] = (0.1, 0.3, 1.0, 3.0),
     prior: Histogram | None = None,
     wanted: float | None = None,
@@ -283,7 +281,7 @@ def preview(
 
 
 @lru_cache(maxsize=256)
-def _preview_budget(rows: int, bounds: Bounds, epsilon: float, prior: Histogram | None) -> BudgetPreview:
+def _preview_budget(rows: int, bounds: Interval, epsilon: float, prior: Histogram | None) -> BudgetPreview:
     free = {"epsilon_prior": 0.0} if prior is None else {"prior": prior}
     mechanism = Request(epsilon=epsilon, bounds=bounds, **free).plan(rows).mechanism_for(prior)
     accuracy = Accuracy.under(mechanism, prior, bounds)
@@ -298,7 +296,7 @@ def _preview_budget(rows: int, bounds: Bounds, epsilon: float, prior: Histogram 
     )
 
 
-def _least_score(rows: int, bounds: Bounds, epsilon: float) -> float:
+def _least_score(rows: int, bounds: Interval, epsilon: float) -> float:
     """Return the root mean squared error that is twice the noise of its square, as `private_score` says it."""
     from labeldp.learning.score_sums import MOST_ROWS, ScorePlan  # noqa: PLC0415 (scikit-learn takes a second)
 

@@ -10,9 +10,9 @@ from itertools import permutations, repeat
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from labeldp._values import Delta, Labels, parse_integer, parse_number
+from labeldp._values import Array, Counts, Delta, Labels, Numbers, parse_integer, parse_number
 from labeldp.errors import ParameterError, Setting
 from labeldp.evidence.audit_result import Audit, EventResult
 from labeldp.evidence.lenses import LENSES, fit_views
@@ -25,7 +25,7 @@ _MOST_RANKED = 1 << 20
 """More than this many samples for each label teach the ranking nothing; memory stays flat."""
 
 Progress = Callable[[int], None]
-Randomizer = Callable[[NDArray[np.float64]], ArrayLike]
+Randomizer = Callable[[Array], ArrayLike]
 
 
 def audit(
@@ -104,7 +104,7 @@ def audit(
     if chosen.size < 2:
         raise ParameterError(Setting("labels"), " must be at least two different labels")
 
-    def draw(case: int, size: int) -> NDArray[Any]:
+    def draw(case: int, size: int) -> Numbers:
         outputs = _as_floats(function(np.full(size, chosen[case], dtype=np.float64)))
         if outputs.size != size:
             raise ParameterError(f"the function must return one output for each label: {size}, not {outputs.size}")
@@ -176,7 +176,7 @@ def audit_pipeline(
         raise ParameterError(Setting("neighbours"), " must differ in the label of exactly one row")
     widths: set[int] = set()
 
-    def draw(case: int, size: int) -> NDArray[Any]:
+    def draw(case: int, size: int) -> Numbers:
         calls = repeat(data[case], size)
         answers = executor.map(function, calls) if executor else map(function, calls)
         outputs = [_as_floats(answer) for answer in answers]
@@ -196,7 +196,7 @@ def audit_pipeline(
     )
 
 
-def default_labels(mechanism: Mechanism) -> NDArray[np.float64]:
+def default_labels(mechanism: Mechanism) -> Array:
     """Return labels at both ends, and two that are close: their floats differ, and their noise hardly does."""
     low, high = mechanism.domain
     return np.asarray(low + (high - low) * np.array([0.0, 0.20, 0.21, 1.0]))
@@ -205,7 +205,7 @@ def default_labels(mechanism: Mechanism) -> NDArray[np.float64]:
 # ---- choosing and testing --------------------------------------------------------------------------------
 
 
-Draw = Callable[[int, int], NDArray[Any]]
+Draw = Callable[[int, int], Numbers]
 """From the number of a label or data set, and a size, to fresh outputs: size × columns."""
 
 
@@ -233,7 +233,7 @@ def _measure(
     cutting, testing = samples // 2 - ranking, samples - samples // 2
     cases = range(len(names))
 
-    def chunks(case: int, size: int) -> Iterator[NDArray[Any]]:
+    def chunks(case: int, size: int) -> Iterator[Numbers]:
         for start in range(0, size, _CHUNK):
             outputs = draw(case, min(_CHUNK, size - start))
             if progress is not None:
@@ -242,7 +242,7 @@ def _measure(
 
     views = fit_views(tuple(lenses), [np.concatenate(list(chunks(case, ranking))) for case in cases])
 
-    def count(size: int) -> list[NDArray[np.int64]]:
+    def count(size: int) -> list[Counts]:
         """Return, for each view, how often each case gave each code in fresh outputs."""
         counts = [np.zeros(view.ranking.shape, dtype=np.int64) for view in views]
         for case in cases:
@@ -275,7 +275,7 @@ def _measure(
     )
 
 
-def _as_floats(values: Any) -> NDArray[Any]:
+def _as_floats(values: Any) -> Numbers:
     """Return outputs as floats that differ wherever the outputs do, or refuse: a conversion could hide a leak."""
     parts = values if isinstance(values, list | tuple) else [values]
     arrays = [np.zeros(0, dtype=np.bool_)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+
+from labeldp._values import Array, Interval
 
 _REGIONS = 8
 _CEILING = 200_000.0
@@ -35,10 +36,10 @@ class Survey:
     (('age', 'schooling'), (1000,))
     """
 
-    features: NDArray[np.float64] = field(repr=False)
+    features: Array = field(repr=False)
     feature_names: tuple[str, ...]
-    income: NDArray[np.float64] = field(repr=False)
-    bounds: tuple[float, float] = (0.0, _CEILING)
+    income: Array = field(repr=False)
+    bounds: Interval = (0.0, _CEILING)
 
 
 def make_survey(rows: int = 20_000, seed: int = 0) -> Survey:

@@ -19,12 +19,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labeldp._values import Words
+from labeldp._values import Counts, Data, Mask, Words
 from labeldp.errors import ParameterError, UncheckableError
 from labeldp.exact.probabilities import COIN_BITS, COIN_WORDS, Bounds, place_bounds, thresholds
 from labeldp.exact.word_sources import WordSource
@@ -36,9 +35,9 @@ _BLOCK = 1 << 15
 """Coins that are tossed at a time."""
 
 
-def _less(words: Words, threshold: Words) -> NDArray[np.bool_]:
+def _less(words: Words, threshold: Words) -> Mask:
     """Return where numbers are less than thresholds; the first axis has their words, the highest first."""
-    less: NDArray[np.bool_] = words[-1] < threshold[-1]
+    less: Mask = words[-1] < threshold[-1]
     for word, other in zip(words[-2::-1], threshold[-2::-1], strict=True):
         less = (word < other) | ((word == other) & less)
     return less
@@ -88,7 +87,7 @@ class Coins:
             low, high = bounds(bits)
         return number < low
 
-    def _geometric(self, scale: Fraction, size: int) -> NDArray[np.int64]:
+    def _geometric(self, scale: Fraction, size: int) -> Counts:
         """Return integers x ≥ 0 with probability in proportion to e^(−x/scale): their bits are independent."""
         low, high = thresholds(scale)
         places = low.shape[-1] - 1
@@ -104,7 +103,7 @@ class Coins:
             numbers[draw] += more << places
         return numbers
 
-    def laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:
+    def laplace(self, scale: Fraction, size: int) -> Counts:
         """Return integers x with probability in proportion to e^(−|x|/scale): differences of geometric numbers."""
         noise = np.zeros(size, dtype=np.int64)
         step = _BLOCK // (2 * thresholds(scale).shape[-1])
@@ -123,11 +122,11 @@ class IntegerNoise:
 
     __slots__ = ()
 
-    def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
+    def sample(self, size: int, source: WordSource) -> Counts:
         """Return ``size`` integers of noise."""
         raise NotImplementedError
 
-    def release(self, exact: NDArray[np.int64], source: WordSource) -> NDArray[np.int64]:
+    def release(self, exact: Counts, source: WordSource) -> Counts:
         """Return integers with fresh noise added to each.
 
         All of a curator's sums and counts pass here: what is computed from the result is post-processing.
@@ -177,7 +176,7 @@ class DiscreteLaplace(IntegerNoise):
         r = float(np.exp(-1 / float(self.scale)))
         return 2 * r / float(np.expm1(-1 / float(self.scale))) ** 2
 
-    def sample(self, size: int, source: WordSource) -> NDArray[np.int64]:
+    def sample(self, size: int, source: WordSource) -> Counts:
         """Return ``size`` independent draws."""
         return Coins(source).laplace(self.scale, size)
 
@@ -275,12 +274,12 @@ class Statistic:
         return DiscreteLaplace.calibrated(sensitivity=self.sensitivity, epsilon=self.epsilon)
 
     @cached_property
-    def derived(self) -> dict[str, Any]:
+    def derived(self) -> Data:
         """What a card states of it beside its fields."""
         return {"sensitivity": self.sensitivity, "noise": NOISE, "scale": self.noise.scale}
 
     @classmethod
-    def refuse_unknown(cls, data: dict[str, Any]) -> None:
+    def refuse_unknown(cls, data: Data) -> None:
         """Refuse a kind or noise that another version may know."""
         kind, noise = data.get("kind"), data.get("noise", NOISE)
         if isinstance(kind, str) and isinstance(noise, str) and (kind not in RULES or noise != NOISE):

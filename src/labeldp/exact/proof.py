@@ -20,9 +20,8 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labeldp._values import as_fraction
+from labeldp._values import Array, Data, Numbers, as_fraction
 from labeldp.errors import ParameterError, PrivacyProofError
 from labeldp.exact.word_sources import WordSource
 
@@ -153,7 +152,7 @@ class Proof:
     worst_ratio: Fraction | None = None
     checked: str = ""
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Data:
         """Return what was proven as pure data, for a card."""
         return {
             "epsilon": self.epsilon,
@@ -228,35 +227,35 @@ class Channel(Protocol):
     def promise(self) -> Promise:
         """The (ε, δ) that the counts are held to."""
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Data:
         """Return all that `sample` and `verify` use as pure data, for a card."""
 
-    def sample(self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64]) -> None:
+    def sample(self, labels: Numbers, source: WordSource, out: Array) -> None:
         """Randomise ``labels`` into ``out``."""
 
     def verify(self) -> Proof:
         """Prove the promise from the integers that `sample` uses, or raise."""
 
-    def mean(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+    def mean(self, labels: Numbers) -> Array:
         """Return the mean of the released value for each label."""
 
-    def variance(self, labels: NDArray[Any]) -> NDArray[np.float64]:
+    def variance(self, labels: Numbers) -> Array:
         """Return the variance of the released value for each label."""
 
     def slope(self) -> float:
         """Return dE[z|y]/dy where it is the same for all labels in the domain, or raise."""
 
-    def debias(self, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    def debias(self, outputs: Array) -> Array:
         """Return unbiased labels, or raise."""
 
-    def nearest_output(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def nearest_output(self, values: Array) -> Array:
         """Return the output nearest to each value; of infinite values, the first or the last output."""
 
-    def cumulative(self, label: float, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    def cumulative(self, label: float, points: Array) -> Array:
         """Return P(z ≤ point | label)."""
 
 
-def array_bytes(array: NDArray[Any]) -> bytes:
+def array_bytes(array: Numbers) -> bytes:
     """Return an array's kind, shape and numbers as bytes, the same on every machine, for a hash."""
     return f"{array.dtype.kind}{array.shape}".encode() + array.astype(array.dtype.newbyteorder("<")).tobytes()
 

@@ -12,6 +12,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
+from labeldp._values import Counts
 from labeldp.errors import ParameterError, Setting
 
 Blocks = NDArray[np.uint64]
@@ -36,7 +37,7 @@ def encrypted(cipher: CipherContext, blocks: Blocks) -> Blocks:
 class IntegerIds:
     """Integers of 64 bits: a block each, so that different ids have different blocks."""
 
-    values: NDArray[np.int64]
+    values: Counts
     kind: str = "integer"
 
     def __len__(self) -> int:
@@ -67,7 +68,7 @@ class TextIds:
         Of the hash.
     """
 
-    offsets: NDArray[np.int64]
+    offsets: Counts
     data: NDArray[np.uint8]
     kind: str
     key: bytes | None = field(default=None, repr=False)

@@ -19,8 +19,8 @@ import numpy as np
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers import CipherContext
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from numpy.typing import NDArray
 
+from labeldp._values import Words
 from labeldp.errors import ParameterError, Setting
 from labeldp.exact.row_ids import IntegerIds, TextIds, aes, as_ids, encrypted
 from labeldp.exact.word_sources import CHUNK, WordSource, warn_of_seed
@@ -211,7 +211,7 @@ class _Words:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a source of secret words cannot be copied or pickled; make a new one")
 
-    def fill(self, words: NDArray[np.uint64]) -> None:
+    def fill(self, words: Words) -> None:
         """Overwrite ``words`` with one for each of the next rows, at most `CHUNK`; or besides half a word each."""
         rows = min(CHUNK, len(self._ids) - self._next)
         if rows == 0 or words.size not in (rows, rows + (rows + 1) // 2):

@@ -13,12 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._values import Array, Index, Words
+from labeldp._values import Array, Index, Mask, Numbers, Words
 from labeldp.errors import ParameterError, PrivacyProofError
 from labeldp.exact.proof import WORDS
 from labeldp.exact.word_sources import CHUNK, WordSource
@@ -38,7 +37,7 @@ def pieces(size: int) -> Iterator[slice]:
         yield slice(start, min(start + CHUNK, size))
 
 
-def frozen_copy(array: NDArray[Any]) -> NDArray[Any]:
+def frozen_copy(array: Numbers) -> Numbers:
     """Return a copy that nobody else holds and nobody can write to."""
     copy = np.array(array)  # a plain one: a masked array, say, would hide numbers from a proof
     copy.flags.writeable = False
@@ -53,7 +52,7 @@ def nearest_of(known: Array, values: Array) -> Array:
     return np.asarray(np.where(values - known[below] < known[above] - values, known[below], known[above]))
 
 
-def select(chosen: NDArray[np.bool_], yes: Words, no: Words) -> Words:
+def select(chosen: Mask, yes: Words, no: Words) -> Words:
     """Return ``no``, overwritten by ``yes`` where chosen, by masks: the same time for every word."""
     mask = np.negative(chosen.view(np.int8)).astype(np.int64).view(np.uint64)
     yes ^= no
@@ -108,7 +107,7 @@ class Domain:
         width = self.high - self.low
         return 2 if abs(self.low - width) < width / 2 else 1
 
-    def _place(self, labels: NDArray[Any], out: Array) -> Array:
+    def _place(self, labels: Numbers, out: Array) -> Array:
         """Return the place of each label, too large by the lead, and not yet clipped."""
         width = self.high - self.low
         with np.errstate(over="ignore"):  # labels far outside; a warning would leak them
@@ -129,17 +128,17 @@ class Domain:
         rows -= TOP_BITS
         return rows
 
-    def nearest(self, labels: NDArray[Any], scratch: Array) -> Index:
+    def nearest(self, labels: Numbers, scratch: Array) -> Index:
         """Return the nearest row of each label, in ``scratch``'s memory."""
         return self._round(self._place(labels, scratch), 0.0)
 
-    def rounded(self, labels: NDArray[Any], bits: NDArray[np.uint32], scratch: Array) -> Index:
+    def rounded(self, labels: Numbers, bits: NDArray[np.uint32], scratch: Array) -> Index:
         """Return one of the two neighbouring rows, at random so that the mean is the label's place."""
         place = self._place(labels, scratch)
         place += bits * 2.0**-32
         return self._round(place, 0.5)
 
-    def rounded_pieces(self, labels: NDArray[Any], source: WordSource) -> Iterator[tuple[slice, Index, Words]]:
+    def rounded_pieces(self, labels: Numbers, source: WordSource) -> Iterator[tuple[slice, Index, Words]]:
         """Yield piece by piece where its labels are, their rows, rounded at random, and a word for each."""
         size = min(CHUNK, labels.size)
         words = np.empty(size + (size + 1) // 2, dtype=np.uint64)
@@ -151,21 +150,21 @@ class Domain:
             rounding = word[count:].view(np.uint32)[:count]
             yield piece, self.rounded(labels[piece], rounding, scratch[:count]), word[:count]
 
-    def piece(self, labels: NDArray[Any], scratch: Array) -> Index:
+    def piece(self, labels: Numbers, scratch: Array) -> Index:
         """Return the step that each label lies in, 0 … steps − 1."""
         place = self._place(labels, scratch)
         place += 2.0**-20  # a label on an edge belongs to the step above, not to the even one
         rows = self._round(place, 0.5)
         return np.minimum(rows, self.steps - 1, out=rows)
 
-    def split(self, labels: NDArray[Any]) -> tuple[Index, Array]:
+    def split(self, labels: Numbers) -> tuple[Index, Array]:
         """Return the lower neighbouring row, and the probability of rounding up from it."""
         place = self._place(labels, np.empty(labels.shape)) - self._lead * self.steps
         np.clip(place, 0.0, float(self.steps), out=place)
         rows = np.minimum(place.astype(np.int64), self.steps - 1)
         return rows, place - rows
 
-    def mixed_moments(self, labels: NDArray[Any], mean: Array, variance: Array) -> tuple[Array, Array]:
+    def mixed_moments(self, labels: Numbers, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Return mean and variance for labels rounded at random to rows with these: rounding included."""
         row, up = self.split(labels)
         between = up * (1 - up) * (mean[row + 1] - mean[row]) ** 2

@@ -15,9 +15,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labeldp._values import Array, Words
+from labeldp._values import Array, Data, Numbers, Words
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError
 from labeldp.exact.proof import NO_PROMISE, WORDS, Promise, Proof, exp_lower, float_above, prove_pure
 from labeldp.exact.sampling import Domain, alias_tables, draw, frozen_copy, recount, require_packed
@@ -121,7 +120,7 @@ class ShiftChannel:
         """Return the words of each noise value, read back from the table that `sample` uses."""
         return recount(self.table)[: 2 * self.reach + 1]
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Data:
         """Return the integers as pure data, for a card; long counts by the rule that they follow from."""
         counts = self.counts().tolist()
         rule = self.rule or {"rule": "listed", "listed": counts}
@@ -207,7 +206,7 @@ class ShiftChannel:
 
     # ---- sampling -----------------------------------------------------------------------------
 
-    def sample(self, labels: NDArray[Any], source: WordSource, out: Array) -> None:
+    def sample(self, labels: Numbers, source: WordSource, out: Array) -> None:
         """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
         low = self.reach - self.margin
         for piece, cell, word in self._domain.rounded_pieces(labels, source):
@@ -244,16 +243,16 @@ class ShiftChannel:
             second -= squared[at] - edge.astype(float) ** 2 * beyond[at]
         return first, second - first**2
 
-    def _moments(self, labels: NDArray[Any]) -> tuple[Array, Array]:
+    def _moments(self, labels: Numbers) -> tuple[Array, Array]:
         """Mean and variance of the output for each label, in steps above `low`."""
         shift, variance = self._by_row
         return self._domain.mixed_moments(labels, np.arange(self.steps + 1) + shift, variance)
 
-    def mean(self, labels: NDArray[Any]) -> Array:
+    def mean(self, labels: Numbers) -> Array:
         """Return the mean of the released value for each label."""
         return np.asarray(self.low + self._domain.step * self._moments(labels)[0])
 
-    def variance(self, labels: NDArray[Any]) -> Array:
+    def variance(self, labels: Numbers) -> Array:
         """Return the variance of the released value for each label, rounding included."""
         return np.asarray(self._domain.step**2 * self._moments(labels)[1])
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labeldp._values import Array, Words
+from labeldp._values import Array, Data, Numbers, Words
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.exact.proof import WORDS, Promise, Proof, prove_pure
 from labeldp.exact.sampling import (
@@ -109,7 +107,7 @@ class TableChannel:
         """Return rows × outputs: the word counts, read back from the tables that `sample` uses."""
         return recount(self.table)[:, : self.values.size]
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Data:
         """Return the integers as pure data, for a card."""
         return {
             "kind": "table",
@@ -144,7 +142,7 @@ class TableChannel:
         rows, outputs = counts.shape
         return prove_pure(worst, self.promise, f"{rows} rows, {outputs} outputs: every pair of counts")
 
-    def sample(self, labels: NDArray[Any], source: WordSource, out: Array) -> None:
+    def sample(self, labels: Numbers, source: WordSource, out: Array) -> None:
         """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
         row_bits = bits_of(self.table)
         for piece, rows, word in self._domain.rounded_pieces(labels, source):
@@ -165,11 +163,11 @@ class TableChannel:
         variance = np.einsum("ro,ro->r", share, (listed[None, :] - mean[:, None]) ** 2)
         return mean, variance
 
-    def mean(self, labels: NDArray[Any]) -> Array:
+    def mean(self, labels: Numbers) -> Array:
         """Return the mean of the released value for each label."""
         return np.asarray(self.low + self._domain.mixed_moments(labels, *self._by_row)[0])
 
-    def variance(self, labels: NDArray[Any]) -> Array:
+    def variance(self, labels: Numbers) -> Array:
         """Return the variance of the released value for each label, rounding included."""
         return self._domain.mixed_moments(labels, *self._by_row)[1]
 

@@ -12,12 +12,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labeldp._values import Array, Index, Words
+from labeldp._values import Array, Data, Index, Mask, Numbers, Words
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError, Setting
 from labeldp.exact.proof import WORDS, Promise, Proof, exp_lower, prove_pure
 from labeldp.exact.sampling import MOST_STEPS, Domain, frozen_copy, nearest_of, pieces, select
@@ -103,7 +101,7 @@ class WindowChannel:
                 object.__setattr__(self, name, frozen_copy(getattr(self, name)))
         self.verify()
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Data:
         """Return the integers as pure data, for a card; starts that grow by one at each cut by the cuts alone."""
         bins, cuts, values = (None if one is None else one.tolist() for one in (self.bins, self.cuts, self.values))
         if bins is not None and cuts is not None:
@@ -194,7 +192,7 @@ class WindowChannel:
 
     # ---- sampling ---------------------------------------------------------------------------
 
-    def sample(self, labels: NDArray[Any], source: WordSource, out: Array) -> None:
+    def sample(self, labels: Numbers, source: WordSource, out: Array) -> None:
         """Randomise ``labels`` (1-D, finite) into ``out``."""
         words = np.empty(min(CHUNK, labels.size), dtype=np.uint64)
         buffer = np.empty_like(words)
@@ -222,13 +220,13 @@ class WindowChannel:
             word //= np.uint64(self.background)
         return word
 
-    def _start(self, labels: NDArray[Any], scratch: Array) -> Index:
+    def _start(self, labels: Numbers, scratch: Array) -> Index:
         if self.bins is None or self.cuts is None:
             return self._domain.nearest(labels, scratch)
         piece = self._domain.piece(labels, scratch)
         return self.bins.take(piece, mode="clip") + (labels >= self.cuts.take(piece, mode="clip"))
 
-    def _outside(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
+    def _outside(self, labels: Numbers) -> Mask:
         return (labels < np.float64(self.low)) | (labels > np.float64(self.high))
 
     def _release(self, cell: Index, out: Array) -> None:
@@ -257,7 +255,7 @@ class WindowChannel:
         mean = Fraction(first, self._spare)
         return mean, Fraction(second, self._spare) - mean**2
 
-    def _mixture(self, labels: NDArray[Any]) -> tuple[Array, Array, float, float]:
+    def _mixture(self, labels: Numbers) -> tuple[Array, Array, float, float]:
         """Window mean and variance for each label, background mean and variance, all minus `low`."""
         labels = np.asarray(labels)
         start = self._start(labels, np.empty(labels.shape))
@@ -278,14 +276,14 @@ class WindowChannel:
             spread = np.where(outside, float(variance) * step**2, spread)
         return own, spread, middle, width
 
-    def mean(self, labels: NDArray[Any]) -> Array:
+    def mean(self, labels: Numbers) -> Array:
         """Return the mean of the released value for each label."""
         own, _, middle, _ = self._mixture(labels)
         share = float(Fraction(self._spare, WORDS))
         result: Array = self.low + share * own + (1 - share) * middle
         return result
 
-    def variance(self, labels: NDArray[Any]) -> Array:
+    def variance(self, labels: Numbers) -> Array:
         """Return the variance of the released value for each label."""
         own, spread, middle, width = self._mixture(labels)
         share = float(Fraction(self._spare, WORDS))

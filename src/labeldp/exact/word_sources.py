@@ -21,8 +21,8 @@ from typing import NoReturn, Protocol
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
-from numpy.typing import NDArray
 
+from labeldp._values import Words
 from labeldp.errors import InsecureRandomnessWarning, ParameterError, Setting
 
 CHUNK = 1 << 15
@@ -40,7 +40,7 @@ _ZEROS = memoryview(bytes(CHUNK_BYTES))
 class WordSource(Protocol):
     """Whatever fills a buffer with uniform random words."""
 
-    def fill(self, words: NDArray[np.uint64]) -> None:
+    def fill(self, words: Words) -> None:
         """Overwrite ``words``, a contiguous array, with uniform random 64-bit words."""
 
 
@@ -61,7 +61,7 @@ def _write(stream: CipherContext, target: memoryview) -> None:
         stream.update_into(_ZEROS[: piece.nbytes], piece)
 
 
-def _bytes(words: NDArray[np.uint64]) -> memoryview:
+def _bytes(words: Words) -> memoryview:
     """Return the buffer's bytes; one with gaps is a TypeError, where a copy would be filled in its place."""
     return words.data.cast("B")
 
@@ -86,7 +86,7 @@ class SecureWords:
         self._left = 0
         self._owner = os.getpid()
 
-    def fill(self, words: NDArray[np.uint64]) -> None:
+    def fill(self, words: Words) -> None:
         """Overwrite ``words`` with secure random words.
 
         Parameters
@@ -129,7 +129,7 @@ class SeededWords:
         self._lock = threading.Lock()
         self._stream = _keystream(key, bytes(16))
 
-    def fill(self, words: NDArray[np.uint64]) -> None:
+    def fill(self, words: Words) -> None:
         """Overwrite ``words`` with the seed's next words."""
         with self._lock:
             _write(self._stream, _bytes(words))

@@ -12,9 +12,20 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from labeldp._values import Count, Epsilon, Labels, as_fraction, parse_numbers, parse_parameters
+from labeldp._values import (
+    Array,
+    Count,
+    Data,
+    Epsilon,
+    Interval,
+    Labels,
+    Numbers,
+    as_fraction,
+    parse_numbers,
+    parse_parameters,
+)
 from labeldp.errors import CardError, ParameterError, PrivacyProofError, Setting
 from labeldp.exact.proof import Channel, Proof, channel_digest
 from labeldp.exact.word_sources import RowSource, WordSource, resolve_source
@@ -99,7 +110,7 @@ class Mechanism(ABC):
         return same
 
     @property
-    def domain(self) -> tuple[float, float]:
+    def domain(self) -> Interval:
         """The range in which labels are distinguished; those outside are clipped."""
         return float(self.channel.low), float(self.channel.high)
 
@@ -107,7 +118,7 @@ class Mechanism(ABC):
 
     @classmethod
     def for_bounds(
-        cls, bounds: tuple[float, float], epsilon: float, *, prior: Histogram | None = None, **options: Any
+        cls, bounds: Interval, epsilon: float, *, prior: Histogram | None = None, **options: Any
     ) -> Self:
         """Return the mechanism that distinguishes all labels within bounds.
 
@@ -171,7 +182,7 @@ class Mechanism(ABC):
         return cls.for_bounds(interval, epsilon, prior=prior, **options)
 
     @classmethod
-    def _interval(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> tuple[float, float]:
+    def _interval(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> Interval:
         """Return the bounds for `design`."""
         return best_interval(prior, cls.unit_noise(epsilon, **options), rows)
 
@@ -183,9 +194,7 @@ class Mechanism(ABC):
 
     # ---- release --------------------------------------------------------------------------------
 
-    def randomize(
-        self, labels: ArrayLike, *, random_state: int | WordSource | RowSource | None = None
-    ) -> NDArray[np.float64]:
+    def randomize(self, labels: ArrayLike, *, random_state: int | WordSource | RowSource | None = None) -> Array:
         """Return private labels, one for each label, in the same shape.
 
         Calling this twice on the same labels spends ε twice.
@@ -207,9 +216,7 @@ class Mechanism(ABC):
         return self.randomize_checked(array.reshape(-1), source).reshape(array.shape)
 
     @np.errstate(all="ignore")  # a warning that depends on labels would leak them
-    def randomize_checked(
-        self, labels: NDArray[Any], source: WordSource, out: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    def randomize_checked(self, labels: Numbers, source: WordSource, out: Array | None = None) -> Array:
         """Return private labels of labels that were checked, in one dimension, in ``out`` if that is given."""
         # a channel that leaves an entry out must not show freed memory
         result = np.full(labels.shape, np.nan) if out is None else out
@@ -233,7 +240,7 @@ class Mechanism(ABC):
 
     # ---- what the release is like ----------------------------------------------------------------
 
-    def mean(self, labels: ArrayLike) -> NDArray[np.float64]:
+    def mean(self, labels: ArrayLike) -> Array:
         """Return the mean of the released value, given each label: exact, from the counts.
 
         Parameters
@@ -243,7 +250,7 @@ class Mechanism(ABC):
         """
         return _on_labels(self.channel.mean, labels)
 
-    def variance(self, labels: ArrayLike) -> NDArray[np.float64]:
+    def variance(self, labels: ArrayLike) -> Array:
         """Return the variance of the released value, given each label: exact, from the counts.
 
         Parameters
@@ -253,11 +260,11 @@ class Mechanism(ABC):
         """
         return _on_labels(self.channel.variance, labels)
 
-    def bias(self, labels: ArrayLike) -> NDArray[np.float64]:
+    def bias(self, labels: ArrayLike) -> Array:
         """Return the mean of the released value minus the label itself, unclipped."""
         return self.mean(labels) - Labels.parse(labels).values.astype(np.float64)
 
-    def debias(self, outputs: ArrayLike) -> NDArray[np.float64]:
+    def debias(self, outputs: ArrayLike) -> Array:
         """Return unbiased labels from released values.
 
         Their mean is the label, clipped to the bounds (or RPWithPrior's interval).
@@ -274,11 +281,11 @@ class Mechanism(ABC):
         """
         return self.channel.debias(Labels.parse(outputs).values.astype(np.float64))
 
-    def unbiased_variance(self, labels: ArrayLike) -> NDArray[np.float64]:
+    def unbiased_variance(self, labels: ArrayLike) -> Array:
         """Return the variance of the unbiased label, given each label; raise where `debias` does."""
         return self.variance(labels) / self.channel.slope() ** 2
 
-    def density(self, label: float, edges: ArrayLike) -> NDArray[np.float64]:
+    def density(self, label: float, edges: ArrayLike) -> Array:
         """Return the probability of each bin over its width, for ``plt.stairs(density, edges)``.
 
         Parameters
@@ -326,12 +333,12 @@ class Mechanism(ABC):
 
     # ---- cards ------------------------------------------------------------------------------------
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Data:
         """Return the parameters as pure data, for a card."""
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
         return {field.name: plain(getattr(self, field.name)) for field in fields if field.init}
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> Data:
         """Return the mechanism as it stands on cards: parameters, the integers of its channel, and the proof."""
         repeated = self.in_channel.keys()
         parameters = {name: value for name, value in self.parameters().items() if name not in repeated}
@@ -357,7 +364,7 @@ def variance_line(mechanism: Mechanism) -> UnitNoise:
     return lambda q: middle + 2 * (low + high - 2 * middle) * q
 
 
-def _rebuild(name: str, parameters: dict[str, Any], channel: str, origin: Any = None) -> Mechanism:
+def _rebuild(name: str, parameters: Data, channel: str, origin: Any = None) -> Mechanism:
     """Return an unpickled mechanism, built and proven anew, if its counts are those that were pickled."""
     mechanism: Mechanism = registered_class(name)(**parameters)
     if channel_digest(mechanism.channel) != channel:
@@ -380,10 +387,10 @@ def channel_field() -> Any:
     return dataclasses.field(init=False, repr=False, compare=False)
 
 
-def _on_labels(function: Any, labels: ArrayLike) -> NDArray[np.float64]:
+def _on_labels(function: Any, labels: ArrayLike) -> Array:
     array = Labels.parse(labels).values
     with np.errstate(all="ignore"):
-        result: NDArray[np.float64] = function(array.reshape(-1)).reshape(array.shape)
+        result: Array = function(array.reshape(-1)).reshape(array.shape)
     return result
 
 
@@ -391,10 +398,10 @@ def _on_labels(function: Any, labels: ArrayLike) -> NDArray[np.float64]:
 
 
 @cache
-def _parameter_types(cls: type[Mechanism]) -> dict[str, Any]:
+def _parameter_types(cls: type[Mechanism]) -> Data:
     """Return the type that each parameter is declared as; None where that cannot be told."""
-    module: dict[str, Any] = dict(vars(sys.modules.get(cls.__module__, object)))
-    types: dict[str, Any] = {}
+    module: Data = dict(vars(sys.modules.get(cls.__module__, object)))
+    types: Data = {}
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
         if field.init:
             hint = SimpleNamespace(__annotations__={"type": field.type})

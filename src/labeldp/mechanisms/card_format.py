@@ -10,6 +10,7 @@ import json
 import math
 from typing import Any, NoReturn
 
+from labeldp._values import Data
 from labeldp.errors import CardError, UncheckableError
 from labeldp.mechanisms.typed_data import canonical
 
@@ -19,11 +20,11 @@ MAX_TEXT = 1 << 23
 """Longer cards are refused unread: JSON can take 50 times its text in memory. The largest table takes 3 MB."""
 
 
-def _checksum(content: dict[str, Any]) -> str:
+def _checksum(content: Data) -> str:
     return "sha256:" + hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
-def dump(content: dict[str, Any], schema: str = SCHEMA) -> str:
+def dump(content: Data, schema: str = SCHEMA) -> str:
     """Return the card's text: ``content`` with schema, version and checksum."""
     content = {"schema": schema, "version": VERSION, **content}
     return canonical({**content, "checksum": _checksum(content)})
@@ -38,7 +39,7 @@ def _finite(text: str) -> float:
     return number if math.isfinite(number) else _no_constants(text)
 
 
-def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _no_repeats(pairs: list[tuple[str, Any]]) -> Data:
     content = dict(pairs)
     if len(content) != len(pairs):
         raise CardError("the card contains a key twice")
@@ -57,7 +58,7 @@ def require_version(what: str, version: object, known: int, oldest: int | None =
     raise CardError(f"{what} has version {version!r}; this labeldp reads version {known}")
 
 
-def parse(text: str, *schemas: str) -> dict[str, Any]:
+def parse(text: str, *schemas: str) -> Data:
     """Return the content of a card whose version and checksum are right, and whose schema is one of these.
 
     Without any schema it must be a card of a mechanism. One of a later version is an `UncheckableError`.

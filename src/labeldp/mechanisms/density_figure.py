@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._values import Array
 from labeldp.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def draw_histogram(prior: Histogram) -> Any:
     return axes.figure
 
 
-def draw_mechanism(mechanism: Mechanism, labels: NDArray[np.float64]) -> Any:
+def draw_mechanism(mechanism: Mechanism, labels: Array) -> Any:
     """Return a figure of the density of released values, for each of some labels."""
     (axes,) = new_axes()
     axes.set(xlabel="released value", ylabel="density")

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from labeldp._values import Bounds, parse_numbers
+from labeldp._values import Array, Bounds, Interval, parse_numbers
 from labeldp.errors import ParameterError, Setting, describe
 
 
@@ -36,8 +36,8 @@ class Histogram:
     1.625
     """
 
-    nodes: NDArray[np.float64]
-    masses: NDArray[np.float64]
+    nodes: Array
+    masses: Array
     origin: Any = field(repr=False)
 
     def __init__(self, nodes: ArrayLike, masses: ArrayLike, origin: Any = None) -> None:
@@ -55,7 +55,7 @@ class Histogram:
             raise ParameterError(Setting("masses"), " must not all be zero")
         self._fill(edges, weights, origin)
 
-    def _fill(self, edges: NDArray[np.float64], weights: NDArray[np.float64], origin: Any) -> Histogram:
+    def _fill(self, edges: Array, weights: Array, origin: Any) -> Histogram:
         with np.errstate(over="ignore"):
             done = abs(weights.sum() - 1) < 1e-12  # masses already: keep them to the bit
         if not done:
@@ -69,12 +69,12 @@ class Histogram:
         return self
 
     @classmethod
-    def of(cls, nodes: NDArray[np.float64], masses: NDArray[np.float64], origin: Any = None) -> Histogram:
+    def of(cls, nodes: Array, masses: Array, origin: Any = None) -> Histogram:
         """Return the histogram of arrays that were computed here, and that nobody else will change: unchecked."""
         return object.__new__(cls)._fill(nodes, masses, origin)
 
     @classmethod
-    def from_counts(cls, counts: ArrayLike, bounds: tuple[float, float]) -> Histogram:
+    def from_counts(cls, counts: ArrayLike, bounds: Interval) -> Histogram:
         """Return a histogram of equally wide bins.
 
         Parameters
@@ -95,7 +95,7 @@ class Histogram:
         return cls(np.linspace(low, high, heights.size + 1), heights)
 
     @classmethod
-    def from_distribution(cls, distribution: Any, bounds: tuple[float, float], *, bins: int = 256) -> Histogram:
+    def from_distribution(cls, distribution: Any, bounds: Interval, *, bins: int = 256) -> Histogram:
         """Return the histogram of a SciPy distribution, what lies outside moved to the bounds' bins.
 
         Parameters
@@ -132,22 +132,22 @@ class Histogram:
         return Histogram.of(self.nodes, self.masses, replace(self.origin, charge=charge, secure=secure))
 
     @property
-    def bounds(self) -> tuple[float, float]:
+    def bounds(self) -> Interval:
         """The first and the last node."""
         return float(self.nodes[0]), float(self.nodes[-1])
 
     @property
-    def widths(self) -> NDArray[np.float64]:
+    def widths(self) -> Array:
         """The width of each bin."""
         return np.diff(self.nodes)
 
     @property
-    def centers(self) -> NDArray[np.float64]:
+    def centers(self) -> Array:
         """The middle of each bin."""
         return self.nodes[:-1] + self.widths / 2
 
     @property
-    def density(self) -> NDArray[np.float64]:
+    def density(self) -> Array:
         """The height of each bin, its mass over its width."""
         return self.masses / self.widths
 
@@ -162,7 +162,7 @@ class Histogram:
         spread = (self.centers - self.mean) ** 2 + self.widths**2 / 12
         return float(self.masses @ spread)
 
-    def cumulative(self, points: ArrayLike) -> NDArray[np.float64]:
+    def cumulative(self, points: ArrayLike) -> Array:
         """Return P(label ≤ point) for each point.
 
         Parameters

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labeldp._values import Array, Epsilon, parse_positive
+from labeldp._values import Array, Epsilon, Interval, parse_positive
 from labeldp.errors import ParameterError, PrivacyProofError
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.registry import REGISTRY, mechanism_class
@@ -97,14 +97,14 @@ class ClippedPrior:
         return np.unique(self.nodes[np.searchsorted(self.nodes, places)]) if at_nodes else places
 
 
-def mean_square(prior: Histogram, bounds: tuple[float, float]) -> float:
+def mean_square(prior: Histogram, bounds: Interval) -> float:
     """Return q of labels clipped to bounds: their mean squared distance from the middle, for a width of 1."""
     left, right = prior.bounds
     low, high = ((np.array([end]) - left) / (right - left) for end in bounds)
     return float(ClippedPrior.of(prior).risks(low, high)[1][0])
 
 
-def best_interval(prior: Histogram, noise: UnitNoise, rows: int | None) -> tuple[float, float]:
+def best_interval(prior: Histogram, noise: UnitNoise, rows: int | None) -> Interval:
     """Return the interval of least J.
 
     Its ends are nodes of a prior that was estimated: all labels of a bin may lie at one end of it, as zeros do,
@@ -158,7 +158,7 @@ def choose_mechanism(
     name: str,
     prior: Histogram | None,
     *,
-    bounds: tuple[float, float],
+    bounds: Interval,
     epsilon: float,
     rows: int | None = 1,
     clips: bool = True,
@@ -193,7 +193,7 @@ def choose_mechanism(
     return chosen
 
 
-def optimal_interval(prior: Histogram, *, epsilon: float, zeta: float) -> tuple[float, float]:
+def optimal_interval(prior: Histogram, *, epsilon: float, zeta: float) -> Interval:
     """Return the interval (A1, A2) that maximises F, the paper's Algorithm 1.
 
     Parameters

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
+from labeldp._values import Data
 from labeldp.exact.proof import WORDS, Promise, exp_lower
 from labeldp.exact.shift import ShiftChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
@@ -33,7 +33,7 @@ Period = Callable[[int, Fraction], list[int]]
 """(steps, ε) → weights of 0 … steps − 1 in units of `SCALE`, whose ratio over ``steps`` steps is at most e^ε."""
 
 
-Rule = Callable[[int], dict[str, Any]]
+Rule = Callable[[int], Data]
 """steps → what a card says of the rule, beside ε and where the noise was cut at first."""
 
 

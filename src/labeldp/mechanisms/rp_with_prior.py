@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from labeldp._values import Array, Interval
 from labeldp.exact.proof import Promise
 from labeldp.exact.window import WindowChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
@@ -68,7 +68,7 @@ class RPWithPrior(Mechanism):
     @classmethod
     def for_bounds(
         cls,
-        bounds: tuple[float, float],
+        bounds: Interval,
         epsilon: float,
         *,
         prior: Histogram | None = None,
@@ -87,7 +87,7 @@ class RPWithPrior(Mechanism):
         return lambda q: window_noise(epsilon, np.asarray(q))[0]
 
     @classmethod
-    def _interval(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> tuple[float, float]:
+    def _interval(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> Interval:
         """Return the paper's interval where ζ is given (Algorithm 1), else the best for the unbiased label."""
         if options.get("zeta") is not None:
             return optimal_interval(prior, epsilon=epsilon, zeta=options["zeta"])
@@ -98,7 +98,7 @@ class RPWithPrior(Mechanism):
         return WindowChannel.for_zeta(*self.interval, self.zeta, promise, spread_outside=spread)
 
 
-def window_noise(epsilon: float, q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def window_noise(epsilon: float, q: Array) -> tuple[Array, Array]:
     """Return the least variance of the unbiased label on an interval of width 1, and the ζ that gives it.
 
     With ζ = r, ρ = 2r(1 − e^(−ε))/(2r + e^(−ε)) and L = 1 + 2r it is

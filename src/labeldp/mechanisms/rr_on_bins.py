@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from labeldp._values import Array, Bounds, Index
+from labeldp._values import Array, Bounds, Index, Interval
 from labeldp.errors import ParameterError, Setting
 from labeldp.exact.proof import WORDS, Promise, exp_lower
 from labeldp.exact.sampling import Domain
@@ -59,7 +59,7 @@ class RROnBins(Mechanism):
 
     @classmethod
     def for_bounds(
-        cls, bounds: tuple[float, float], epsilon: float, *, prior: Histogram | None = None, **options: Any
+        cls, bounds: Interval, epsilon: float, *, prior: Histogram | None = None, **options: Any
     ) -> Self:
         """Return the best bins for a prior within the bounds, or for labels anywhere in them."""
         flat = Histogram.from_counts(np.ones(256), bounds)

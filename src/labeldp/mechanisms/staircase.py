@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Self
 
+from labeldp._values import Interval
 from labeldp.exact.proof import exp_lower
 from labeldp.exact.shift import ShiftChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
@@ -46,7 +47,7 @@ class Staircase(Mechanism):
     channel: ShiftChannel = channel_field()
 
     @classmethod
-    def for_bounds(cls, bounds: tuple[float, float], epsilon: float, **_: object) -> Self:
+    def for_bounds(cls, bounds: Interval, epsilon: float, **_: object) -> Self:
         """Return the noise of least variance: errors of models are squared."""
         return cls(bounds=bounds, epsilon=epsilon, minimise="squared")
 

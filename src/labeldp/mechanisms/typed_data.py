@@ -31,6 +31,7 @@ from typing import (
 
 import numpy as np
 
+from labeldp._values import Data
 from labeldp.errors import CardError, LabelDPError, PrivacyProofError
 
 
@@ -215,7 +216,7 @@ _FORMS: dict[Any, Callable[[tuple[Any, ...], Any, str], Any]] = {
 
 
 @lru_cache(maxsize=256)
-def _schema(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
+def _schema(kind: Any) -> tuple[Data, frozenset[str]]:
     """Return the fields of a typed dictionary or of a dataclass with their types, and which may be missing.
 
     Fields that do not count when instances are compared are not data.
@@ -229,7 +230,7 @@ def _schema(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
     return {name: get_args(hint)[0] if name in free else hint for name, hint in hints.items()}, free
 
 
-def _fields(kind: Any, data: Any, where: str, derived: tuple[str, ...] = ()) -> dict[str, Any]:
+def _fields(kind: Any, data: Any, where: str, derived: tuple[str, ...] = ()) -> Data:
     """Return the fields of an object, if it has all of them and no others; derived ones are not read."""
     hints, free = _schema(kind)
     _require(isinstance(data, dict), where, "an object")
@@ -243,7 +244,7 @@ def _fields(kind: Any, data: Any, where: str, derived: tuple[str, ...] = ()) -> 
     return {name: read(hint, data[name], f"{prefix}{name}") for name, hint in hints.items() if name in data}
 
 
-def _derived(value: Any) -> dict[str, Any]:
+def _derived(value: Any) -> Data:
     """Return what follows from a value's fields and is written beside them."""
     return {name: plain(item) for name, item in getattr(value, "derived", {}).items()}
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from labeldp._values import Array, parse_integer
+from labeldp._values import Array, Interval, parse_integer
 from labeldp.errors import ParameterError, Setting
 from labeldp.exact.proof import WORDS, Promise, exp_lower
 from labeldp.exact.table import TableChannel
@@ -124,7 +124,7 @@ class Unbiased(Mechanism):
     @classmethod
     def for_bounds(
         cls,
-        bounds: tuple[float, float],
+        bounds: Interval,
         epsilon: float,
         *,
         prior: Histogram | None = None,
@@ -166,7 +166,7 @@ class Unbiased(Mechanism):
         return lambda q: np.minimum(window(q), two_points(q))
 
     @classmethod
-    def _interval(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> tuple[float, float]:
+    def _interval(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> Interval:
         """Return where clipping pays for a learner; for a single label, the prior's whole range."""
         return prior.bounds if rows is None else best_interval(prior, cls.unit_noise(epsilon), rows)
 
@@ -278,7 +278,7 @@ def _exact(
 
 def _two_outputs(
     size: int, low: float, high: float, epsilon: Fraction
-) -> tuple[tuple[float, float], tuple[tuple[int, int], ...]]:
+) -> tuple[Interval, tuple[tuple[int, int], ...]]:
     """Return the outputs and counts of `TwoPoint`, with rows between the bounds: always exact."""
     lie = -(-WORDS // (1 + exp_lower(epsilon)))  # rounded up: towards privacy
     truth = WORDS - lie

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from labeldp._values import Labels
+from labeldp._values import Array, Labels, Numbers
 from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.terms import HoldsTerms, Terms
@@ -54,7 +54,7 @@ class Release(HoldsTerms):
     >>> card = release.to_card()                    # hand it on with the labels
     """
 
-    labels: NDArray[np.float64]
+    labels: Array
     terms: Terms
     ledger: Ledger | None
 
@@ -69,7 +69,7 @@ class Release(HoldsTerms):
         return self.priors[0] if len(self.priors) == 1 else self.priors
 
     @property
-    def debiased(self) -> NDArray[np.float64]:
+    def debiased(self) -> Array:
         """Unbiased labels, to train on; on average each is its true label, clipped where `summary` says.
 
         Raises
@@ -216,7 +216,7 @@ def privatize(
     return Release(out, terms, ledger)
 
 
-def private_prior(plan: Plan, labels: NDArray[Any], source: WordSource, column: int = 0) -> Histogram:
+def private_prior(plan: Plan, labels: Numbers, source: WordSource, column: int = 0) -> Histogram:
     """Return the prior of a label column that the plan pays for."""
     request = plan.request
     estimate = curator_histogram if request.trust == "curator" else local_histogram

@@ -18,12 +18,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labeldp._values import Array, Counts
+from labeldp._values import Array, Counts, Interval, Numbers
 from labeldp.accounts.statistic import Origin
 from labeldp.exact.integers import DiscreteLaplace, Statistic
 from labeldp.exact.sampling import Domain, pieces
@@ -74,7 +72,7 @@ Release = Callable[[Counts, Statistic], Counts]
 """Returns exact counts with noise, and notes the statistic that they are."""
 
 
-def count(values: NDArray[Any], bounds: tuple[float, float], bins: int) -> Counts:
+def count(values: Numbers, bounds: Interval, bins: int) -> Counts:
     """Return how many values lie in each of equally wide bins; those outside count as the ends."""
     domain = Domain(*bounds, bins)
     counts = np.zeros(bins, dtype=np.int64)
@@ -95,7 +93,7 @@ def _compared(cells: Counts, bins: int) -> Counts:
     return above[:-1] - above[1:]
 
 
-def mean_variance(epsilon: Fraction, rows: int, bounds: tuple[float, float]) -> float:
+def mean_variance(epsilon: Fraction, rows: int, bounds: Interval) -> float:
     """Return the variance of the noise in a mean of all labels, of which nothing else leaves."""
     noise = DiscreteLaplace.calibrated(sensitivity=GRID, epsilon=epsilon)
     return noise.variance() * ((bounds[1] - bounds[0]) / GRID / rows) ** 2
@@ -124,9 +122,9 @@ def bins_for(rows: int, epsilon: float) -> int:
 
 
 def curator_histogram(
-    labels: NDArray[Any],
+    labels: Numbers,
     epsilon: Fraction,
-    bounds: tuple[float, float],
+    bounds: Interval,
     source: WordSource,
     *,
     method: str = "adaptive",
@@ -145,9 +143,7 @@ def curator_histogram(
 # ---- bounds that may be far too wide -----------------------------------------------------------------
 
 
-def adaptive_histogram(
-    fine: Counts, epsilon: Fraction, bounds: tuple[float, float], source: WordSource
-) -> Histogram:
+def adaptive_histogram(fine: Counts, epsilon: Fraction, bounds: Interval, source: WordSource) -> Histogram:
     """Return the expected histogram of labels, for ε, from exact counts in many fine cells of the bounds.
 
     The bounds stay what they are: they are narrowed only as far as noisy counts show where labels lie.

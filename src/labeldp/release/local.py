@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labeldp._values import float_below
+from labeldp._values import Array, Counts, Interval, Numbers, float_below
 from labeldp.accounts.statistic import Origin
 from labeldp.errors import ParameterError, Setting
 from labeldp.exact.sampling import pieces
@@ -32,9 +30,9 @@ _ROUNDS = 2000
 
 
 def local_histogram(
-    labels: NDArray[Any],
+    labels: Numbers,
     epsilon: Fraction,
-    bounds: tuple[float, float],
+    bounds: Interval,
     source: WordSource,
     *,
     method: str = "square-wave",
@@ -48,7 +46,7 @@ def local_histogram(
 
 
 def _algorithm_3(
-    labels: NDArray[Any], epsilon: float, bounds: tuple[float, float], sigma: float | None, source: WordSource
+    labels: Numbers, epsilon: float, bounds: Interval, sigma: float | None, source: WordSource
 ) -> Histogram:
     """Return the histogram of Laplace-randomised labels: the paper's Algorithm 3, one draw a label.
 
@@ -73,13 +71,13 @@ def _algorithm_3(
     return Histogram(nodes, np.histogram(reports, bins=nodes)[0], Origin(reports=mechanism))
 
 
-def _deviation(values: NDArray[np.float64], mean: float) -> float:
+def _deviation(values: Array, mean: float) -> float:
     """Return the standard deviation, without a copy of all values."""
     total = sum(float(np.sum((values[piece] - mean) ** 2)) for piece in pieces(values.size))
     return math.sqrt(total / values.size)
 
 
-def square_wave(epsilon: float, bounds: tuple[float, float]) -> RPWithPrior:
+def square_wave(epsilon: float, bounds: Interval) -> RPWithPrior:
     """Return the square-wave mechanism: RPWithPrior with ζ chosen to distinguish distributions.
 
     References
@@ -108,7 +106,7 @@ class Reports:
     """
 
     epsilon: float
-    bounds: tuple[float, float]
+    bounds: Interval
     rows: int
 
     @property
@@ -120,17 +118,17 @@ class Reports:
     def _bins(self) -> int:
         return int(np.clip(round(math.sqrt(self.rows)), 8, _LOCAL_BINS))
 
-    def _edges(self) -> NDArray[np.float64]:
+    def _edges(self) -> Array:
         low, high = self.bounds
         reach = self.mechanism.zeta * 1.001
         return np.linspace(low - reach, high + reach, 4 * self._bins + 1)
 
-    def count(self, reports: NDArray[np.float64]) -> NDArray[np.int64]:
+    def count(self, reports: Array) -> Counts:
         """Return how many reports lie in each of the bins that `histogram` reads; counts of parts add up."""
         edges = self._edges()
         return count(reports, (float(edges[0]), float(edges[-1])), edges.size - 1)
 
-    def histogram(self, counts: NDArray[np.int64]) -> Histogram:
+    def histogram(self, counts: Counts) -> Histogram:
         """Return the labels' histogram under which such counts are likely."""
         low, high = self.bounds
         bins, edges = self._bins, self._edges()
@@ -143,7 +141,7 @@ class Reports:
         return Histogram(np.linspace(low, high, bins + 1), masses, Origin(reports=self.mechanism))
 
 
-def _smoothed_em(likelihood: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.float64]:
+def _smoothed_em(likelihood: Array, observed: Array) -> Array:
     """Return the masses that explain the observed frequencies, smoothed after every step."""
     masses = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
     for _ in range(_ROUNDS):

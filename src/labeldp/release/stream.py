@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labeldp._values import Counts, Labels, float_below
+from labeldp._values import Array, Counts, Interval, Labels, float_below
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
@@ -45,7 +44,7 @@ class LabelCounts:
         return cls(0, np.zeros(FINE, dtype=np.int64))
 
     @classmethod
-    def of(cls, labels: Any, bounds: tuple[float, float] | None) -> LabelCounts:
+    def of(cls, labels: Any, bounds: Interval | None) -> LabelCounts:
         """Count a batch of labels, which may be empty; without bounds, only its rows."""
         array = Labels.parse(labels, allow_empty=True).values.reshape(-1)
         fine = np.zeros(FINE, dtype=np.int64) if bounds is None else count(array, bounds, FINE)
@@ -154,7 +153,7 @@ class LabelStream:
         """What each label is randomised with."""
         return self.terms.mechanisms[0]
 
-    def release(self, labels: Any) -> NDArray[np.float64]:
+    def release(self, labels: Any) -> Array:
         """Return the private labels of a batch. Each label may be passed once."""
         if self._owner != os.getpid():
             raise ParameterError(

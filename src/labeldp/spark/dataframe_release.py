@@ -6,10 +6,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
+from labeldp._values import Counts
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.terms import HoldsTerms, Terms
 from labeldp.exact.row_words import card_checksum
@@ -216,7 +215,7 @@ def privatize(
         ledger = ledger_to_charge(ledger, df)
         with release_key(seed) as key:
 
-            def count_reports(reports: Reports) -> NDArray[np.int64]:
+            def count_reports(reports: Reports) -> Counts:
                 secret = key.secret(card=card_checksum(reports.mechanism), column=label, round=REPORTS)
                 sealed = seal(rows, secret)
                 try:

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from labeldp._values import Labels
+from labeldp._values import Array, Counts, Interval, Labels, Numbers
 from labeldp.accounts.reading import load_mechanism
 from labeldp.errors import DataError
 from labeldp.exact.row_ids import IntegerIds, TextIds
@@ -29,7 +28,7 @@ from labeldp.spark.session import SealedSecret, column, without_labels
 
 Batches = Iterator["pa.RecordBatch"]
 Work = Callable[[Batches], Batches]
-Vectors = dict[int, NDArray[Any]]
+Vectors = dict[int, Numbers]
 """Vectors by key."""
 
 SAMPLE = -1
@@ -50,7 +49,7 @@ def vector_batch(vectors: Vectors, part: int = 0) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=["key", "part", "data"])
 
 
-def sum_integers(frame: DataFrame, count: Callable[[pa.RecordBatch], NDArray[np.int64]]) -> NDArray[np.int64]:
+def sum_integers(frame: DataFrame, count: Callable[[pa.RecordBatch], Counts]) -> Counts:
     """Return the sum of ``count`` over all batches of a frame: a vector of integers.
 
     Each partition's is cut into vectors with keys, so that many executors share the work of adding them up.
@@ -100,18 +99,18 @@ def _pairs(table: Any) -> Iterator[tuple[int, bytes]]:
     return zip(table.column(0).to_pylist(), table.column(2).to_pylist(), strict=True)
 
 
-Counter = Callable[["pa.RecordBatch"], NDArray[np.int64]]
+Counter = Callable[["pa.RecordBatch"], Counts]
 Releaser = Callable[[Iterator[tuple[Any, Any]]], Iterator[Any]]
 """From Arrow arrays (labels, ids) to an array of private labels, or of structs with unbiased ones beside them."""
 
 
-def count_labels(labels: DataFrame, bounds: tuple[float, float], cells: int, rows: int) -> NDArray[np.int64]:
+def count_labels(labels: DataFrame, bounds: Interval, cells: int, rows: int) -> Counts:
     """Return how many labels, the only column, lie in each cell of their bounds, exactly, in one pass.
 
     ``rows`` is how many there were when they were checked.
     """
 
-    def count_batch(batch: pa.RecordBatch) -> NDArray[np.int64]:
+    def count_batch(batch: pa.RecordBatch) -> Counts:
         return count(Labels.parse(floats(batch.column(0))).values, bounds, cells)
 
     (label,) = labels.columns
@@ -124,7 +123,7 @@ def count_labels(labels: DataFrame, bounds: tuple[float, float], cells: int, row
 def report_counter(reports: Reports, sealed: SealedSecret) -> Counter:
     """Return a function that randomises labels (first column) of ids (second) for a prior, and counts reports."""
 
-    def count_reports(batch: pa.RecordBatch) -> NDArray[np.int64]:
+    def count_reports(batch: pa.RecordBatch) -> Counts:
         private = _randomize(reports.mechanism, sealed.open(), batch.column(0), batch.column(1))
         return reports.count(private)
 
@@ -154,11 +153,11 @@ def _mechanism(card: str) -> Mechanism:
     return mechanism
 
 
-def _randomize(mechanism: Mechanism, secret: bytes, labels: Any, ids: Any) -> NDArray[np.float64]:
+def _randomize(mechanism: Mechanism, secret: bytes, labels: Any, ids: Any) -> Array:
     return mechanism.randomize(floats(labels), random_state=RowWords(secret, array_ids(ids)))
 
 
-def floats(values: Any) -> NDArray[np.float64]:
+def floats(values: Any) -> Array:
     """Return a column of doubles; what is missing is NaN."""
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
@@ -172,7 +171,7 @@ def array_ids(values: Any) -> IntegerIds | TextIds:
     is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
     is_large = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
     _, starts, data = values.buffers()
-    places: NDArray[Any] = np.frombuffer(starts, dtype=np.int64 if is_large else np.int32)
+    places: Numbers = np.frombuffer(starts, dtype=np.int64 if is_large else np.int32)
     offsets = places[values.offset : values.offset + len(values) + 1].astype(np.int64)
     return TextIds(offsets, np.frombuffer(data or b"", dtype=np.uint8), "text" if is_text else "binary")
 
