@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import decimal
+import math
 import os
 import pickle
 import sys
@@ -314,3 +315,10 @@ def test_labels_that_are_gone_are_forgotten_and_never_taken_for_others():
             ldp.privatize(np.linspace(0, 5, 300), **HOW)
         for _ in range(2):
             ldp.privatize([1.0, 2.0], **HOW)  # a list cannot be remembered without being kept
+
+
+def test_an_amount_that_no_float_holds_beside_one_without_a_limit():
+    huge, all_of_it = ldp.Budget(Fraction(10**400)), ldp.Budget(math.inf)
+    assert huge + all_of_it == all_of_it + huge == all_of_it
+    assert huge.minus(all_of_it) == ldp.Budget(0)
+    assert all_of_it.minus(huge) == all_of_it.minus(all_of_it) == all_of_it

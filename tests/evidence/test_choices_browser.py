@@ -124,17 +124,6 @@ def test_a_slider_moves_with_keys_and_all_figures_and_the_command_follow(page):
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_while_no_epsilon_is_chosen_an_example_is_shown_and_no_command_with_it(page):
-    page.locator('[data-choice="epsilon"]').fill("")
-    assert page.locator('[data-figure="label"] td > span').first.inner_text() == "±197"
-    assert page.locator("[data-command]").inner_text() == "fit --bounds 0 200 --epsilon EPSILON"
-    assert page.locator("[data-price]").get_attribute("width") == "0"
-    slider = page.get_by_role("slider", name="ε, slider")
-    assert slider.get_attribute("aria-valuetext") == "not chosen yet"
-    slider.press("ArrowRight")
-    assert page.locator('[data-choice="epsilon"]').input_value() == "1.2"
-
-
 def test_what_would_pass_the_limit_is_said_and_the_bar_shows_what_would_be_spent(page):
     bar, cautions = page.locator("[data-price]"), page.locator('[data-texts="cautions"]')
     assert float(bar.get_attribute("width")) == pytest.approx(100 * 2.5 / 3)

@@ -123,19 +123,6 @@ def test_the_command_reads_no_table_and_shows_the_same_figures(tmp_path):
     assert "exists already" in said("preview", *words, code=2)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--edges", "0,1"], "go together"),
-        (["--edges", "0,1", "--masses", "1,2"], "masses"),
-        (["--epsilon", "one"], "numbers with commas"),
-        (["--plot", "preview.doc"], ".png"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(options, words):
-    assert words in said("preview", "--rows", 100, "--bounds", 0, 1, *options, code=2)
-
-
 def test_without_matplotlib_it_says_what_to_install(uninstall, tmp_path):
     uninstall("matplotlib", "matplotlib.figure")
     options = ("--rows", 100, "--bounds", 0, 1, "--plot", tmp_path / "preview.png")

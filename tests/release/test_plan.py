@@ -110,13 +110,6 @@ def test_the_smallest_parts_there_are_are_taken():
     assert plan(bounds=THREE, epsilon=0.003, mechanism="laplace").for_labels == Fraction(1, 1000)
 
 
-def test_a_part_that_is_too_small_is_named_with_its_columns():
-    with pytest.raises(ldp.errors.ParameterError, match=r"for the prior is 0\.0009: "):
-        plan(epsilon_prior=0.0009)
-    with pytest.raises(ldp.errors.ParameterError, match=r"for the labels of each of 2 columns is 0\.00095: "):
-        plan(bounds=THREE[:2], epsilon=0.0019, mechanism="laplace")
-
-
 # ---- what follows from it ---------------------------------------------------------------------------
 
 

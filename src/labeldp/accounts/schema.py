@@ -183,7 +183,7 @@ class ModelCard(Common):
     fit: NotRequired[FitEntry]
 
 
-CARDS: Data = {
+CARDS: dict[str, Any] = {
     "labeldp.mechanism": MechanismCard,
     "labeldp.release": ReleaseCard,
     "labeldp.row-release": RowsCard,
