@@ -173,12 +173,12 @@ NOISY = {
 
 def noise_by(function):
     """Let a function of exact integers, and of what noise makes of them, decide what is released."""
-    release = ldp.exact.IntegerNoise.release
+    release = ldp.exact.DiscreteLaplace.release
 
     def released(noise, integers, source):
         return function(integers, release(noise, integers, source))
 
-    return mock.patch.object(ldp.exact.IntegerNoise, "release", released)
+    return mock.patch.object(ldp.exact.DiscreteLaplace, "release", released)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Channels and noise held still: what they gave out for one input is given out again for another.
 
-A label may reach the outside through two seams only: a channel's ``sample`` and `IntegerNoise.release`. Both are
-replaced while a way out runs. The first run keeps what they gave out; the second run gets the same values in the
+A label may reach the outside through two seams only: a channel's ``sample`` and `DiscreteLaplace.release`. Both
+are replaced while a way out runs. The first run keeps what they gave out; the second gets the same values in the
 same order, whatever its labels are. All else that could differ between two runs is held still as well: the words
 of the secure source, the clock, random names; memory that nobody wrote differs between the two runs on purpose.
 """
@@ -148,7 +148,7 @@ def seams(before=None):
 
         return "sample", sample
 
-    release, charge_all = exact.IntegerNoise.release, ldp.Ledger.charge_all
+    release, charge_all = exact.DiscreteLaplace.release, ldp.Ledger.charge_all
 
     def releasing(self, sums, source):
         seam = f"{type(self).__name__}: {self!r}"
@@ -163,7 +163,7 @@ def seams(before=None):
 
     with replaced(
         (ldp.Ledger, "charge_all", charging),
-        (exact.IntegerNoise, "release", releasing),
+        (exact.DiscreteLaplace, "release", releasing),
         (exact.SecureWords, "fill", lambda _, words: run.fill(words)),
         *((channel, *sampling(channel.sample)) for channel in CHANNELS),
     ):

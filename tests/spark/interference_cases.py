@@ -102,7 +102,7 @@ class Replay:
         self.turn = 0
 
     def method(self):
-        """Return what stands for `IntegerNoise.release`."""
+        """Return what stands for `DiscreteLaplace.release`."""
 
         def release(noise, exact, source):
             if self.turn == len(self.sums):
@@ -145,7 +145,7 @@ def replay():
     with (
         patch.object(dataframe_release, "releaser", equal_labels(dataframe_release.releaser)),
         patch.object(model_passes, "draw_part", equal_part(model_passes.draw_part)),
-        patch.object(ldp.exact.IntegerNoise, "release", noise.method()),
+        patch.object(ldp.exact.DiscreteLaplace, "release", noise.method()),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")

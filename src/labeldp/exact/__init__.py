@@ -1,6 +1,6 @@
 """Exact integers: secure 64-bit words, channels with their proofs, and noise for sums."""
 
-from labeldp.exact.integers import DiscreteLaplace, IntegerNoise
+from labeldp.exact.integers import DiscreteLaplace
 from labeldp.exact.proof import Channel, Promise, Proof
 from labeldp.exact.shift import ShiftChannel
 from labeldp.exact.table import TableChannel
@@ -17,7 +17,6 @@ from labeldp.exact.word_sources import (
 __all__ = [
     "Channel",
     "DiscreteLaplace",
-    "IntegerNoise",
     "Promise",
     "Proof",
     "RowSource",

@@ -117,37 +117,8 @@ class Coins:
 # ---- noise --------------------------------------------------------------------------------------------
 
 
-class IntegerNoise:
-    """How an exact statistic leaves: with noise on each of its integers, and no other way."""
-
-    __slots__ = ()
-
-    def sample(self, size: int, source: WordSource) -> Counts:
-        """Return ``size`` integers of noise."""
-        raise NotImplementedError
-
-    def release(self, exact: Counts, source: WordSource) -> Counts:
-        """Return integers with fresh noise added to each.
-
-        All of a curator's sums and counts pass here: what is computed from the result is post-processing.
-
-        Parameters
-        ----------
-        exact : array of int64, one-dimensional
-            What a change of one label moves by no more than the noise was calibrated to.
-        source : source of words
-
-        Examples
-        --------
-        >>> from labeldp.exact import SecureWords
-        >>> DiscreteLaplace(Fraction(2)).release(np.array([5, 8]), SecureWords()).shape
-        (2,)
-        """
-        return np.asarray(exact + self.sample(exact.size, source), dtype=np.int64)
-
-
 @dataclass(frozen=True, slots=True)
-class DiscreteLaplace(IntegerNoise):
+class DiscreteLaplace:
     """Two-sided geometric noise: P(x) ∝ e^(−|x|/scale) on the integers.
 
     Added to integers that a change of one label moves by at most Δ in sum, it is differentially private with
@@ -179,6 +150,25 @@ class DiscreteLaplace(IntegerNoise):
     def sample(self, size: int, source: WordSource) -> Counts:
         """Return ``size`` independent draws."""
         return Coins(source).laplace(self.scale, size)
+
+    def release(self, exact: Counts, source: WordSource) -> Counts:
+        """Return integers with fresh noise added to each.
+
+        All of a curator's sums and counts pass here: what is computed from the result is post-processing.
+
+        Parameters
+        ----------
+        exact : array of int64, one-dimensional
+            What a change of one label moves by no more than the noise was calibrated to.
+        source : source of words
+
+        Examples
+        --------
+        >>> from labeldp.exact import SecureWords
+        >>> DiscreteLaplace(Fraction(2)).release(np.array([5, 8]), SecureWords()).shape
+        (2,)
+        """
+        return np.asarray(exact + self.sample(exact.size, source), dtype=np.int64)
 
 
 # ---- statistics ----------------------------------------------------------------------------------------
