@@ -398,10 +398,10 @@ def _on_labels(function: Any, labels: ArrayLike) -> Array:
 
 
 @cache
-def _parameter_types(cls: type[Mechanism]) -> Data:
+def _parameter_types(cls: type[Mechanism]) -> dict[str, Any]:
     """Return the type that each parameter is declared as; None where that cannot be told."""
-    module: Data = dict(vars(sys.modules.get(cls.__module__, object)))
-    types: Data = {}
+    module: dict[str, Any] = dict(vars(sys.modules.get(cls.__module__, object)))
+    types: dict[str, Any] = {}
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
         if field.init:
             hint = SimpleNamespace(__annotations__={"type": field.type})

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from labeldp._values import Data
 from labeldp.errors import CardError, ParameterError, Setting, UncheckableError, describe
 
 if TYPE_CHECKING:
     from labeldp.mechanisms.base import Mechanism
 
-REGISTRY: Data = {}
+REGISTRY: dict[str, Any] = {}
 """The classes of mechanisms, by their names."""
 
 T = TypeVar("T", bound=type)
@@ -45,7 +44,7 @@ def register(name: str) -> Callable[[T], T]:
     >>> @register("coin-flip")
     ... @dataclass(frozen=True, slots=True, kw_only=True)
     ... class CoinFlip(Mechanism):
-    ...     bounds: Interval
+    ...     bounds: tuple[float, float]
     ...     epsilon: float
     ...     channel: TableChannel = channel_field()
     ...     def _build(self):

@@ -216,7 +216,7 @@ _FORMS: dict[Any, Callable[[tuple[Any, ...], Any, str], Any]] = {
 
 
 @lru_cache(maxsize=256)
-def _schema(kind: Any) -> tuple[Data, frozenset[str]]:
+def _schema(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
     """Return the fields of a typed dictionary or of a dataclass with their types, and which may be missing.
 
     Fields that do not count when instances are compared are not data.

@@ -17,7 +17,6 @@ from labeldp._values import (
     EPSILON_RANGE,
     Bounds,
     Count,
-    Data,
     Delta,
     Epsilon,
     as_fraction,
@@ -174,7 +173,7 @@ class Request:
         """Return the mechanism for a column: the instance that was given, or one designed by its class."""
         if isinstance(self.mechanism, Mechanism):
             return self.mechanism
-        given: Data = {} if self.zeta is None else {"zeta": self.zeta}
+        given: dict[str, Any] = {} if self.zeta is None else {"zeta": self.zeta}
         if self.delta:
             given["delta"] = float_below(as_fraction(self.delta) / len(self.bounds))
         bounds = self.bounds[column]
