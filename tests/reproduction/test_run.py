@@ -160,24 +160,6 @@ def test_diabetes_needs_no_download_and_is_not_the_papers(tmp_path):
 
 
 @pytest.mark.usefixtures("housing")
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("--columns as-published", "leaks"),
-        ("--columns nothing", "no column"),
-        ("--budgets one", "budgets must be numbers"),
-        ("--rows 5000", "rows must be"),
-        ("--twin 5000", "only criteo has a twin"),
-    ],
-)
-def test_bad_options_are_explained_in_a_sentence(options, message, tmp_path):
-    shown = CliRunner().invoke(app, ["housing", *options.split(), "--out", str(tmp_path / "x")])
-    assert shown.exit_code == 2
-    assert message in " ".join(shown.output.split())
-    assert "Traceback" not in shown.output
-
-
-@pytest.mark.usefixtures("housing")
 @pytest.mark.parametrize("command", ["error", "runtime"])
 def test_error_and_runtime_write_their_tables(command, tmp_path):
     short = tuple(replace(growth, sizes=(8, 16)) for growth in runtime.GROWTH)
