@@ -71,7 +71,7 @@ def test_statistics_that_cost_more_than_is_charged_do_not_hold(kind):
 def test_what_labels_or_a_prior_cost_does_not_pay_for_statistics_too(kind, purpose):
     more = plain(Statistic("counts", "counts", 4, 1, Fraction(1, 10**9), purpose))
     listed = [] if kind == "release" else LISTED
-    refuse(card(kind, statistics=[*listed, more]), f"spend what it charges for {purpose}")
+    refuse(card(kind, statistics=[*listed, more]), f"cannot have the purpose {purpose}")
 
 
 def test_statistics_are_charged_for_each_row_of_a_person():
@@ -218,7 +218,7 @@ def test_a_card_states_less_than_the_sum_only_with_a_split_of_its_own_rows():
     refuse(forged(alone), "guarantee")
     refuse(card("model", split=good["split"]), "guarantee")
     stated = dataclasses.replace(TERMS["model"], split=SPLIT)
-    refuse(of_terms("model", stated), "split in another way")
+    refuse(of_terms("model", stated), "the split has other")
 
 
 def test_a_score_is_paid_for_and_what_is_paid_for_is_shown():

@@ -34,7 +34,7 @@ def require_agreement(kind: str, card: Data, terms: Terms) -> None:
     if kind == "release":
         _check_columns(terms)
         file_rows = card.get("file", {}).get("rows", terms.rows)
-        require(file_rows == terms.rows, "its file has other rows than its labels")
+        require(file_rows == terms.rows, "its file has another number of rows than its labels")
     else:
         has_one_column = len(terms.bounds) == 1 and not terms.priors
         require(has_one_column, "it must have one pair of bounds, and no prior beside it")
@@ -44,16 +44,16 @@ def require_agreement(kind: str, card: Data, terms: Terms) -> None:
     if kind == "model":
         _check_score(card, terms)
         least = {None: -math.inf, "sqrt": 0.0, "log": math.ulp(0.0)}[terms.transform]
-        require(terms.bounds[0][0] >= least, "its lower bound is one that its transform cannot take")
+        require(terms.bounds[0][0] >= least, "its lower bound is too small for its transform")
     steps = card.get("rounding", terms.bounds)
-    require(len(steps) == len(terms.bounds), "it must say of each column to which step its values were rounded")
+    require(len(steps) == len(terms.bounds), "rounding must have one entry for each column")
 
 
 def _check_charges(card: Data, terms: Terms) -> None:
     """Require charges that add up to what is stated, and pay for statistics."""
     charges = terms.charges
     is_paid = bool(charges) and all(0 < charge.budget.exact_epsilon < math.inf for charge in charges)
-    require(is_paid, "it must have charges, each for more than nothing and for less than everything")
+    require(is_paid, "it must list charges, each with a positive and finite epsilon")
     same_rows = len({charge.rows_per_person for charge in charges}) == 1
     require(same_rows, "all of its charges must have the same rows_per_person")
     require(card["guarantee"] == terms.guarantee, "its charges do not give the guarantee it states")
@@ -62,7 +62,9 @@ def _check_charges(card: Data, terms: Terms) -> None:
     require(trusted, "with local trust nobody can sum labels, and it charges for sums")
     for purpose in dict.fromkeys(statistic.purpose for statistic in terms.statistics):
         has_own_charge = purpose not in ("labels", "prior")
-        require(has_own_charge, f"its statistics spend what it charges for {purpose}, which pays for others")
+        require(
+            has_own_charge, f"statistics cannot have the purpose {purpose}, whose charge pays for something else"
+        )
         is_paid = spent_on(terms, purpose) <= total_of(terms.charges_for(purpose))
         require(is_paid, f"its statistics cost more than it charges for {purpose}")
 
@@ -148,21 +150,24 @@ def _check_origins(card: Data, terms: Terms) -> None:
 def _check_knowledge(known: Any, terms: Terms) -> None:
     """Require that what is known of all labels, beyond the bounds, is paid for."""
     low, high = terms.bounds[0]
-    require(known["variance"] > 0 and known["residual"] >= 0, "what is known of its rows cannot be")
+    require(
+        known["variance"] > 0 and known["residual"] >= 0,
+        "knowledge must have a positive variance, and a residual of 0 or more",
+    )
     is_inside = low <= known["low"] < known["high"] <= high
-    require(is_inside, "what is known of its rows lies outside its bounds")
+    require(is_inside, "knowledge must lie inside its bounds")
     free = {"low": low, "high": high, "variance": (high - low) ** 2 / 20, "residual": 0, "sums": 0}
     is_paid = known == free or bool(terms.charges_for("sums"))
-    require(is_paid, "it shows what it does not charge for, of all labels")
+    require(is_paid, "it shows knowledge of all labels that no charge pays for")
 
 
 def _check_score(card: Data, terms: Terms) -> None:
     """Require a score that is paid for, and shown where it was, and rows that were split as it says."""
     quality, split = card.get("quality"), terms.split
     is_paid = bool(terms.charges_for("score"))
-    require(is_paid == (quality is not None), "a score must be charged for, and a charge for a score must show it")
+    require(is_paid == (quality is not None), "a score needs a charge, and a charge for a score needs a score")
     if split is not None:
         is_split = quality is not None and (split.train_rows, split.test_rows) == (terms.rows, quality["rows"])
-        require(is_split, "its rows were split in another way than it shows")
+        require(is_split, "the split has other numbers of rows than the model and its score")
     lengths = {len(column) for column in card.get("regression", {}).values()}
     require(len(lengths) <= 1, "the columns of its table of coefficients are not equally long")

@@ -227,7 +227,7 @@ def _rebuild(cls: Any, text: str) -> Mechanism:
         raise CardError("the card's channel is not that of its mechanism")
     repeated = {name: entry["channel"][field] for name, field in cls.in_channel.items()}
     if repeated.keys() & entry["parameters"].keys():
-        raise CardError("a parameter that is in the channel is not repeated")
+        raise CardError("a parameter that is in the channel must not be repeated")
     mechanism = build_mechanism(entry["mechanism"], {**entry["parameters"], **repeated})
     built = mechanism.as_data()
     for name in [name for name in _BUILT if canonical(data[name]) != canonical(built[name])]:
