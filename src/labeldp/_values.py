@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -317,12 +317,7 @@ def parse_numbers(values: object, name: str) -> NDArray[np.float64]:
     return numbers
 
 
-_NAMED: dict[str, Callable[[Any], Any]] = {
-    "epsilon": Epsilon,
-    "delta": Delta,
-    "bounds": Bounds,
-    "interval": lambda value: Bounds(value, "interval"),
-}
+_NAMED: dict[str, Any] = {"epsilon": Epsilon, "delta": Delta, "bounds": Bounds, "interval": Bounds}
 """Parameters that mean the same wherever they are named so."""
 
 
@@ -341,7 +336,8 @@ def parse_parameters(types: Mapping[str, Any], instance: object) -> tuple[Any, .
 
 def _parameter(name: str, declared: Any, value: Any) -> Any:
     if name in _NAMED:
-        return _NAMED[name](value)
+        kind = _NAMED[name]
+        return value if isinstance(value, kind) else kind(value, name)
     kinds = get_args(declared) or (declared,)
     if get_origin(declared) is Literal:
         return parse_choice(value, name, kinds)
