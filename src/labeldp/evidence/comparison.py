@@ -227,7 +227,7 @@ def compare_table(
     test, train = order[: labels.size // 4], order[labels.size // 4 :]
     clipped = np.clip(labels, *bounds)
     own = dict(estimators or {})
-    plain = {TREES: HistGradientBoostingRegressor(random_state=0), CONSTANT: DummyRegressor()}
+    plain = {CONSTANT: DummyRegressor(), TREES: HistGradientBoostingRegressor(random_state=0)}
     plain |= {f"{TREES}, {name}": clone(one) for name, one in own.items()}
     private = REGRESSORS | {f"labels released, {name}": _learner(one) for name, one in own.items()}
     total = len(budgets) * (len(mechanisms) + repeats * len(private)) + len(plain)
