@@ -223,8 +223,8 @@ def test_a_card_states_less_than_the_sum_only_with_a_split_of_its_own_rows():
 
 def test_a_score_is_paid_for_and_what_is_paid_for_is_shown():
     good = json.loads(of_terms("model", with_score(), quality=QUALITY))
-    refuse(forged({key: value for key, value in good.items() if key != "quality"}), "must be charged for")
-    refuse(card("model", quality=QUALITY), "must be charged for")
+    refuse(forged({key: value for key, value in good.items() if key != "quality"}), "needs a charge")
+    refuse(card("model", quality=QUALITY), "needs a charge")
     negative = {"value": 1.0, "standard_error": -1.0}
     refuse(forged({**good, "quality": {"rows": 30, "figures": {"rmse": negative}}}), "figures")
     refuse(forged({**good, "quality": {"rows": 30, "figures": {"accuracy": {"value": 1.0}}}}), "figure")
