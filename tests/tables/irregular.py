@@ -52,7 +52,6 @@ READ = {  # what is replaced, and what reads it: a command, or a function
     "page FOLDER": ("nowhere", ["page", "nowhere", "--no-open"]),
     "privatize_file": ("table.csv", lambda: ldp.privatize_file("table.csv", "o.csv", **OPTIONS)),
     "open_table": ("table.csv", lambda: ldp.tables.open_table("table.csv")),
-    "open_table of a glob": ("parts/b.csv", lambda: ldp.tables.open_table("parts/*.csv")),
     "Ledger.open": ("book.jsonl", lambda: ldp.Ledger.open("book.jsonl")),
     "read_card_file": (CARD, lambda: read_card_file(Path(CARD))),
     "verify_files": ("table.csv", lambda: require(verify_files(Path(CARD).read_text(), file="table.csv"))),
@@ -89,7 +88,7 @@ FINE = {
     ("ChosenFolder.source of a folder", "folder"),
 }
 FINE |= {("ChosenFolder.source", "dangling"), ("ChosenFolder.source of a folder", "dangling")}
-FINE |= {("privatize a file of IN", "folder"), ("open_table of a glob", "folder")}
+FINE |= {("privatize a file of IN", "folder")}
 """What may well succeed: a folder in the place of a folder, and folders in it that hold nothing."""
 
 

@@ -223,7 +223,7 @@ def test_folders_named_by_the_label_are_refused(tmp_path, name):
     folder.mkdir(parents=True)
     put(folder / "x.parquet", table_of(labels_of()))
     ledger = ldp.Ledger()
-    for source in (tmp_path / "in", folder, folder / "x.parquet", tmp_path / "in" / "**" / "*.parquet"):
+    for source in (tmp_path / "in", folder, folder / "x.parquet"):
         with pytest.raises(ldp.LabelDPError, match="folders named"):
             release(source, tmp_path / "out.parquet", ledger=ledger)
     assert ledger.charges == ()

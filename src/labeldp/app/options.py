@@ -59,7 +59,7 @@ _TABLE = (
     # what is read and written
     Option(
         "source",
-        "A table: CSV, TSV, Excel or Parquet; a file, a folder, a glob in quotes, or - (pipe).",
+        "A table: CSV, TSV, Excel or Parquet; a file, a folder, or - (pipe).",
         metavar="IN",
         **_POSITIONAL,
     ),

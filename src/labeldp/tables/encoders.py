@@ -50,26 +50,17 @@ def encoder(
     """Return an encoder to an Arrow stream."""
     if format in DELIMITERS:
         return _Text(stream, schema, (dialect or Dialect()).completed(format), compression)
-    return _Excel(stream, schema) if format == "xlsx" else _Parquet(stream, schema, compression)
+    return _Excel(stream, schema) if format == "xlsx" else _Parquet(stream, schema)
 
 
 # ---- the formats ----------------------------------------------------------------------------------------------
 
 
-def parquet_schema(schema: Any) -> Any:
-    """Return the schema that comes back from a Parquet file: it does not keep every type."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 (slow to import)
-
-    sink = pa.BufferOutputStream()
-    pq.ParquetWriter(sink, schema).close()
-    return pq.read_schema(pa.BufferReader(sink.getvalue()))
-
-
 class _Parquet:
-    def __init__(self, stream: Any, schema: Any, compression: str | None) -> None:
+    def __init__(self, stream: Any, schema: Any) -> None:
         import pyarrow.parquet as pq  # noqa: PLC0415 (slow to import)
 
-        self._writer = pq.ParquetWriter(stream, schema, compression=compression or "snappy")
+        self._writer = pq.ParquetWriter(stream, schema)
 
     def write(self, table: Any) -> None:
         self._writer.write_table(table, row_group_size=max(1, table.num_rows))

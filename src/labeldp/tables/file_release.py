@@ -31,12 +31,12 @@ from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
-from labeldp.tables.batches import MOST_SHUFFLED, shuffle_rows, size_of
+from labeldp.tables.batches import MOST_SHUFFLED, read_ahead, shuffle_rows, size_of
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.hints import HintSampler
 from labeldp.tables.identifiers import Identifiers
 from labeldp.tables.opening import Progress, TableInput, table_of
-from labeldp.tables.paths import DELIMITERS, PIPE, as_format, format_in, format_of, is_folder, refuse_same
+from labeldp.tables.paths import DELIMITERS, PIPE, as_format, format_in, format_of, refuse_same
 from labeldp.tables.sources import find_parts
 from labeldp.tables.tables import Table
 from labeldp.tables.writer import TableAndCard, TableWriter
@@ -121,7 +121,7 @@ def privatize_file(
     Parameters
     ----------
     source, out : path-like
-        CSV, TSV, Excel or Parquet: a file, a folder, a glob (``source`` only), ``-`` for a pipe.
+        CSV, TSV, Excel or Parquet: a file, a folder (``source`` only), or ``-`` for a pipe.
     label : str
         The private column. In ``out`` it is a column of float64 in the same place, rounded to a power of ten
         that is at most a hundredth of the noise.
@@ -220,11 +220,10 @@ def privatize_file(
         if shuffle:
             batches = shuffle_rows(batches, source_of_words)
         with writer:
-            for batch in batches:
+            for batch in read_ahead(batches):  # the next rows get their noise while these are encoded
                 writer.write(batch)
             terms = stream.finish()
-            digests = writer.finish()
-            facts = output.facts(to, writer, digests, left_out=rows_in.left_out, shuffle=shuffle)
+            facts = output.facts(to, writer, left_out=rows_in.left_out, shuffle=shuffle)
             text = terms.to_card(file=facts, rounding=[output.step])
             places.put_card(text + "\n", table.rights)
     notes = (*table.notes, *identifiers.hints)
@@ -277,8 +276,7 @@ def _open(
     """Return the table, and the format to write it in, if its label can be released."""
     named = None if format is None else as_format(format)
     parts, kind = find_parts(source, named if format_in(source) is None else None)
-    is_free = to == PIPE or is_folder(to)
-    out_format = (named or kind) if is_free else (format_in(to) or named or format_of(to))
+    out_format = (named or kind) if to == PIPE else (format_in(to) or named or format_of(to))
     as_written = out_format in DELIMITERS
     table = table_of(parts, kind, label, lambda name: as_written, dialect, exact=True, drop=drop)
     for name in drop:
@@ -318,13 +316,8 @@ class Output:
         """Return what columns were and are, of those whose type changed; text has no types to keep."""
         if writer.format in DELIMITERS:
             return {}
-        old, new = self._table.stored, writer.new_types
-        pairs = {
-            field.name: (old.get(field.name, field.type), new.get(field.name, field.type))
-            for field in self.schema
-            if field.name not in (self.label, self.second)
-        }
-        return {name: (str(was), str(now)) for name, (was, now) in pairs.items() if was != now}
+        old, new = self._table.stored, {field.name: field.type for field in self.schema}
+        return {name: (str(was), str(new[name])) for name, was in old.items() if was != new[name]}
 
     def _text_facts(self, format: str) -> dict[str, str]:
         """Return what the card says of how text is written."""
@@ -333,9 +326,7 @@ class Output:
         written = self._table.dialect_for(format).completed(format)
         return {name: str(getattr(written, name)) for name in ("separator", "decimal", "encoding")}
 
-    def facts(
-        self, to: str, writer: TableWriter, digests: str | dict[str, str], *, left_out: int, shuffle: bool
-    ) -> dict[str, Any]:
+    def facts(self, to: str, writer: TableWriter, *, left_out: int, shuffle: bool) -> dict[str, Any]:
         """Return what the card says of the file."""
         unbiased = self._debiased == "replace"
         return {
@@ -349,7 +340,7 @@ class Output:
             "unbiased_column": self.label if unbiased else self.second,
             "columns": list(self.schema.names),
             "types_changed": {name: list(pair) for name, pair in self.types_changed(writer).items()},
-            "sha256": digests,
+            "sha256": writer.finish(),
             "row_order": "shuffled" if shuffle else "public, and kept",
             "not_copied": NOT_COPIED,
         }

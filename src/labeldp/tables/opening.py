@@ -93,7 +93,7 @@ def open_table(
     Parameters
     ----------
     source : path-like
-        A file, a folder, a glob, or ``-`` for standard input, which is kept in memory.
+        A file, a folder, or ``-`` for standard input, which is kept in memory.
     format : str, optional
         One of ``csv``, ``tsv``, ``xlsx`` and ``parquet``; by default the name implies it.
     label : str, optional

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import glob
 import hashlib
 import os
 import re
@@ -12,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import chain, combinations, product, takewhile
+from itertools import chain, combinations, product
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -27,9 +26,6 @@ FORMATS = ("csv", "tsv", "xlsx", "parquet")
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 """The formats that are text."""
-
-is_part = re.compile(r"part-\d{5}\.\w+").fullmatch
-"""Whether a name is one that `TableWriter` gives the files of a folder."""
 
 MODEL_FILES = {"columns.json", "model.npz", "release.npz"}
 """What the folder of a model may have beside its card."""
@@ -89,7 +85,6 @@ def format_of(name: str) -> str:
         f"the name {path.name!r} implies no known format{hint}: known are {', '.join(_ENDINGS)}, and .gz after "
         ".csv or .tsv; or name the format, as in ",
         Setting("format", "csv"),
-        ". A folder to write ends in /",
     )
 
 
@@ -114,11 +109,6 @@ def sha256(path: Path, limit: int | None = None) -> str:
         if limit is not None and os.fstat(stream.fileno()).st_size > limit:
             raise DataError(f"{path} is too large: it may have {limit:,} bytes at most")
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def is_folder(to: str) -> bool:
-    """Whether a target means a folder: it ends in a slash, or is one."""
-    return to != PIPE and (to.endswith(("/", os.sep)) or os.path.isdir(to))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +187,7 @@ def _refuse_replacing(to: str, force: bool, may_go: Callable[[str], Any] | None)
         if not all(map(may_go, names)):
             raise ParameterError(f"{path} is a folder with other files in it: choose another")
         force = force or not names
-    elif is_folder(to):
+    elif to.endswith("/"):
         raise ParameterError(f"{path} is a file, not a folder: choose another, or leave out the slash")
     elif path.exists() and not stat.S_ISREG(path.stat().st_mode):
         raise ParameterError(f"{path} is not a file; for a pipe write -")
@@ -218,7 +208,7 @@ def refuse_same(
     outputs : mapping
         What is written, by what to call it; a ledger is written too. None, and the string ``"-"``, are nowhere.
     inputs : mapping
-        What is read: files, folders or globs.
+        What is read: files or folders.
 
     Examples
     --------
@@ -249,21 +239,6 @@ def _meet(one: Path, two: Path) -> bool:
     return one == two or not one.exists() or not two.exists() or one.samefile(two)
 
 
-def expand_glob(pattern: Path) -> tuple[Path, list[Path]]:
-    """Return the folder in which a glob begins, and what it matches; ``**`` follows no links, which may loop.
-
-    Examples
-    --------
-    >>> expand_glob(Path("no such folder/**/*.csv"))[1]
-    []
-    """
-    root = Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1]))
-    if any("**" in part and part != "**" for part in pattern.parts):
-        raise DataError(f"{pattern} is not a valid glob: ** stands alone between slashes")
-    found = root.glob(str(pattern.relative_to(root)))
-    return root, [each for each in found if not any(map(is_hidden, each.relative_to(root).parts))]
-
-
 def is_hidden(name: str) -> bool:
     """Whether a file or folder of this name is no part of a table: hidden, temporary, or a card."""
     return name.startswith((".", "_", "~$")) or name.endswith((".part", ".card.json"))
@@ -274,10 +249,6 @@ def _places(source: str | os.PathLike[str] | None) -> Iterator[Path]:
     if source is None or source == PIPE:
         return
     path = as_path(source)
-    if not path.exists() and glob.has_magic(str(source)):
-        for each in expand_glob(path)[1]:
-            yield from _places(each)
-        return
     yield path
     if path.is_dir():
         yield from (each for each in path.rglob("*") if each.is_file())

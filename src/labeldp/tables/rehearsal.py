@@ -22,7 +22,7 @@ from labeldp.mechanisms.typed_data import canonical
 from labeldp.tables.batches import size_of
 from labeldp.tables.columns import flat_type
 from labeldp.tables.encoders import encoder
-from labeldp.tables.paths import DELIMITERS, PIPE, is_folder
+from labeldp.tables.paths import DELIMITERS, PIPE
 
 MOST_COLUMNS, MOST_ROWS = 16_384, 1_048_575
 """Columns of a sheet, and rows below its header."""
@@ -108,7 +108,7 @@ def refuse_size(to: str, size: int) -> None:
     Parameters
     ----------
     to : str
-        A file, a folder, or ``-`` for a pipe, whose content is kept in a temporary file first.
+        A file or folder, or ``-`` for a pipe, whose content is kept in a temporary file first.
     size : int
         In bytes.
     """
@@ -117,7 +117,7 @@ def refuse_size(to: str, size: int) -> None:
     if free < needed:
         raise OSError(28, f"No space left: about {needed:,} bytes are needed, and {free:,} are free", folder)
     limit = file_size_limit()
-    if limit is not None and limit < (MAX_TEXT if is_folder(to) else needed):
+    if limit is not None and limit < needed:
         raise OSError(
             27, f"File too large: files may have {limit:,} bytes here (ulimit -f), {needed:,} are needed"
         )

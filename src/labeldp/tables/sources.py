@@ -1,8 +1,7 @@
-"""The files of a table: a file, a folder, a glob or a pipe, and the rows of Parquet files."""
+"""The files of a table: a file, a folder or a pipe, and the rows of Parquet files."""
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import sys
@@ -16,7 +15,7 @@ import pyarrow as pa
 
 from labeldp._atomic import as_path, regular_status
 from labeldp.errors import DataError, DataNotFoundError, ParameterError
-from labeldp.tables.paths import PIPE, compression_of, expand_glob, format_of, is_hidden, sniff_format
+from labeldp.tables.paths import PIPE, compression_of, format_of, is_hidden, sniff_format
 
 _GZIP = b"\x1f\x8b"
 
@@ -118,19 +117,15 @@ def find_parts(source: str, format: str | None) -> tuple[list[Part], str]:
         root, files = path, list(map(as_path, _files_below(path)))
     elif os.path.lexists(path):
         root, files = path.parent, [path]
-    elif not glob.has_magic(source):
-        raise DataNotFoundError(f"there is no file {source}")
     else:
-        root, paths = expand_glob(path)
-        found = [file for each in sorted(paths, key=_sort_key) for file in _files_below(each)]
-        files = list(dict.fromkeys(map(as_path, found)))  # a glob may match a folder and what is in it
+        raise DataNotFoundError(f"there is no file {source}")
     if not files:
         raise DataNotFoundError(f"there are no files in {source}")
     _refuse_links(files)
     formats = {format} if format else {format_of(file.name) for file in files}
     if len(formats) > 1:
         raise DataError(
-            f"{source} holds several formats ({', '.join(sorted(map(str, formats)))}): choose one by a glob"
+            f"{source} holds several formats ({', '.join(sorted(map(str, formats)))}): name one of its files"
         )
     if any("=" in folder for file in files for folder in file.relative_to(root).parts[:-1]):
         raise DataError(
@@ -148,8 +143,7 @@ def _refuse_links(files: list[Path]) -> None:
         other = names.setdefault((status.st_dev, status.st_ino), file)
         if other is not file and status.st_ino:  # some disks on Windows number no files
             raise DataError(
-                f"{other} and {file} are the same file, and its labels would be released twice: remove the link, "
-                "or leave it out by a glob"
+                f"{other} and {file} are the same file, and its labels would be released twice: remove the link"
             )
 
 

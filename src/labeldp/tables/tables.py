@@ -77,7 +77,7 @@ class Table:
     schema : pyarrow.Schema
         Without the files' metadata. The label is a float64, and its values have no part in any of it.
     stored : dict
-        The types of columns in the first file, where files store types.
+        The types of public columns in the first file, where files store types.
 
     Examples
     --------
@@ -247,7 +247,7 @@ class ParquetTable(Table):
     def _fields(self) -> list[Any]:
         first = self._schemas[0].remove_metadata()
         first = pa.schema([field for field in first if field.name in self._inside])
-        self.stored = {field.name: field.type for field in first}
+        self.stored = {field.name: field.type for field in first if field.name != self.label}
         kinds = {}
         for name in first.names:
             stored = [schema.field(name).type for schema in self._schemas]

@@ -227,8 +227,8 @@ class TextType:
 
     def __init__(self, dialect: Dialect, *, exact: bool) -> None:
         self._dialect, self._exact, self._empty = dialect, exact, True
-        self._left = [pa.int64(), pa.bool_(), pa.date32(), pa.time32("s")]
-        self._left += [pa.timestamp(unit, zone) for unit in ("s", "ns") for zone in (None, "UTC")]
+        self._left = [pa.int64(), pa.bool_(), pa.date32(), pa.time32("ms")]
+        self._left += [pa.timestamp(unit, zone) for unit in ("ms", "ns") for zone in (None, "UTC")]
         self._left.append(pa.float64())
 
     def see(self, text: Any) -> None:

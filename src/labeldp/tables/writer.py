@@ -7,29 +7,18 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
 
-from labeldp._atomic import atomic_file, atomic_folder, beside
+from labeldp._atomic import atomic_file, beside
 from labeldp.errors import ParameterError
 from labeldp.tables.batches import size_of
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.encoders import Encoder, bare_schema, encoder, parquet_schema
-from labeldp.tables.paths import (
-    PIPE,
-    Target,
-    as_format,
-    compression_of,
-    format_of,
-    is_folder,
-    is_part,
-    reserve,
-    sha256,
-)
+from labeldp.tables.encoders import Encoder, bare_schema, encoder
+from labeldp.tables.paths import PIPE, Target, as_format, compression_of, format_of, reserve, sha256
 from labeldp.tables.rehearsal import least_size, refuse_schema, refuse_size, refuse_values
 
 GROUP_ROWS = 1 << 20
@@ -46,25 +35,17 @@ class TableWriter:
     Parameters
     ----------
     path : path-like
-        A file; a folder if it ends in a slash, which gets one file, ``part-00000.parquet``; ``-`` for standard
-        output, which gets everything at the end.
+        A file, or ``-`` for standard output, which gets everything at the end.
     schema : pyarrow.Schema
         Its metadata is not written.
     format : str, optional
-        By default the name implies it; a folder gets Parquet, and a pipe CSV.
+        By default the name implies it; a pipe gets CSV.
     force : bool
         Replace what is there.
-    compression : str, optional
-        Of Parquet.
     most : int
         The most rights that the files get; the umask may leave them fewer.
     dialect : callable, optional
         Returns the `Dialect` in which text of a format is written.
-
-    Attributes
-    ----------
-    new_types : dict
-        The columns that the format gives another type, and that type.
 
     Examples
     --------
@@ -85,24 +66,18 @@ class TableWriter:
         format: str | None = None,
         force: bool = False,
         *,
-        compression: str | None = None,
         most: int = 0o666,
         dialect: Callable[[str], Dialect] = lambda _: Dialect(),
     ) -> None:
-        self._target = Target(os.fspath(path), force, is_part)
-        self._to = self._target.to
+        self._to, self._force, self._most = os.fspath(path), force, most
         self.format = _format(self._to, format)
         self.schema = bare_schema(schema)
-        self._compression = compression if self.format == "parquet" else compression_of(self._to)
+        self._compression = None if self.format == "parquet" else compression_of(self._to)
         self._group_rows = GROUP_ROWS if self.format == "parquet" else min(GROUP_ROWS, SMALL_ROWS)
-        self._most, self._dialect = most, dialect(self.format)
-        refuse_schema(self.schema, self.format)
+        self._dialect = dialect(self.format)
         self._tried_rows = self._tried_bytes = self._written = 0
-        self.new_types: dict[str, Any] = {}
-        if self.format == "parquet":
-            pairs = zip(self.schema, parquet_schema(self.schema), strict=True)
-            self.new_types = {old.name: new.type for old, new in pairs if old.type != new.type}
-        self._target.refuse()
+        refuse_schema(self.schema, self.format)
+        Target(self._to, force).refuse()
 
     def rehearse(self, public: Any) -> None:
         """Refuse public columns of some rows that the format cannot hold, or the disk; called before a charge.
@@ -119,20 +94,20 @@ class TableWriter:
         refuse_size(self._to, self._tried_bytes)
 
     def __enter__(self) -> Self:
-        self._stack = ExitStack()
-        self._path = self._stack.enter_context(_temporary_path(self._target, self._most))
-        self._stack.callback(self._drop)
-        self._thread = self._stack.enter_context(ThreadPoolExecutor(1))
-        self._stream: Any = None
-        self._encoder: Encoder | None = None
-        self._task: Future[None] | None = None
+        with ExitStack() as stack:
+            self._path = stack.enter_context(_temporary_path(self._to, self._force, self._most))
+            stream = stack.enter_context(pa.OSFile(str(self._path), "wb"))
+            self._encoder: Encoder | None = encoder(
+                stream, self.schema, self.format, compression=self._compression, dialect=self._dialect
+            )
+            stack.callback(setattr, self, "_encoder", None)
+            self._stream, self._stack = stream, stack.pop_all()
         self._pending: list[Any] = []
         self._rows = self._bytes = 0
-        self._digests: str | dict[str, str] | None = None
         return self
 
     def write(self, batch: Any) -> None:
-        """Add rows; they are encoded while the next ones are computed.
+        """Add rows.
 
         Parameters
         ----------
@@ -152,74 +127,38 @@ class TableWriter:
             if self._rows >= self._group_rows or self._bytes >= GROUP_BYTES:
                 self._flush()
 
-    def finish(self) -> str | dict[str, str]:
-        """Write all that is left; return the SHA-256 of the file, or of each file of the folder by its name.
-
-        They have their names only after the block.
-        """
-        if self._digests is None:
-            if self._rows or self._task is None:  # an empty table is written, too
-                self._flush()
-            self._run(self._end)
-            self._wait()
-            files = sorted(self._path.iterdir()) if self._path.is_dir() else []
-            self._digests = {file.name: sha256(file) for file in files} or sha256(self._path)
-        return self._digests
-
-    def __exit__(self, *error: Any) -> None:
-        if error[0] is None:
-            with self._stack:
-                self.finish()
-        else:
-            self._stack.__exit__(*error)
-
-    def _flush(self) -> None:
-        """Hand a row group to the thread that encodes, once it is done with the one before."""
-        table = pa.Table.from_batches(self._pending, self.schema)
-        table = table.combine_chunks()  # how rows came shows in no page or batch
-        self._pending, self._rows, self._bytes = [], 0, 0
-        self._run(lambda: self._encode(table))
-
-    def _run(self, work: Callable[[], None]) -> None:
-        self._wait()
-        self._task = self._thread.submit(work)
-
-    def _wait(self) -> None:
-        if self._task is not None:
-            self._task.result()
-
-    def _encode(self, table: Any) -> None:
-        if self._encoder is None:
-            path = self._path / f"part-00000.{self.format}" if self._path.is_dir() else self._path
-            self._stream = pa.OSFile(str(path), "wb")
-            self._encoder = encoder(
-                self._stream,
-                self.schema,
-                self.format,
-                compression=self._compression,
-                dialect=self._dialect,
-            )
-        self._encoder.write(table)
-
-    def _end(self) -> None:
+    def finish(self) -> str:
+        """Write all that is left; return the SHA-256 of the file, which has its name only after the block."""
         if self._encoder is not None:
+            if self._pending:
+                self._flush()
             self._encoder.close()
             self._stream.close()
+            self._encoder = None
+        return sha256(self._path)
 
-    def _drop(self) -> None:
-        """Close what is open; an unfinished file is removed by whoever made it."""
-        self._encoder = None
-        if self._stream is not None and not self._stream.closed:
-            self._stream.close()
+    def __exit__(self, *error: Any) -> None:
+        if error[0] is not None:
+            self._stack.__exit__(*error)
+            return
+        with self._stack:
+            self.finish()
+
+    def _flush(self) -> None:
+        """Encode a row group."""
+        table = pa.Table.from_batches(self._pending, self.schema)
+        self._pending, self._rows, self._bytes = [], 0, 0
+        if self._encoder is not None:
+            self._encoder.write(table.combine_chunks())  # how rows came shows in no page or batch
 
 
 def _format(to: str, named: str | None) -> str:
+    if to.endswith("/"):
+        raise ParameterError(f"{to} is a folder: name a file")
     if to.lower().endswith(".xlsm"):  # Excel opens no such file without macros
         raise ParameterError(f"{to} would be a workbook with macros, and none are written: name it .xlsx")
     if named is not None:
         return as_format(named)
-    if is_folder(to):
-        return "parquet"
     return "csv" if to == PIPE else format_of(to)
 
 
@@ -227,9 +166,8 @@ def _format(to: str, named: str | None) -> str:
 
 
 @contextmanager
-def _temporary_path(target: Target, most: int) -> Iterator[Path]:
-    """Give a temporary path, whose content becomes the file, folder or pipe if nothing goes wrong."""
-    to = target.to
+def _temporary_path(to: str, force: bool, most: int) -> Iterator[Path]:
+    """Give a temporary path, whose content becomes the file or goes to the pipe if nothing goes wrong."""
     if to == PIPE:
         with tempfile.TemporaryDirectory() as folder:
             partial_path = Path(folder, PIPE)
@@ -237,11 +175,8 @@ def _temporary_path(target: Target, most: int) -> Iterator[Path]:
             with open(partial_path, "rb") as stream:
                 shutil.copyfileobj(stream, sys.stdout.buffer, 1 << 20)
             sys.stdout.buffer.flush()
-    elif is_folder(to):
-        with atomic_folder(to, check=target.refuse_existing, most=most) as partial_path:
-            yield partial_path
     else:
-        with atomic_file(to, public=True, most=most, replace=target.force) as partial_path:
+        with atomic_file(to, public=True, most=most, replace=force) as partial_path:
             yield partial_path
 
 
@@ -257,7 +192,7 @@ class TableAndCard:
 
     def __init__(self, to: str, card: Path | None, *, force: bool) -> None:
         self._to, self._card, self._force = to, card, force
-        self._targets = [Target(to, force, is_part)]
+        self._targets = [Target(to, force)]
         if card is not None:
             self._targets += [Target(str(card), force), Target(f"{card}.sig", force=True)]
         self._aside: dict[Path, Path] = {}
@@ -295,12 +230,9 @@ class TableAndCard:
 
     def _settle(self, kind: type[BaseException] | None) -> None:
         """Remove what stepped aside, or bring it back if the table did not get there."""
-        if kind is None or (self._ready and not issubclass(kind, ParameterError) and _is_there(self._to)):
+        if kind is None or (self._ready and not issubclass(kind, ParameterError) and os.path.lexists(self._to)):
             for aside in self._aside.values():
-                if aside.is_dir() and not aside.is_symlink():
-                    shutil.rmtree(aside, ignore_errors=True)
-                else:
-                    aside.unlink(missing_ok=True)
+                aside.unlink(missing_ok=True)
             return
         text = self._text.encode()
         if text and self._card is not None and self._card.is_file() and self._card.read_bytes() == text:
@@ -308,8 +240,3 @@ class TableAndCard:
         for path, aside in reversed(self._aside.items()):
             if os.path.lexists(aside):
                 os.replace(aside, path)
-
-
-def _is_there(to: str) -> bool:
-    """Whether there is a table; a folder without files is none."""
-    return to != PIPE and os.path.lexists(to) and not (os.path.isdir(to) and not os.listdir(to))

@@ -123,7 +123,7 @@ def test_predictions_stay_with_their_rows_over_many_batches_and_files(folder, tm
     for k, part in enumerate(parts):
         long = part.append_column("text", pa.array([f"{row:02000d}" for row in range(3000)]))
         pa.csv.write_csv(long, tmp_path / "new" / f"part-{k}.csv")  # of 6 MB: several blocks
-    run("predict", folder / "model", tmp_path / "new" / "*.csv", "-o", tmp_path / "out.parquet")
+    run("predict", folder / "model", tmp_path / "new", "-o", tmp_path / "out.parquet")
     out = pa.parquet.read_table(tmp_path / "out.parquet")
     expected = labeldp.load_model(folder / "model").predict(pa.concat_tables(parts))
     assert out["prediction"].to_numpy() == pytest.approx(expected, rel=1e-5)
