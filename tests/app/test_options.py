@@ -115,7 +115,7 @@ def words(command, table, out, name, value):
 
 
 def test_every_option_of_a_file_command_has_a_case():
-    free = {"label", "out", "ledger", "card", "report", "force", "names", "sheet"}
+    free = {"label", "out", "ledger", "card", "report", "force", "sheet"}
     for command in ("privatize", "fit"):
         named = {name for name in OPTIONS if takes(command, name)}
         assert named <= {*CASES, *free, "source", "dialect"}
@@ -210,7 +210,7 @@ def test_the_page_refuses_the_same_way_to_write_a_file_by_the_name_of_its_field(
 
 
 def test_every_field_of_the_page_is_typed_here_or_chosen():
-    chosen = {"label", "drop", "missing", "shuffle", "report", "header", "names", "sheet"}
+    chosen = {"label", "drop", "missing", "shuffle", "report", "header", "sheet"}
     others = {"out", "ledger", "limit", "na", "purpose", "recipient", "bounds_reason", "on"}
     fields = {name for name, each in OPTIONS.items() if each.field}
     assert fields == {*chosen, *others, *(name for names in IN_FORMS.values() for name in names)}

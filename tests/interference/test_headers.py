@@ -15,7 +15,6 @@ PLAIN = [f"{100 + 37 * row % 900}" for row in range(ROWS)]
 MARKED = [f'"{(1000 + 7919 * row % 977) * 1000:,}.5"' for row in range(ROWS)]
 """Two columns of labels, of no order that the page would hint at: short ones, and long ones with commas."""
 
-NAMES = ["--names", "item,price,size"]
 WHAT = ["--label", "price", "--bounds", "0", "1e9", "--thousands", ","]
 COMMANDS = {
     "privatize": ["privatize", "in.csv", "-o", "out.csv", *WHAT, "--epsilon", "1", "--ledger", "book.jsonl"],
@@ -37,18 +36,12 @@ def way(commands, lines):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("options", [[], ["--header"], ["--names", "a,b"], [*NAMES, "--separator", ";"]])
+@pytest.mark.parametrize("options", [[], ["--header"], ["--separator", ";"]])
 def test_a_table_without_a_header_is_refused_in_the_same_words_whatever_its_first_label(
     command, options, tmp_path
 ):
     out = way([[*COMMANDS[command], *options]], lambda labels: table(labels, header=None))
     assert assert_codes([2], out, PLAIN, MARKED, tmp_path).files == {}
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_names_for_a_table_without_a_header(command, tmp_path):
-    out = way([[*COMMANDS[command], *NAMES]], lambda labels: table(labels, header=None))
-    assert_codes([0], out, PLAIN, MARKED, tmp_path)
 
 
 @pytest.mark.parametrize(("options", "code"), [(["--drop", "item"], 0), ([], 2)])
@@ -98,11 +91,8 @@ def test_the_page_shows_nothing_of_a_table_without_a_header(tmp_path):
         visitor = Visitor()
         client = visitor.client
         opened = client.post("/open", path="in.csv")
-        named = client.written(client.unfinished(opened), names="item,price,size", thousands=",")
-        visitor.answers |= {"opened": opened.body, "named": named.body}
-        unfinished = client.unfinished(client.name(client.unfinished(named), "price"))
-        unfinished.reading.wait()
-        visitor.look(f"{unfinished.path}/table", "read")
+        written = client.written(client.unfinished(opened), thousands=",")
+        visitor.answers |= {"opened": opened.body, "written": written.body}
         return visitor.answers
 
     prepare = way([], lambda labels: table(labels, header=None)).prepare

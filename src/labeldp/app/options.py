@@ -275,13 +275,6 @@ _TABLE = (
         field="The first row names the columns",
     ),
     Option(
-        "names",
-        "Names of all columns, such as a,b,c, if there is no header.",
-        **_COLUMNS,
-        **_HEADER,
-        field="Names of all columns",
-    ),
-    Option(
         "skip",
         "Title lines above the header, or rows of a sheet, that are not read, such as 3.",
         default=0,

@@ -1,11 +1,10 @@
-"""Columns: labels as numbers, the types that public columns may have, and one that holds for all files.
+"""Columns: labels as numbers, and the types that public columns may have.
 
 Messages on labels name a row at most: that a label is missing or not a number is public.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import types
 
-from labeldp.errors import DataError, LabelError, ParameterError, Setting
+from labeldp.errors import LabelError, ParameterError, Setting
 
 _MISSING = (
     "some labels are missing or not finite: fill them, or leave their rows out with ",
@@ -102,19 +101,3 @@ def flat_type(name: str, kind: Any) -> Any:
         "in each row: convert it, or leave it out with ",
         Setting("drop", [name]),
     )
-
-
-def common_type(name: str, kinds: Sequence[Any]) -> Any:
-    """Return a type for what a column holds in all files, or refuse it; values may still not fit.
-
-    Examples
-    --------
-    >>> common_type("rooms", [pa.int16(), pa.int32(), pa.null()])
-    DataType(int32)
-    """
-    try:
-        fields = [pa.schema({name: kind}) for kind in kinds]
-        return pa.unify_schemas(fields, promote_options="permissive").field(0).type
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        shown = ", ".join(map(str, dict.fromkeys(kinds)))
-    raise DataError(f"the types of the column {name!r} differ between files ({shown}): make them the same")

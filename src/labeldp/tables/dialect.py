@@ -64,8 +64,6 @@ class Dialect:
         The sheet of an Excel workbook; by default the only one.
     header : bool
         Whether the first row names the columns though most of its values read as numbers, such as years.
-    names : sequence of str
-        Names of all columns, for a file that has no header: its first row is data then.
     skip : int
         Lines of each text file, or rows of a sheet, above the header: titles. They are not read.
     skip_last : int, optional
@@ -86,7 +84,6 @@ class Dialect:
     na: Collection[str] = ()
     sheet: str | None = None
     header: bool = False
-    names: Collection[str] = ()
     skip: int = 0
     skip_last: int | None = None
 
@@ -95,19 +92,12 @@ class Dialect:
         for name in ("separator", "decimal", "thousands"):
             value = getattr(self, name)
             object.__setattr__(self, name, names.get(value, value))
-        for name in ("na", "names"):
-            object.__setattr__(self, name, tuple(as_text(each, name) for each in getattr(self, name)))
+        object.__setattr__(self, "na", tuple(as_text(each, "na") for each in self.na))
         object.__setattr__(self, "skip", parse_integer(self.skip, "skip", least=0))
         if self.skip_last is not None:
             object.__setattr__(self, "skip_last", parse_integer(self.skip_last, "skip_last", least=0))
         if any("\n" in word or "\r" in word for word in self.na):
             raise ParameterError(Setting("na"), " must be words without line breaks")
-        if self.names and (self.header or not all(map(str.strip, self.names))):
-            raise ParameterError(
-                Setting("names"),
-                " must name every column of a file without a header, and cannot be given with ",
-                Setting("header", True),
-            )
         for name, (marks, text) in _MARKS.items():
             if getattr(self, name) not in (None, *marks):
                 raise ParameterError(Setting(name), f" must be {text}, not {getattr(self, name)!r}")

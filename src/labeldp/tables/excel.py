@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from labeldp.errors import DataError, LabelDPError, LabelError, MissingExtraError, ParameterError, Setting
-from labeldp.tables.batches import cut, rows_per_batch
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.excel_reader import RefusedError, Row, Workbook
 from labeldp.tables.sources import Part
@@ -47,7 +46,6 @@ DAMAGED = (
     "(.xlsx)"
 )
 MIXED = "of several types"
-_OTHER_NAMES = "has values in other columns than names were given for, from its first value on: name all of them"
 LAST_FLOAT = sys.float_info.max
 
 
@@ -68,7 +66,6 @@ class Sheet:
 
     names: list[str]
     columns: dict[str, list[Any]]
-    rows: int
     formulas: dict[str, int]
     hidden: dict[str, int]
     dates: dict[str, int]
@@ -76,15 +73,16 @@ class Sheet:
 
 
 class SheetTable(Table):
-    """A table in Excel files, one sheet of each; in memory."""
+    """A table in one sheet of an Excel file; in memory."""
 
     def __init__(self, parts: list[Part], label: str | None, dialect: Dialect, drop: Collection[str] = ()) -> None:
         self.dialect = dialect.found(separator=None, decimal=None, thousands=None, encoding=None, sheet=None)
         self._labels = LabelText(str(label), dialect)
-        self._sheets = [read_sheet(part, dialect, label) for part in parts]
-        super().__init__(parts, "xlsx", label, [sheet.names for sheet in self._sheets], drop)
-        for sheet, part in zip(self._sheets, parts, strict=True):
-            self._refuse_computed(sheet, part)
+        if len(parts) > 1:
+            raise DataError("several workbooks are not read as one table: name one, or save them as CSV")
+        self._sheet = read_sheet(parts[0], dialect, label)
+        super().__init__(parts, "xlsx", label, [self._sheet.names], drop)
+        self._refuse_computed(self._sheet, parts[0])
 
     def _refuse_computed(self, sheet: Sheet, part: Part) -> None:
         """Refuse columns that are hidden, or that formulas may have computed from labels."""
@@ -118,44 +116,30 @@ class SheetTable(Table):
     def _fields(self) -> list[Any]:
         fields = []
         for name in self._inside:
-            cells = (cell for sheet in self._sheets for cell in sheet.columns[name])
-            kind = pa.float64() if name == self.label else _type_of(cells)
+            kind = pa.float64() if name == self.label else _type_of(self._sheet.columns[name])
             if kind is None:
                 self.stored[name], kind = MIXED, pa.string()
             fields.append(pa.field(name, kind))
         return fields
 
-    def _read(self, schema: Any) -> Iterator[Any]:
-        for batch in cut(self._stored_batches(schema), rows_per_batch(schema)):
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-
     def _stored_batches(self, schema: Any) -> Iterator[Any]:
-        before = 0
-        for sheet in self._sheets:
-            arrays = [
-                self._label_array(sheet.columns[field.name], before)
-                if field.name == self.label
-                else _array(sheet.columns[field.name], field.type)
-                for field in schema
-            ]
-            before += sheet.rows
-            if sheet.rows:
-                yield pa.RecordBatch.from_arrays(arrays, names=schema.names)
+        columns = [(self._sheet.columns[field.name], field) for field in schema]
+        arrays = [
+            self._label_array(cells) if field.name == self.label else _array(cells, field.type)
+            for cells, field in columns
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _cells(self, names: Sequence[str], row: int) -> list[str]:
-        for sheet in self._sheets:
-            if row < sheet.rows:
-                return [_text(sheet.columns[name][row]) for name in names]
-            row -= sheet.rows
-        raise DataError("the table changed while it was read")
+        return [_text(self._sheet.columns[name][row]) for name in names]
 
-    def _label_array(self, cells: list[Any], before: int) -> Any:
+    def _label_array(self, cells: list[Any]) -> Any:
         """Return labels: numbers as they are, text as in text files; beyond the last float there is none."""
         is_number = [type(cell) in (int, float) for cell in cells]
         pairs = list(zip(cells, is_number, strict=True))
         texts = pa.array(["" if known else _text(cell) for cell, known in pairs], pa.string())
         floats = [min(max(float(str(cell)), -LAST_FLOAT), LAST_FLOAT) if known else None for cell, known in pairs]
-        return pc.coalesce(pa.array(floats, pa.float64()), self._labels.parse(texts, before))
+        return pc.coalesce(pa.array(floats, pa.float64()), self._labels.parse(texts))
 
 
 @contextmanager
@@ -186,12 +170,9 @@ def sheet_names(part: Part) -> list[str]:
 
 
 def read_sheet(part: Part, how: Dialect, label: str | None) -> Sheet:
-    """Return the values of one sheet; its header is looked for by the label's name, if that is known.
-
-    The columns of a sheet without a header, from the first value on, have the names that were given.
-    """
+    """Return the values of one sheet; its header is looked for by the label's name, if that is known."""
     with _open(part) as book:
-        names, given = book.sheets, how.names
+        names = book.sheets
         listed = ", ".join(map(repr, names[:12]))
         if how.sheet is None and len(names) > 1:
             raise ParameterError(
@@ -200,43 +181,34 @@ def read_sheet(part: Part, how: Dialect, label: str | None) -> Sheet:
         if how.sheet is not None and how.sheet not in names:
             raise ParameterError(f"{part.name} has no sheet {how.sheet!r}; there are {listed}", option="sheet")
         reader = book.sheet(how.sheet or names[0], how.skip)
-        header, rows = _split(reader.rows(), label, given)
+        header, rows = _split(reader.rows(), label)
         if not header:
             raise DataError(f"{part.name} is empty: the sheet has no values")
-        if not given:
-            reader.dates.clear()  # of titles above the header
+        reader.dates.clear()  # of titles above the header
         columns: dict[int, list[Any]] = {place: [] for place in header}
         count = last = 0
         rows = (pair for pair in rows if pair[1].keys() & header.keys())
         for number, row in _without_last(rows, how.skip_last or 0):
-            if given and not row.keys() <= header.keys():
-                raise DataError(f"{part.name} {_OTHER_NAMES}")
             for place in row.keys() & header.keys():
                 columns[place] += [None] * (count - len(columns[place]))
                 columns[place].append(row[place])
             count, last = count + 1, number
             if len(header) * count > MOST_CELLS:
                 raise RefusedError(f"has a table of more than {MOST_CELLS:,} cells: save it as CSV")
-    if given and not all(columns.values()):
-        raise DataError(f"{part.name} {_OTHER_NAMES}")
     noted = [
         {header[place]: row for place, row in notes.items() if place in header and row <= last}
         for notes in (reader.formulas, reader.hidden, reader.dates)
     ]
     filled = {header[place]: column + [None] * (count - len(column)) for place, column in columns.items()}
-    return Sheet(list(header.values()), filled, count, *noted)
+    return Sheet(list(header.values()), filled, *noted)
 
 
-def _split(
-    rows: Iterator[tuple[int, Row]], label: str | None, given: Collection[str]
-) -> tuple[dict[int, str], Iterator[tuple[int, Row]]]:
+def _split(rows: Iterator[tuple[int, Row]], label: str | None) -> tuple[dict[int, str], Iterator[tuple[int, Row]]]:
     """Return the header, which names the label if one is known, else has two values or more; and what is below."""
     top = list[tuple[int, Row]]()
     for number, row in rows:
         top.append((number, row))
         texts = _texts(row)
-        if given:
-            return dict(enumerate(given, min(row))), chain(top, rows)
         if number <= HEADER_ROWS and (label in texts.values() if label is not None else len(texts) > 1):
             return _header(row), rows
         if number >= HEADER_ROWS:

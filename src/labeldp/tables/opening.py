@@ -34,7 +34,7 @@ class TableHeader:
     dialect : Dialect
         How the header is written.
     names : tuple of str
-        Empty where it must be said first which sheet is meant, or what the columns are called.
+        Empty where it must be said first which sheet is meant, or that the first row is a header.
     sheets : tuple of str
         Of an Excel workbook.
     lacks_header : bool
@@ -51,10 +51,10 @@ class TableHeader:
     def shown(self) -> tuple[str, ...]:
         """The names to show while nobody has said which column is the label.
 
-        One that reads as a number may be a label of the first row, unless the header was confirmed or given, or
-        the format has one always: its position is shown.
+        One that reads as a number may be a label of the first row, unless the header was confirmed, or the format
+        has one always: its position is shown.
         """
-        if self.format not in MAY_LACK_HEADER or self.dialect.header or self.dialect.names:
+        if self.format not in MAY_LACK_HEADER or self.dialect.header:
             return self.names
         pairs = enumerate(self.names, 1)
         return tuple(f"column {position}" if reads_as_number(name) else name for position, name in pairs)
@@ -65,7 +65,7 @@ def header_of(parts: list[Part], format: str, dialect: Dialect) -> TableHeader:
     part, sheets = parts[0], list[str]()
     if format in DELIMITERS:
         file = TextFile.find(part, dialect, format, ())
-        dialect, names = file.dialect, file.header()[0]
+        dialect, names = file.dialect, file.header[0]
     elif format == "xlsx":
         sheets = sheet_names(part)
         unclear = dialect.sheet is None and len(sheets) > 1
@@ -150,7 +150,7 @@ def table_of(
         return TextTable(parts, format, label, is_text, dialect, exact=exact, drop=drop)
     if format == "xlsx":
         return SheetTable(parts, label, dialect, drop)
-    for option in ("names", "skip", "skip_last"):
+    for option in ("skip", "skip_last"):
         if getattr(dialect, option):
             raise ParameterError(Setting(option), " is for text files and sheets: change the file itself")
     return ParquetTable(parts, label, exact=exact, drop=drop)

@@ -19,7 +19,7 @@ from pyarrow import types
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.release.names import RENAME, as_label_name, look_like_values, nearest, reads_as_number
 from labeldp.tables.batches import CELLS, cut, rows_per_batch
-from labeldp.tables.columns import as_floats, common_type, flat_type, refuse_other_than_numbers, value_type
+from labeldp.tables.columns import as_floats, flat_type, refuse_other_than_numbers, value_type
 from labeldp.tables.dialect import NULL_WORDS, SEPARATOR_NAMES, Dialect
 from labeldp.tables.paths import DELIMITERS
 from labeldp.tables.sources import Part, guard_arrow, refuse_label_folders, schema_of
@@ -33,23 +33,17 @@ _TOTALS = {
 }
 """Words with which rows begin that sum up the others."""
 
-_NAMES = Setting("names", ["a", "b", "c"])
-_NAME_THEM = ("rename the column, or, if there is no header, name all columns, as in ", _NAMES)
-
-
+_RENAME = "rename the column, or, if there is no header, add a first row with the names of the columns"
 _NO_HEADER = (
-    "the table looks as if the header is missing: most names of columns read as numbers. If there is none, name "
-    "the columns, as in ",
-    _NAMES,
-    "; if these are names, confirm them with ",
+    "the table looks as if the header is missing: most names of columns read as numbers. If there is none, add a "
+    "first row with the names of the columns; if these are names, confirm them with ",
     Setting("header", True),
 )
 
 
 def lacks_header(names: Sequence[str], format: str, dialect: Dialect) -> bool:
     """Whether a first row may have been taken for names, which may be labels then: they must not be shown."""
-    is_said = dialect.header or dialect.names
-    return format in MAY_LACK_HEADER and not is_said and look_like_values(names)
+    return format in MAY_LACK_HEADER and not dialect.header and look_like_values(names)
 
 
 class Table:
@@ -98,7 +92,7 @@ class Table:
         if any(lacks_header(each, format, self.dialect) for each in names):
             raise DataError(*_NO_HEADER)
         if label is not None:
-            as_label_name(label, *(_NAME_THEM if format in MAY_LACK_HEADER else (RENAME,)))
+            as_label_name(label, _RENAME if format in MAY_LACK_HEADER else RENAME)
             refuse_label_folders(parts, label)
         self.format, self.label, self.stored = format, label, dict[str, Any]()
         self._parts, self._names = parts, names[0]
@@ -181,9 +175,14 @@ class Table:
         """Return the columns that the files hold."""
         raise NotImplementedError
 
+    def _stored_batches(self, schema: Any) -> Iterator[Any]:
+        """Yield batches of any length, with columns in the types that they have in the whole table."""
+        raise NotImplementedError
+
     def _read(self, schema: Any) -> Iterator[Any]:
         """Yield rows in the types of a schema."""
-        raise NotImplementedError
+        for batch in cut(self._stored_batches(schema), rows_per_batch(schema)):
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
     def _cells(self, names: Sequence[str], row: int) -> list[str]:
         """Return what a row of a text file or a sheet holds in some columns as text, without blanks around it."""
@@ -245,26 +244,24 @@ class ParquetTable(Table):
         super().__init__(parts, "parquet", label, [list(schema.names) for schema in self._schemas], drop)
 
     def _fields(self) -> list[Any]:
-        first = self._schemas[0].remove_metadata()
-        first = pa.schema([field for field in first if field.name in self._inside])
-        self.stored = {field.name: field.type for field in first if field.name != self.label}
-        kinds = {}
-        for name in first.names:
-            stored = [schema.field(name).type for schema in self._schemas]
-            if name == self.label:
-                refuse_other_than_numbers(common_type(name, [value_type(kind) for kind in stored]), name)
-                kinds[name] = pa.float64()
-            else:
-                kinds[name] = common_type(name, [flat_type(name, kind) for kind in stored])
-        nullable = {name: any(schema.field(name).nullable for schema in self._schemas) for name in first.names}
-        return [pa.field(name, kind, nullable[name]) for name, kind in kinds.items()]
+        flat = [pa.schema([self._flat(schema.field(name)) for name in self._inside]) for schema in self._schemas]
+        try:
+            fields = list(pa.unify_schemas(flat, promote_options="permissive"))
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:  # which names a column and types
+            raise DataError(f"the types of a column differ between files, make them the same: {error}") from None
+        first = self._schemas[0]
+        self.stored = {name: first.field(name).type for name in self._inside if name != self.label}
+        for field in fields:
+            if field.name == self.label:
+                refuse_other_than_numbers(field.type, field.name)
+        return [field.with_type(pa.float64()) if field.name == self.label else field for field in fields]
 
-    def _read(self, schema: Any) -> Iterator[Any]:
-        for batch in cut(self._stored_batches(schema), rows_per_batch(schema)):
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+    def _flat(self, field: Any) -> Any:
+        """Return a column as it is read from one file."""
+        kind = value_type(field.type) if field.name == self.label else flat_type(field.name, field.type)
+        return pa.field(field.name, kind, field.nullable)
 
     def _stored_batches(self, schema: Any) -> Iterator[Any]:
-        """Yield batches of any length, with columns in the types that they have in the whole table."""
         for part in self._parts:
             for batch in part.parquet_batches(schema.names, CELLS // max(8, len(schema.names))):
                 arrays = [self._fit(part, batch.column(field.name), field) for field in schema]

@@ -14,15 +14,16 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import chain, zip_longest
 from typing import Any
 
 import pyarrow as pa
 
-from labeldp.errors import DataError, LabelDPError, LabelError, Setting
+from labeldp.errors import DataError, LabelDPError, Setting
 from labeldp.tables.dialect import SEPARATOR_NAMES, UTF8, Dialect
 from labeldp.tables.paths import DELIMITERS
-from labeldp.tables.sources import Part
+from labeldp.tables.sources import Part, guard_arrow
 
 LONGEST_RECORD = 1 << 23
 """Characters of a record that can be read: its public values may have a million, and its label as many."""
@@ -31,11 +32,9 @@ HEADER_ROWS = 50
 """Lines among which a header is looked for: titles may stand above it."""
 
 LONGEST_ROW = 1 << 20
-"""Bytes that the public values of a row may have: with a label a row is then shorter than a block."""
+"""Bytes that the public values of a row may have, and its label: a row is then shorter than a block."""
 
-LONGEST_LABEL = 1 << 20
-LONG_LABEL = f"a label has more than {LONGEST_LABEL:,} characters: no number needs that many"
-LONG_ROW = f"has a row of more than {LONGEST_ROW >> 20} MB, or a quote that never ends"
+LONG_ROW = f"the table has a row or a label of more than {LONGEST_ROW >> 20} MB, or a quote that never ends"
 _LONG_RECORD = "the record is too long"
 _QUOTES = (
     "has a record that spans lines, or text after a closing quote, in {where}: if a quote is missing there, it "
@@ -89,17 +88,13 @@ class _Raw(io.RawIOBase):
         super().close()
 
 
-def _blocks(stream: Any, name: str) -> Iterator[bytes]:
-    while True:
-        try:
-            block = bytes(stream.read(1 << 16))
-        except OSError as error:
-            if error.errno is not None:
-                raise
-            raise DataError(f"{name} is damaged: it cannot be unpacked") from None
-        if not block:
-            return
-        yield block
+def _blocks(part: Part, stream: Any) -> Iterator[bytes]:
+    def read() -> bytes:
+        return bytes(stream.read(1 << 16))
+
+    is_packed = part.compression is not None
+    complaint = f"{part.name} is damaged: it cannot be unpacked"
+    return iter(partial(guard_arrow, read, complaint) if is_packed else read, b"")
 
 
 def _in_utf8(blocks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
@@ -184,11 +179,11 @@ class TextFile:
         encoding = given.encoding
         if encoding is None:
             with part.open_text() as stream:
-                start = next(_blocks(stream, part.name), b"")
+                start = next(_blocks(part, stream), b"")
             marked = (name for name, marks in _BYTE_ORDER_MARKS.items() if start.startswith(marks))
             encoding = next(marked, "utf-8")
         line = cls(part, given.found(encoding=encoding))._first_line()
-        separator = given.separator or _sniff_separator(line, given, format, private)
+        separator = given.separator or _sniff_separator(line, format, private)
         return cls(part, given.found(separator=separator, encoding=encoding))
 
     def _lines(self, most: int) -> Iterator[str]:
@@ -221,7 +216,7 @@ class TextFile:
     def stream(self) -> Any:
         """Return a new stream of its text in UTF-8, without what is skipped; other bytes are not UTF-8 there."""
         how, opened = self.dialect, self.part.open_text()
-        blocks = _blocks(opened, self.part.name)
+        blocks = _blocks(self.part, opened)
         if how.encoding not in UTF8:
             blocks = _in_utf8(blocks, str(how.encoding))
         if how.skip or how.skip_last:
@@ -241,12 +236,9 @@ class TextFile:
                 return number
         return 0
 
+    @cached_property
     def header(self) -> tuple[list[str], int, bool]:
-        """Return the names of its columns, the blank lines before its header, and whether the header is all.
-
-        Names that were given count as the header of a file that has none.
-        """
-        name, given = self.part.name, list(self.dialect.names)
+        """The names of its columns, the blank lines before its header, and whether the header is all."""
         with self.stream() as stream:
             records, is_all = Records(stream, self.separator), False
             try:
@@ -257,20 +249,13 @@ class TextFile:
             with suppress(python_csv.Error):
                 is_all = next(records, None) is None
         if not row:
-            raise DataError(f"{name} is empty")
-        spans_lines = _spans_lines(row)
-        if given:
-            if len(row) != len(given) and not spans_lines:  # that is said of a row, as of others
-                raise DataError(
-                    f"{name} has other than {len(given)} values in its first row, and names were given for so "
-                    "many columns. ",
-                    *self._other_separator(),
-                )
-            return given, 0, False
+            raise DataError(f"{self.part.name} is empty")
         if not _is_text(row):
             raise self._fault(self._not_text(), "its header")
-        if spans_lines:
-            raise DataError(f"{name} has a line break in its header, or a quote there that is not closed")
+        if _spans_lines(row):
+            raise DataError(
+                f"{self.part.name} has a line break in its header, or a quote there that is not closed"
+            )
         return row, before, is_all
 
     def first_fault(
@@ -281,13 +266,11 @@ class TextFile:
         Where something is private, quotes are read strictly: a stray one may take a label in. With ``only_quotes``
         nothing else is looked for in records of one line.
         """
-        header = list(self.dialect.names)
-        first = 1 if header else 0  # a header is row 0
-        number, line = first - 1, 0
+        header, number, line = list[str](), -1, 0
         with self.stream() as stream:
             records = Records(stream, self.separator, strict=bool(private))
             try:
-                for number, row in enumerate(records, first):
+                for number, row in enumerate(records):  # a header is row 0
                     before, line = line, records.lines
                     if not header:
                         header = row
@@ -298,7 +281,7 @@ class TextFile:
             except python_csv.Error as error:
                 where = f"row {number + 1:,}" if header else "its header"
                 is_long = str(error) == _LONG_RECORD and records.lines <= line + 1  # no quote was open
-                return self._fault((LONG_ROW,) if is_long else _QUOTES, where)
+                return DataError(LONG_ROW) if is_long else self._fault(_QUOTES, where)
         return None
 
     def _fault_of_row(
@@ -313,12 +296,7 @@ class TextFile:
             what = "more" if len(row) > len(header) else "fewer"
             ragged = f"is ragged: {{where}} has {what} values than its header. "
             return self._fault((ragged, *self._other_separator(), *_SKIP), where)
-        if not _is_text(row):
-            return self._fault(self._not_text(), where)
-        if any(len(value) > LONGEST_LABEL for name, value in pairs if name == label):
-            return LabelError(LONG_LABEL)
-        sizes = [len(value.encode()) for name, value in pairs if name not in private]
-        return self._fault((LONG_ROW,), where) if sum(sizes) > LONGEST_ROW else None
+        return None if _is_text(row) else self._fault(self._not_text(), where)
 
     def _fault(self, parts: Sequence[object], where: str) -> DataError:
         first, *others = parts
@@ -337,14 +315,11 @@ class TextFile:
         return f"Values were separated by {mark}: if that is wrong, name it, as in ", Setting("separator", other)
 
 
-def _sniff_separator(header: str, given: Dialect, format: str, private: Collection[str]) -> str:
-    """Return the separator by which a header names the private columns, else the usual one, else the only one.
-
-    A file without a header has the usual one: its first line holds a label.
-    """
+def _sniff_separator(header: str, format: str, private: Collection[str]) -> str:
+    """Return the separator by which a header names the private columns, else the usual one, else the only one."""
     usual = DELIMITERS[format]
     candidates = [usual, *(mark for mark in SEPARATOR_NAMES if mark != usual)]
-    there = [] if given.names else [mark for mark in candidates if len(_split(header, mark)) > 1]
+    there = [mark for mark in candidates if len(_split(header, mark)) > 1]
     naming = [mark for mark in there if private and set(private) <= set(_split(header, mark))]
     return naming[0] if naming else there[0] if len(there) == 1 else usual
 

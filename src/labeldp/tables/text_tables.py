@@ -28,7 +28,6 @@ BLOCK = 1 << 22
 """Bytes read at a time."""
 
 _TEXT = pa.string()
-_NO_TABLE = "the table cannot be read as text with columns"
 
 
 class TextTable(Table):
@@ -54,9 +53,8 @@ class TextTable(Table):
         files = [TextFile.find(part, dialect, format, private) for part in parts]
         self._files = files
         self.dialect = files[0].dialect
-        names = [file.header()[0] for file in files]
-        has_own_names = dialect.skip or dialect.names
-        if label is not None and label not in names[0] and not (has_own_names or reads_as_number(label)):
+        names = [file.header[0] for file in files]
+        if label is not None and label not in names[0] and not (dialect.skip or reads_as_number(label)):
             self._refuse_titles(files[0], label)
         super().__init__(parts, format, label, names, drop)
 
@@ -95,16 +93,17 @@ class TextTable(Table):
         return parse_text(column, field.type, self.dialect)
 
     def _fields(self) -> list[Any]:
-        decimal, thousands = find_marks(self._files, self.private)
-        self.dialect = self.dialect.found(decimal=decimal, thousands=thousands)
-        self._labels = LabelText(str(self.label), self.dialect)
         kinds = {name: pa.float64() if name == self.label else pa.string() for name in self._inside}
         public = [name for name in self._inside if name != self.label]
+        texts = pa.schema(dict.fromkeys(public, pa.string()))
+        first = next(self._text(texts), None) if public else None
+        decimal, thousands = find_marks(first.columns if first else [], self.dialect)
+        self.dialect = self.dialect.found(decimal=decimal, thousands=thousands)
+        self._labels = LabelText(str(self.label), self.dialect)
         guesses = {name: TextType(self.dialect, exact=self._exact) for name in public if not self._is_text(name)}
-        if guesses:
-            for batch in self._text(pa.schema(dict.fromkeys(public, pa.string()))):
-                for name, guess in guesses.items():
-                    guess.see(batch.column(name))
+        for batch in self._text(texts) if guesses else ():
+            for name, guess in guesses.items():
+                guess.see(batch.column(name))
         kinds |= {name: guess.kind for name, guess in guesses.items()}
         return [pa.field(name, kind) for name, kind in kinds.items()]
 
@@ -122,6 +121,7 @@ class TextTable(Table):
         try:
             stored = chain.from_iterable(text_batches(file, schema.names) for file in self._files)
             for batch in cut(stored, rows_per_batch(texts)):
+                refuse_long_rows(batch, public, self.label)
                 found |= may_hide_records(batch, public, separators)
                 yield batch
         except LabelDPError as error:
@@ -171,31 +171,32 @@ class TextTable(Table):
 
 def text_batches(file: TextFile, columns: Sequence[str], kind: Any = _TEXT) -> Iterator[Any]:
     """Yield some columns of a text file as record batches of text, or of its bytes, of any length."""
-    names, before, is_all = file.header()
+    names, before, is_all = file.header
     if is_all:
         return
     blank = len(names) == 1  # there a blank line is a missing value, but not before the header
     kinds = dict.fromkeys(columns or names, kind)  # no column is left for PyArrow to guess
     convert = arrow_csv.ConvertOptions(include_columns=list(columns), column_types=kinds)
     parse = arrow_csv.ParseOptions(delimiter=file.separator, newlines_in_values=True, ignore_empty_lines=not blank)
-    given = list(file.dialect.names) or None
-    read = arrow_csv.ReadOptions(block_size=BLOCK, skip_rows=before if blank else 0, column_names=given)
+    read = arrow_csv.ReadOptions(block_size=BLOCK, skip_rows=before if blank else 0)
     options = {"read_options": read, "parse_options": parse, "convert_options": convert}
     with file.open() as stream:
-        reader = guard_arrow(lambda: arrow_csv.open_csv(stream, **options), _NO_TABLE)
-        while (batch := guard_arrow(lambda: next(reader, None), _NO_TABLE)) is not None:
+        reader = guard_arrow(lambda: arrow_csv.open_csv(stream, **options), LONG_ROW)
+        while (batch := guard_arrow(lambda: next(reader, None), LONG_ROW)) is not None:
             if batch.num_rows:
                 yield batch
 
 
-def may_hide_records(batch: Any, public: Sequence[str], separators: Collection[str]) -> bool:
-    """Return whether a public value holds a line break or a separator, once no row is too long.
+def refuse_long_rows(batch: Any, public: Sequence[str], label: str | None) -> None:
+    """Refuse rows of long public text, and long labels: whether PyArrow reads them depends on where blocks end."""
+    sizes = {name: pc.cast(pc.binary_length(batch.column(name)), "int64") for name in batch.schema.names}
+    rows = [reduce(pc.add, [sizes[name] for name in public])] if public else []
+    for lengths in [*rows, *(sizes[name] for name in sizes if name == label)]:
+        if (pc.max(lengths).as_py() or 0) > LONGEST_ROW:
+            raise DataError(LONG_ROW)
 
-    How long the public text of a row is decides, wherever blocks end.
-    """
-    columns = [batch.column(name) for name in public]
-    lengths = [pc.cast(pc.binary_length(column), "int64") for column in columns]
-    if lengths and (pc.max(reduce(pc.add, lengths)).as_py() or 0) > LONGEST_ROW:
-        raise DataError(f"the table {LONG_ROW}")
-    texts = [bytes(column.buffers()[2] or b"") for column in columns]
+
+def may_hide_records(batch: Any, public: Sequence[str], separators: Collection[str]) -> bool:
+    """Return whether a public value holds a line break or a separator."""
+    texts = [bytes(batch.column(name).buffers()[2] or b"") for name in public]
     return any(mark.encode() in text for text in texts for mark in ("\n", "\r", *separators))

@@ -5,11 +5,8 @@ Messages on labels name a row at most: that a label is missing or not a number i
 
 from __future__ import annotations
 
-import csv as python_csv
-import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,38 +17,35 @@ from pyarrow import types
 from labeldp.errors import LabelError, ParameterError, Setting
 from labeldp.tables.dialect import (
     CURRENCIES,
-    CURRENCY,
     GROUPS,
     NULL_WORDS,
     Dialect,
     amount_pattern,
-    number_pattern,
 )
-from labeldp.tables.text_records import LONG_LABEL, LONGEST_LABEL, Records, TextFile
 
 # ---- marks in numbers -----------------------------------------------------------------------------------------
 
 ROWS = 1000
 """How many rows are looked at for marks in numbers."""
 
-_READINGS = {
-    (decimal, groups): re.compile(number_pattern(decimal, groups))
-    for decimal, other in (".,", ",.")
-    for groups in ("", other, GROUPS)
-}
+_READINGS = [(decimal, groups) for decimal, other in (".,", ",.") for groups in ("", other, GROUPS)]
 
 
-def find_marks(files: Sequence[TextFile], private: Collection[str]) -> tuple[str | None, str | None]:
+def find_marks(columns: Sequence[Any], dialect: Dialect) -> tuple[str | None, str | None]:
     """Return the decimal mark and the one between thousands that public values show, or that were given, or None.
+
+    Only columns of nothing but numbers count. ``1.234`` may be either of two, ``12.5`` and ``1.234.567`` not.
 
     Raises
     ------
     ParameterError
         If values are separated by semicolons, and nothing shows whether decimals have a point or a comma.
     """
-    dialect = files[0].dialect
-    pairs = set.intersection(*(_readings(file, private) for file in files[:10]))
-    pairs = {pair for pair in pairs if dialect.decimal in (None, pair[0])} or {(str(dialect.decimal or "."), "")}
+    pairs = {pair for pair in _READINGS if dialect.decimal in (None, pair[0])}
+    for column in columns:
+        cells = mark_missing(column.slice(0, ROWS), dialect.na).drop_null()
+        pairs &= {pair for pair in _READINGS if _is_number(cells, *pair)} or pairs
+    pairs = pairs or {(str(dialect.decimal or "."), "")}
     decimals = {decimal for decimal, _ in pairs}
     if len(decimals) > 1 and dialect.separator == ";":
         raise ParameterError(
@@ -59,35 +53,13 @@ def find_marks(files: Sequence[TextFile], private: Collection[str]) -> tuple[str
             "or a comma: name it, as in ",
             Setting("decimal", ","),
         )
-    groups = {groups for _, groups in pairs}
-    shown = groups.pop() if len(pairs) == 1 else ""
+    shown = "".join(groups for _, groups in pairs) if len(pairs) == 1 else ""
     return decimals.pop() if len(decimals) == 1 else None, dialect.thousands or shown[:1] or None
 
 
-def _readings(file: TextFile, private: Collection[str]) -> set[tuple[str, str]]:
-    """Return the pairs of decimal mark and marks of groups with which the first public values can be read.
-
-    Only columns of nothing but numbers count. ``1.234`` may be either of two, ``12.5`` and ``1.234.567`` not.
-    """
-    missing = {*NULL_WORDS, *file.dialect.na}
-    with file.stream() as stream:
-        rows = _readable(Records(stream, file.separator))
-        header = list(file.dialect.names) or next(rows, [])
-        columns = {place: set(_READINGS) for place, name in enumerate(header) if name not in private}
-        for row in islice(rows, ROWS):
-            for place in [place for place in columns if place < len(row)]:
-                cell = re.sub(CURRENCY, r"\1", row[place].strip())
-                if not cell.isdecimal() and cell not in missing:
-                    columns[place] = {pair for pair in columns[place] if _READINGS[pair].search(cell)}
-                    if not columns[place]:
-                        del columns[place]
-    return set.intersection(set(_READINGS), *columns.values())
-
-
-def _readable(rows: Iterator[list[str]]) -> Iterator[list[str]]:
-    """Yield rows up to one that cannot be read, which is said later."""
-    with suppress(python_csv.Error):
-        yield from rows
+def _is_number(cells: Any, decimal: str, groups: str) -> bool:
+    """Whether all cells are numbers with these marks."""
+    return bool(pc.all(pc.match_substring_regex(cells, amount_pattern(decimal, groups))).as_py())
 
 
 def mark_missing(text: Any, words: Collection[str] = ()) -> Any:
@@ -153,8 +125,6 @@ class LabelText:
         out, would reveal it. Only words such as ``inf`` are infinite. If one is not a number, a `LabelError` says
         in which row, where ``before`` rows were before these, and no other error is attached.
         """
-        if (pc.max(pc.binary_length(text)).as_py() or 0) > LONGEST_LABEL:
-            raise LabelError(LONG_LABEL)
         words = mark_missing(text, self._dialect.na)
         plain, is_number = _plain(words, self._dialect.decimal, self._groups)
         is_known = pc.or_(is_number, pc.is_in(pc.ascii_lower(words), value_set=_NOT_FINITE))

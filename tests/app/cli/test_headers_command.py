@@ -2,7 +2,7 @@
 
 import pytest
 
-from command_line import files_in, run, said
+from command_line import files_in, said
 
 LABEL = "3.14159"
 ROWS = [f"oak,{LABEL},20", *(f"tree {n % 9},{n % 5}.5,{n % 7}" for n in range(200))]
@@ -20,14 +20,12 @@ def place(place):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_refuses_a_table_without_a_header_and_takes_names_for_it(place, command):
+def test_every_command_refuses_a_table_without_a_header(place, command):
     told = said(*COMMANDS[command], "--ledger", "book.jsonl", code=2)
     assert "looks as if the header is missing" in told
-    assert "name the columns, as in --names a,b,c" in told
     assert "confirm them with --header" in told
     assert LABEL not in told
     assert files_in(place) == ["in.csv"]
-    run(*COMMANDS[command], "--names", "item,price,size")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -37,13 +35,3 @@ def test_a_confirmed_header_does_not_make_a_number_the_name_of_a_label(place, co
     assert "the label's name reads as a number" in told
     assert LABEL not in told
     assert files_in(place) == ["in.csv"]
-
-
-def test_predictions_are_made_for_a_table_whose_columns_are_named(place):
-    run(*COMMANDS["fit"], "--names", "item,price,size")
-    told = said("predict", "model", "in.csv", "-o", "out.csv", code=2)
-    assert "looks as if the header is missing" in told
-    run("predict", "model", "in.csv", "-o", "out.csv", "--names", "item,price,size")
-    header, first, *_ = (place / "out.csv").read_text().splitlines()
-    assert header == "item,size,prediction"
-    assert first.startswith("oak,20,")

@@ -38,7 +38,7 @@ BOUNDS = st.sampled_from([["5", "0"], ["1e15", "1000000000000001"], ["0", "1e-11
 ENCODINGS = ["utf-7", "idna", "punycode", "utf-16", "utf-32", "cp1252", "hz", "big5", "undefined", "zip", "utf-8"]
 MARKS = st.sampled_from([",", ";", "tab", ".", "space", "\udcff", "\0", "1", '"', "a,b,c"])
 WRITTEN = {
-    **dict.fromkeys(["--separator", "--decimal", "--thousands", "--na", "--names", "--sheet"], MARKS),
+    **dict.fromkeys(["--separator", "--decimal", "--thousands", "--na", "--sheet"], MARKS),
     "--encoding": st.sampled_from(ENCODINGS),
 }
 mostly = st.sampled_from([True] * 9 + [False])

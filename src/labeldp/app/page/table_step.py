@@ -26,7 +26,7 @@ from labeldp.tables.paths import DELIMITERS
 MOST_TITLES = 9
 """Lines above a header that may be titles."""
 
-_SHEET_FIELDS = ("na", "header", "names", "skip", "skip_last")
+_SHEET_FIELDS = ("na", "header", "skip", "skip_last")
 _COLUMN_FIELDS = ("bounds", "rows_per_person", "missing", "shuffle")
 
 
