@@ -121,8 +121,7 @@ def test_a_sample_of_many_rows_is_uniform_and_in_order():
     sampler = HintSampler(pa.schema({"x": pa.int64(), "price": pa.float64()}), "price", seeded(2))
     for first in range(0, 40_000, 1000):
         sampler.see([pa.array(range(first, first + 1000))], np.arange(first, first + 1000.0))
-    sampler.hints(ordered=True)
-    kept = sampler._labels
+    kept = sampler._rows["label"].to_numpy()
     assert kept.size == 4096
     assert (np.diff(kept) > 0).all()
     assert np.abs(np.histogram(kept, 10, (0, 40_000))[0] - 409.6).max() < 6 * 19

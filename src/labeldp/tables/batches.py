@@ -55,11 +55,6 @@ def rows_per_batch(schema: Any) -> int:
     return max(1024, (CELLS if fixed else CELLS_OF_ANY_LENGTH) // max(8, len(schema.names)))
 
 
-def take_rows(batch: Any, places: NDArray[np.int64]) -> Any:
-    """Return the rows at some places, in that order."""
-    return batch.take(pa.array(places, pa.int64()))
-
-
 def read_ahead(items: Iterable[T]) -> Iterator[T]:
     """Yield items that a thread fetches, one of them ahead of its use.
 

@@ -88,10 +88,9 @@ class Dialect:
     skip_last: int | None = None
 
     def __post_init__(self) -> None:
-        names = {"tab": "\t", "\\t": "\t", "space": " ", "semicolon": ";", "comma": ",", "point": ".", "dot": "."}
-        for name in ("separator", "decimal", "thousands"):
-            value = getattr(self, name)
-            object.__setattr__(self, name, names.get(value, value))
+        words = {"tab": "\t", "space": " "}
+        for name in _MARKS:
+            object.__setattr__(self, name, words.get(getattr(self, name), getattr(self, name)))
         object.__setattr__(self, "na", tuple(as_text(each, "na") for each in self.na))
         object.__setattr__(self, "skip", parse_integer(self.skip, "skip", least=0))
         if self.skip_last is not None:

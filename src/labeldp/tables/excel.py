@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import sys
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ import pyarrow.compute as pc
 
 from labeldp.errors import DataError, LabelDPError, LabelError, MissingExtraError, ParameterError, Setting
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.excel_reader import RefusedError, Row, Workbook
 from labeldp.tables.sources import Part
 from labeldp.tables.tables import Table
 from labeldp.tables.text_records import HEADER_ROWS
@@ -60,12 +58,20 @@ def openpyxl() -> Any:
     return module
 
 
+class RefusedError(Exception):
+    """What is wrong with a workbook, to be said after its name; quotes nothing from it."""
+
+
+Row = dict[int, Any]
+"""The values of a row by their column, from 1; blank cells and errors are left out."""
+
+
 @dataclass(frozen=True)
 class Sheet:
     """The values of one sheet, column by column, of the rows that have any; and what its columns are besides."""
 
     names: list[str]
-    columns: dict[str, list[Any]]
+    columns: dict[str, Sequence[Any]]
     formulas: dict[str, int]
     hidden: dict[str, int]
     dates: dict[str, int]
@@ -133,7 +139,7 @@ class SheetTable(Table):
     def _cells(self, names: Sequence[str], row: int) -> list[str]:
         return [_text(self._sheet.columns[name][row]) for name in names]
 
-    def _label_array(self, cells: list[Any]) -> Any:
+    def _label_array(self, cells: Sequence[Any]) -> Any:
         """Return labels: numbers as they are, text as in text files; beyond the last float there is none."""
         is_number = [type(cell) in (int, float) for cell in cells]
         pairs = list(zip(cells, is_number, strict=True))
@@ -143,9 +149,11 @@ class SheetTable(Table):
 
 
 @contextmanager
-def _open(part: Part) -> Iterator[Workbook]:
+def _open(part: Part) -> Iterator[Any]:
     """Open a workbook, or say what is wrong with it, without the original error, which may quote a label."""
     openpyxl()
+    from labeldp.tables.excel_reader import Workbook  # noqa: PLC0415 (needs openpyxl)
+
     try:
         with part.open() as stream:
             yield Workbook(stream, stream.size())
@@ -185,22 +193,21 @@ def read_sheet(part: Part, how: Dialect, label: str | None) -> Sheet:
         if not header:
             raise DataError(f"{part.name} is empty: the sheet has no values")
         reader.dates.clear()  # of titles above the header
-        columns: dict[int, list[Any]] = {place: [] for place in header}
-        count = last = 0
-        rows = (pair for pair in rows if pair[1].keys() & header.keys())
-        for number, row in _without_last(rows, how.skip_last or 0):
-            for place in row.keys() & header.keys():
-                columns[place] += [None] * (count - len(columns[place]))
-                columns[place].append(row[place])
-            count, last = count + 1, number
-            if len(header) * count > MOST_CELLS:
+        numbers, cells = list[int](), list[list[Any]]()
+        for number, row in rows:
+            if row.keys() & header.keys():
+                numbers.append(number)
+                cells.append([row.get(place) for place in header])
+            if len(header) * len(cells) > MOST_CELLS:
                 raise RefusedError(f"has a table of more than {MOST_CELLS:,} cells: save it as CSV")
+    count = max(0, len(cells) - (how.skip_last or 0))
+    last = numbers[count - 1] if count else 0
     noted = [
         {header[place]: row for place, row in notes.items() if place in header and row <= last}
         for notes in (reader.formulas, reader.hidden, reader.dates)
     ]
-    filled = {header[place]: column + [None] * (count - len(column)) for place, column in columns.items()}
-    return Sheet(list(header.values()), filled, *noted)
+    columns = zip(*cells[:count], strict=True) if count else [()] * len(header)
+    return Sheet(list(header.values()), dict(zip(header.values(), columns, strict=True)), *noted)
 
 
 def _split(rows: Iterator[tuple[int, Row]], label: str | None) -> tuple[dict[int, str], Iterator[tuple[int, Row]]]:
@@ -215,14 +222,6 @@ def _split(rows: Iterator[tuple[int, Row]], label: str | None) -> tuple[dict[int
             break
     below = chain(top, rows)
     return _header(next(below, (0, {}))[1]), below
-
-
-def _without_last(rows: Iterator[tuple[int, Row]], count: int) -> Iterator[tuple[int, Row]]:
-    last = deque[tuple[int, Row]]()
-    for row in rows:
-        last.append(row)
-        if len(last) > count:
-            yield last.popleft()
 
 
 def _header(row: Row) -> dict[int, str]:
@@ -256,7 +255,7 @@ def _type_of(cells: Iterable[Any]) -> Any:
     return _TYPES.get(kinds)
 
 
-def _array(cells: list[Any], kind: Any) -> Any:
+def _array(cells: Sequence[Any], kind: Any) -> Any:
     if kind == pa.string():
         cells = [cell if cell is None or isinstance(cell, str) else _text(cell) for cell in cells]
     if kind == pa.date32():

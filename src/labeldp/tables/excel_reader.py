@@ -13,6 +13,16 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from openpyxl.packaging.relationship import get_rels_path
+from openpyxl.reader.excel import ExcelReader, apply_stylesheet
+from openpyxl.styles import numbers as formats
+from openpyxl.utils import datetime as dates
+from openpyxl.utils import range_boundaries
+from openpyxl.worksheet import _reader as sheets
+from openpyxl.xml.functions import fromstring
+
+from labeldp.tables.excel import RefusedError, Row
+
 MOST_UNPACKED = 64 << 20
 MOST_RATIO = 100
 """A workbook unpacks to 64 MiB at most, or to 100 times the size of its file if that is more."""
@@ -44,15 +54,7 @@ _LITERALS = re.compile(r'"[^"]*"?|\\.?|[_*].?|\[[^\]]*\]?', re.DOTALL)
 _NARROWEST = 0.2
 """A column of fewer characters than this is less than a pixel wide."""
 
-Row = dict[int, Any]
-"""The values of a row by their column, from 1; blank cells and errors are left out."""
-
-
 _LONG_CELL = f"has a cell of more than {MOST_CHARACTERS:,} characters"
-
-
-class RefusedError(Exception):
-    """What is wrong with a workbook, to be said after its name; quotes nothing from it."""
 
 
 class Style(NamedTuple):
@@ -73,8 +75,6 @@ class Style(NamedTuple):
     @classmethod
     def of(cls, code: str, *, is_date: bool = False) -> Style:
         """Return what a format's code says; zeros alone may be left blank, positive and negative numbers not."""
-        from openpyxl.styles import numbers as formats  # noqa: PLC0415 (an extra)
-
         is_date = is_date or formats.is_date_format(code)
         shown = [re.search("[0#?@A-Za-z]", section) for section in _LITERALS.sub("", code).split(";")[:2]]
         return cls(is_date, formats.is_timedelta_format(code), not is_date and None in shown)
@@ -91,7 +91,6 @@ class Workbook:
     """
 
     def __init__(self, stream: Any, size: int) -> None:
-        from openpyxl.reader.excel import ExcelReader, apply_stylesheet  # noqa: PLC0415 (an extra)
 
         with zipfile.ZipFile(stream) as archive:
             parts = archive.infolist()
@@ -115,11 +114,10 @@ class Workbook:
         self.styles = [self._style(each.numFmtId) for each in self.book._cell_styles]
 
     def _style(self, number: int) -> Style:
-        from openpyxl.styles.numbers import BUILTIN_FORMATS  # noqa: PLC0415 (an extra)
 
         if number >= _FIRST_OWN:
             return Style.of(self.book._number_formats[number - _FIRST_OWN])
-        return Style.of(BUILTIN_FORMATS.get(number, "General"), is_date=number in _LOCAL_DATES)
+        return Style.of(formats.BUILTIN_FORMATS.get(number, "General"), is_date=number in _LOCAL_DATES)
 
     @property
     def sheets(self) -> list[str]:
@@ -156,9 +154,6 @@ class SheetReader:
 
     def _read_relations(self) -> None:
         """Refuse pivot tables, and count the columns that a table computes: a cell may keep the value alone."""
-        from openpyxl.packaging.relationship import get_rels_path  # noqa: PLC0415 (an extra)
-        from openpyxl.xml.functions import fromstring  # noqa: PLC0415 (an extra)
-
         archive, relations = self._book.archive, get_rels_path(self._part)
         for each in fromstring(archive.read(relations)) if relations in archive.namelist() else ():
             kind = each.get("Type", "").rpartition("/")[2]
@@ -169,8 +164,6 @@ class SheetReader:
                 self._add_table(archive.read(posixpath.normpath(target).lstrip("/")))
 
     def _add_table(self, data: bytes) -> None:
-        from openpyxl.utils import range_boundaries  # noqa: PLC0415 (an extra)
-        from openpyxl.xml.functions import fromstring  # noqa: PLC0415 (an extra)
 
         table = fromstring(data)
         if int(table.get("totalsRowCount", 0)):
@@ -182,8 +175,6 @@ class SheetReader:
 
     def rows(self) -> Iterator[tuple[int, Row]]:
         """Yield the number of each row that has values, from 1, and its values."""
-        from openpyxl.worksheet import _reader as sheets  # noqa: PLC0415 (an extra)
-
         last, count, is_over = 0, 0, False
         with self._book.archive.open(self._part) as source:
             parser = sheets.WorkSheetParser(source, self._book.strings)
@@ -193,7 +184,7 @@ class SheetReader:
                     self._add_width(element)
                 elif element.tag == sheets.ROW_TAG:
                     _refuse_unless(not is_over)
-                    number, cells = self._parse_row(parser, element, sheets)
+                    number, cells = self._parse_row(parser, element)
                     _refuse_positions(number, cells, last)
                     last, count = number, count + 1
                     if number <= self._skip:
@@ -206,10 +197,8 @@ class SheetReader:
                     is_over = True
         _refuse_unless(is_over or not count)
 
-    def _parse_row(self, parser: Any, row: Any, sheets: Any) -> tuple[int, list[dict[str, Any]]]:
+    def _parse_row(self, parser: Any, row: Any) -> tuple[int, list[dict[str, Any]]]:
         """Return a row's number and cells; refuse what Excel does not write, and note ranges of formulas."""
-        from openpyxl.utils import range_boundaries  # noqa: PLC0415 (an extra)
-
         extension = f"{{{sheets.SHEET_MAIN_NS}}}extLst"
         inside = {sheets.FORMULA_TAG, sheets.VALUE_TAG, sheets.INLINE_STRING, extension}
         for cell in row:
@@ -243,8 +232,6 @@ class SheetReader:
 
     def _value(self, row: int, column: int, value: Any, data_type: str, style_id: int) -> Any:
         """Return what a cell holds; None for a formula, and for a date beyond the last year."""
-        from openpyxl.utils import datetime as dates  # noqa: PLC0415 (an extra)
-
         if data_type == "f":
             _note(self.formulas, [column], row)
             return None

@@ -227,7 +227,7 @@ def privatize_file(
             text = terms.to_card(file=facts, rounding=[output.step])
             places.put_card(text + "\n", table.rights)
     notes = (*table.notes, *identifiers.hints)
-    return FileRelease(to, terms, text, card_path, output.types_changed(writer), notes)
+    return FileRelease(to, terms, text, card_path, output.types_changed(out_format), notes)
 
 
 def _refuse_biased(request: Request) -> None:
@@ -312,9 +312,9 @@ class Output:
         columns = [*public[: self._place], *written, *public[self._place :]]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def types_changed(self, writer: TableWriter) -> dict[str, tuple[str, str]]:
+    def types_changed(self, format: str) -> dict[str, tuple[str, str]]:
         """Return what columns were and are, of those whose type changed; text has no types to keep."""
-        if writer.format in DELIMITERS:
+        if format in DELIMITERS:
             return {}
         old, new = self._table.stored, {field.name: field.type for field in self.schema}
         return {name: (str(was), str(new[name])) for name, was in old.items() if was != new[name]}
@@ -339,7 +339,7 @@ class Output:
             "column_holds": "unbiased private labels" if unbiased else "private labels as released, biased",
             "unbiased_column": self.label if unbiased else self.second,
             "columns": list(self.schema.names),
-            "types_changed": {name: list(pair) for name, pair in self.types_changed(writer).items()},
+            "types_changed": {name: list(pair) for name, pair in self.types_changed(writer.format).items()},
             "sha256": writer.finish(),
             "row_order": "shuffled" if shuffle else "public, and kept",
             "not_copied": NOT_COPIED,

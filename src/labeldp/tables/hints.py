@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from labeldp.errors import Message, Setting
 from labeldp.exact.word_sources import WordSource
-from labeldp.tables.batches import draw_words, take_rows
+from labeldp.tables.batches import draw_words
 
 SAMPLE = 4096
 FEWEST = 50
@@ -30,39 +31,25 @@ class HintSampler:
     """Takes a uniform sample of rows while they pass by, in their order; the schema has the label's column."""
 
     def __init__(self, schema: Any, label: str, source: WordSource) -> None:
-        self._label = label
-        self._schema = schema.remove(schema.get_field_index(label))
-        self._source = source
-        self._largest = np.uint64(2**64 - 1)
-        self._rows: list[Any] = []
-        self._labels = np.zeros(0)
-        self._keys = np.zeros(0, dtype=np.uint64)
+        self._label, self._source = label, source
+        public = schema.remove(schema.get_field_index(label))
+        added = [pa.field("label", pa.float64()), pa.field("key", pa.uint64())]
+        self._rows = pa.schema([*public, *added]).empty_table()
 
     def see(self, public: list[Any], labels: NDArray[np.float64]) -> None:
-        """Look at the public columns and the labels of the next rows."""
-        keys = draw_words(labels.size, self._source)
-        places = _smallest(keys, np.flatnonzero(keys <= self._largest))
-        if not places.size:
-            return
-        self._rows.append(take_rows(pa.RecordBatch.from_arrays(public, schema=self._schema), places))
-        self._labels = np.concatenate([self._labels, labels[places]])
-        self._keys = np.concatenate([self._keys, keys[places]])
-        if self._keys.size > 2 * SAMPLE:
-            self._keep_sample()
-
-    def _keep_sample(self) -> None:
-        """Keep the rows with the smallest keys."""
-        places = _smallest(self._keys, np.arange(self._keys.size))
-        self._rows = [take_rows(pa.concat_batches(self._rows), places)]
-        self._labels, self._keys = self._labels[places], self._keys[places]
-        self._largest = self._keys.max()
+        """Look at the public columns and the labels of the next rows; those with the smallest keys are kept."""
+        added = [pa.array(labels), pa.array(draw_words(labels.size, self._source))]
+        rows = pa.RecordBatch.from_arrays([*public, *added], schema=self._rows.schema)
+        together = pa.concat_tables([self._rows, pa.Table.from_batches([rows])])
+        smallest = np.argsort(together.column(together.num_columns - 1).to_numpy())[:SAMPLE]
+        self._rows = together.take(np.sort(smallest))
 
     def hints(self, *, ordered: bool) -> list[Message]:
         """Return a sentence for each thing that gives labels away, the order of rows if they keep it."""
-        if self._labels.size < FEWEST:
+        *columns, labels, _ = self._rows.columns
+        if len(labels) < FEWEST:
             return []
-        self._keep_sample()
-        labels = _ranks(self._labels)
+        labels = rankdata(labels.to_numpy())  # so that a few huge labels do not count for all
         hints = []
         if ordered and instability(labels) < CLOSE:
             hints.append(
@@ -72,8 +59,7 @@ class HintSampler:
                     Setting("shuffle", True),
                 )
             )
-        table = pa.Table.from_batches(self._rows)
-        for name, column in zip(table.column_names, table.columns, strict=True):
+        for name, column in zip(self._rows.column_names, columns, strict=False):
             order = np.lexsort((draw_words(labels.size, self._source), _codes(column)))
             if instability(labels[order]) < CLOSE:
                 hints.append(
@@ -84,13 +70,6 @@ class HintSampler:
                     )
                 )
         return hints
-
-
-def _smallest(keys: NDArray[np.uint64], places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return those places of a sample's size that have the smallest keys, in order."""
-    if places.size <= SAMPLE:
-        return places
-    return np.sort(places[np.argpartition(keys[places], SAMPLE)[:SAMPLE]])
 
 
 def instability(labels: NDArray[np.float64]) -> float:
@@ -106,12 +85,6 @@ def instability(labels: NDArray[np.float64]) -> float:
     """
     spread = 2 * labels.size * float(labels.var())
     return 1.0 if spread == 0 else float(np.sum(np.diff(labels) ** 2)) / spread
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ranks, so that a few huge labels do not count for all; equal labels share theirs."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - counts / 2)[place], dtype=np.float64)
 
 
 def _codes(column: Any) -> NDArray[np.int64]:

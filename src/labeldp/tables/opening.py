@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.release.names import reads_as_number
-from labeldp.tables.batches import read_ahead, take_rows
+from labeldp.tables.batches import read_ahead
 from labeldp.tables.columns import label_values
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.excel import SheetTable, read_sheet, sheet_names
@@ -221,7 +222,7 @@ class TableInput:
     ) -> tuple[list[Any], NDArray[np.float64]]:
         public = batch.remove_column(self._place)
         if missing.any():
-            public, values = take_rows(public, np.flatnonzero(~missing)), values[~missing]
+            public, values = public.filter(pa.array(~missing)), values[~missing]
         return public.columns, values
 
     def _labels(self, batch: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

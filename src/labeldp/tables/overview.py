@@ -21,7 +21,7 @@ from labeldp.tables.encodings import kind_of
 from labeldp.tables.hints import HintSampler
 from labeldp.tables.identifiers import Identifiers
 from labeldp.tables.opening import Progress, TableHeader, TableInput, header_of, open_table
-from labeldp.tables.paths import DELIMITERS, as_format
+from labeldp.tables.paths import as_format
 from labeldp.tables.sources import find_parts
 from labeldp.tables.tables import Table
 
@@ -133,10 +133,7 @@ def overview(
         hints(sampler.hints(ordered=True))
     fields = [each for each in table.schema if each.name != label]
     columns = {each.name: (KINDS.get(str(kind_of(each.type)), str(each.type)), gaps[each.name]) for each in fields}
-    written = table
-    if table.format in DELIMITERS:
-        written = open_table(source, format, label=label, as_written=True, drop=drop, dialect=dialect)
-    first = _first_rows(written, list(columns))
+    first = _first_rows(table.as_text(), list(columns))
     return Overview(
         table.format,
         table.dialect,

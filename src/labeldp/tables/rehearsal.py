@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 from typing import Any
 
@@ -38,8 +37,6 @@ _XML = r"\t\n\r\x20-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}"
 
 _SECONDS = (-62_135_596_800, 253_402_300_799)
 """The first second of year 1 and the last of year 9999: text has no other dates."""
-
-_FAILURES = (pa.ArrowException, ValueError, OverflowError, UnicodeError)
 
 
 def refuse_schema(schema: Any, format: str) -> None:
@@ -116,48 +113,17 @@ def refuse_size(to: str, size: int) -> None:
     free, needed = shutil.disk_usage(folder).free, size + MAX_TEXT
     if free < needed:
         raise OSError(28, f"No space left: about {needed:,} bytes are needed, and {free:,} are free", folder)
-    limit = file_size_limit()
-    if limit is not None and limit < needed:
-        raise OSError(
-            27, f"File too large: files may have {limit:,} bytes here (ulimit -f), {needed:,} are needed"
-        )
-
-
-def file_size_limit() -> int | None:
-    """Return how many bytes a file of this process may have, or None."""
-    if sys.platform == "win32":
-        return None
-    import resource  # noqa: PLC0415 (not on Windows)
-
-    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-    return None if limit == resource.RLIM_INFINITY else limit
 
 
 # ---- types and values -----------------------------------------------------------------------------------------
-
-
-def _refuse_type(field: Any, format: str) -> None:
-    described = f"the column {field.name!r} of type {field.type}"
-    flat = flat_type(field.name, field.type)
-    if flat != field.type:
-        raise ParameterError(f"{format.upper()} cannot hold {described}: convert it to {flat}")
-    is_plain = any(check(field.type) for check in [_is_text, types.is_primitive, types.is_decimal, types.is_null])
-    if format != "parquet" and not is_plain:  # bytes could be anything
-        raise ParameterError(f"{format.upper()} cannot hold {described}: write Parquet")
 
 
 def _is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
-def _refuse_column(column: Any, which: str, format: str) -> None:
-    """Refuse a column that has values which its format cannot hold."""
-    problem = _problem(column, format)
-    if problem is not None:
-        raise ParameterError(
-            f"{format.upper()} cannot hold {problem}, as {which}: change it, or write another format"
-        )
-
+_PLAIN = (_is_text, types.is_primitive, types.is_decimal, types.is_null)
+"""Types that text and sheets have."""
 
 _SIMPLE = (
     *(types.is_integer, types.is_floating, types.is_boolean, types.is_null, types.is_date32),
@@ -172,32 +138,42 @@ def _is_written_as_is(kind: Any, format: str) -> bool:
     return any(check(kind) for check in _SIMPLE)
 
 
-def _problem(column: Any, format: str) -> str | None:
-    """Return what values of a column its format cannot hold, or None."""
+def _refuse_type(field: Any, format: str) -> None:
+    is_plain = any(check(field.type) for check in _PLAIN)  # bytes could be anything
+    if flat_type(field.name, field.type) != field.type or (format != "parquet" and not is_plain):
+        described = f"the column {field.name!r} of type {field.type}"
+        raise ParameterError(f"{format.upper()} cannot hold {described}: convert it, or write Parquet")
+
+
+def _refuse_column(column: Any, which: str, format: str) -> None:
+    """Refuse a column that has values which its format cannot hold."""
     try:
-        problem = _sheet_problem(column) if format == "xlsx" else None
-        if problem is None and format != "parquet":
-            problem = _date_problem(column)
+        problem = None if format == "parquet" else _date_problem(column)
+        if format == "xlsx":
+            problem = problem or _sheet_problem(column)
         if problem is None and not _is_written_as_is(column.type, format):
-            _encode(pa.table([column], ["c"]), format)
-    except _FAILURES:
-        return f"some values of type {column.type}"
-    return problem
+            trial = encoder(pa.BufferOutputStream(), pa.schema({"c": column.type}), format)
+            trial.write(pa.table([column], ["c"]))
+            trial.close()
+    except (pa.ArrowException, ValueError, OverflowError):
+        problem = f"some values of type {column.type}"
+    if problem is not None:
+        raise ParameterError(
+            f"{format.upper()} cannot hold {problem}, as {which}: change it, or write another format"
+        )
 
 
 def _sheet_problem(column: Any) -> str | None:
     """Return what no cell of Excel can hold."""
     kind = column.type
     if _is_text(kind):
-        text = column.cast(pa.large_string())
-        wide = pc.count_substring_regex(text, r"[\x{10000}-\x{10FFFF}]")  # two of what Excel counts
-        if (pc.max(pc.add(pc.utf8_length(text), wide)).as_py() or 0) > MOST_CHARACTERS:
+        wide = pc.count_substring_regex(column, r"[\x{10000}-\x{10FFFF}]")  # two of what Excel counts
+        if (pc.max(pc.add(pc.utf8_length(column), wide)).as_py() or 0) > MOST_CHARACTERS:
             return f"text of more than {MOST_CHARACTERS:,} characters"
-        if pc.any(pc.match_substring_regex(text, f"[^{_XML}]")).as_py():
+        if pc.any(pc.match_substring_regex(column, f"[^{_XML}]")).as_py():
             return "control characters and others that XML does not have"
-    if types.is_integer(kind):
-        ends = [value for value in pc.min_max(column).as_py().values() if value is not None]
-        return "integers of more than 15 digits" if any(abs(value) > MOST_INTEGER for value in ends) else None
+    if types.is_integer(kind) and _is_outside(column, -MOST_INTEGER, MOST_INTEGER):
+        return "integers of more than 15 digits"
     if types.is_floating(kind) and pc.any(pc.is_inf(column)).as_py():
         return "infinite numbers"
     return None
@@ -208,19 +184,11 @@ def _date_problem(column: Any) -> str | None:
     kind = column.type
     if types.is_date(kind) or types.is_timestamp(kind):
         local = pc.local_timestamp(column) if types.is_timestamp(kind) and kind.tz is not None else column
-        ends = pc.min_max(local.cast(pa.timestamp("s"), safe=False).cast(pa.int64())).as_py().values()
-        if any(value is not None and not _SECONDS[0] <= value <= _SECONDS[1] for value in ends):
+        if _is_outside(local.cast(pa.timestamp("s"), safe=False).cast(pa.int64()), *_SECONDS):
             return "dates outside of the years 1 to 9999"
     return None
 
 
-# ---- trials ---------------------------------------------------------------------------------------------------
-
-
-def _encode(table: Any, format: str) -> Any:
-    """Return a table as the bytes that would be written."""
-    sink = pa.BufferOutputStream()
-    trial = encoder(sink, table.schema, format)
-    trial.write(table.combine_chunks())
-    trial.close()
-    return sink.getvalue()
+def _is_outside(column: Any, low: int, high: int) -> bool:
+    ends = pc.min_max(column).as_py().values()
+    return any(value is not None and not low <= value <= high for value in ends)

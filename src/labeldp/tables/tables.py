@@ -20,7 +20,7 @@ from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.release.names import RENAME, as_label_name, look_like_values, nearest, reads_as_number
 from labeldp.tables.batches import CELLS, cut, rows_per_batch
 from labeldp.tables.columns import as_floats, flat_type, refuse_other_than_numbers, value_type
-from labeldp.tables.dialect import NULL_WORDS, SEPARATOR_NAMES, Dialect
+from labeldp.tables.dialect import NULL_WORDS, Dialect
 from labeldp.tables.paths import DELIMITERS
 from labeldp.tables.sources import Part, guard_arrow, refuse_label_folders, schema_of
 
@@ -151,7 +151,7 @@ class Table:
         return self._read(schema)
 
     def as_text(self) -> Table:
-        """Return the same table with columns of text files as the text that is there, to the last digit."""
+        """Return the same table with public columns of text files as the text that is there, to the last digit."""
         return self
 
     def parse(self, batch: Any, columns: Sequence[str]) -> Any:
@@ -220,19 +220,17 @@ class Table:
         """Name the nearest column if there is none of this name, which an option has."""
         if name in self._names:
             return
-        near = nearest(name, self._names)
         named = [each for each in self._names if not reads_as_number(each)]  # others may be values of a first row
-        known: list[object] = ["there are ", ", ".join(map(repr, named[:12])), ", …" if len(named) > 12 else ""]
-        if self.format in MAY_LACK_HEADER:
-            known = ["does the first line name the columns?"]
-        if self.format in DELIMITERS:
-            separator = str(self.dialect.separator)
-            known += [
-                f" If they are not separated by {SEPARATOR_NAMES[separator]}, name the separator, as in ",
-                Setting("separator", "," if separator == ";" else ";"),
-            ]
-        advice = [f"did you mean {near!r}?"] if near else known
+        advice: list[object] = [f"there are {', '.join(map(repr, named[:12]))}"]
+        if near := nearest(name, self._names):
+            advice = [f"did you mean {near!r}?"]
+        elif self.format in MAY_LACK_HEADER:
+            advice = ["does the first line name the columns? ", *self._separator_advice()]
         raise ParameterError(f"there is no column {name!r}; ", *advice, option=option)
+
+    def _separator_advice(self) -> Sequence[object]:
+        """Say by what values were separated, where they are."""
+        return ()
 
 
 class ParquetTable(Table):

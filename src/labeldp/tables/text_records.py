@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +30,9 @@ LONGEST_RECORD = 1 << 23
 
 HEADER_ROWS = 50
 """Lines among which a header is looked for: titles may stand above it."""
+
+FIRST_ROWS = 1000
+"""How many rows are looked at for marks in numbers."""
 
 LONGEST_ROW = 1 << 20
 """Bytes that the public values of a row may have, and its label: a row is then shorter than a block."""
@@ -258,6 +261,15 @@ class TextFile:
             )
         return row, before, is_all
 
+    def first_columns(self, private: Collection[str]) -> list[list[str]]:
+        """Return the public columns of the first rows, up to one that cannot be read: that is said later."""
+        columns = {place: list[str]() for place, name in enumerate(self.header[0]) if name not in private}
+        with self.stream() as stream, suppress(python_csv.Error):
+            for row in islice(Records(stream, self.separator), 1, FIRST_ROWS + 1):
+                for place in [place for place in columns if place < len(row)]:
+                    columns[place].append(row[place])
+        return list(columns.values())
+
     def first_fault(
         self, private: Collection[str], label: str | None, *, only_quotes: bool = False
     ) -> LabelDPError | None:
@@ -295,7 +307,7 @@ class TextFile:
         if len(row) != len(header):
             what = "more" if len(row) > len(header) else "fewer"
             ragged = f"is ragged: {{where}} has {what} values than its header. "
-            return self._fault((ragged, *self._other_separator(), *_SKIP), where)
+            return self._fault((ragged, *self.other_separator(), *_SKIP), where)
         return None if _is_text(row) else self._fault(self._not_text(), where)
 
     def _fault(self, parts: Sequence[object], where: str) -> DataError:
@@ -309,7 +321,8 @@ class TextFile:
             Setting("encoding", "cp1252"),
         )
 
-    def _other_separator(self) -> tuple[object, ...]:
+    def other_separator(self) -> tuple[object, ...]:
+        """Say by what values were separated."""
         mark = SEPARATOR_NAMES[self.separator]
         other = "," if self.separator == ";" else ";"
         return f"Values were separated by {mark}: if that is wrong, name it, as in ", Setting("separator", other)

@@ -7,6 +7,7 @@ used, its batches are cut again, and what it complains about is looked for again
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
 from functools import reduce
 from itertools import chain
 from typing import Any
@@ -47,7 +48,7 @@ class TextTable(Table):
         exact: bool,
         drop: Collection[str] = (),
     ) -> None:
-        self._is_text, self._exact, self._given = is_text, exact, dialect
+        self._is_text, self._exact = is_text, exact
         private = {*drop, *(() if label is None else (label,))}
         self._has_checked_quotes = not private
         files = [TextFile.find(part, dialect, format, private) for part in parts]
@@ -74,11 +75,15 @@ class TextTable(Table):
         words = self.dialect.describe(self.format)
         return [f"The table was read as {self.format.upper()} with {words}."] if words else []
 
+    def _separator_advice(self) -> Sequence[object]:
+        return self._files[0].other_separator()
+
     def as_text(self) -> Table:
         """Return the same table with columns of text files as the text that is there, to the last digit."""
-        marks = self._given.found(decimal=self.dialect.decimal, thousands=self.dialect.thousands)
-        drop = {*self.private} - {self.label}
-        return TextTable(self._parts, self.format, None, lambda name: True, marks, exact=False, drop=drop)
+        table = copy(self)
+        fields = [field if field.name == self.label else pa.field(field.name, _TEXT) for field in self.schema]
+        table.schema = pa.schema(fields)
+        return table
 
     def parse(self, batch: Any, columns: Sequence[str]) -> Any:
         """Return some columns of a batch of `as_text` as this table has them."""
@@ -95,13 +100,12 @@ class TextTable(Table):
     def _fields(self) -> list[Any]:
         kinds = {name: pa.float64() if name == self.label else pa.string() for name in self._inside}
         public = [name for name in self._inside if name != self.label]
-        texts = pa.schema(dict.fromkeys(public, pa.string()))
-        first = next(self._text(texts), None) if public else None
-        decimal, thousands = find_marks(first.columns if first else [], self.dialect)
+        columns = chain.from_iterable(file.first_columns(self.private) for file in self._files[:10])
+        decimal, thousands = find_marks(columns, self.dialect)
         self.dialect = self.dialect.found(decimal=decimal, thousands=thousands)
         self._labels = LabelText(str(self.label), self.dialect)
         guesses = {name: TextType(self.dialect, exact=self._exact) for name in public if not self._is_text(name)}
-        for batch in self._text(texts) if guesses else ():
+        for batch in self._text(pa.schema(dict.fromkeys(public, pa.string()))) if guesses else ():
             for name, guess in guesses.items():
                 guess.see(batch.column(name))
         kinds |= {name: guess.kind for name, guess in guesses.items()}

@@ -5,7 +5,8 @@ Messages on labels name a row at most: that a label is missing or not a number i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -25,13 +26,10 @@ from labeldp.tables.dialect import (
 
 # ---- marks in numbers -----------------------------------------------------------------------------------------
 
-ROWS = 1000
-"""How many rows are looked at for marks in numbers."""
-
 _READINGS = [(decimal, groups) for decimal, other in (".,", ",.") for groups in ("", other, GROUPS)]
 
 
-def find_marks(columns: Sequence[Any], dialect: Dialect) -> tuple[str | None, str | None]:
+def find_marks(columns: Iterable[Sequence[str]], dialect: Dialect) -> tuple[str | None, str | None]:
     """Return the decimal mark and the one between thousands that public values show, or that were given, or None.
 
     Only columns of nothing but numbers count. ``1.234`` may be either of two, ``12.5`` and ``1.234.567`` not.
@@ -43,8 +41,9 @@ def find_marks(columns: Sequence[Any], dialect: Dialect) -> tuple[str | None, st
     """
     pairs = {pair for pair in _READINGS if dialect.decimal in (None, pair[0])}
     for column in columns:
-        cells = mark_missing(column.slice(0, ROWS), dialect.na).drop_null()
-        pairs &= {pair for pair in _READINGS if _is_number(cells, *pair)} or pairs
+        cells = {cell.strip() for cell in column}.difference(NULL_WORDS, dialect.na)
+        patterns = {pair: re.compile(amount_pattern(*pair)) for pair in _READINGS}
+        pairs &= {pair for pair, pattern in patterns.items() if all(map(pattern.search, cells))} or pairs
     pairs = pairs or {(str(dialect.decimal or "."), "")}
     decimals = {decimal for decimal, _ in pairs}
     if len(decimals) > 1 and dialect.separator == ";":
@@ -55,11 +54,6 @@ def find_marks(columns: Sequence[Any], dialect: Dialect) -> tuple[str | None, st
         )
     shown = "".join(groups for _, groups in pairs) if len(pairs) == 1 else ""
     return decimals.pop() if len(decimals) == 1 else None, dialect.thousands or shown[:1] or None
-
-
-def _is_number(cells: Any, decimal: str, groups: str) -> bool:
-    """Whether all cells are numbers with these marks."""
-    return bool(pc.all(pc.match_substring_regex(cells, amount_pattern(decimal, groups))).as_py())
 
 
 def mark_missing(text: Any, words: Collection[str] = ()) -> Any:
@@ -137,13 +131,12 @@ class LabelText:
 
     def _complaint(self, row: int) -> tuple[object, ...]:
         decimal, other = ("comma", ".") if self._dialect.decimal == "," else ("point", ",")
-        thousands = {".": "points", ",": "commas"}.get(self._groups[-1:], "at most blanks")
-        mark = (" or ", Setting("thousands", other)) if other not in self._groups else ()
         return (
-            f"the label {self._name!r} is not a number in row {row:,}. Numbers are read with a decimal {decimal}, "
-            f"and {thousands} between thousands: change that with ",
+            f"the label {self._name!r} is not a number in row {row:,}. Numbers are read with a decimal {decimal}: "
+            "change that with ",
             Setting("decimal", other),
-            *mark,
+            " or ",
+            Setting("thousands", other),
             ", name words for missing values with ",
             Setting("na", ["unknown"]),
             ", or convert the column",
