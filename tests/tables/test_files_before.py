@@ -173,7 +173,7 @@ def test_labels_may_be_other_numbers_in_other_files(place, kinds):
 )
 def test_other_columns_must_have_a_type_that_holds_all(place, kinds):
     parts(place, *kinds)
-    assert "Field c has" in str(refused("in", "out.parquet", error=ldp.errors.DataError))
+    refused("in", "out.parquet", error=ldp.errors.DataError)
 
 
 @pytest.mark.parametrize(
