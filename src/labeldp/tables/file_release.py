@@ -199,14 +199,8 @@ def privatize_file(
         rows_in = TableInput(table, drop=missing == "drop", progress=progress)
         output = Output(table, debiased)
         source_of_words = resolve_source(random_state)
-        writer = TableWriter(
-            to,
-            output.schema,
-            out_format,
-            force,
-            most=table.rights,
-            dialect=table.dialect_for,
-        )
+        rights, dialect_for = table.rights, table.dialect_for
+        writer = TableWriter(to, output.schema, out_format, force, most=rights, dialect=dialect_for)
         if debiased != "no":
             _refuse_biased(request)
         identifiers = Identifiers()
@@ -223,9 +217,9 @@ def privatize_file(
             for batch in read_ahead(batches):  # the next rows get their noise while these are encoded
                 writer.write(batch)
             terms = stream.finish()
-            facts = output.facts(to, writer, left_out=rows_in.left_out, shuffle=shuffle)
+            facts = output.facts(to, writer, terms.rows, left_out=rows_in.left_out, shuffle=shuffle)
             text = terms.to_card(file=facts, rounding=[output.step])
-            places.put_card(text + "\n", table.rights)
+            places.put_card(text + "\n", rights)
     notes = (*table.notes, *identifiers.hints)
     return FileRelease(to, terms, text, card_path, output.types_changed(out_format), notes)
 
@@ -297,12 +291,10 @@ class Output:
                 raise ParameterError(f"the table has a column {self.second!r} already: rename it")
             fields.insert(self._place + 1, pa.field(self.second, pa.float64()))
         self.schema = pa.schema(fields)
-        self.rows = 0
         self.step: float | None = None
 
     def batch(self, public: list[Any], private: NDArray[np.float64], mechanism: Mechanism) -> Any:
         """Return rows as they are written, from their public columns and their private labels."""
-        self.rows += private.size
         unbiased = private
         if private.size and self._debiased != "no":
             unbiased = mechanism.channel.debias(private)
@@ -326,14 +318,14 @@ class Output:
         written = self._table.dialect_for(format).completed(format)
         return {name: str(getattr(written, name)) for name in ("separator", "decimal", "encoding")}
 
-    def facts(self, to: str, writer: TableWriter, *, left_out: int, shuffle: bool) -> dict[str, Any]:
+    def facts(self, to: str, writer: TableWriter, rows: int, *, left_out: int, shuffle: bool) -> dict[str, Any]:
         """Return what the card says of the file."""
         unbiased = self._debiased == "replace"
         return {
             "name": PIPE if to == PIPE else Path(to).name,
             "format": writer.format,
             **self._text_facts(writer.format),
-            "rows": self.rows,
+            "rows": rows,
             "rows_left_out": left_out,
             "column": self.label,
             "column_holds": "unbiased private labels" if unbiased else "private labels as released, biased",

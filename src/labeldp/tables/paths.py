@@ -17,7 +17,6 @@ from typing import Any
 
 from labeldp._atomic import MARK, as_path, open_regular, reserve_name, resolve_path
 from labeldp.errors import DataError, ParameterError, Setting
-from labeldp.release.names import nearest
 
 PIPE = "-"
 
@@ -79,10 +78,8 @@ def format_of(name: str) -> str:
     ending = path.suffix.lower()
     if ending in _ADVICE:
         raise DataError(f"{path.name!r} is in a format that is not read: {_ADVICE[ending]}")
-    near = nearest(ending, _ENDINGS)
-    hint = f" (did you mean {near}?)" if near else ""
     raise DataError(
-        f"the name {path.name!r} implies no known format{hint}: known are {', '.join(_ENDINGS)}, and .gz after "
+        f"the name {path.name!r} implies no known format: known are {', '.join(_ENDINGS)}, and .gz after "
         ".csv or .tsv; or name the format, as in ",
         Setting("format", "csv"),
     )

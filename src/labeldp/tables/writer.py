@@ -129,20 +129,23 @@ class TableWriter:
 
     def finish(self) -> str:
         """Write all that is left; return the SHA-256 of the file, which has its name only after the block."""
+        self._close()
+        return sha256(self._path)
+
+    def _close(self) -> None:
         if self._encoder is not None:
             if self._pending:
                 self._flush()
             self._encoder.close()
             self._stream.close()
             self._encoder = None
-        return sha256(self._path)
 
     def __exit__(self, *error: Any) -> None:
         if error[0] is not None:
             self._stack.__exit__(*error)
             return
         with self._stack:
-            self.finish()
+            self._close()
 
     def _flush(self) -> None:
         """Encode a row group."""
