@@ -26,14 +26,6 @@ def test_the_average_of_r_releases_is_root_r_closer_and_the_ledger_shows_r_times
     assert len(ledger.charges) == times
 
 
-def test_a_limit_ends_the_attack():
-    ledger = ldp.Ledger(limit=ldp.Budget(4 * EPSILON))
-    for _ in range(4):
-        release(ledger)
-    with pytest.raises(ldp.BudgetError):
-        release(ledger)
-
-
 def test_predicting_again_tells_nothing_new():
     """A fitted model is a constant: no noise is drawn that an average could take out."""
     X = np.random.default_rng(2).normal(size=(60, 2))

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
-from helpers import posix_only
 from labeldp.tables.columns import label_values
 
 SECRET = "31415.92653"  # noqa: S105 (a label)
@@ -171,12 +170,6 @@ def test_a_folder_is_no_place_for_a_table(tmp_path, target):
     with pytest.raises(ldp.errors.ParameterError, match="is a folder: name a file"):
         write(f"{tmp_path}/{target}", pa.table({"a": [1]}), format="csv", force=True)
     assert os.listdir(tmp_path) == ["old"]
-
-
-@posix_only
-def test_special_files_are_never_replaced():
-    with pytest.raises(ldp.errors.ParameterError, match="not a file"):
-        ldp.tables.TableWriter("/dev/null", pa.schema([("a", pa.int8())]), format="csv", force=True)
 
 
 def test_metadata_is_left_behind(tmp_path):

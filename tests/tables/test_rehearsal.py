@@ -139,13 +139,6 @@ def test_a_disk_without_space_is_refused_before_the_charge(place, out, monkeypat
     assert "No space left" in str(refused("in.parquet", out, error=OSError))
 
 
-def test_a_text_file_is_measured_before_the_charge(place):
-    """What is counted is at least the public text; a disk is refused by that, and not by a fixed reserve alone."""
-    batch = pa.record_batch({"a": ["x" * 100] * 10, "b": pa.array(range(10))})
-    assert rehearsal.least_size(batch, "csv", compressed=False) == 1020
-    assert rehearsal.least_size(batch, "csv", compressed=True) < 10
-
-
 def test_the_first_day_and_the_last_second_are_written(place):
     times = [
         datetime.datetime(1, 1, 1),

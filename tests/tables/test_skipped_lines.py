@@ -118,10 +118,3 @@ def test_lines_are_skipped_across_blocks(place):
     rows = [f"{row},{row % 5}" for row in range(40_000)]
     (place / "in.csv").write_text("\n".join(["x" * 70_000, "id,price", *rows, "y" * 70_000, "z"]))
     assert release("in.csv", dialect=ldp.tables.Dialect(skip=1, skip_last=2)).terms.rows == 40_000
-
-
-@pytest.mark.parametrize(("option", "value"), [("skip", -1), ("skip_last", -1), ("skip", 1.5)])
-def test_odd_numbers_of_lines_are_refused(option, value):
-    with pytest.raises(ldp.errors.ParameterError) as caught:
-        ldp.tables.Dialect(**{option: value})
-    assert caught.value.option == option

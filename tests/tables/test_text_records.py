@@ -104,6 +104,8 @@ ODD = {
     "thousands": ["x"],
     "encoding": [*BAD_ENCODINGS, "\0", "\udcff"],
     "na": [["\udcff"], ["a\nb"]],
+    "skip": [-1, 1.5],
+    "skip_last": [-1],
 }
 
 
