@@ -43,7 +43,7 @@ CASES = {
     "transform": (["sqrt"], ["log1p", "log"]),
     "score": ([9.0], WRONG_NUMBERS),
     "metrics": ([["mse"]], [["mape"]]),
-    "separator": ([",", "tab"], ["ab", "x"]),
+    "separator": ([","], ["ab", "x"]),
     "decimal": (["."], ["x", ",,"]),
     "thousands": (["space"], ["x"]),
     "encoding": (["latin-1"], ["klingon"]),
