@@ -172,7 +172,10 @@ def assert_free(process, room, *words):
 
 
 @pytest.mark.slow
-def test_a_small_disk_is_refused_before_the_charge(room):
+def test_a_small_disk_and_a_limit_on_files_are_refused_before_the_charge(room):
+    assert_free(start(PLAIN, room, preexec_fn=limit_files), room, "File too large", "ulimit -f")
+    model = start(PLAIN, room, command="fit", mechanism=(), preexec_fn=limit_files, out="model")
+    assert_free(model, room, "File too large", "ulimit -f")
     with small_disk(room / "disk"):
         assert_free(start(PLAIN, room, "disk/out.csv"), room, "No space left", "are free")
 

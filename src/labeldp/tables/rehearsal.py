@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from typing import Any
 
@@ -114,6 +115,21 @@ def refuse_size(to: str, size: int) -> None:
     free, needed = shutil.disk_usage(folder).free, size + MAX_TEXT
     if free < needed:
         raise OSError(28, f"No space left: about {needed:,} bytes are needed, and {free:,} are free", folder)
+    limit = file_size_limit()
+    if limit is not None and limit < needed:
+        raise OSError(
+            27, f"File too large: files may have {limit:,} bytes here (ulimit -f), {needed:,} are needed"
+        )
+
+
+def file_size_limit() -> int | None:
+    """Return how many bytes a file of this process may have, or None."""
+    if sys.platform == "win32":
+        return None
+    import resource  # noqa: PLC0415 (not on Windows)
+
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 # ---- types and values -----------------------------------------------------------------------------------------
