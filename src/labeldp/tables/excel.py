@@ -174,7 +174,7 @@ def _open(part: Part) -> Iterator[Any]:
 def sheet_names(part: Part) -> list[str]:
     """Return the names of a workbook's sheets."""
     with _open(part) as book:
-        return book.sheets
+        return list(book.sheets)
 
 
 def read_sheet(part: Part, how: Dialect, label: str | None) -> Sheet:
