@@ -67,7 +67,7 @@ def walk(tab: Any) -> None:
     tab.get_by_role("heading", name="Released", level=1).wait_for(timeout=120_000)
     draw(tab, "done", 1000)
     tab.get_by_role("link", name="All releases").click()
-    tab.get_by_role("heading", name="Releases of this folder").wait_for()
+    tab.get_by_role("heading", name="Verify and share past releases").wait_for()
     draw(tab, "releases", 660)
     tab.get_by_role("button", name="Close labeldp").click()
 

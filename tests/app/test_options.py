@@ -171,7 +171,7 @@ def test_arrays_and_regressors_refuse_the_same_with_the_same_option(command, nam
 
 IN_FORMS = {
     "describe": ["bounds", "rows_per_person"],
-    "budget": ["epsilon", "score"],
+    "budget": ["epsilon", "score", "transform"],
     "written": ["separator", "decimal", "thousands", "encoding", "skip", "skip_last"],
 }
 """Options that people type on the page, by the form that they are in."""
@@ -189,7 +189,7 @@ def typed_on_the_page(client, name, value):
     described, budget = {"bounds": GIVEN["bounds"]}, {"epsilon": GIVEN["epsilon"]}
     (described if name in IN_FORMS["describe"] else budget)[name] = value
     client.describe(begun, **described)
-    client.budget(begun, kind="model" if name == "score" else "table", **budget)
+    client.budget(begun, kind="table" if name == "epsilon" else "model", **budget)
     return begun.request is not None
 
 

@@ -179,7 +179,9 @@ def _sections(terms: Terms, kind: str, about: Mapping[str, Any], meaning: list[s
     if kind == "model":
         released = _released_model(terms, about)
         score = describe_quality(about.get("quality"), terms.charges)
-        measured = f"How wrong it is: {score}." if score else "See private_score, or compare with public labels."
+        measured = "How wrong they are was not measured: a score on rows held out, for more ε, tells."
+        if score:
+            measured = f"How wrong it is: {score}."
         noise = ["Its predictions carry the noise already.", measured]
         do = ["Use the model as often as you like, and hand it on: predictions cost nothing more."]
         do_not = [_AGAIN.format(again="Train again on the same labels")]

@@ -18,6 +18,7 @@ from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.signatures import check_signature
 from labeldp.accounts.verification import Check, Verification, verify_card
+from labeldp.app.sentences import counted
 from labeldp.errors import LabelDPError
 from labeldp.exact.table import TableChannel
 from labeldp.mechanisms import card_format
@@ -164,7 +165,7 @@ def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: P
     except (LabelDPError, UnicodeError) as error:
         yield Check("rows", False, f"the file cannot be read as a table: {error}")
         return
-    yield Check("rows", count == rows, f"{count:,} rows in the file, {rows:,} on the card")
+    yield Check("rows", count == rows, f"{counted(count, 'row')} in the file, {rows:,} on the card")
     yield _columns(columns, named, entry.get("columns", columns))
     yield from _other_columns(others, seen.unique)
     for name, bad in impossible.items():

@@ -108,6 +108,22 @@ def report_path(card: Path, kind: str = "report") -> Path:
     return card.with_name(f"{card.name.removesuffix('.json').removesuffix('.card')}.{kind}.html")
 
 
+def reports_beside(card: Path) -> list[Path]:
+    """Return where the report of a card may lie: beside it, beside a model's folder, or as a regression's page.
+
+    Examples
+    --------
+    >>> [path.as_posix() for path in reports_beside(Path("in/homes.model/card.json"))]
+    ['in/homes.model/card.report.html', 'in/homes.model.report.html']
+    """
+    if card == Path("-"):
+        return []
+    if card.name == "card.json":
+        return [report_path(card), card.parent.with_name(f"{card.parent.name}.report.html")]
+    page = card.with_name(card.name.removesuffix(".card.json"))
+    return [report_path(card), *([page] if page.suffix == ".html" else [])]
+
+
 @dataclass(frozen=True, slots=True)
 class CardSignature:
     """A signature that was written.

@@ -100,6 +100,12 @@ _TABLE = (
         "Learn this function of a skewed label, such as an income: log, which needs a lower bound above 0, or "
         "sqrt. Predictions are in the label's own unit.",
         metavar="log|sqrt",
+        field="Scale that it learns on",
+        choices={
+            "": "as it is",
+            "log": "logarithm: for incomes, prices and the like; the lowest possible value must be above 0",
+            "sqrt": "square root: for counts",
+        },
     ),
     # how labels are randomised
     Option(
@@ -135,7 +141,7 @@ _TABLE = (
         "Rows whose label is missing or not finite: stop, or leave them out (which rows is public then).",
         default="error",
         metavar="error|drop",
-        field="Leave out rows without a label",
+        field="Leave out rows without a private value",
     ),
     Option(
         "shuffle",
@@ -258,6 +264,15 @@ _TABLE = (
         metavar="NAME",
         **_TEXT,
         field="Encoding",
+        choices={
+            "": "as the file shows, or UTF-8",
+            "cp1252": "Western Europe, Windows (cp1252)",
+            "cp1250": "Central Europe, Windows (cp1250)",
+            "cp1251": "Cyrillic, Windows (cp1251)",
+            "iso8859-1": "Latin 1 (ISO 8859-1)",
+            "mac-roman": "old Mac (mac-roman)",
+            **{name: name.upper() for name in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be")},
+        },
     ),
     Option(
         "na",

@@ -128,8 +128,8 @@ def as_field(setting: Setting) -> str:
 
     Examples
     --------
-    >>> as_field(Setting("decimal", ",")), as_field(Setting("missing", "drop")), as_field(Setting("score"))
-    ('“Decimal mark” = “,”', 'the tick at “Leave out rows without a label”', '“More budget (ε) for a score”')
+    >>> as_field(Setting("decimal", ",")), as_field(Setting("missing", "drop"))
+    ('“Decimal mark” = “,”', 'the tick at “Leave out rows without a private value”')
     >>> as_field(Setting("force", True))
     '--force on the command line'
     """

@@ -42,12 +42,12 @@ class Answer:
 
 
 class Client:
-    """Talks to the application without a network."""
+    """Talks to the application without a network; `problems` are the fields that the last page complained of."""
 
     def __init__(self, folder):
         self.site = page.Site(page.ChosenFolder(folder))
         self.app = page.build_app(self.site)
-        self.cookie = ""
+        self.cookie, self.problems = "", []
 
     def enter(self):
         """Visit the address with the token, and return this client."""
@@ -120,6 +120,7 @@ class Client:
     def _followed(self, answer):
         while answer.status == 303:
             answer = self.request("GET", answer.header("location"))
+        self.problems = re.findall('id="([a-z_]+)-problem"', answer.body.decode(errors="replace"))
         return answer
 
     # ---- the steps --------------------------------------------------------------------------------------------

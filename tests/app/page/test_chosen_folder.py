@@ -63,7 +63,7 @@ def test_no_path_to_read_leads_out_of_the_folder(client, text):
 def test_no_path_to_write_leads_out_of_the_folder(client, name, text):
     unfinished = ready(client, **{name: text})
     assert unfinished.request is None
-    assert list(unfinished.problems) == [name]
+    assert client.problems == [name]
 
 
 def test_what_may_be_read_is_listed_and_nothing_else(client, folder):

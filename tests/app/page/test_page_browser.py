@@ -171,7 +171,7 @@ def test_the_whole_way_with_a_messy_csv_on_a_phone_by_keys_and_for_a_screen_read
         assert opened.value.locator("svg.chart").count() > 1
         assert opened.value.evaluate("getComputedStyle(document.querySelector('section')).borderRadius") == "10px"
         page.get_by_role("link", name="All releases").click()
-        look(page, "Releases of this folder", script)
+        look(page, "Verify and share past releases", script)
         page.get_by_role("link", name="card.json").first.click()
         look(page, "Private values in wohnungen.private.csv", script)
         page.locator("header").get_by_text("it holds").wait_for()

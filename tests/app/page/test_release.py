@@ -147,18 +147,18 @@ def test_the_request_says_all_that_is_released(client):
     [
         *[("epsilon", text) for text in ("0", "", "1000", "0 5", "1;curl")],
         *[("out", "homes.csv"), ("ledger", "homes.csv"), ("limit", "much"), ("folder", "../model")],
-        *[("score", "-1"), ("page", "table.csv"), ("on", "price"), ("on", ""), ("purpose", "two\nlines")],
+        *[("score", "-1"), ("transform", "log"), ("page", "table.csv"), ("on", "price"), ("on", "")],
+        ("purpose", "two\nlines"),
     ],
 )
 def test_what_is_wrong_with_the_budget_is_shown_beside_its_field(client, field, text):
-    kinds = {"score": "model", "folder": "model", "page": "regression", "on": "regression"}
+    kinds = {"score": "model", "transform": "model", "folder": "model", "page": "regression", "on": "regression"}
     ticked = [0] if field == "page" else []
     begun = ready(client, kind=kinds.get(field, "table"), regressor=ticked, **{field: text})
     assert begun.request is None
-    assert list(begun.problems) == [field]
-    html = client.show(begun, "budget").html
-    assert f'<a href="#{field}">' in html
-    assert f'id="{field}-problem"' in html
+    assert client.problems == [field]
+    client.show(begun, "column")
+    assert client.problems == []  # it is about another page
 
 
 # ---- it is paid for once --------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def test_a_limit_that_is_spent_is_noticed_before_the_button_and_at_it(client, ro
     client.release(ready(client, limit=1.5))
     begun = ready(client, out="again.csv")
     assert begun.request is None
-    assert "only ε = 0.5 is left" in client.show(begun, "budget").words
+    assert client.problems == ["ledger"]
     client.budget(begun, epsilon=0.5, out="again.csv")
     ldp.Ledger.open(root / "book.jsonl").charge("elsewhere", epsilon=0.4)
     answer = client.release(begun)

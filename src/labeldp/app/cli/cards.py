@@ -99,9 +99,10 @@ def verify(
 
     The verdict is an exit code: 0 if the card holds, 4 if anything does not, or it is not private, 5 if it cannot
     be checked here, because it names a mechanism that is not known or does not say what was released. A report,
-    with its card beside it or after it, is written again from the card and compared. A signature beside the card,
-    CARD.sig, is checked too; with --trust there must be one, by that key. The last line says whether the card is
-    signed; --require-signature makes it an error if it is not.
+    with its card beside it or after it, is written again from the card and compared; so is a report beside the
+    card, under its usual name. A signature beside the card, CARD.sig, is checked too; with --trust there must be
+    one, by that key. The last line says whether the card is signed; --require-signature makes it an error if it
+    is not.
 
     What is released: nothing. A card holds no label, and nothing is written.
     """
@@ -109,11 +110,10 @@ def verify(
         raise ParameterError(f"there is no file {file}")
     from labeldp.accounts.signatures import read_public_key  # noqa: PLC0415
     from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
+    from labeldp.app.report.report_check import check_report, check_reports_beside, stated_card  # noqa: PLC0415
 
     page = None
     if card_file.suffix == ".html":
-        from labeldp.app.report.report_check import check_report, stated_card  # noqa: PLC0415 (slow to import)
-
         page = read_regular(card_file, MAX_TEXT).decode(errors="replace")
         card_file, file = file or card_of_report(card_file, (stated_card(page) or {}).get("card", "")), None
     path, text = read_card_file(card_file)
@@ -127,8 +127,8 @@ def verify(
         trusted=[read_key(key, read_public_key) for key in trusted],
         require_signature=require_signature,
     )
-    if page is not None:
-        result = replace(result, checks=(*result.checks, *check_report(page, text, result)))
+    reports = check_reports_beside(path, text, result) if page is None else check_report(page, text, result)
+    result = replace(result, checks=(*result.checks, *reports))
     checks = [(check.name, check.holds, printable(spelled(check.detail, as_flag))) for check in result.checks]
     if as_json:
         named = [dict(zip(("name", "holds", "detail"), check, strict=True)) for check in checks]

@@ -29,7 +29,7 @@ MOST_FIELDS = 100_000
 """Of a form, which has some for each column."""
 
 Page = Callable[[Request], Response]
-FormHandler = Callable[[Request, FormData], Response]
+FormHandler = Callable[..., Response]
 
 
 def style_sheet(request: Request) -> Response:
@@ -49,13 +49,15 @@ def end_form(request: Request, form: FormData) -> Response:
     return show(request, "closed", busy=site.is_busy)
 
 
-def _form(handler: FormHandler) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint that reads a form of this page and calls a handler with it, in a thread."""
+def _form(handler: FormHandler, max_files: int = 0) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint that calls a handler in a thread, with the form of this page if one was sent."""
 
     async def answer(request: Request) -> Response:
-        form = await request.form(max_files=0, max_fields=MOST_FIELDS)
-        check_form(form, site_of(request).keys)
-        return await run_in_threadpool(handler, request, form)
+        if request.method != "POST":
+            return await run_in_threadpool(handler, request)
+        async with request.form(max_files=max_files, max_fields=MOST_FIELDS) as form:
+            check_form(form, site_of(request).keys)
+            return await run_in_threadpool(handler, request, form)
 
     return answer
 
@@ -78,13 +80,8 @@ def _failed(request: Request, error: Exception) -> Response:
 
 def build_app(site: Site) -> ASGIApp:
     """Return all pages, for their owner only."""
-    step = "/new/{id}"
     pages: dict[str, Page] = {
         "/": table_step.start_page,
-        f"{step}/table": table_step.table_page,
-        f"{step}/column": table_step.column_page,
-        f"{step}/budget": budget_step.budget_page,
-        f"{step}/release": release_step.release_page,
         "/work/{work}": release_step.progress_data,
         "/releases": releases.releases_page,
         "/card": releases.card_page,
@@ -93,19 +90,22 @@ def build_app(site: Site) -> ASGIApp:
         "/style.css": style_sheet,
         "/alive": alive,
     }
+    steps: dict[str, FormHandler] = {
+        "/new/{id}/table": table_step.table_step,
+        "/new/{id}/column": table_step.column_step,
+        "/new/{id}/budget": budget_step.budget_step,
+        "/new/{id}/release": release_step.release_step,
+    }
     forms: dict[str, FormHandler] = {
         "/open": table_step.open_form,
-        f"{step}/table": table_step.table_form,
-        f"{step}/column": table_step.column_form,
-        f"{step}/budget": budget_step.budget_form,
-        f"{step}/release": release_step.release_form,
         "/work/{work}/stop": release_step.stop_form,
         "/end": end_form,
     }
     routes = [
         *(Route(path, page, methods=["GET"]) for path, page in pages.items()),
+        *(Route(path, _form(handler), methods=["GET", "POST"]) for path, handler in steps.items()),
         *(Route(path, _form(handler), methods=["POST"]) for path, handler in forms.items()),
-        Route("/upload", table_step.upload, methods=["POST"]),
+        Route("/upload", _form(table_step.upload_form, max_files=1), methods=["POST"]),
         Mount("/static", StaticFiles(packages=[("labeldp.app.page", "static")])),
     ]
     app = Starlette(

@@ -11,59 +11,64 @@ from starlette.responses import Response
 
 from labeldp.accounts.budget import Budget, refuse_overspend
 from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.numbers import odds_figures
 from labeldp.app.options import RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem, parse_fields
 from labeldp.app.page.releases import ledgers_in
-from labeldp.app.page.site import go, show, site_of
+from labeldp.app.page.site import go, plain_figures, show, site_of
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, step
 from labeldp.errors import ParameterError
 from labeldp.evidence.choices import choice_html
 from labeldp.evidence.previews import Preview, preview
 from labeldp.learning.formula import Formula
+from labeldp.learning.rows_here import LabelScale
 from labeldp.release.plan import Request as Plan
 from labeldp.tables.paths import Target
 
 EXAMPLE = 1.0
 """The ε whose figures are shown while none is chosen; it is never taken for a choice."""
 
+STARTS = {
+    0.3: "strong protection, and much noise: for large tables, or what would hurt people most",
+    1.0: "a common place to start",
+    3.0: "weak protection, and little noise: for what is hardly sensitive",
+}
+"""Values of ε to start with, and what they are for."""
+
 KINDS: dict[str, tuple[str, list[str]]] = {
     "table": ("out", []),
-    "model": ("folder", ["score"]),
+    "model": ("folder", ["transform", "score"]),
     "regression": ("page", ["on"]),
 }
 """What can be released: the form field of its name, and the options that it has for itself."""
 
 FIELDS = (
-    "kind",
-    "epsilon",
-    "out",
-    "folder",
-    "score",
-    "page",
-    "on",
-    "regressor",
-    "ledger",
-    "limit",
-    "report",
-    *RECORD,
+    *("kind", "epsilon", "out", "folder", "transform", "score", "page", "on", "regressor", "ledger", "limit"),
+    *("report", *RECORD),
 )
 
 
 @step
-def budget_page(request: Request, unfinished: Unfinished) -> Response:
-    """Show what each ε would give, and the ledger."""
+def budget_step(request: Request, unfinished: Unfinished, form: FormData | None) -> Response:
+    """Show what each ε would give, and the ledger; take both, and names, and make the request."""
     if unfinished.options is None:
         return go(request, f"{unfinished.path}/column")
-    folder = site_of(request).folder
+    folder, problems = site_of(request).folder, dict[str, str]()
+    if form is not None:
+        unfinished.keep_typed(form, FIELDS)
+        unfinished.request = unfinished.release = None
+        if "show" not in form:
+            unfinished.request = _parse(folder, unfinished, form, problems)
+            if unfinished.request:
+                return go(request, f"{unfinished.path}/release")
     typed = unfinished.typed = {**_suggestions(unfinished, folder), **unfinished.typed}
-    name, problems, book = typed["ledger"][0], dict[str, str](), None
+    name, book = typed["ledger"][0], None
     with collect_problem(problems, "ledger"):
         book = Ledger.open(path, create="never") if (path := folder.target(name)).exists() else None
-    is_new = book is None or not book.charges
-    ledgers = ledgers_in(folder)[0] if is_new else {}
-    form = FormData([(field, typed[field][0]) for field in ("epsilon", "score")])
-    chosen = parse_fields(["epsilon", "score"], form, {})
+    ledgers = ledgers_in(folder)[0] if book is None or not book.charges else {}
+    shown = FormData([(field, typed[field][0]) for field in ("epsilon", "score")])
+    chosen = parse_fields(["epsilon", "score"], shown, {})
     score = chosen.get("score") if typed["kind"] == ["model"] else None
     figures = choice_html(
         preview_of(unfinished, chosen.get("epsilon", EXAMPLE)),
@@ -74,11 +79,12 @@ def budget_page(request: Request, unfinished: Unfinished) -> Response:
         request,
         "budget",
         unfinished=unfinished,
+        problems=problems,
         name=name,
         book=book,
-        ledger_problem=problems.get("ledger", ""),
         others={other: ledger.total for other, ledger in ledgers.items() if ledger.charges},
-        figures=Markup(figures),  # noqa: S704 (the library escapes it)
+        figures=Markup(plain_figures(figures)),  # noqa: S704 (the library escapes it)
+        starts={start: (odds_figures(start), use) for start, use in STARTS.items()},
         example=EXAMPLE,
         is_example="epsilon" not in chosen,
     )
@@ -120,22 +126,11 @@ def preview_of(unfinished: Unfinished, epsilon: float) -> Preview:
     return preview(rows=rows, bounds=bounds, epsilon=epsilon, rows_per_person=people)
 
 
-@step
-def budget_form(request: Request, unfinished: Unfinished, form: FormData) -> Response:
-    """Take ε, the ledger and names, and make the request."""
-    if unfinished.options is None:
-        return go(request, f"{unfinished.path}/column")
-    unfinished.keep_typed(form, FIELDS)
-    unfinished.request = unfinished.release = None
-    if "show" not in form:
-        unfinished.request = _parse(site_of(request).folder, unfinished, form)
-    return go(request, f"{unfinished.path}/{'release' if unfinished.request else 'budget'}")
-
-
-def _parse(folder: ChosenFolder, unfinished: Unfinished, form: FormData) -> ReleaseRequest | None:
+def _parse(
+    folder: ChosenFolder, unfinished: Unfinished, form: FormData, problems: dict[str, str]
+) -> ReleaseRequest | None:
     """Return the request, or note what is wrong with it; whoever carries it out checks everything again."""
-    problems, options, table = unfinished.problems, dict(unfinished.options or {}), unfinished.table
-    kind = str(form.get("kind"))
+    options, table, kind = dict(unfinished.options or {}), unfinished.table, str(form.get("kind"))
     to, own = KINDS.get(kind, KINDS["table"])
     options |= parse_fields(["epsilon", "limit", *RECORD, *own], form, problems)
     paths = dict[str, Path]()
@@ -148,6 +143,9 @@ def _parse(folder: ChosenFolder, unfinished: Unfinished, form: FormData) -> Rele
             Formula.parse(options["on"], unfinished.label)
     else:
         options["drop"] = unfinished.drop
+    if kind == "model":
+        with collect_problem(problems, "transform"):
+            LabelScale.parse(options["bounds"], options.get("transform"))
     if kind != "table":
         del options["shuffle"]
     if problems:

@@ -65,12 +65,10 @@ class ChosenFolder:
     def refuse_elsewhere(self, *paths: Path) -> None:
         """Refuse what leads out of the folder by now, or is no file: it may be a link since it was named."""
         for path in paths:
-            for each in [path, *(path.rglob("*") if path.is_dir() else ())]:
-                kind = each.stat().st_mode if each.exists() else stat.S_IFREG
-                if self.root not in resolve_path(each).parents or not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-                    raise ParameterError(
-                        f"{printable(path.name, 200)!r} is, or contains, something else than files of the folder"
-                    )
+            if not self.is_plain(path) and (os.path.lexists(path) or resolve_path(path) != path):
+                raise ParameterError(
+                    f"{printable(path.name, 200)!r} is, or contains, something else than files of the folder"
+                )
 
     def target(self, text: str) -> Path:
         """Return a path in the folder where something may be written; the folder around it is there."""
@@ -106,20 +104,24 @@ class ChosenFolder:
     def is_plain(self, path: Path) -> bool:
         """Whether a path is a file or a folder of files, and no link leads to it or out of it.
 
-        Of past releases nothing else is read, because a link beside a card may lead to the true labels.
+        Nothing else is read, because a link beside somebody's card may lead to the true labels.
         """
         try:
             if resolve_path(path) != path or self.root not in (path, *path.parents):
                 return False
-            kinds = [part.lstat().st_mode for part in (path, *(path.iterdir() if path.is_dir() else ()))]
+            kinds = [part.lstat().st_mode for part in (path, *(path.rglob("*") if path.is_dir() else ()))]
         except (OSError, ParameterError):
             return False
         return all(stat.S_ISREG(kind) or stat.S_ISDIR(kind) for kind in kinds)
 
+    def is_plain_file(self, path: Path) -> bool:
+        """Whether a path is a file of the folder, and no link."""
+        return path.is_file() and self.is_plain(path)
+
     def card(self, text: str) -> Path:
         """Return the plain file of a card, anywhere in the folder."""
         path = self.inside(text)
-        is_card = is_card_name(path.name) and path.is_file() and self.is_plain(path)
+        is_card = is_card_name(path.name) and self.is_plain_file(path)
         if not is_card or self.name(path) != text:
             raise ParameterError(f"there is no card {printable(text, 100)!r} in the folder")
         return path

@@ -28,8 +28,8 @@ def powershell_quote(text: str) -> str:
     return "'" + re.sub("(['\u2018\u2019\u201a\u201b])", r"\1\1", text) + "'"
 
 
-def commands(release: ReleaseRequest, folder: ChosenFolder) -> dict[str, list[str]]:
-    """Return, for each shell, the command of a release and the one that verifies it, in the chosen folder."""
+def commands(release: ReleaseRequest, folder: ChosenFolder) -> dict[str, list[list[str]]]:
+    """Return, for each shell, what repeats a release, verifies it, and uses a model: commands by their parts."""
     given = {**release.options, "out": folder.name(release.out), "ledger": folder.name(release.ledger)}
     dialect = given.pop("dialect")
     given |= {field.name: getattr(dialect, field.name) for field in fields(dialect)} | {"limit": release.limit}
@@ -39,9 +39,11 @@ def commands(release: ReleaseRequest, folder: ChosenFolder) -> dict[str, list[st
     card = f"{given['out']}{'/' if release.kind == 'model' else '.'}card.json"
     lines = {}
     for shell, quote in {"bash": shlex.quote, "PowerShell": powershell_quote}.items():
-        words = ["labeldp", COMMANDS[release.kind], quote(folder.name(release.source))]
+        words = [f"labeldp {COMMANDS[release.kind]} {quote(folder.name(release.source))}"]
         for name, value in changed.items():
             repeated = value if name == "na" else [value]
             words += [as_flag(Setting(name, each), quote) for each in repeated]
-        lines[shell] = [" ".join(words), f"labeldp verify {quote(card)}"]
+        lines[shell] = [words, [f"labeldp verify {quote(card)}"]]
+        if release.kind == "model":
+            lines[shell].append([f"labeldp predict {quote(given['out'])} new_table.csv", "--out predictions.csv"])
     return lines

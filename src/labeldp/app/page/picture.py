@@ -1,72 +1,39 @@
-"""What a release looks like: a picture for the page, and the first rows of a private table."""
+"""What a release looks like: a picture for the page and a table, from what can be shared alone."""
 
 from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from labeldp._values import Array
 from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.numbers import number
 from labeldp.accounts.reading import ReadCard
-from labeldp.app.report.figures import COLOURS, blank, legend, svg
+from labeldp.app.page.unfinished import ReleaseRequest
+from labeldp.app.report.figures import COLOURS, blank, legend, svg, visible
+from labeldp.app.sentences import counted
+from labeldp.learning.models import load_model
 from labeldp.learning.regression_table import RegressionTable
 from labeldp.tables.columns import label_values
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.opening import open_table
 
 FIRST_ROWS = 8
+MOST_ROWS, MOST_BARS = 2000, 12
+"""Of a table, to show what moves a model's predictions."""
+
 _BINS = 50
 
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure as an image that follows the browser's light or dark colours.
-
-    Attributes
-    ----------
-    source : str
-        The image itself, as an address that loads nothing.
-    text : str
-        What it shows, for those who cannot see it.
-    """
-
-    source: str
-    text: str
-
-    @classmethod
-    def of(cls, figure: Any, title: str, text: str) -> Picture:
-        """Return a figure of Matplotlib as an image."""
-        style = resources.files("labeldp.app.report").joinpath("style.css").read_text(encoding="utf-8")
-        colours = style.partition("* {")[0]  # the variables, for light and dark
-        rules = f"<style>{colours} text {{ fill: var(--ink); font-family: sans-serif; }}</style>"
-        drawing = svg(figure, title, text, "picture").replace("</title>", f"</title>{rules}", 1)
-        return cls(f"data:image/svg+xml;base64,{b64encode(drawing.encode()).decode()}", text)
+Look = dict[str, Any]
+"""What the page shows of a release: an image, its text alternative, and a table with its caption."""
 
 
-@dataclass(frozen=True)
-class Look:
-    """What the page shows of a release: a picture, and a table with its caption; nothing where there is none."""
-
-    picture: Picture | None = None
-    caption: str = ""
-    header: Sequence[str] = ()
-    rows: Sequence[Sequence[str]] = ()
-
-
-def look_at(path: Path, card: ReadCard, regression: RegressionTable | None) -> Look:
-    """Return what to show of a release that was written, all of it from what can be shared."""
-    if regression is not None:
-        header, *rows = regression.cells()
-        return Look(_coefficients(regression), f"What explains {regression.label}", header, rows)
-    if card.kind == "model":
-        return Look()
+def look_at_table(path: Path, card: ReadCard) -> Look:
+    """Return the released values of a table, the bounds, their mean with its error, and the first rows."""
     facts = card.content["file"]
     written = {name: facts[name] for name in ("separator", "decimal", "encoding") if name in facts}
     label, dialect = str(facts["column"]), Dialect(**written)
@@ -75,11 +42,6 @@ def look_at(path: Path, card: ReadCard, regression: RegressionTable | None) -> L
     table = open_table(path, as_written=True, dialect=dialect)
     first = next(iter(table.batches())).slice(0, FIRST_ROWS).to_pylist()
     rows = [["" if value is None else str(value) for value in row.values()] for row in first]
-    return Look(_values(values, card, label), "The first rows of the private table", table.schema.names, rows)
-
-
-def _values(values: Array, card: ReadCard, label: str) -> Picture:
-    """Draw the released values of a table, the bounds, and their mean with the error that privacy adds."""
     (low, high), mean = card.terms.bounds[0], float(values.mean())
     accuracy = Accuracy.under(card.terms.mechanisms[0], card.terms.priors[0], (low, high))
     error = float(accuracy.error_of_mean(np.array([float(values.size)]))[0])
@@ -90,17 +52,60 @@ def _values(values: Array, card: ReadCard, label: str) -> Picture:
     axes.axvline(mean, color=COLOURS[1], lw=2, label=f"their mean, {number(mean)} ± {number(error, 3)}")
     legend(axes, columns=2)
     text = (
-        f"{values.size:,} released values of {label}, from {number(float(values.min()))} to "
+        f"{counted(values.size, 'released value')} of {label}, from {number(float(values.min()))} to "
         f"{number(float(values.max()))}. One of them says little: most of it is noise, and it may be outside the "
         f"bounds. Noise averages out: their mean is {number(mean)}, and privacy typically moves it by "
         f"{number(error, 3)} from the true mean."
     )
-    return Picture.of(figure, f"Released values of {label}", text)
+    caption = "The first rows of the private table"
+    return _look(figure, f"Released values of {label}", text, caption, table.schema.names, rows)
 
 
-def _coefficients(table: RegressionTable) -> Picture:
-    """Draw the coefficients of a regression table with their intervals."""
+def look_at_model(release: ReleaseRequest) -> Look:
+    """Return which public columns move a model's predictions, for the first public rows of the table.
+
+    Of the table only the columns that the model uses are read, and the private column is none of them.
+    """
+    saved, dialect = load_model(release.out), release.options["dialect"]
+    names = saved.encoder.names
+    table = open_table(release.source, text=saved.encoder.texts, only=set(names), dialect=dialect)
+    rows = next(iter(table.batches(names))).slice(0, MOST_ROWS)
+    predicted, moves = saved.predict(rows), saved.importances(rows, repeats=2)
+    drawn = dict([*moves.items()][:MOST_BARS])
+    figure, axes = blank(f"typical change of {saved.label}", "", size=(4.7, 1.2 + 0.3 * len(drawn)))
+    places = np.arange(len(drawn))
+    axes.barh(places, [*drawn.values()], color=COLOURS[0], alpha=0.7)
+    axes.set_yticks(places, [visible(name[:30]).replace("$", r"\$") for name in drawn])
+    axes.invert_yaxis()
+    lowest, highest = number(float(predicted.min())), number(float(predicted.max()))
+    text = (
+        f"How much the predicted {saved.label} changes if the values of one column are exchanged between rows: a "
+        f"longer bar, a more important column. For {counted(len(predicted), 'row')} of the table predictions are "
+        f"from {lowest} to {highest}. All of this follows from the private model and public columns, so it costs "
+        "nothing and can be shared."
+    )
+    cells = [[name, f"±{number(change, 3)}"] for name, change in moves.items()]
+    caption = f"What moves the predicted {saved.label}"
+    return _look(figure, caption, text, caption, ["column", "typical change"], cells)
+
+
+def look_at_regression(table: RegressionTable) -> Look:
+    """Return the coefficients of a regression table with their intervals, and the table."""
     figure, axes = blank("coefficient", "", size=(4.7, 1.4 + 0.4 * len(table.names)))
     table.plot(axes)
+    axes.locator_params(axis="x", nbins=4)
+    legend(axes, columns=1)  # which hides no interval
     text = "Coefficients with their 95 % intervals, beside how wide intervals would be without privacy."
-    return Picture.of(figure, f"What explains {table.label}", text)
+    header, *rows = table.cells()
+    title = f"What explains {table.label}"
+    return _look(figure, title, text, title, header, rows)
+
+
+def _look(figure: Any, title: str, text: str, caption: str, header: Sequence[str], rows: Any) -> Look:
+    """Return what a template shows: a figure that follows the browser's light or dark colours, and a table."""
+    style = resources.files("labeldp.app.report").joinpath("style.css").read_text(encoding="utf-8")
+    colours = style.partition("* {")[0]  # the variables, for light and dark
+    rules = f"<style>{colours} text {{ fill: var(--ink); font-family: sans-serif; }}</style>"
+    drawing = svg(figure, title, text, "picture").replace("</title>", f"</title>{rules}", 1)
+    image = f"data:image/svg+xml;base64,{b64encode(drawing.encode()).decode()}"
+    return {"image": image, "text": text, "caption": caption, "header": header, "rows": rows}

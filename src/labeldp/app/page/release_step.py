@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from labeldp.accounts.explanation import Explanation
+from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import odds_figures
 from labeldp.accounts.reading import read_any_card
+from labeldp.app.model_fit import fit_file
 from labeldp.app.page.budget_step import preview_of
+from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.commands import commands
 from labeldp.app.page.forms import explain
-from labeldp.app.page.picture import Look, look_at
+from labeldp.app.page.picture import look_at_model, look_at_regression, look_at_table
 from labeldp.app.page.site import SOON, Site, go, show, site_of
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, step
 from labeldp.app.page.work import Work, location_of
-from labeldp.app.reports import NO_REPORT, note_problem
+from labeldp.app.regression import regress_file
+from labeldp.app.reports import NO_REPORT, Problems, note_problem, privatize_and_report
 from labeldp.app.sentences import EXPLAINED, as_field, printable, spelled
 from labeldp.learning.score import TEST_SIZE
 
@@ -33,46 +36,30 @@ WRITTEN = {
 OTHER_REQUEST = "The request was changed, perhaps in another tab. Nothing was charged: check it again."
 
 
-@dataclass(frozen=True)
-class Result:
-    """What a release wrote to the folder.
-
-    Attributes
-    ----------
-    card : str
-        The name of its card in the folder.
-    files : dict
-        Names of files in the folder, by what they are.
-    notes : list of str
-        What there is to say of the table, and what went wrong afterwards.
-    explanation : Explanation
-        What the card says.
-    look : Look
-        A picture, and the first rows.
-    commands : dict
-        The same as commands, by the name of the shell.
-    """
-
-    card: str
-    files: dict[str, str]
-    notes: list[str]
-    explanation: Explanation
-    look: Look
-    commands: dict[str, list[str]]
-
-
 @step
-def release_page(request: Request, unfinished: Unfinished) -> Response:
-    """Show what is about to happen, how far it is, or what was released."""
-    release, work, seen = unfinished.request, unfinished.release, unfinished.seen
+def release_step(request: Request, unfinished: Unfinished, form: FormData | None) -> Response:
+    """Show what is about to happen, how far it is, or what was released; start it, once.
+
+    Loading a page again, or pressing twice, does not spend twice.
+    """
+    release, seen, problems = unfinished.request, unfinished.seen, dict[str, str]()
     if release is None or seen is None:
         return go(request, f"{unfinished.path}/budget")
+    is_done = unfinished.release is not None and unfinished.release.state == "done"
+    if form is not None and (is_done or form.get("request") == release.id):
+        if not is_done:
+            unfinished.release = _start(site_of(request), unfinished, release)
+        return go(request, f"{unfinished.path}/release")
+    if form is not None:
+        problems["request"] = OTHER_REQUEST
+    work = unfinished.release
     state = work.state if work else "ready"  # once: the thread may end while the page is rendered
     book, rows = release.open_ledger(), seen.rows - seen.missing
     return show(
         request,
         "release",
         unfinished=unfinished,
+        problems=problems,
         release=release,
         work=work,
         state=state,
@@ -87,43 +74,49 @@ def release_page(request: Request, unfinished: Unfinished) -> Response:
     )
 
 
-@step
-def release_form(request: Request, unfinished: Unfinished, form: FormData) -> Response:
-    """Start the release, once: loading a page again, or pressing twice, does not spend twice."""
-    release, work = unfinished.request, unfinished.release
-    if release is not None and not (work is not None and work.state == "done"):
-        if form.get("request") != release.id:
-            unfinished.problems = {"request": OTHER_REQUEST}
-        else:
-            unfinished.release = _start(site_of(request), unfinished, release)
-    return go(request, f"{unfinished.path}/release")
-
-
 def _start(site: Site, unfinished: Unfinished, release: ReleaseRequest) -> Work:
     """Carry out a request in a thread."""
     site.folder.refuse_elsewhere(release.out, release.ledger)
     ledger = release.open_ledger()
 
-    def task(work: Work) -> Result:
-        done = release.carry_out(ledger, work)
-        files = {WRITTEN[release.kind]: release.out, "The certificate (card)": done.card}
-        if release.report is not None and NO_REPORT not in done.problems:
-            files["The report"] = release.report
-        card, problems = read_any_card(done.text), dict(done.problems)
-        look = Look()
-        with note_problem(problems, "The result cannot be shown here"):
-            look = look_at(release.out, card, done.regression)
-        notes = [f"{what}: {_reason(error)}" for what, error in problems.items()] + [*done.notes]
-        return Result(
-            site.folder.name(done.card),
-            {what: site.folder.name(path) for what, path in files.items()},
-            [printable(line) for note in notes for line in spelled(note, as_field).splitlines()],
-            card.explain(ledger.charges),
-            look,
-            commands(release, site.folder),
-        )
+    def task(work: Work) -> dict[str, Any]:
+        return _carry_out(site.folder, release, ledger, work)
 
     return site.start(task, f"{unfinished.path}/release", unfinished.table.refuse_changed, ledger)
+
+
+def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, work: Work) -> dict[str, Any]:
+    """Release as the command of this kind does; return what the page says of it, all of which can be shared."""
+    options = {**release.options, "ledger": ledger, "progress": work.progress}
+    path, problems, notes = release.out.with_name(f"{release.out.name}.card.json"), Problems(), list[str]()
+    if release.kind == "regression":
+        regression = regress_file(release.source, release.out, **options)
+        text, notes = regression.table.to_card(), regression.notes
+    elif release.kind == "model":
+        fit = fit_file(release.source, release.out, report=release.report, **options)
+        path, text, problems = release.out / "card.json", fit.card, fit.problems
+        notes = [*fit.notes, *fit.expected]
+    else:
+        table, problems = privatize_and_report(release.source, release.out, report=release.report, **options)
+        text, notes = table.card, list(table.notes)
+    files = {WRITTEN[release.kind]: release.out, "The certificate (card)": path}
+    if release.report is not None and NO_REPORT not in problems:
+        files["The report"] = release.report
+    card, look = read_any_card(text), dict[str, Any]()
+    with note_problem(problems, "The result cannot be shown here"):
+        if release.kind == "regression":
+            look = look_at_regression(regression.table)
+        else:
+            look = look_at_model(release) if release.kind == "model" else look_at_table(release.out, card)
+    notes = [f"{what}: {_reason(error)}" for what, error in problems.items()] + notes
+    return {
+        "card": folder.name(path),
+        "files": {what: folder.name(file) for what, file in files.items()},
+        "notes": [printable(line) for note in notes for line in spelled(note, as_field).splitlines()],
+        "explanation": card.explain(ledger.charges),
+        "look": look,
+        "commands": commands(release, folder),
+    }
 
 
 def _reason(error: Exception) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shutil import copyfileobj
@@ -20,10 +21,11 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.reading import ReadCard, read_any_card
 from labeldp.accounts.verification import Verification, verify_card
 from labeldp.app.card_check import verify_files
-from labeldp.app.card_files import read_card_file, read_signature, report_path
+from labeldp.app.card_files import read_card_file, read_signature, reports_beside
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem
 from labeldp.app.page.site import CHARGES, show, site_of
+from labeldp.app.report.report_check import check_reports_beside
 from labeldp.app.sentences import EXPLAINED, printable
 from labeldp.errors import ParameterError
 
@@ -110,18 +112,17 @@ def _verified(folder: ChosenFolder, path: Path) -> Verification:
     if card is not None:
         name = "." if card.kind == "model" else card.content.get("file", {}).get("name", "None")
         files["folder"] = path.parent if folder.is_plain(path.parent / name) else None
-    if folder.is_plain(signature):
+    if folder.is_plain_file(signature):
         files["signature"] = read_signature(path, signature)
-    return verify_files(text, verification=verification, **files)
+    result = verify_files(text, verification=verification, **files)
+    return replace(
+        result, checks=(*result.checks, *check_reports_beside(path, text, result, folder.is_plain_file))
+    )
 
 
 def _report_of(folder: ChosenFolder, card: Path) -> Path | None:
-    """Return the report of a card, if it is there as a plain file; that of a model may be beside its folder."""
-    beside = card.parent.with_name(f"{card.parent.name}.report.html")
-    table = card.with_name(card.name.removesuffix(".card.json"))  # of a regression: a page that is a report
-    reports = [report_path(card), *([beside] if card.name == "card.json" else [])]
-    reports += [table] if table.suffix == ".html" else []
-    return next((path for path in reports if path.is_file() and folder.is_plain(path)), None)
+    """Return the report of a card, if it is there as a plain file."""
+    return next(filter(folder.is_plain_file, reports_beside(card)), None)
 
 
 def archive(request: Request) -> Response:
@@ -141,7 +142,7 @@ def archive(request: Request) -> Response:
     with ZipFile(sink, "w") as zipped:
         for each in dict.fromkeys(files):
             for part in sorted(each.iterdir()) if each.is_dir() else [each]:
-                if folder.is_plain(part) and part.is_file():
+                if folder.is_plain_file(part):
                     entry = ZipInfo(part.relative_to(top).as_posix())  # without the time of the file
                     entry.compress_type = ZIP_DEFLATED
                     with part.open("rb") as content, zipped.open(entry, "w") as copy:

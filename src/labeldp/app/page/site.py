@@ -164,6 +164,18 @@ def plain_words(line: str) -> str:
     return text.replace("Labels ", "Values ").replace(" features", " public columns")
 
 
+def plain_figures(html: str) -> str:
+    """Return the library's figures of an ε, which have no names of columns in them, in the same words.
+
+    Examples
+    --------
+    >>> plain_figures('<tr data-figure="label"><th>one label</th><td>any label of all features</td></tr>')
+    '<tr data-figure="label"><th>one private value</th><td>any private value of all public columns</td></tr>'
+    """
+    words = re.sub(r"(?<=[ (>])(?:private )?label(s?)\b", r"private value\1", html)
+    return re.sub(r"\bLabels (?=[a-z])", "Private values ", words).replace(" features", " public columns")
+
+
 def site_of(request: Request) -> Site:
     """Return the page that a request is for."""
     site: Site = request.app.state.site

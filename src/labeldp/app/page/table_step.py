@@ -6,7 +6,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,7 +13,6 @@ from starlette.responses import Response
 from labeldp._atomic import atomic_file
 from labeldp.app.options import DIALECT
 from labeldp.app.page.forms import collect_problem, parse_fields
-from labeldp.app.page.guard import check_form
 from labeldp.app.page.site import go, show, site_of
 from labeldp.app.page.unfinished import TableFile, Unfinished, as_tick, step
 from labeldp.app.sentences import counted
@@ -39,8 +37,9 @@ def start_page(request: Request, problem: str = "", path: str = "") -> Response:
     tables, cards = folder.tables(), set(folder.cards())
     private = [name for name in tables if f"{name}.card.json" in cards]
     others = [name for name in tables if name not in private]
+    problems = {"path": problem} if problem else {}
     status = 400 if problem else 200
-    return show(request, "start", status=status, tables=others, private=private, problem=problem, path=path)
+    return show(request, "start", status=status, tables=others, private=private, problems=problems, path=path)
 
 
 def open_form(request: Request, form: FormData) -> Response:
@@ -51,17 +50,14 @@ def open_form(request: Request, form: FormData) -> Response:
     return start_page(request, problems["path"], path)
 
 
-async def upload(request: Request) -> Response:
+def upload_form(request: Request, form: FormData) -> Response:
     """Begin with a file from elsewhere, which becomes one of the folder."""
-    problems = dict[str, str]()
+    file, problems = form.get("file"), dict[str, str]()
     with collect_problem(problems, "path"):
-        async with request.form(max_files=1, max_fields=2) as form:
-            check_form(form, site_of(request).keys)
-            file = form.get("file")
-            if not isinstance(file, UploadFile) or not file.filename:
-                raise ParameterError("choose a file first")
-            return await run_in_threadpool(_begin_with_copy, request, file, file.filename)
-    return await run_in_threadpool(start_page, request, problems["path"])
+        if not isinstance(file, UploadFile) or not file.filename:
+            raise ParameterError("choose a file first")
+        return _begin_with_copy(request, file, file.filename)
+    return start_page(request, problems["path"])
 
 
 def _begin_with_copy(request: Request, file: UploadFile, name: str) -> Response:
@@ -118,8 +114,12 @@ def _without_titles(source: Path) -> TableFile:
 
 
 @step
-def table_page(request: Request, unfinished: Unfinished) -> Response:
-    """Show the columns, ask which is private, and then show what was read and what reveals labels."""
+def table_step(request: Request, unfinished: Unfinished, form: FormData | None) -> Response:
+    """Show the columns, ask which is private, and then show what was read and what reveals private values."""
+    problems = dict[str, str]()
+    if form is not None:
+        with collect_problem(problems, "table"):
+            return _read_again(request, unfinished, form)
     work, header = unfinished.reading, unfinished.table.header
     state = work.state if work else "ready"  # once: the thread may end while the page is rendered
     if state == "done" and unfinished.is_chosen:  # whatever the hints are: they are on the page of the request too
@@ -133,6 +133,7 @@ def table_page(request: Request, unfinished: Unfinished) -> Response:
         request,
         "table",
         unfinished=unfinished,
+        problems=problems,
         header=header,
         work=work,
         state=state,
@@ -143,14 +144,9 @@ def table_page(request: Request, unfinished: Unfinished) -> Response:
     )
 
 
-@step
-def table_form(request: Request, unfinished: Unfinished, form: FormData) -> Response:
+def _read_again(request: Request, unfinished: Unfinished, form: FormData) -> Response:
     """Take how the file is written, or which column is private and which are shared, and read it anew."""
-    problems, begun = unfinished.problems, None
-    with collect_problem(problems, "table"):
-        begun = _reread(unfinished, form) if "written" in form else _with_columns(unfinished, form)
-    if begun is None or problems:
-        return go(request, f"{unfinished.path}/table")
+    begun = _reread(unfinished, form) if "written" in form else _with_columns(unfinished, form)
     if "continue" in form and begun.label == unfinished.label:
         begun.is_chosen = True
         if unfinished.seen and begun.drop == unfinished.drop:
@@ -164,8 +160,11 @@ def table_form(request: Request, unfinished: Unfinished, form: FormData) -> Resp
 def _reread(unfinished: Unfinished, form: FormData) -> Unfinished:
     """Return the same choices for the table as it is read with another dialect."""
     unfinished.keep_typed(form, DIALECT)
-    dialect = Dialect(**parse_fields(DIALECT, form, unfinished.problems))
-    table = TableFile.open(unfinished.table.source, dialect)
+    problems = dict[str, str]()
+    dialect = parse_fields(DIALECT, form, problems)
+    if problems:
+        raise ParameterError("; ".join(problems.values()))
+    table = TableFile.open(unfinished.table.source, Dialect(**dialect))
     return Unfinished(table, unfinished.label, unfinished.left_out, unfinished.typed)
 
 
@@ -196,27 +195,21 @@ def _with_columns(unfinished: Unfinished, form: FormData) -> Unfinished:
 
 
 @step
-def column_page(request: Request, unfinished: Unfinished) -> Response:
+def column_step(request: Request, unfinished: Unfinished, form: FormData | None) -> Response:
     """Ask for bounds, and how rows belong to people."""
-    if unfinished.seen is None:
-        return go(request, f"{unfinished.path}/table")
-    return show(request, "column", unfinished=unfinished, seen=unfinished.seen)
-
-
-@step
-def column_form(request: Request, unfinished: Unfinished, form: FormData) -> Response:
-    """Take bounds and rows."""
-    seen, problems = unfinished.seen, unfinished.problems
+    seen, problems = unfinished.seen, dict[str, str]()
     if seen is None:
         return go(request, f"{unfinished.path}/table")
-    unfinished.request = None
-    unfinished.keep_typed(form, _COLUMN_FIELDS)
-    options = parse_fields(_COLUMN_FIELDS, form, problems, seen.dialect.decimal or ".,")
-    if seen.missing and options.get("missing") == "error":
-        with collect_problem(problems, "missing"):
-            raise ParameterError(
+    if form is not None:
+        unfinished.request = None
+        unfinished.keep_typed(form, _COLUMN_FIELDS)
+        options = parse_fields(_COLUMN_FIELDS, form, problems, seen.dialect.decimal or ".,")
+        if seen.missing and options.get("missing") == "error":
+            problems["missing"] = (
                 f"leave out {counted(seen.missing, 'row')} without a value in the private column, or fill them in "
                 "and open the table again"
             )
-    unfinished.options = None if problems else options
-    return go(request, f"{unfinished.path}/{'column' if problems else 'budget'}")
+        unfinished.options = None if problems else options
+        if not problems:
+            return go(request, f"{unfinished.path}/budget")
+    return show(request, "column", unfinished=unfinished, problems=problems, seen=seen)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -21,15 +21,11 @@ from starlette.responses import Response
 from labeldp._values import as_fraction
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.model_fit import fit_file
 from labeldp.app.option import open_ledger
 from labeldp.app.page.site import Site, go, site_of
 from labeldp.app.page.work import Work
-from labeldp.app.regression import regress_file
-from labeldp.app.reports import Problems, privatize_and_report
 from labeldp.app.sentences import as_field
 from labeldp.errors import DataError, Message, ParameterError, Setting
-from labeldp.learning.regression_table import RegressionTable
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.opening import TableHeader
 from labeldp.tables.overview import Overview, overview, table_header
@@ -77,17 +73,6 @@ def _stamp_of(source: Path) -> Stamp:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a release wrote: its card, what there is to say, what went wrong after it, and a regression's table."""
-
-    card: Path
-    text: str
-    notes: Sequence[str]
-    problems: Problems
-    regression: RegressionTable | None = None
-
-
-@dataclass(frozen=True)
 class ReleaseRequest:
     """A release that was asked for.
 
@@ -125,20 +110,6 @@ class ReleaseRequest:
         """Return the ledger to charge; a new file is created with its first charge."""
         return open_ledger(self.ledger, self.limit)
 
-    def carry_out(self, ledger: Ledger, work: Work) -> Outcome:
-        """Release as the command of this kind does."""
-        options = {**self.options, "ledger": ledger, "progress": work.progress}
-        card = self.out.with_name(f"{self.out.name}.card.json")
-        if self.kind == "regression":
-            regression = regress_file(self.source, self.out, **options)
-            return Outcome(card, regression.table.to_card(), regression.notes, {}, regression.table)
-        options["report"] = self.report
-        if self.kind == "model":
-            fit = fit_file(self.source, self.out, **options)
-            return Outcome(self.out / "card.json", fit.card, [*fit.notes, *fit.expected], fit.problems)
-        table, problems = privatize_and_report(self.source, self.out, **options)
-        return Outcome(card, table.card, table.notes, problems)
-
 
 @dataclass
 class Unfinished:
@@ -153,8 +124,6 @@ class Unfinished:
         Columns that are not shared, also those that the header lacks while the file is read the wrong way.
     typed : dict
         What was typed into forms, by field.
-    problems : dict
-        What is wrong with it, by field.
     is_chosen : bool
         Whether to go on once the table is read, because its columns were chosen together with that.
     options : dict or None
@@ -169,7 +138,6 @@ class Unfinished:
     label: str | None = None
     left_out: tuple[str, ...] = ()
     typed: dict[str, list[str]] = field(default_factory=dict)
-    problems: dict[str, str] = field(default_factory=dict)
     reading: Work | None = None
     is_chosen: bool = False
     options: dict[str, Any] | None = None
@@ -232,21 +200,24 @@ def as_tick(setting: Setting) -> str:
 
 
 def step(handler: Callable[..., Response]) -> Callable[..., Response]:
-    """Return an endpoint for a page of an unfinished release, or for its form: one request at a time."""
+    """Return an endpoint for a page of an unfinished release, and for its form: one request at a time.
+
+    What is wrong with a form is shown with the answer to it, and kept nowhere: another page, or the same page
+    later, says nothing of values that are no longer in it.
+    """
 
     @wraps(handler)
-    def answer(request: Request, *form: FormData) -> Response:
+    def answer(request: Request, form: FormData | None = None) -> Response:
         site = site_of(request)
         unfinished = site.unfinished.get(request.path_params["id"])
         if unfinished is None:
             raise ParameterError("labeldp was started again since: begin with the table")
         site.folder.refuse_elsewhere(unfinished.table.source)  # each time: it may be a link by now
         with unfinished.lock:
-            if form and unfinished.release is not None and unfinished.release.state == "running":
-                return go(request, f"{unfinished.path}/release")
-            if form:
+            if form is not None:
+                if unfinished.release is not None and unfinished.release.state == "running":
+                    return go(request, f"{unfinished.path}/release")
                 unfinished.table.refuse_changed()
-                unfinished.problems = {}
-            return handler(request, unfinished, *form)
+            return handler(request, unfinished, form)
 
     return answer

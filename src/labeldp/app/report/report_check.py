@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from itertools import zip_longest
+from pathlib import Path
 from typing import Annotated, Any
 
 from labeldp import __version__
+from labeldp._atomic import read_regular
 from labeldp.accounts.verification import Check, Verification
+from labeldp.app.card_files import reports_beside
 from labeldp.app.report.card_report import RecordedLedger, render_report
 from labeldp.app.report.reviewer import environment
 from labeldp.errors import LabelDPError
+from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.mechanisms.typed_data import like, read
 
 _ABOUT = re.compile(r'<meta name="labeldp-report" content="([^"]{1,10000})">')
@@ -74,6 +79,17 @@ def check_report(page: str, card_text: str, verification: Verification) -> Itera
         yield _figures(page, again, written_with)
     if ledger is not None:
         yield Check("ledger", None, "what else was spent is the word of the report: compare with the ledger")
+
+
+def check_reports_beside(
+    card: Path, card_text: str, verification: Verification, is_allowed: Callable[[Path], bool] = Path.is_file
+) -> Iterator[Check]:
+    """Compare a card with the reports that lie beside it; one that cannot be compared does not count."""
+    for path in reports_beside(card):
+        if is_allowed(path):
+            page = read_regular(path, MAX_TEXT).decode(errors="replace")
+            for check in check_report(page, card_text, verification):
+                yield replace(check, detail=f"{path.name}: {check.detail}", needed=False)
 
 
 def _difference(page: str, again: str) -> str:

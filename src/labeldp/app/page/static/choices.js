@@ -324,8 +324,8 @@
       value.textContent = said.cells[name] ?? "";
     }
     draw(choice, outlook(table, choice));
-    const all = `${said.cells.mean} for the mean of all labels`;
-    say(`ε = ${roundedUp(choice.epsilon, 4)}: odds grow by at most ${said.times}, noise is ${said.cells.label} for one label, ${all}.`, false);
+    const all = `${said.cells.mean} for the ${table.names.mean}`;
+    say(`ε = ${roundedUp(choice.epsilon, 4)}: odds grow by at most ${said.times}, noise is ${said.cells.label} for ${table.names.label}, ${all}.`, false);
   }
 
   for (const place of document.querySelectorAll("[data-command]")) {

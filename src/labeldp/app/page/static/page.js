@@ -1,4 +1,4 @@
-// What a page without scripts cannot do: accept dropped files, draw progress, and say that it is open.
+// What a page without scripts cannot do: accept dropped files, draw progress, follow its fields, and say that it is open.
 "use strict";
 setInterval(() => fetch(`${document.body.dataset.base}/alive`).catch(() => {}), 60000);
 
@@ -38,4 +38,32 @@ if (zone) {
     status.textContent = `Reading ${input.files[0].name} …`;
     form.submit();
   });
+}
+
+// A problem is about what was sent: it goes as soon as its field is changed.
+addEventListener("input", ({ target }) => {
+  const name = target.dataset.problem ?? target.name, summary = document.getElementById("summary");
+  if (!name) return;
+  for (const field of document.getElementsByName(name)) field.removeAttribute("aria-invalid");
+  document.getElementById(`${name}-problem`)?.remove();
+  summary?.querySelector(`[data-problem="${CSS.escape(name)}"]`)?.remove();
+  if (summary && !summary.querySelector("li")) summary.remove();
+});
+
+// Another ledger has other sums: show them, with all that was typed.
+document.querySelector("[data-refresh]")?.addEventListener("change", ({ target }) => {
+  const show = document.createElement("input");
+  Object.assign(show, { type: "hidden", name: "show", value: "ledger" });
+  target.form.append(show);
+  target.form.submit();
+});
+
+for (const start of document.querySelectorAll("[data-start]")) {
+  const button = document.createElement("button"), field = document.getElementById("epsilon");
+  Object.assign(button, { type: "button", className: "quiet", textContent: start.textContent });
+  button.addEventListener("click", () => {
+    field.value = start.dataset.start;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  start.replaceWith(button);
 }
