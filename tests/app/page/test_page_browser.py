@@ -153,11 +153,14 @@ def test_the_whole_way_with_a_messy_csv_on_a_phone_by_keys_and_for_a_screen_read
         page.locator("#summary:focus").wait_for()
         look(page, "Set the lowest and highest possible Miete", script)
         page.get_by_label("Lowest possible").fill("0")
+        assert page.locator("#summary, .problem, [aria-invalid]").count() == 0  # a problem goes with its value
         page.get_by_label("Highest possible").fill("3000")
         page.get_by_role("button", name="Continue to the budget").click()
         page.get_by_label("Limit").fill("3")
         press(page.get_by_label(f"{BUDGET}, slider"), "ArrowRight")
-        page.get_by_label(BUDGET, exact=True).fill("1")
+        assert page.get_by_label(BUDGET, exact=True).input_value() == "1.2"
+        press(page.get_by_role("button", name="ε = 1"), "Space")
+        assert page.get_by_label(BUDGET, exact=True).input_value() == "1"
         look(page, "Choose the privacy budget", script)
         press(page.get_by_role("button", name="Review the release"))
         page.get_by_role("heading", name="Your request").wait_for()

@@ -58,7 +58,13 @@ def test_a_model_is_released_with_a_score_and_says_what_it_leaves_out(client, ro
     assert "ε = 6" in request
     assert "271; 30 others held out, for the score" in request
     done = client.release(begun).words
-    for part in ("Measured on rows held out", "The model predicts price from rooms, side.", "owner was left out"):
+    for part in (
+        "Measured on rows held out",
+        "The model predicts price from rooms, side.",
+        "owner was left out",
+        "What moves the predicted price",
+        "PowerShell labeldp predict model new_table.csv --out predictions.csv",
+    ):
         assert part in done
     assert spent(client) == 6
     assert {path.name for path in (root / "model").iterdir()} == {"card.json", "columns.json", "model.npz"}

@@ -78,6 +78,17 @@ def test_a_card_is_verified_with_its_file(client, root):
     assert "out.csv is another file, was changed" in broken.html.partition('id="checks"')[0]
 
 
+def test_the_report_beside_a_card_is_compared_with_it(client, root):
+    client.release(ready(client, report="yes"))
+    assert (
+        "out.csv.report.html: written again from the card, it is the same"
+        in client.get(f"/card?name={CARD}").words
+    )
+    report = root / "out.csv.report.html"
+    report.write_text(report.read_text().replace("2.72×", "1.72×"))
+    assert "it does not hold" in client.get(f"/card?name={CARD}").words
+
+
 @pytest.mark.parametrize("card", ["homes.csv", "../out.csv.card.json", "no-such.card.json", "book.jsonl", ""])
 def test_only_cards_are_shown_and_only_their_reports(client, card):
     client.release(ready(client))

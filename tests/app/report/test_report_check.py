@@ -124,7 +124,11 @@ def test_verify_finds_the_card_beside_a_report_or_takes_the_one_that_is_named(tm
     (tmp_path / "out.csv.card.json").write_text(cases.card("release"))
     run("report", tmp_path / "out.csv.card.json")
     page = tmp_path / "out.csv.report.html"
-    assert "✓ report" in run("verify", page).output
+    for named in (page, tmp_path / "out.csv.card.json"):
+        assert "✓ report" in run("verify", named).output
+    page.write_text(page.read_text().replace("2.72×", "1.72×"))
+    assert "out.csv.report.html: it says '1.72×'" in said("verify", tmp_path / "out.csv.card.json", code=4)
+    run("report", tmp_path / "out.csv.card.json", "--force")
     short = page.rename(tmp_path / "out.report.html")
     assert "✓ report" in run("verify", short).output
     page = short

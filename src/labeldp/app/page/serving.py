@@ -18,6 +18,7 @@ from pathlib import Path
 
 import uvicorn
 
+from labeldp._atomic import atomic_file
 from labeldp.app.page.application import build_app
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.site import Site
@@ -69,13 +70,9 @@ def _write_entry_page(folder: Path, address: str) -> Path | None:
     """
     path = folder / f"labeldp-page-{secrets.token_hex(4)}.html"
     html = f'<!doctype html><title>labeldp</title><meta http-equiv="refresh" content="0;url={address}">'
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(handle, "w", encoding="utf-8") as stream:
-            stream.write(html)
-    except OSError:
-        return None
-    return path
+    with suppress(OSError), atomic_file(path, replace=False) as part:
+        part.write_text(html, encoding="utf-8")
+    return path if path.exists() else None
 
 
 def serve(
