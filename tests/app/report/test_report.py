@@ -71,19 +71,6 @@ def test_sections_escape_all_they_are_given():
     assert words(page).count("<script>alert(1)</script>") >= 7
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"paragraphs": "one text"},
-        {"figure": object()},
-        {"header": ["a", "b"], "rows": [["1"]]},
-    ],
-)
-def test_a_section_that_cannot_be_shown_is_refused(wrong):
-    with pytest.raises(ldp.errors.ParameterError):
-        report.Section("title", **wrong)
-
-
 # ---- what it says ---------------------------------------------------------------------------------------
 
 
@@ -155,11 +142,6 @@ def test_what_a_card_says_of_its_file_is_shown():
     for text in ("Private labels in a.csv", "in the column price", "rows 4,000", 'separator ";"', "timestamp[ms]"):
         assert text in shown
     assert "{}" not in shown
-
-
-def test_the_day_stands_on_top_as_the_card_has_it():
-    page = report.render_report(cases.dated(cases.card("release"), "2024-02-29T12:00:01+00:00"))
-    assert "2024-02-29 12:00 UTC" in page.partition("<h1>")[0]
 
 
 def test_labels_outside_the_bounds_are_explained_where_there_can_be_some():

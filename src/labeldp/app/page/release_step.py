@@ -106,8 +106,11 @@ def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, wo
     with note_problem(problems, "The result cannot be shown here"):
         if release.kind == "regression":
             look = look_at_regression(regression.table)
+        elif release.kind == "model":
+            work.progress("Drawing", 0, None)  # which refuses a file that changed since
+            look = look_at_model(release)
         else:
-            look = look_at_model(release) if release.kind == "model" else look_at_table(release.out, card)
+            look = look_at_table(release.out, card)
     notes = [f"{what}: {_reason(error)}" for what, error in problems.items()] + notes
     return {
         "card": folder.name(path),
