@@ -130,8 +130,9 @@ def _parse(
     folder: ChosenFolder, unfinished: Unfinished, form: FormData, problems: dict[str, str]
 ) -> ReleaseRequest | None:
     """Return the request, or note what is wrong with it; whoever carries it out checks everything again."""
-    options, table, kind = dict(unfinished.options or {}), unfinished.table, str(form.get("kind"))
-    to, own = KINDS.get(kind, KINDS["table"])
+    options, table = dict(unfinished.options or {}), unfinished.table
+    kind = next((each for each in KINDS if each == form.get("kind")), "table")
+    to, own = KINDS[kind]
     options |= parse_fields(["epsilon", "limit", *RECORD, *own], form, problems)
     paths = dict[str, Path]()
     for name in ("ledger", to):

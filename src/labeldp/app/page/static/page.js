@@ -55,6 +55,7 @@ document.querySelector("[data-refresh]")?.addEventListener("change", ({ target }
   const show = document.createElement("input");
   Object.assign(show, { type: "hidden", name: "show", value: "ledger" });
   target.form.append(show);
+  target.form.action += "#ledger";
   target.form.submit();
 });
 
