@@ -12,6 +12,7 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.app.option import REQUIRED, Option, parse_figure
 from labeldp.app.options import OPTIONS
 from labeldp.app.sentences import EXPLAINED, as_field, explain_error
+from labeldp.errors import ParameterError, Setting
 
 
 def explain(error: BaseException, ledger: Ledger | None = None) -> str:
@@ -55,7 +56,9 @@ def parse_fields(
 
 def _typed_value(option: Option, texts: list[str], decimals: str) -> Any:
     """Return what was typed into the fields of one option, for its parser; by default what the option has."""
-    if not any(texts) and option.default is not REQUIRED:
+    if not any(texts):
+        if option.default is REQUIRED:
+            raise ParameterError(Setting(option.name), " is empty: choose it first")
         return option.default
     if option.type is bool:
         return True
