@@ -34,7 +34,8 @@ HERE = Path(__file__).parent
 REGRESSORS = {"labels": LabelReleaseRegressor, "model": ModelReleaseRegressor}
 CASES = [(rows, kind, epsilon) for rows in (20_000, 200_000) for kind in REGRESSORS for epsilon in (0.1, 1.0)]
 BOUNDS = (0.0, 5.0)
-FIT, PREDICT, WALL, MEMORY, BUSY = 10.0, 3.0, 90.0, 4.0, 10.0
+FIT, PREDICT, WALL, MEMORY, BUSY = 15.0, 4.0, 60.0, 1.5, 10.0
+"""At most: ratios of a fit and of predictions, seconds and GiB of a million rows, a ratio on a busy machine."""
 NEW_ROWS = 20_000
 
 

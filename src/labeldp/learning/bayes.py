@@ -251,15 +251,13 @@ def solve_many(
         alike.setdefault((tuple(part > 0 for part in mix), rest), []).append(k)
     grams: dict[tuple[bool, ...], list[NDArray[np.float32]]] = {}
     for (used, rest), members in sorted(alike.items()):
-        active = np.flatnonzero(np.append(used, True)[own])
+        active = np.append(used, True)[own]
         if used not in grams:
-            every = active.size == own.size
-            grams = {used: [o.gram if every else o.gram[np.ix_(active, active)] for o in observations]}
+            grams = {used: [o.gram.compress(active, 0).compress(active, 1) for o in observations]}
         levels = [o.level(rest) for o in observations]
         unit = min(levels)  # in its units numbers of single precision neither overflow nor vanish
-        gram = np.zeros((active.size, active.size), dtype=np.float32)
-        for part, level in zip(grams[used], levels, strict=True):
-            gram += part * np.float32(unit / level)
+        parts = zip(grams[used], levels, strict=True)
+        gram = np.asarray(sum(part * np.float32(unit / level) for part, level in parts))
         moment = sum(o.moment[active] * (unit / level) for o, level in zip(observations, levels, strict=True))
         right = np.asarray(moment, dtype=np.float32)
         base = -0.5 * sum(o.count * np.log(v) + o.square / v for o, v in zip(observations, levels, strict=True))

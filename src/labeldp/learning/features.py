@@ -29,17 +29,22 @@ Codes = NDArray[np.uint8]
 """Of each value, how many quantiles of its column it reaches: for ranks, and for trees."""
 
 _GRID = np.linspace(0.0, 1.0, 201)
+"""Places of quantiles: half a percent of the rows each, and their codes fit into a byte."""
 
 PAIRED = 8
 ALL_PAIRS = 12
-"""With more columns, leading directions are paired instead of columns."""
+"""With more columns than the second, so many leading directions are paired instead of columns."""
 
 FOURIER = 300
 FREQUENCIES = 150
 """Of the Fourier block, and of the interactions: each has a cosine and a sine."""
 
 WAVES = 14
+"""Of each column, if there are few: shapes down to a 14th of the rows."""
+
 _CLIP = 5.0
+"""Standard deviations to which columns are clipped, so that no outlier rules a linear model."""
+
 PIECE = 1 << 12
 """Rows whose features are in memory at once: features are made again whenever they are needed, which takes less
 time than to multiply them with each other, and far less memory than to keep them."""
@@ -48,12 +53,14 @@ WIDE = 300
 """Tables with more columns are narrowed first: the work grows with the cube of the columns."""
 
 _NARROW = 100
+"""Leading directions that stand for them."""
+
 _SAMPLE = 10_000
 _MAP_ROWS = 100_000
 """Rows at most, evenly spread, by which maps are fitted: more would hardly change them."""
 
 _GRAMS = 8
-"""How many second moments a table remembers."""
+"""How many sums of products a table remembers: those of the rounds of a fit, and of a sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,15 +399,15 @@ class FeatureTable:
         self.X = X
         self._columns, self._codes = public.locate(X)
         self.doubt = 0.0
-        self._grams: dict[bytes, Small] = {}
-        self._others: dict[bytes, Small] = {}  # those of the same rows with other interactions
+        self._sums: dict[bytes, tuple[Small, Array]] = {}
+        self._others: dict[bytes, tuple[Small, Array]] = {}  # those of the same rows with other interactions
 
     def with_lengths(self, lengths: Array, doubt: float) -> FeatureTable:
         """Return the same rows with interactions of columns on these lengths, which are likely or in doubt."""
         table = copy(self)
         table.__dict__.pop("moments", None)
         table.public = self.public.with_lengths(lengths, self.ranks(even_rows(self.rows, 2 * PIECE)))
-        table.doubt, table._grams, table._others = doubt, {}, {**self._others, **self._grams}
+        table.doubt, table._sums, table._others = doubt, {}, {**self._others, **self._sums}
         return table
 
     @property
@@ -436,24 +443,20 @@ class FeatureTable:
         return Observations(gram, moment, float(centred @ centred), rows.size, 1.0, noise)
 
     def _moments(self, rows: Index, centred: Array) -> tuple[Small, Array]:
-        """Return the sums of products of features with each other and with labels.
-
-        The former take longest, and are those of public rows: the last few are remembered.
-        """
-        name = hashlib.blake2b(rows.tobytes()).digest()
-        gram, moment = self._grams.get(name), np.zeros(self.public.size)
-        new = self.public.fixed if name in self._others else 0  # from where on products are not known yet
-        total = np.zeros((self.public.size - new, self.public.size), dtype=np.float32)
-        for piece, features in self.pieces(rows):
-            moment += features.T @ centred[piece].astype(np.float32)
-            if gram is None:
+        """Return the sums of products of features with each other and with labels: the last few are remembered."""
+        name = hashlib.blake2b(rows.tobytes() + centred.tobytes()).digest()
+        if name not in self._sums:
+            new = self.public.fixed if name in self._others else 0  # from where on products are not known yet
+            total = np.zeros((self.public.size - new, self.public.size), dtype=np.float32)
+            moment = np.zeros(self.public.size)
+            for piece, features in self.pieces(rows):
+                moment += features.T @ centred[piece].astype(np.float32)
                 total += features[:, new:].T @ features
-        if gram is None:
             gram = np.concatenate([np.zeros((new, self.public.size), dtype=np.float32), total])
-            gram[:new, new:] = total[:, :new].T
-            gram[:new, :new] = self._others[name][:new, :new] if new else total[:new, :new]
-        self._grams = dict([*self._grams.items(), (name, gram)][-_GRAMS:])
-        return gram, moment
+            if new:
+                gram[:new, :new], gram[:new, new:] = self._others[name][0][:new, :new], total[:, :new].T
+            self._sums = dict([*self._sums.items(), (name, (gram, moment))][-_GRAMS:])
+        return self._sums[name]
 
     def predict(self, model: Posterior, rows: Index) -> Array:
         """Return the linear model's predictions for some rows."""

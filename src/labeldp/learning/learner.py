@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +38,13 @@ GROWN = 400_000
 _GROWN_BETWEEN = 40_000
 """Rows at most from which trees grow, in the end and between rounds."""
 
+
+_LEAST_SHARE = 0.02
+"""Trees with a smaller weight beside the linear model are not worth their place in it."""
+
+_SURE, _MOST_CHANGE = 0.3, 20
+"""An error measured on held-out rows counts if its standard error is less than this part of what was expected; it
+may be so many times smaller than that."""
 
 _CLEAR = 1.5
 """Labels are clear if their noise is less than so many times their variance: then large trees learn more. Else
@@ -125,18 +131,13 @@ def quick_linear(
     return _linear(table, [*sums, *observed], knowledge, unknown_variance(knowledge.width, few=True))
 
 
-def _observed(
-    table: FeatureTable, blocks: list[PrivateRows], knowledge: LabelSummary, without: Sequence[PrivateRows] = ()
-) -> list[Observations]:
-    """Return the statistics of blocks, less those of some of their rows: a table remembers those of blocks."""
-
-    def observe(part: PrivateRows) -> Observations:
-        return table.observations(part.rows, part.labels - knowledge.middle, part.noise)
-
-    if not without:
-        return [observe(part) for part in blocks if part.rows.size]
-    pairs = zip(blocks, without, strict=True)
-    return [observe(part).without(observe(test)) if test.rows.size else observe(part) for part, test in pairs]
+def _observed(table: FeatureTable, blocks: list[PrivateRows], knowledge: LabelSummary) -> list[Observations]:
+    """Return the statistics of blocks; a table remembers them."""
+    return [
+        table.observations(part.rows, part.labels - knowledge.middle, part.noise)
+        for part in blocks
+        if part.rows.size
+    ]
 
 
 def _linear(
@@ -178,7 +179,10 @@ class Growth:
 
     @classmethod
     def for_noise(cls, noise: float, rows: int) -> Growth:
-        """Return what suits labels with so much noise, in variances of labels, of so many rows."""
+        """Return what suits labels with so much noise, in variances of labels, of so many rows.
+
+        A leaf averages noise down to 1/50 of the variance, if a tenth of the rows can do that.
+        """
         leaf = int(np.clip(50 * noise, 20, max(20, rows / 10)))
         if noise < _CLEAR:
             return cls(leaf, 31, 0.06, (30, 60, 120, 250), 1)
@@ -225,7 +229,7 @@ class _Validation:
             deviation = float(np.sqrt(self.weight**2 @ (gap**2 * step**2))) / size
             careful = float(np.clip(slope - deviation, 0.0, 1.0))
             gain = (2 * careful * slope - careful**2) * size
-            if gain > most and careful > 0.02:
+            if gain > most and careful > _LEAST_SHARE:
                 best, most, share = choice, gain, careful
         return best, share
 
@@ -253,10 +257,10 @@ def _with_trees(
         return plain
     rest, error = plain.rest, plain.error
     measured, deviation = validation.error(stages, share)
-    if deviation < 0.3 * error:
-        error = float(np.clip(measured + deviation, 0.05 * error, 2 * error))
-        rest = min(rest, max(0.9 * error, 0.05 * rest))
-    rows, labels, noise, _ = _joined(_thin(blocks, _GROWN_BETWEEN if quick else GROWN, rng))
+    if deviation < _SURE * error:
+        error = float(np.clip(measured + deviation, error / _MOST_CHANGE, 2 * error))
+        rest = min(rest, max(0.9 * error, rest / _MOST_CHANGE))  # a tenth is the error of the fit itself
+    rows, labels, noise = _joined(_thin(blocks, _GROWN_BETWEEN if quick else GROWN, rng))
     weight = 1 / (noise + rest)
     trees = growth.grow(stages, 0, table.codes(rows), labels, weight / weight.mean())
     return Ensemble(plain.linear, trees, share, rest, error, plain.knowledge)
@@ -270,13 +274,12 @@ def _thin(blocks: list[PrivateRows], most: int, rng: np.random.Generator) -> lis
     return [part.where(rng.random(part.rows.size) < most / total) for part in blocks]
 
 
-def _joined(blocks: list[PrivateRows]) -> tuple[Index, Array, Array, Index]:
-    """Return rows, labels, noise and rounds of all blocks."""
+def _joined(blocks: list[PrivateRows]) -> tuple[Index, Array, Array]:
+    """Return rows, labels and noise of all blocks."""
     return (
         np.concatenate([part.rows for part in blocks]),
         np.concatenate([part.labels for part in blocks]),
         np.concatenate([np.full(part.rows.size, part.noise) for part in blocks]),
-        np.concatenate([np.full(part.rows.size, part.round) for part in blocks]),
     )
 
 
@@ -292,21 +295,21 @@ def _validate(
 ) -> _Validation:
     """Hold out half of the last round's rows and predict them, then the other half; a quick one a third."""
     knowledge = plain.knowledge
-    rows, labels, noise, rounds = _joined(blocks)
-    fold = np.where(rounds == rounds.max(), rng.integers(0, 3 if quick else 2, rows.size), -1)
+    rows, labels, noise = _joined(blocks)
     weight = 1 / (noise + plain.rest)
     weight /= weight.mean()
-    starts = np.cumsum([0, *[part.rows.size for part in blocks]])
-    codes = table.codes(rows)
-    linear = np.zeros(rows.size)
+    codes, last = table.codes(rows), np.arange(rows.size - blocks[-1].rows.size, rows.size)
+    fold = np.full(rows.size, -1)
+    fold[last] = rng.permutation(last.size) % (3 if quick else 2)
     folds, stages = (1, growth.stages[:-1]) if quick else (2, growth.stages)
+    linear = np.zeros(rows.size)
     staged = {stage: np.zeros(rows.size) for stage in stages}
-    for k in range(folds):
+    *earlier, whole = _observed(table, blocks, knowledge)
+    (held,) = _observed(table, [blocks[-1].where(fold[last] == 0)], knowledge)
+    choices = plain.linear.likely or unknown_variance(knowledge.width, few=True)
+    for k, kept in enumerate((whole.without(held), held)[:folds]):
         train, test = fold != k, fold == k
-        choices = plain.linear.likely or unknown_variance(knowledge.width, few=True)
-        tests = [part.where(test[a:b]) for part, (a, b) in zip(blocks, pairwise(starts), strict=True)]
-        kept = _observed(table, blocks, knowledge, without=tests)
-        model = _linear(table, [*sums, *kept], knowledge, choices)
+        model = _linear(table, [*sums, *earlier, kept], knowledge, choices)
         linear[test] = knowledge.clip(table.predict(model, rows[test]))
         trees = growth.grow(stages[-1], k, codes[train], labels[train], weight[train])
         for stage, prediction in enumerate(trees.staged_predict(codes[test]), start=1):
