@@ -26,6 +26,7 @@ from labeldp.accounts.numbers import number
 from labeldp.errors import DataError, Message, Setting, WeakModelWarning
 from labeldp.evidence.curves import draw_comparison
 from labeldp.evidence.label_noise import Estimate, LabelNoise, label_noise
+from labeldp.evidence.previews import data_frame
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.release.curator import mean_variance
@@ -112,6 +113,10 @@ class Comparison:
             for of, figures in self._figures().items()
             for (name, epsilon), one in figures.items()
         ]
+
+    def to_frame(self) -> Any:
+        """Return every figure in full as a data frame of pandas, with the columns of `records`."""
+        return data_frame(self.records())
 
     def best_mechanism(self, epsilon: float) -> str:
         """Return the mechanism that serves a learner best; "auto" unless another is better by a tenth.

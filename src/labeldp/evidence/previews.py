@@ -15,7 +15,7 @@ from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.numbers import number, percent, times
 from labeldp.accounts.scores import DEFAULT_METRICS
-from labeldp.errors import ParameterError, Setting
+from labeldp.errors import MissingExtraError, ParameterError, Setting
 from labeldp.evidence.accuracy_suite import KeptShare, share_kept
 from labeldp.evidence.cautions import NOTES, cautions
 from labeldp.evidence.curves import draw_preview
@@ -182,6 +182,10 @@ class Preview:
             records += [{"of": of, "epsilon": point.epsilon, "figure": figure} for of, figure in figures.items()]
         return records
 
+    def to_frame(self) -> Any:
+        """Return every figure in full as a data frame of pandas, with the columns of `records`."""
+        return data_frame(self.records())
+
     def notes(self) -> list[str]:
         """Return what the figures rest on, in sentences."""
         tables = [point.kept.tables for point in self.budgets if point.kept is not None]
@@ -218,6 +222,15 @@ class Preview:
     def plot(self) -> Any:
         """Return a Matplotlib figure: errors, and what models keep, against ε."""
         return draw_preview(self)
+
+
+def data_frame(records: list[Data]) -> Any:
+    """Return records as a data frame of pandas."""
+    try:
+        from pandas import DataFrame  # noqa: PLC0415 (not a dependency)
+    except ImportError:
+        raise MissingExtraError("a data frame needs pandas: pip install pandas") from None
+    return DataFrame(records)
 
 
 def preview(
