@@ -1,5 +1,7 @@
 """Formulas: what they accept, the columns that they make, and what they refuse."""
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -41,7 +43,7 @@ def test_names_of_coefficients_say_what_they_are(text, names):
 
 def test_columns_are_those_that_numpy_computes():
     coefficients = Formula.parse('age + age**2 + C(region, ref="west") + C(region):age').fit(PEOPLE)
-    assert coefficients.references == {"region": "west"}
+    assert coefficients.levels == {"region": ["west", "east", "north"]}
     age, east, north = np.array([20.0, 30, 50, 40]), np.array([0, 1, 0, 0]), np.array([0, 0, 0, 1])
     expected = np.column_stack([age, age**2, east, north, east * age, north * age])
     np.testing.assert_array_equal(coefficients.transform(PEOPLE), expected)
@@ -81,6 +83,25 @@ def test_anything_else_is_refused_by_its_option(text):
     with pytest.raises(ldp.LabelDPError) as caught:
         Formula.parse(text).fit(PEOPLE)
     assert caught.value.option == "on"
+
+
+HINTS = {
+    "log(age)": "log_age",
+    "age + I(age**2)": "write age**2",
+    "age^2": "write age**2",
+    "pay ~ age": "before ~",
+    "1 + age": "intercept=False",
+    "age - 1": "--no-intercept",
+    "age*code": "a + b + a:b",
+    "age**5": "2, 3 or 4",
+    "code + age:code + age + age:code": "'age:code' twice",
+}
+
+
+@pytest.mark.parametrize("text", HINTS)
+def test_what_other_formulas_have_is_refused_with_what_to_write_instead(text):
+    with pytest.raises(ldp.LabelDPError, match=re.escape(HINTS[text])):
+        Formula.parse(text)
 
 
 @pytest.mark.parametrize("name", ["pay", "PAY", "`pay`", "age + C(pay)", "age + pay + pay:age"])

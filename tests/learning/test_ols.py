@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from matplotlib import pyplot
 from scipy import stats
 
 import labeldp as ldp
@@ -325,7 +326,7 @@ BAD = {
     ),
     "no columns": (X[:, :0], Y, {}, "1 to 512 columns"),
     "few rows": (X[:8], Y[:8], {}, "too few for 4 coefficients"),
-    "noise": (X, Y, {"epsilon": 0.005}, "would hide every coefficient: give about"),
+    "noise": (X, Y, {"epsilon": 0.005}, "would hide every coefficient: give 0.0"),
     "other rows": (X, Y[:-1], {}, "one label for each of 200 rows"),
     "missing label": (X, np.r_[np.nan, Y[1:]], {}, "label"),
     "no bounds": (X, Y, {"bounds": (1, 1)}, "bounds"),
@@ -371,10 +372,11 @@ def test_any_public_columns_are_refused_before_the_charge_or_give_a_table(seed):
         assert np.isfinite(table.conf_int()).to_numpy().all()
 
 
-def test_the_epsilon_that_a_refusal_names_is_enough():
+@pytest.mark.parametrize("epsilon", [0.001, 0.005, 0.03])
+def test_the_epsilon_that_a_refusal_names_is_enough(epsilon):
     with pytest.raises(LabelDPError) as refused:
-        quiet_ols(X, Y, NoNoise(), epsilon=0.005)
-    enough = float(str(refused.value).split("give about ")[1].split(",")[0])
+        quiet_ols(X, Y, NoNoise(), epsilon=epsilon)
+    enough = float(str(refused.value).split("give ")[1].split()[0])
     quiet_ols(X, Y, NoNoise(), epsilon=enough)
 
 
@@ -396,16 +398,30 @@ def test_data_frames_keep_their_names_and_booleans_are_numbers(make):
         assert table.conf_int(0.1).shape == (4, 2)
 
 
-def test_a_table_prints_as_text_latex_frame_and_picture():
+def test_a_table_prints_as_text_latex_frame_and_picture(tmp_path):
     table = quiet_ols(FRAME.rename(columns={"a": "a_b & c"}), Y, seeded(0))
     text = table.summary()
     assert all(name in text for name in (*table.names, "P>|t|", "[0.025", "std err without privacy", "ε = 1"))
     assert r"a\_b \& c" in table.to_latex()
     assert list(table.to_frame(0.1).columns[-3:]) == ["[0.05", "0.95]", "std err without privacy"]
     assert [label.get_text() for label in table.plot().get_yticklabels()] == table.names[1:]
+    assert pyplot.gca().get_xlabel() == "coefficient"  # so that pyplot.savefig writes it
+    pyplot.close()
+    floating = table.to_latex(tmp_path / "table.tex", caption="Pay", label="tab:pay", notes=True)
+    assert (tmp_path / "table.tex").read_text(encoding="utf-8") == floating + "\n"
+    assert all(
+        part in floating for part in (r"\caption{Pay}", r"\label{tab:pay}", r"$\varepsilon$", r"\end{table}")
+    )
     assert (np.diff(table.conf_int(0.01)) > np.diff(table.conf_int(0.1))).all(axis=None)
     with pytest.raises(LabelDPError, match="alpha"):
         table.conf_int(0)
+
+
+@pytest.mark.parametrize(("unit", "bound"), [(1e3, "100"), (1e-3, "0"), (1.0, None)])
+def test_a_note_says_that_all_fitted_values_lie_at_a_bound(unit, bound):
+    X, y = data(2000)
+    notes = " ".join(quiet_ols(X, unit * (20 + y), seeded(0), epsilon=8.0).notes())
+    assert (f"at the bound {bound}:" in notes) if bound else "at the bound" not in notes
 
 
 def test_predictions_need_the_same_columns():
@@ -506,6 +522,20 @@ def test_weights_become_those_of_least_squares_until_a_bend_moves_coefficients_b
         noise = ratio * (weights.solve**2).sum(axis=1) * WEIGHT**2
         errors = np.sqrt((share**2).sum(axis=0) + noise)
         assert (0.5 * np.abs(bend / bend.std() @ share) < 0.3 * errors).all()
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("label", [None, "wage"])
+def test_with_a_formula_the_label_may_stay_in_the_frame_and_is_never_used(make, label):
+    columns = {"a": X[:, 0], "b": X[:, 1]}
+    labels = pd.Series(Y, name="pay")
+    frame = make(columns | {"Pay ": np.full(200, "private"), "wage": np.full(200, "private")})
+    found = quiet_ols(frame, labels, seeded(0), on="a + b", label=label)
+    same = quiet_ols(make(columns), labels, seeded(0), on="a + b", label=label)
+    assert np.array_equal(found.params, same.params)
+    for name in ("`Pay `", "pay", label or "pay"):
+        with pytest.raises(LabelDPError, match="private"):
+            quiet_ols(frame, labels, NoNoise(), on=f"a + {name}", label=label)
 
 
 @pytest.mark.parametrize("label", [None, "pay", "PAY", "other", "66993"])

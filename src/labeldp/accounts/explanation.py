@@ -25,12 +25,14 @@ _TITLES = {
     "release": "A release of private labels",
     "row-release": "A release of private labels, in rounds",
     "model": "A model trained with private labels",
+    "regression": "A regression table of {label}",
 }
-_SEEN = {"mechanism": "the released value", "model": "this model"}
+_SEEN = {"mechanism": "the released value", "model": "this model", "regression": "this table"}
 _DONE = {
     "release": "Noise was added to {rows:,} labels before they were released",
     "row-release": "Noise was added to {rows:,} labels before they were released, each row once",
     "model": "A model was trained on {rows:,} labels with noise",
+    "regression": "Coefficients were estimated from sums over {rows:,} labels, with noise",
 }
 _SEEDED = (
     "NOT PRIVATE: the noise came from a seed. Whoever knows or guesses the seed can remove the noise. "
@@ -119,6 +121,7 @@ def explain(
         All charges of a ledger, to say what everything in it means.
     """
     about, budget = about or {}, _budget(terms)
+    kind = "regression" if "regression" in about else kind
     total = total_of([*terms.charges, *missing_charges(recorded or (), terms.charges)])
     ledger = None if recorded is None or total <= budget else total
     meaning = _meaning(terms, kind, ledger)
@@ -132,7 +135,9 @@ def explain(
         sections |= _sections_without_privacy(sections)
     name = about.get("file", {}).get("name")
     return Explanation(
-        title=f"Private labels in {name}" if name else _TITLES[kind],
+        title=f"Private labels in {name}"
+        if name
+        else _TITLES[kind].format(label=about.get("label", "private labels")),
         budget=budget,
         ledger=ledger,
         private=reason is None,
@@ -176,7 +181,12 @@ def _sections(terms: Terms, kind: str, about: Mapping[str, Any], meaning: list[s
     kept = [f"The true labels: {who} saw them.", _CLUSTER if is_cluster else _DRAWN]
     if terms.charges_for("prior"):
         kept.append("The exact counts behind the prior; only counts with noise were used.")
-    if kind == "model":
+    if kind == "regression":
+        released = ["The table: coefficients with standard errors, intervals and p-values, and its notes."]
+        noise = ["Standard errors, intervals and p-values include the noise."]
+        do = ["Publish the table, and predict with it: that costs nothing more."]
+        do_not = [_AGAIN.format(again="Estimate another table from the same labels")]
+    elif kind == "model":
         released = _released_model(terms, about)
         score = describe_quality(about.get("quality"), terms.charges)
         measured = "How wrong they are was not measured: a score on rows held out, for more ε, tells."

@@ -27,7 +27,18 @@ _FACTOR = re.compile(
     )\s*""",
     re.VERBOSE,
 )
-_EXAMPLE = 'such as schooling + age + age**2 + C(region, ref="north") + schooling:age'
+_HINTS = {
+    r"[^+]*~": "leave out what stands before ~: it is y",
+    r"I\(": "write age**2 for I(age**2)",
+    r"C\(": 'write a category as C(region) or C(region, ref="north")',
+    r"[\w.]+\(": "functions are not evaluated: add a column such as log_age to the table, and name it here",
+    r"[^+]*\^": "write age**2 for age^2",
+    r"[^+]*\*\*": "powers are 2, 3 or 4, as in age**2",
+    r"[^+]*\*": "write a + b + a:b for a*b",
+    r"[01]\b|[^+]*-": "an intercept is added unless an option (intercept=False, --no-intercept) says otherwise",
+    r"": 'write a sum of terms, such as age + age**2 + C(region, ref="north") + age:rooms + `unit price`',
+}
+"""What to write instead, by how the rest of a formula begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,25 +101,25 @@ class Formula:
         position, mark = 0, "+"
         while mark:
             match = _FACTOR.match(text, position)
-            if match is None:
-                raise _unreadable(text[position:])
+            if match is None or text[match.end() : match.end() + 1] not in ("", "+", ":"):
+                rest = text[position:].strip()
+                hint = next(hint for begin, hint in _HINTS.items() if re.match(begin, rest))
+                raise _error(f"cannot be read from {rest[:20]!r} on: {hint}")
             name = (match["category"] or match["name"]).strip("`")
             reference = None if match["reference"] is None else match["reference"].strip("\"'")
             factor = Factor(name, int(match["power"] or 1), match["category"] is not None, reference)
             terms = [*terms, (factor,)] if mark == "+" else [*terms[:-1], (*terms[-1], factor)]
             position, mark = match.end() + 1, text[match.end() : match.end() + 1]
-            if mark not in ("", "+", ":"):
-                raise _unreadable(text[position - 1 :])
         for factor in (factor for term in terms for factor in term):
             if label is not None and same_name(factor.column, label):
-                raise ParameterError(Setting("on"), f" must not use the label {label!r}: it is private")
+                raise _error(f"must not use the label {label!r}: it is private")
         alone = {factor.column for term in terms if len(term) == 1 for factor in term if factor.power == 1}
         for term in terms:
             lacking = [factor.column for factor in term if len(term) > 1 and factor.column not in alone]
             if lacking:
                 raise _error(f"has a product with {lacking[0]!r}, which must also be a term of its own")
-        if len(set(terms)) < len(terms):
-            raise _error("has a term twice")
+            if terms.count(term) > 1:
+                raise _error(f"has the term {':'.join(map(str, term))!r} twice: leave out one")
         return cls(tuple(terms))
 
     @property
@@ -135,7 +146,7 @@ class Formula:
         texts = [name for name in self.columns if not _is_number(table.column(name).type)]
         levels = {name: _levels(table, name, references.get(name)) for name in [*self.categories, *texts]}
         columns = [column for term in self.terms for column in _expand(term, levels)]
-        result = Coefficients(tuple(columns), {name: listed[0] for name, listed in levels.items()})
+        result = Coefficients(tuple(columns), levels)
         if len(set(result.names)) < len(columns):
             raise _error("gives two coefficients one name: rename a column or a level")
         return result
@@ -148,12 +159,12 @@ class Coefficients:
     Attributes
     ----------
     columns : tuple of terms
-    references : dict
-        For each category, the level that others are compared with.
+    levels : dict
+        Of each category, that of reference first.
     """
 
     columns: tuple[Term, ...]
-    references: dict[str, str] = field(default_factory=dict)
+    levels: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def plain(cls, names: Sequence[str]) -> Coefficients:
@@ -167,15 +178,12 @@ class Coefficients:
 
     def transform(self, table: Any) -> Array:
         """Return the columns of an Arrow table, rows × coefficients."""
-        levels: dict[str, set[str | None]] = {}
-        for factor in (factor for column in self.columns for factor in column):
-            levels.setdefault(factor.column, {self.references.get(factor.column)}).add(factor.level)
         values: dict[str, Array] = {}
-        for name, known in levels.items():
+        for name in dict.fromkeys(factor.column for column in self.columns for factor in column):
             if name not in table.column_names:
                 raise DataError(f"the column {name!r} is missing")
-            values[name] = (_texts if name in self.references else _numbers)(table, name)
-            if name in self.references and (new := sorted(set(values[name]) - known)):
+            values[name] = (_texts if name in self.levels else _numbers)(table, name)
+            if name in self.levels and (new := sorted(set(values[name]) - set(self.levels[name]))):
                 raise DataError(f"the column {name!r} has a level that the regression does not know: {new[0]!r}")
         result = np.ones((table.num_rows, len(self.columns)))
         for k, column in enumerate(self.columns):
@@ -249,13 +257,3 @@ def _texts(table: Any, name: str) -> Array:
 
 def _error(problem: str) -> ParameterError:
     return ParameterError(Setting("on"), f" {problem}")
-
-
-def _unreadable(rest: str) -> ParameterError:
-    rest = rest.strip()
-    if rest.startswith("*"):
-        return _error("has *: write a + b + a:b for a*b; powers are 2, 3 or 4")
-    if rest[:1] in ("0", "1", "-"):
-        return _error("has no constant: the intercept is an option, intercept=False leaves it out")
-    where = f"cannot be read from {rest[:20]!r} on" if rest else "ends too early"
-    return _error(f"{where}: write a sum of terms, {_EXAMPLE}; odd names as `unit price`")

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import compress
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from labeldp._values import Array, Labels
-from labeldp.accounts.budget import declared
+from labeldp.accounts.budget import declared, rounded_up
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource, resolve_source
@@ -25,11 +26,14 @@ from labeldp.learning.ols_design import GUESS, Design
 from labeldp.learning.ols_estimate import estimate
 from labeldp.learning.ols_sums import AddUp, add_up_array
 from labeldp.learning.regression_table import RegressionTable
-from labeldp.release.names import UNNAMED, name_of_labels
+from labeldp.release.names import UNNAMED, name_of_labels, same_name
 from labeldp.release.plan import Plan
-from labeldp.tables.frames import as_table, is_frame, refuse_other_order
+from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order
 
 _MOST_ROWS = 1 << 30
+
+_MOST_NOISE = 0.25
+"""In widths of the bounds: half a width is the largest coefficient."""
 
 
 def private_ols(
@@ -58,7 +62,7 @@ def private_ols(
     ----------
     X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
         Public features. A data frame keeps its column names; all its columns must be numbers, unless ``on`` says
-        which to use and how.
+        which to use and how: then others may be in it too, even the label's.
     y : array-like
         Private labels.
     epsilon : float
@@ -79,7 +83,7 @@ def private_ols(
     purpose, recipient, bounds_reason : str, optional
         What the release is for, who gets it, and how the bounds were chosen; on the card and in the ledger.
     label : str, optional
-        What to call the label; by default as ``y`` is called.
+        What to call the label; by default as ``y`` is called. ``on`` must not use a column of that name.
     random_state : None, int or source of words
         Leave it out for a release.
 
@@ -105,12 +109,12 @@ def private_ols(
     """
     request = FitRequest(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, labels=False)
     ledger = as_ledger(ledger)
-    if label is None or getattr(y, "name", None) is not None:
-        own_name = name_of_labels(y, X)  # refuses the label among the features
-        label = own_name if label is None else label
-    label = UNNAMED if label is None else name_of_labels(SimpleNamespace(name=label), X) or UNNAMED
+    beside = X if on is None else None  # a formula says itself which columns are features
+    called = [SimpleNamespace(name=label)] * (label is not None)
+    called += [y] * (label is None or getattr(y, "name", None) is not None)
+    label_names = [name_of_labels(one, beside) or UNNAMED for one in called]  # refuses labels among the features
     refuse_other_order(X, y)
-    columns, named = _columns(X, on, label)
+    columns, named = _columns(X, on, label_names)
     names = [f"x{k + 1}" for k in range(columns.shape[1])] if named is None else named.names
     design = public_design(columns, names, float(request.epsilon), intercept=bool(intercept))
     labels = Labels.parse(y).values
@@ -119,7 +123,7 @@ def private_ols(
     add_up = add_up_array(unit_labels(labels.reshape(-1).astype(np.float64), request.bounds[0]))
     source, ledger = resolve_source(random_state), ledger_to_charge(ledger, y)
     with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
-        table = pay_for_table(request, design, add_up, ledger, source, label=label, robust=bool(robust))
+        table = pay_for_table(request, design, add_up, ledger, source, label=label_names[0], robust=bool(robust))
     return replace(table, columns=named, frame=is_frame(X) and hasattr(X, "iloc"))
 
 
@@ -156,11 +160,15 @@ def pay_for_table(
     )
 
 
-def _columns(X: Any, on: str | None, label: str) -> tuple[Array, Coefficients | None]:
+def _columns(X: Any, on: str | None, label_names: list[str]) -> tuple[Array, Coefficients | None]:
     """Return public columns as numbers, and, of a data frame, how its columns become these."""
     if is_frame(X):
-        table = as_table(X)
-        named = Coefficients.plain(table.column_names) if on is None else Formula.parse(on, label).fit(table)
+        formulas = [] if on is None else [Formula.parse(on, label) for label in label_names]
+        public = [not any(same_name(name, label) for label in label_names) for name in frame_names(X)]
+        table = as_table(
+            X.loc[:, public] if hasattr(X, "loc") else X.select(list(compress(frame_names(X), public)))
+        )
+        named = formulas[0].fit(table) if formulas else Coefficients.plain(table.column_names)
         return named.transform(table), named
     if on is not None:
         raise ParameterError(Setting("on"), " names columns: X must be a data frame")
@@ -192,13 +200,19 @@ def _refuse_columns(values: Array, names: list[str]) -> None:
 
 def _refuse_noise(design: Design, epsilon: float) -> None:
     """Refuse a table whose noise would hide any coefficient that the bounds allow."""
-    weights = design.weights(2 / (GUESS * epsilon) ** 2)
-    slopes = slice(int(design.intercept), None)
-    scales = weights.noise_scales(1 / epsilon)[slopes] / np.diag(design.back)[slopes, None]
-    short = 4 * math.sqrt(2 * float((scales**2).sum(axis=1).min()))  # half a width is the largest coefficient
-    if short > 1:
+    enough = epsilon
+    while (short := _noise(design, enough)) > _MOST_NOISE:
+        enough = float(rounded_up(enough * short / _MOST_NOISE, 2))
+    if enough > epsilon:
         raise ParameterError(
             f"the noise for {len(design.model):,} rows, {design.size} coefficients and ",
             Setting("epsilon", epsilon),
-            f" would hide every coefficient: give about {epsilon * short * 1.05:.2g}, more rows or fewer columns",
+            f" would hide every coefficient: give {enough:g} or more, more rows or fewer columns",
         )
+
+
+def _noise(design: Design, epsilon: float) -> float:
+    """Return the standard deviation of the least noise of a slope, in widths of the bounds."""
+    weights, slopes = design.weights(2 / (GUESS * epsilon) ** 2), slice(int(design.intercept), None)
+    scales = weights.noise_scales(1 / epsilon)[slopes] / np.diag(design.back)[slopes, None]
+    return math.sqrt(2 * float((scales**2).sum(axis=1).min()))

@@ -23,6 +23,9 @@ standard deviations of the noise. Four times as much is given, if there is enoug
 _CUT = 1.0
 """How much rows that are cut off from sums of squares may differ in variance from the others."""
 
+_EDGE, _NEARLY_ALL = 0.05, 0.9
+"""So near to a bound, in widths, values lie at it; and the part of all rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
@@ -41,6 +44,8 @@ class Estimates:
         Of a test whether squared predictions explain labels beyond the model; None if noise would hide it.
     clipped : (float, float), optional
         The distance from a rough fit at which labels were clipped, and at most by how much on average.
+    edge : float, optional
+        The bound that nearly all fitted values lie at.
     """
 
     values: Array
@@ -50,6 +55,7 @@ class Estimates:
     r_squared: tuple[float, float]
     fit_pvalue: float | None
     clipped: tuple[float, float] | None
+    edge: float | None
 
 
 def estimate(
@@ -114,6 +120,7 @@ def estimate(
         _r_squared(fit + origin, moves, plain, centered=whole),
         pvalue,
         (width * center.reach, width * center.excess / budget.rows) if center.excess else None,
+        next((end for end, away in ((low, fit), (high, 1 - fit)) if (away < _EDGE).mean() > _NEARLY_ALL), None),
     )
 
 

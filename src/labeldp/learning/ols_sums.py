@@ -38,17 +38,17 @@ _ROUGH, _ROUGH_ERROR, _ENOUGH = 0.1, 0.04, 0.01
 """At most this part of ε for a rough fit, if its predictions are off by less than this part of the range; less of
 ε where predictions would be off by less than the last."""
 
-_DISTANCES = 2.0 ** (-np.arange(1, 21) / 2)
-_OCTAVE = 2
-"""So many distances lie in a factor of 2."""
+_DISTANCES = 2.0 ** -np.arange(1, 11)
+"""At which labels are counted on either side of a rough fit."""
 
-_SURE, _SLOWEST = 3.0, 1.6
-"""The tail begins at the farthest distance beyond which there are so many times as many labels as noise may hide.
-Where it falls with a power of the distance below the second, labels are not clipped."""
+_SLOWEST, _CAUTION, _NOISE = 1.6, 2.0, 1.5
+"""Where a tail falls with a power of the distance below the first, labels are not clipped; how much more what
+clipping cuts off counts than noise where the limit is chosen; and the noise of a slope's sum, in ranges over ε and
+in mean absolute weights of a row."""
 
-_NOISE, _BEYOND, _WIDEST, _FEW = 3.0, 0.5, 0.5, 0.06
-"""The noise of a coefficient's sum, in ranges over ε; the part of the rows behind one coefficient that may lie
-beyond half the limit; the widest limit; and the part of all rows that may lie beyond half of that."""
+_BEYOND, _WIDEST, _FEW = 0.5, 0.5, 0.06
+"""The part of the rows behind one coefficient that may lie beyond half the limit; the widest limit; and the part
+of all rows that may lie beyond half of that."""
 
 NEAR = 2
 """The factor of squares where labels lie near a rough fit."""
@@ -211,58 +211,66 @@ def _limits(
     """
 
     def count_distances(labels: Array, rows: Any) -> Sums:
-        distances = np.abs(labels - guess[rows])
-        beyond = np.zeros(_DISTANCES.size + 2, dtype=np.int64)
-        for k, distance in enumerate(_DISTANCES):
-            np.sum(distances > distance, dtype=np.int64, out=beyond[k + 1 : k + 2], keepdims=True)
-        beyond[-1] = labels.size
-        return np.diff(beyond)
+        distances = labels - guess[rows]
+        beyond = np.zeros((2, _DISTANCES.size + 1), dtype=np.int64)
+        for k, distance in enumerate(_DISTANCES, 1):
+            np.sum(distances > distance, dtype=np.int64, out=beyond[0, k : k + 1], keepdims=True)
+            np.sum(distances < -distance, dtype=np.int64, out=beyond[1, k : k + 1], keepdims=True)
+        return np.append(np.diff(beyond).ravel(), labels.size - beyond[:, -1].sum())
 
-    epsilon = budget.part(0.1, 20 * math.sqrt(budget.rows))
+    epsilon = budget.part(0.2, 30 * math.sqrt(budget.rows))
     exact = add_up(count_distances)
-    counts = budget.release(exact, epsilon, source, kind="counts", what="counts of distances")
-    far = np.cumsum(counts)[:-1].astype(np.float64)
-    unsure = 2 / float(epsilon) * np.sqrt(2.0 * np.arange(1, far.size + 1))
-    reach, excess = _least_error(far, unsure, _NOISE / float(budget.left))
-    if not design.intercept:  # the widest limit, unless many labels lie beyond half of it
-        quarter, half = (int(np.argmax(distance >= _DISTANCES)) for distance in (_WIDEST / 2, _WIDEST))
-        reach = _WIDEST if far[quarter] <= _FEW * budget.rows else 1.0
-        excess = max(float(far[half] - 2 * unsure[half]), 0.0) * _WIDEST / 2
+    counts = budget.release(exact, epsilon, source, kind="counts", what="counts of distances").astype(np.float64)
+    sides = counts[:-1].reshape(2, -1)
+    far = np.cumsum(sides, axis=1)
+    unsure = 2 / float(epsilon) * np.sqrt(2.0 * np.arange(1, _DISTANCES.size + 1))
+    if design.intercept:
+        noise = _NOISE * float(np.abs(design.white).sum(axis=1).mean()) / float(budget.left)
+        reach, excess = _least_error(far, unsure, noise)
+    else:  # the widest limit, unless many labels lie beyond half of it
+        half, quarter = far.sum(axis=0)[:2].tolist()
+        reach = _WIDEST if quarter <= _FEW * budget.rows else 1.0
+        excess = max(half - 2 * float(unsure[0]), 0.0) * _WIDEST / 2
     start = int(np.argmax(reach / 2 >= _DISTANCES))
-    if reach > _WIDEST or far[start] + unsure[start] > _BEYOND * design.fewest_rows():
+    if reach > _WIDEST or (far + unsure)[:, start].sum() > _BEYOND * design.fewest_rows():
         return None
-    inside = reach >= _DISTANCES
-    middles = (np.append(1.0, _DISTANCES) + np.append(_DISTANCES, 0.0)) / 2
-    inner = counts[1:][inside].clip(0)
-    variance = float(inner @ middles[1:][inside] ** 2 / max(inner.sum(), 1))
+    inner = np.append(sides.sum(axis=0), counts[-1])[1:].clip(0)  # between two distances
+    inner *= reach >= _DISTANCES
+    variance = float(inner @ (0.75 * _DISTANCES) ** 2 / max(inner.sum(), 1))
     return reach, min(max(variance, 1e-9), 0.25), excess
 
 
 def _least_error(far: Array, unsure: Array, noise: float) -> Range:
     """Return where to clip for the least error, and by how much labels are clipped in all; 1 for nowhere.
 
-    Far out, counts are all noise. The tail is taken to fall there as a power of the distance that grows with each
-    factor of 2 as it did in the last one: right for log-normal errors and for powers, too much for lighter tails.
-
     Parameters
     ----------
     far, unsure : arrays
-        How many labels lie beyond each distance, about, and the error of that.
+        How many labels lie beyond each distance on either side, about, and the error of that.
     noise : float
         The error by noise for labels that are clipped to a range of 1.
     """
-    start = int(np.argmax(np.append(far > _SURE * unsure, True)))
-    nearer, nearest = start + _OCTAVE, start + 2 * _OCTAVE
-    if nearest >= far.size:
-        return 1.0, 0.0
-    most = float(far[start] + unsure[start])
-    power = math.log2(max(float(far[nearer] - unsure[nearer]), 1.0) / most)
-    before = math.log2(max(float(far[nearest]), 1.0) / max(float(far[nearer]), 1.0))
-    growth = max(power - before, 0.0)
     best = (1.05 * noise, 1.0, 0.0)  # squares are less noisy around a rough fit
-    for reach in _DISTANCES[: start + 1].tolist() if power > _SLOWEST else []:
-        octaves = math.log2(reach / _DISTANCES[start])
-        last = power + growth * (octaves + 0.5)
-        excess = most * 2 ** -(octaves * (power + growth * (octaves + 1) / 2)) * reach / (last - 1)
-        best = min(best, (math.hypot(2 * reach * noise, excess), reach, excess))
+    for reach in (_WIDEST * 2.0 ** (-np.arange(15) / 2)).tolist():
+        excess = sum(_excess(reach, side, unsure) for side in far)
+        best = min(best, (math.hypot(2 * reach * noise, _CAUTION * excess), reach, excess))
     return best[1], best[2]
+
+
+def _excess(reach: float, far: Array, unsure: Array) -> float:
+    """Return by how much labels are clipped in all on one side, about, and rather too much than too little.
+
+    Far out, counts are all noise. The tail is taken to fall there as a power of the distance that grows with each
+    factor of 2 as it did in the last one: right for log-normal errors and for powers, too much for lighter tails.
+    It may start at any distance that is counted, whichever gives the least.
+    """
+    least, low, high = math.inf, far - unsure, np.maximum(far, 0) + unsure
+    for start in np.flatnonzero(reach >= _DISTANCES[:-2]).tolist():
+        nearer = max(float(low[start + 1]), 1.0)
+        power = math.log2(nearer / high[start])
+        growth = max(power - math.log2(max(high[start + 2] / nearer, 1.0)), 0.0)
+        octaves = math.log2(reach / _DISTANCES[start])
+        if power > _SLOWEST:
+            beyond = float(high[start]) * 2 ** -(octaves * (power + growth * (octaves + 1) / 2))
+            least = min(least, beyond * reach / (power + growth * (octaves + 0.5) - 1))
+    return least

@@ -32,6 +32,15 @@ _FIT_NOTES = {
     "describe a straight line through it with the weights of this table. Add squares or categories.",
 }
 
+_CLIPPED = (
+    "To save noise, slopes are from labels that were clipped {} from a rough fit. By noisy counts, this moves a "
+    "label by about {} on average at most; standard errors include it."
+)
+_EDGE = (
+    "Nearly all fitted values lie at the bound {}: check that the bounds have the unit of the labels, and are not "
+    "much wider than they need to be."
+)
+
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class RegressionTable:
@@ -176,12 +185,40 @@ class RegressionTable:
         (_, *columns), *rows = self.values(alpha)
         return pandas.DataFrame([row[1:] for row in rows], index=self.names, columns=columns)
 
-    def to_latex(self, alpha: float = 0.05) -> str:
-        """Return the table in LaTeX, for the package booktabs."""
-        head, *rows = [[_latex(cell) for cell in row] for row in self.cells(alpha)]
-        lines = [r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}", r"\toprule", " & ".join(head) + r" \\"]
-        lines += [r"\midrule", *(" & ".join(row) + r" \\" for row in rows), r"\bottomrule", r"\end{tabular}"]
-        return "\n".join(lines)
+    def to_latex(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        alpha: float = 0.05,
+        caption: str | None = None,
+        label: str | None = None,
+        notes: bool = False,
+    ) -> str:
+        """Return the table in LaTeX, for the package booktabs.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            A file to write it to as well.
+        alpha : float
+            Intervals miss a coefficient with this probability.
+        caption, label : str, optional
+            In LaTeX; the table then floats.
+        notes : bool
+            Whether to put the notes of the summary below the table, which then floats.
+        """
+        head, *rows = [" & ".join(map(_latex, row)) + r" \\" for row in self.cells(alpha)]
+        columns = "l" + "r" * head.count("&")
+        lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows]
+        lines += [r"\bottomrule", r"\end{tabular}"]
+        if caption or label or notes:
+            above = [rf"\caption{{{caption}}}"] * bool(caption) + [rf"\label{{{label}}}"] * bool(label)
+            below = [r"\par\smallskip\footnotesize", *map(_latex, self.notes())] if notes else []
+            lines = [r"\begin{table}", r"\centering", *above, *lines, *below, r"\end{table}"]
+        text = "\n".join(lines)
+        if path is not None:
+            _write(path, text + "\n")
+        return text
 
     def plot(self, ax: Any = None, alpha: float = 0.05) -> Any:
         """Draw coefficients with their intervals, beside those that least squares without privacy would have.
@@ -189,6 +226,7 @@ class RegressionTable:
         Parameters
         ----------
         ax : matplotlib axes, optional
+            By default those of a new figure, which is pyplot's current one then.
         alpha : float
             Intervals miss a coefficient with this probability.
 
@@ -198,16 +236,14 @@ class RegressionTable:
         """
         if ax is None:
             try:
-                from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
+                from matplotlib import pyplot  # noqa: PLC0415 (an extra)
             except ImportError:
                 raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
-            ax = Figure(figsize=(7, 1.2 + 0.4 * len(self.names)), layout="constrained").subplots()
+            ax = pyplot.subplots(figsize=(7, 1.2 + 0.4 * len(self.names)), layout="constrained")[1]
         slopes = slice(int(self.intercept), None)
         names, values, ends = self.names[slopes], self.estimates.values[slopes], self._ends(alpha)[slopes]
-        places, reach = (
-            np.arange(len(names)),
-            NormalDist().inv_cdf(1 - alpha / 2) * self.estimates.ordinary[slopes],
-        )
+        places = np.arange(len(names))
+        reach = NormalDist().inv_cdf(1 - alpha / 2) * self.estimates.ordinary[slopes]
         ax.hlines(places, *ends.T, color="C0", linewidth=2, label=f"{100 * (1 - alpha):g} % interval")
         plain = {"color": "C1", "linewidth": 2, "label": "its width without privacy"}
         ax.hlines(places + 0.2, values - reach, values + reach, **plain)
@@ -233,26 +269,16 @@ class RegressionTable:
             "bse": self._deviations().tolist(),
             "pvalues": self._pvalues().tolist(),
             "conf_int": self._ends(0.05).tolist(),
+            "bse_without_privacy": self.estimates.ordinary.tolist(),
         }
-        explained, error = self.estimates.r_squared
-        fit = {"rsquared": explained, "standard_error": error}
-        if self.fit_pvalue is not None:
-            fit["pvalue"] = self.fit_pvalue
-        features = self.names[int(self.intercept) :]
-        return self.terms.to_card(
-            "labeldp.model",
-            model="private_ols",
-            label=self.label,
-            features=features,
-            regression=regression,
-            fit=fit,
-            **more,
-        )
+        fit = dict(zip(("rsquared", "standard_error"), self.estimates.r_squared, strict=True))
+        fit |= {} if self.fit_pvalue is None else {"pvalue": self.fit_pvalue}
+        more |= {"label": self.label, "features": self.names[int(self.intercept) :], "notes": self.notes()[:-1]}
+        return self.terms.to_card("labeldp.model", model="private_ols", regression=regression, fit=fit, **more)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the card to a file, whole or not at all; ``labeldp verify`` reads it."""
-        with atomic_file(path) as file:
-            file.write_text(self.to_card(), encoding="utf-8", newline="\n")
+        _write(path, self.to_card())
 
     def __repr__(self) -> str:
         secure = "secure" if self.terms.secure else "NOT PRIVATE"
@@ -291,29 +317,21 @@ class RegressionTable:
         return [head, *([name, *row] for name, row in zip(self.names, numbers, strict=True))]
 
     def notes(self) -> list[str]:
-        """Return how the table was made, in sentences."""
+        """Return how the table was made, in sentences; the last is the guarantee."""
         kind = "robust to unequal variances" if self.robust else "for equal variances"
-        references = {} if self.columns is None else self.columns.references
-        compared = ", ".join(f"{name} = {level}" for name, level in references.items())
+        levels = {} if self.columns is None else self.columns.levels
+        compared = ", ".join(f"{name} = {listed[0]}" for name, listed in levels.items())
         return [
             *([f"Categories are compared with: {compared}."] if compared else []),
             f"Standard errors are {kind} and include the noise; intervals and p-values follow from its exact law.",
             "Coefficients are those of least squares on labels clipped to the bounds. Where the true relation is "
             "curved, the weights of rows may move them by a fraction of a standard error.",
-            *self._clipped_note(),
+            *([] if self.estimates.clipped is None else [_CLIPPED.format(*map(_figure, self.estimates.clipped))]),
+            *([] if self.estimates.edge is None else [_EDGE.format(number(self.estimates.edge))]),
             _FIT_NOTES[None if self.fit_pvalue is None else self.fit_pvalue < 0.05],
             "R² is about {:.3f} ± {:.3f}, its standard error by noise.".format(*self.estimates.r_squared),
             "Standard errors without privacy are estimated for equal variances.",
             self.terms.guarantee,
-        ]
-
-    def _clipped_note(self) -> list[str]:
-        if self.estimates.clipped is None:
-            return []
-        reach, excess = map(_figure, self.estimates.clipped)
-        return [
-            f"To save noise, slopes are from labels that were clipped {reach} from a rough fit. By noisy counts, "
-            f"this moves a label by at most {excess} on average; standard errors include it."
         ]
 
     def _named(self, values: Array, columns: list[Any] | None = None) -> Any:
@@ -331,13 +349,24 @@ class RegressionTable:
         return pandas
 
 
+def _write(path: str | os.PathLike[str], text: str) -> None:
+    with atomic_file(path) as file:
+        file.write_text(text, encoding="utf-8", newline="\n")
+
+
 def _figure(value: float) -> str:
     if 1e4 <= abs(value) < 1e9:
         return f"{value:.0f}"
     return f"{value:.4f}" if 1e-2 <= abs(value) < 1e4 else f"{value:.4g}"
 
 
+_LATEX = (
+    {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "²": "$^2$"}
+    | {"ε": r"$\varepsilon$", "δ": r"$\delta$", "±": r"$\pm$", "−": "$-$"}
+    | {mark: f"${mark}$" for mark in "|<>"}
+    | {mark: f"\\{mark}" for mark in "&%$#_{}"}
+)
+
+
 def _latex(text: str) -> str:
-    named = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    named |= {mark: f"${mark}$" for mark in "|<>"} | {mark: f"\\{mark}" for mark in "&%$#_{}"}
-    return "".join(named.get(character, character) for character in text)
+    return "".join(_LATEX.get(character, character) for character in text)

@@ -58,6 +58,16 @@ def test_figures_of_the_file_are_those_of_the_function_in_full(survey, tmp_path)
     assert [float(row[1]) for row in rows] == regression["params"]
 
 
+def test_the_page_is_a_regression_table_with_all_columns_and_levels_of_reference(survey, tmp_path):
+    said("regress", survey, *WHAT, "--on", FORMULA, "-o", tmp_path / "table.html")
+    page = (tmp_path / "table.html").read_text(encoding="utf-8")
+    assert "A regression table of income" in page
+    for words in ("std err without privacy", "P&gt;|t|", "region = east", "Lack of fit"):
+        assert words in page
+    assert "model" not in page.split("</h1>")[0]
+    assert ">t</th>" in page
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [

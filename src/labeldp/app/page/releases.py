@@ -98,8 +98,6 @@ def card_page(request: Request) -> Response:
     explanation = None if result.card is None else result.card.explain(ledger.charges if ledger else None)
     report = _report_of(folder, path)
     title = name if explanation is None else explanation.title
-    if result.card is not None and "regression" in result.card.content:
-        title = f"A regression table of {printable(result.card.content.get('label'), 60)}"
     return show(request, "card", name=name, title=title, result=result, explanation=explanation, report=report)
 
 

@@ -50,17 +50,22 @@ def coefficient_section(content: dict[str, Any]) -> Section | None:
     if table is None or not {"pvalues", "conf_int"} <= table.keys():
         return None
     ends = np.array(table["conf_int"], dtype=np.float64).reshape(-1, 2)
-    shown = zip(table["names"], table["params"], table["bse"], table["pvalues"], ends.tolist(), strict=True)
-    rows = [
-        [name, number(value), number(error), f"{pvalue:.3f}", number(low), number(high)]
-        for name, value, error, pvalue, (low, high) in shown
-    ]
-    fit, words = content.get("fit", {}), ["Standard errors, intervals and p-values include the noise."]
-    if fit:
-        explained = "R² is about {rsquared:.3f} ± {standard_error:.3f}, its standard error by noise."
-        words.append(explained.format(**fit))
+    values, errors = table["params"], table["bse"]
+    columns: dict[str, list[str]] = {
+        "": table["names"],
+        "coef": [number(value) for value in values],
+        "std err": [number(error) for error in errors],
+        "t": [f"{value / error:.2f}" if error else "" for value, error in zip(values, errors, strict=True)],
+        "P>|t|": [f"{pvalue:.3f}" for pvalue in table["pvalues"]],
+        "[0.025": [number(low) for low, _ in ends.tolist()],
+        "0.975]": [number(high) for _, high in ends.tolist()],
+    }
+    if "bse_without_privacy" in table:
+        columns["std err without privacy"] = [number(error) for error in table["bse_without_privacy"]]
+    words = content.get("notes") or ["Standard errors, intervals and p-values include the noise."]
+    fit = content.get("fit", {})
     if "pvalue" in fit:
-        words.append(f"Lack of fit, tested by squared predictions (RESET): p = {fit['pvalue']:.3f}.")
+        words = [*words, f"Lack of fit: p = {fit['pvalue']:.3f}."]
     drawn = {}
     largest = np.abs([*ends.flat, *table["params"], 0.0]).max()
     if 0 < len(ends) <= MOST_COEFFICIENTS and largest < LARGEST_DRAWN:
@@ -72,8 +77,10 @@ def coefficient_section(content: dict[str, Any]) -> Section | None:
         axes.set_yticks(places, [visible(name[:30]).replace("$", r"\$") for name in table["names"]])
         axes.set_ylim(len(ends) - 0.5, -0.5)
         drawn = {"figure": figure, "alternative": "Coefficients with their 95 % intervals, as in the table."}
-    header = ["", "coef", "std err", "P>|t|", "[0.025", "0.975]"]
-    return Section(f"The regression table of {content.get('label', 'the label')}", words, header, rows, **drawn)
+    rows = list(map(list, zip(*columns.values(), strict=True)))
+    return Section(
+        f"The regression table of {content.get('label', 'the label')}", words, list(columns), rows, **drawn
+    )
 
 
 def _prior(prior: Histogram, mechanism: Mechanism, which: str) -> Section:
