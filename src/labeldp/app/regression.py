@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labeldp._atomic import atomic_file
 from labeldp.accounts.ledger import Ledger
@@ -33,14 +33,13 @@ class FileRegression:
 
     Attributes
     ----------
-    path, card : Path
-        The table, and its card beside it.
+    card : Path
+        The card beside the table.
     table : RegressionTable
     notes : list of str
         How the file was read; public.
     """
 
-    path: Path
     card: Path
     table: RegressionTable
     notes: list[str]
@@ -51,21 +50,14 @@ def regress_file(
     out: str | os.PathLike[str],
     *,
     label: str,
-    bounds: tuple[float, float],
-    epsilon: float,
     ledger: Ledger,
     on: str | None = None,
-    intercept: bool = True,
-    robust: bool = True,
     missing: str = "error",
-    rows_per_person: int = 1,
-    purpose: str | None = None,
-    recipient: str | None = None,
-    bounds_reason: str | None = None,
     format: str | None = None,
     dialect: Dialect | None = None,
     force: bool = False,
     progress: Progress | None = None,
+    **options: Any,
 ) -> FileRegression:
     """Estimate a linear regression of a private column, and write its table with a card beside it.
 
@@ -75,14 +67,16 @@ def regress_file(
         As in `labeldp.privatize_file`, which has most other parameters too.
     out : path
         The table: .html (a report), .csv, .tex or .txt.
-    label, bounds, epsilon, missing, rows_per_person, purpose, recipient, bounds_reason, format, dialect, force
+    label, missing, format, dialect, force
         As in `labeldp.privatize_file`.
     ledger : Ledger
         What is charged.
-    on, intercept, robust
+    on : str, optional
         As in `labeldp.private_ols`; without a formula all other columns are used.
     progress : callable, optional
         As in `labeldp.privatize_file`; what it raises before the charge stops the release, and nothing is spent.
+    **options
+        All others of `labeldp.private_ols`: ``epsilon`` and ``bounds`` at least.
     """
     path = Path(out)
     card = path.with_name(f"{path.name}.card.json")
@@ -92,45 +86,20 @@ def regress_file(
         require_matplotlib()
     refuse_same({"the table": path, "its card": card, "the ledger": ledger.path}, {"the source": source})
     formula = None if on is None else Formula.parse(on, label)
+    columns = {} if formula is None else {"features": formula.columns, "categories": formula.categories}
+    reading: dict[str, Any] = {"missing": missing, "format": format, "dialect": dialect, "progress": progress}
     with reserve(Target(str(path), force), Target(str(card), force)):
-        read, labels, notes = read_rows(
-            str(source),
-            label,
-            missing=missing,
-            format=format,
-            dialect=dialect,
-            progress=progress,
-            columns={} if formula is None else {"features": formula.columns, "categories": formula.categories},
-        )
+        read, labels, notes = read_rows(str(source), label, columns=columns, **reading)
         if progress is not None:
             progress("Fitting", 0, None)
-        table = private_ols(
-            read,
-            labels,
-            epsilon=epsilon,
-            bounds=bounds,
-            on=on,
-            intercept=intercept,
-            robust=robust,
-            ledger=ledger,
-            rows_per_person=rows_per_person,
-            purpose=purpose,
-            recipient=recipient,
-            bounds_reason=bounds_reason,
-            label=label,
-        )
+        table = private_ols(read, labels, on=on, ledger=ledger, label=label, **options)
         written = _WRITERS[path.suffix](table, ledger)
         files = {} if path.suffix == ".html" else {path.name: hashlib.sha256(written.encode()).hexdigest()}
         about = table.to_card(files=files) if files else table.to_card()  # a page is written again from its card
         for target, text in ((card, about), (path, written)):
             with atomic_file(target, public=True, replace=force) as unfinished:
                 unfinished.write_text(text, encoding="utf-8", newline="\n")
-    return FileRegression(path, card, table, notes)
-
-
-def _as_page(table: RegressionTable, ledger: Ledger) -> str:
-    """Return a report of the card, which begins with the table."""
-    return render_report(table.to_card(), ledger=ledger if ledger.path else None)
+    return FileRegression(card, table, notes)
 
 
 def _as_csv(table: RegressionTable) -> str:
@@ -140,7 +109,7 @@ def _as_csv(table: RegressionTable) -> str:
 
 
 _WRITERS: dict[str, Callable[[RegressionTable, Ledger], str]] = {
-    ".html": _as_page,
+    ".html": lambda table, ledger: render_report(table.to_card(), ledger=ledger if ledger.path else None),
     ".csv": lambda table, _: _as_csv(table),
     ".tex": lambda table, _: table.to_latex() + "\n",
     ".txt": lambda table, _: table.summary() + "\n",

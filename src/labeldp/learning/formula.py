@@ -104,7 +104,7 @@ class Formula:
             if match is None or text[match.end() : match.end() + 1] not in ("", "+", ":"):
                 rest = text[position:].strip()
                 hint = next(hint for begin, hint in _HINTS.items() if re.match(begin, rest))
-                raise _error(f"cannot be read from {rest[:20]!r} on: {hint}")
+                raise _error(f"{f'cannot be read from {rest[:20]!r} on' if rest else 'ends too early'}: {hint}")
             name = (match["category"] or match["name"]).strip("`")
             reference = None if match["reference"] is None else match["reference"].strip("\"'")
             factor = Factor(name, int(match["power"] or 1), match["category"] is not None, reference)

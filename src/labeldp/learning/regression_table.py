@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from functools import partial
 from html import escape
 from statistics import NormalDist
 from textwrap import fill
@@ -181,7 +180,10 @@ class RegressionTable:
 
     def to_frame(self, alpha: float = 0.05) -> Any:
         """Return the table as a data frame of pandas."""
-        pandas = self._pandas()
+        try:
+            import pandas  # noqa: PLC0415 (not needed otherwise)
+        except ImportError:
+            raise MissingExtraError("a data frame needs pandas: pip install pandas") from None
         (_, *columns), *rows = self.values(alpha)
         return pandas.DataFrame([row[1:] for row in rows], index=self.names, columns=columns)
 
@@ -337,20 +339,15 @@ class RegressionTable:
     def _named(self, values: Array, columns: list[Any] | None = None) -> Any:
         if not self.frame:
             return values
-        kind = self._pandas().Series if columns is None else partial(self._pandas().DataFrame, columns=columns)
-        return kind(values, index=self.names)
+        import pandas  # noqa: PLC0415 (a data frame of it was given)
 
-    @staticmethod
-    def _pandas() -> Any:
-        try:
-            import pandas  # noqa: PLC0415 (not needed otherwise)
-        except ImportError:
-            raise MissingExtraError("a data frame needs pandas: pip install pandas") from None
-        return pandas
+        return (
+            pandas.Series(values, self.names) if columns is None else pandas.DataFrame(values, self.names, columns)
+        )
 
 
 def _write(path: str | os.PathLike[str], text: str) -> None:
-    with atomic_file(path) as file:
+    with atomic_file(path, public=True) as file:
         file.write_text(text, encoding="utf-8", newline="\n")
 
 

@@ -20,7 +20,7 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import at_most, percent, times
 from labeldp.accounts.terms import Terms
 from labeldp.accounts.verification import Verification, verify_card
-from labeldp.app.report.column_figures import coefficient_section, column_sections
+from labeldp.app.report.column_figures import coefficient_sections, column_sections
 from labeldp.app.report.figures import COLOURS, DASHES, SOFT, blank, escaped, legend
 from labeldp.app.report.page import Section, render_page, write_page
 from labeldp.app.report.reviewer import environment, file_section, proof_sections
@@ -153,7 +153,7 @@ def render_report(
     written_with = written_with or environment()
     parts: list[Section | str | None] = [
         *(f'<div class="{banner}" role="alert">{escaped(text)}</div>' for text in explanation.warnings),
-        coefficient_section(card.content),
+        *coefficient_sections(card.content),
         _tiles(explanation, terms),
         _plain_section(texts, "What the owner says"),
         _meaning(explanation),

@@ -44,43 +44,46 @@ def column_sections(card: ReadCard) -> list[Section]:
     return sections
 
 
-def coefficient_section(content: dict[str, Any]) -> Section | None:
-    """Return the table of coefficients of a regression's card, with a figure of their intervals."""
+def coefficient_sections(content: dict[str, Any]) -> list[Section]:
+    """Return the table of coefficients of a regression's card, and a figure of their intervals."""
     table = content.get("regression")
     if table is None or not {"pvalues", "conf_int"} <= table.keys():
-        return None
-    ends = np.array(table["conf_int"], dtype=np.float64).reshape(-1, 2)
-    values, errors = table["params"], table["bse"]
+        return []
+    values, errors, ends = table["params"], table["bse"], table["conf_int"]
     columns: dict[str, list[str]] = {
         "": table["names"],
         "coef": [number(value) for value in values],
         "std err": [number(error) for error in errors],
         "t": [f"{value / error:.2f}" if error else "" for value, error in zip(values, errors, strict=True)],
         "P>|t|": [f"{pvalue:.3f}" for pvalue in table["pvalues"]],
-        "[0.025": [number(low) for low, _ in ends.tolist()],
-        "0.975]": [number(high) for _, high in ends.tolist()],
+        "[0.025": [number(low) for low, _ in ends],
+        "0.975]": [number(high) for _, high in ends],
     }
     if "bse_without_privacy" in table:
         columns["std err without privacy"] = [number(error) for error in table["bse_without_privacy"]]
     words = content.get("notes") or ["Standard errors, intervals and p-values include the noise."]
-    fit = content.get("fit", {})
-    if "pvalue" in fit:
-        words = [*words, f"Lack of fit: p = {fit['pvalue']:.3f}."]
-    drawn = {}
-    largest = np.abs([*ends.flat, *table["params"], 0.0]).max()
-    if 0 < len(ends) <= MOST_COEFFICIENTS and largest < LARGEST_DRAWN:
-        figure, axes = blank("coefficient", "", size=(4.7, 1.2 + 0.3 * len(ends)))
-        places = np.arange(len(ends))
-        axes.hlines(places, *ends.T, color=COLOURS[0], linewidth=2)
-        axes.plot(table["params"], places, "o", color=COLOURS[0], ms=5)
-        axes.axvline(0, color=INK, linewidth=0.8)
-        axes.set_yticks(places, [visible(name[:30]).replace("$", r"\$") for name in table["names"]])
-        axes.set_ylim(len(ends) - 0.5, -0.5)
-        drawn = {"figure": figure, "alternative": "Coefficients with their 95 % intervals, as in the table."}
+    if "pvalue" in content.get("fit", {}):
+        words = [*words, f"Lack of fit: p = {content['fit']['pvalue']:.3f}."]
     rows = list(map(list, zip(*columns.values(), strict=True)))
-    return Section(
-        f"The regression table of {content.get('label', 'the label')}", words, list(columns), rows, **drawn
-    )
+    title = f"The regression table of {content.get('label', 'the label')}"
+    return [Section(title, [], list(columns), rows), Section("How to read it", words, **_intervals(table))]
+
+
+def _intervals(table: dict[str, Any]) -> dict[str, Any]:
+    """Draw coefficients with their intervals; the intercept, which may be far larger, only if it is alone."""
+    first = int(table["names"][:1] == ["Intercept"] and len(table["names"]) > 1)
+    names, values = table["names"][first:], table["params"][first:]
+    ends = np.array(table["conf_int"][first:], dtype=np.float64).reshape(-1, 2)
+    if not 0 < len(ends) <= MOST_COEFFICIENTS or np.abs([*ends.flat, *values]).max() >= LARGEST_DRAWN:
+        return {}
+    figure, axes = blank("coefficient", "", size=(4.7, 1.2 + 0.3 * len(ends)))
+    places = np.arange(len(ends))
+    axes.hlines(places, *ends.T, color=COLOURS[0], linewidth=2)
+    axes.plot(values, places, "o", color=COLOURS[0], ms=5)
+    axes.axvline(0, color=INK, linewidth=0.8)
+    axes.set_yticks(places, [visible(name[:30]).replace("$", r"\$") for name in names])
+    axes.set_ylim(len(ends) - 0.5, -0.5)
+    return {"figure": figure, "alternative": "Coefficients with their 95 % intervals, as in the table."}
 
 
 def _prior(prior: Histogram, mechanism: Mechanism, which: str) -> Section:
