@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp import private_ols
+from labeldp.errors import DataError, ParameterError
 from labeldp.exact.word_sources import SecureWords
 from labeldp.learning.fit_plan import SumBudget
 from labeldp.learning.ols_design import Design
@@ -269,6 +271,18 @@ def lines_of(results: Path) -> Iterator[str]:
         )
 
 
+def least_epsilon(rows: int, columns: int) -> str:
+    """Return the ε below which the function refuses a table of normal columns."""
+    rng = np.random.default_rng(0)
+    try:
+        private_ols(rng.normal(size=(rows, columns)), rng.random(rows), epsilon=0.001, bounds=(0, 1))
+    except ParameterError as refusal:
+        return str(refusal).split("give ")[1].split()[0]
+    except DataError:
+        return "–"
+    return "0.001"
+
+
 def write(results: Path) -> None:
     """Write benchmarks/ols.md."""
     head = """# Regression tables
@@ -289,7 +303,24 @@ privacy, too. Where the bounds clip many labels ("steep"), a straight line is no
 p-values below 5 / 1 / 0.1 %, in % | tested | lack of fit, in % |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 """
-    RESULTS.write_text(head + "\n".join(lines_of(results)) + "\n", encoding="utf-8", newline="\n")
+    foot = """
+Bounds five times too wide cost little where counts of distances show how fast the tails fall, and much where rows
+are few for ε: counts are then so noisy that a heavy tail could hide in them, labels are not clipped, and the
+noise is that of the whole bounds.
+
+## What is refused
+A table whose noise would hide every coefficient is refused before the charge, so no cell above is. For normal
+columns, the least ε is:
+
+| rows | 1 column | 5 columns | 20 columns |
+| ---: | ---: | ---: | ---: |
+"""
+    least = [
+        " | ".join([f"| {rows:,}", *(least_epsilon(rows, columns) for columns in (1, 5, 20))]) + " |"
+        for rows in (300, 1000, 3000, 10_000)
+    ]
+    text = head + "\n".join(lines_of(results)) + "\n" + foot + "\n".join(least) + "\n"
+    RESULTS.write_text(text, encoding="utf-8", newline="\n")
 
 
 def main() -> None:

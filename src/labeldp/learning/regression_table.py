@@ -341,9 +341,9 @@ class RegressionTable:
             return values
         import pandas  # noqa: PLC0415 (a data frame of it was given)
 
-        return (
-            pandas.Series(values, self.names) if columns is None else pandas.DataFrame(values, self.names, columns)
-        )
+        if columns is None:
+            return pandas.Series(values, self.names)
+        return pandas.DataFrame(values, self.names, columns)
 
 
 def _write(path: str | os.PathLike[str], text: str) -> None:
