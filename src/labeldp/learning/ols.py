@@ -32,6 +32,8 @@ from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_
 
 _MOST_ROWS = 1 << 30
 
+_ADVICE = 'drop it from X, say which columns to use (on="age + region")'
+
 _MOST_NOISE = 0.25
 """In widths of the bounds: half a width is the largest coefficient."""
 
@@ -112,7 +114,7 @@ def private_ols(
     beside = X if on is None else None  # a formula says itself which columns are features
     called = [SimpleNamespace(name=label)] * (label is not None)
     called += [y] * (label is None or getattr(y, "name", None) is not None)
-    label_names = [name_of_labels(one, beside) or UNNAMED for one in called]  # refuses labels among the features
+    label_names = [name_of_labels(one, beside, advice=_ADVICE) or UNNAMED for one in called]
     refuse_other_order(X, y)
     columns, named = _columns(X, on, label_names)
     names = [f"x{k + 1}" for k in range(columns.shape[1])] if named is None else named.names

@@ -172,7 +172,7 @@ def column_names(frame: Any) -> list[Any] | None:
     return None if names is None else list(names)
 
 
-def name_of_labels(labels: Any, features: Any = None) -> str | None:
+def name_of_labels(labels: Any, features: Any = None, *, advice: str = "drop it from X") -> str | None:
     """Return what labels are called: the name of a Series, or of the first column of a frame; None if unnamed.
 
     The columns of a frame that are exactly 0, 1, 2 … have no names, and neither has a Series named by one of these
@@ -211,7 +211,7 @@ def name_of_labels(labels: Any, features: Any = None) -> str | None:
         unnamed = "" if texts else f" (a y without a name is called {UNNAMED!r})"
         raise ParameterError(
             f"X has {which}, which is the name of y{unnamed}: features are public, so labels must not be among "
-            "them; drop it from X, or rename y if they are not the same"
+            f"them; {advice}, or rename y if they are not the same"
         )
     return texts[0] if texts else None
 
