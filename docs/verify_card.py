@@ -142,16 +142,14 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "figures": "rmse?:figure mse?:figure mae?:figure r2?:figure",
     "quality": "rows:size figures:figures",
     "split": "method:shuffled/ seed:integer train_rows:size test_rows:size",
-    "regression": """names:text* params:number* bse:number* pvalues?:number* conf_int?:number&*
-        bse_without_privacy?:number*""",
+    "regression": "names:text* params:number* bse:number* pvalues?:number* conf_int?:number&* bse_ols?:number*",
     "fit": "rsquared:number standard_error:number pvalue?:number",
     "labeldp.mechanism": """schema:text version:integer checksum:text mechanism:text parameters:any% channel:kind=
         proof:proof origin?:origin""",
     "labeldp.release": COMMON + "file?:file label?:text id?:text release?:text",
     "labeldp.row-release": COMMON + "rounds:size arrays?:hash% knowledge:knowledge transform?:log/sqrt",
     "labeldp.model": COMMON + """model:text label?:text note?:text features?:text* format?:integer files?:hash%
-        versions?:text% quality?:quality split?:split regression?:regression fit?:fit notes?:text*
-        transform?:log/sqrt""",
+        versions?:text% quality?:quality split?:split regression?:regression fit?:fit transform?:log/sqrt""",
     "kind=identity": "kind:text",
     "kind=table": DOMAIN + "values:number* counts:count**",
     "kind=window": DOMAIN + """cells:count window:count background:count extra:count spread_outside:boolean

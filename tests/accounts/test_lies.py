@@ -141,7 +141,8 @@ MODEL = {
     "model": "ModelReleaseRegressor", "label": "pay", "note": "", "features": ["a"], "format": 4,
     "files": {"model.npz": "0" * 64}, "versions": {"labeldp": "0.2.0"},
     "quality": {"rows": 30, "figures": {"rmse": {"value": 0.5, "standard_error": 0.02}}},
-    "regression": {"names": ["a"], "params": [1.0], "bse": [0.5], "pvalues": [0.1], "conf_int": [[0.0, 2.0]]},
+    "regression": {"names": ["a"], "params": [1.0], "bse": [0.5], "bse_ols": [0.4], "pvalues": [0.1],
+                   "conf_int": [[0.0, 2.0]]},
 }  # fmt: skip
 SAID = {"purpose": "a study", "recipient": "a lab", "bounds_reason": "the form", "rounding": [0.5]}
 PRIOR = ldp.estimate_prior([1.0, 2.0, 3.0] * 40, epsilon=0.5, bounds=(0, 5), ledger=ldp.Ledger())
@@ -174,7 +175,19 @@ def test_a_value_of_another_type_and_a_field_missing_or_too_many_are_refused(kin
 FREE = {
     *("what", "when", "size", "column", "label", "id", "purpose", "recipient", "bounds_reason", "rounding"),
     *("nodes", "masses", "model", "note", "features", "format", "value", "standard_error", "params", "bse"),
-    *("pvalues", "conf_int", "names", "seed", "rounds", "arrays", "files", "versions", "file", "knowledge"),
+    *(
+        "bse_ols",
+        "pvalues",
+        "conf_int",
+        "names",
+        "seed",
+        "rounds",
+        "arrays",
+        "files",
+        "versions",
+        "file",
+        "knowledge",
+    ),
     *("bounds", "schema", "release", "rows"),
 }
 """Fields that may hold another value: text for people, and numbers that nothing else on the card repeats."""

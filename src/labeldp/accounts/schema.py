@@ -156,7 +156,7 @@ class RegressionEntry(TypedDict):
     bse: list[float]
     pvalues: NotRequired[list[float]]
     conf_int: NotRequired[list[Interval]]
-    bse_without_privacy: NotRequired[list[float]]
+    bse_ols: NotRequired[list[float]]
 
 
 class FitEntry(TypedDict):
@@ -182,7 +182,6 @@ class ModelCard(Common):
     transform: NotRequired[Transform]
     regression: NotRequired[RegressionEntry]
     fit: NotRequired[FitEntry]
-    notes: NotRequired[list[str]]
 
 
 CARDS: dict[str, Any] = {

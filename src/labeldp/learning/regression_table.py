@@ -271,11 +271,12 @@ class RegressionTable:
             "bse": self._deviations().tolist(),
             "pvalues": self._pvalues().tolist(),
             "conf_int": self._ends(0.05).tolist(),
-            "bse_without_privacy": self.estimates.ordinary.tolist(),
+            "bse_ols": self.estimates.ordinary.tolist(),
         }
         fit = dict(zip(("rsquared", "standard_error"), self.estimates.r_squared, strict=True))
         fit |= {} if self.fit_pvalue is None else {"pvalue": self.fit_pvalue}
-        more |= {"label": self.label, "features": self.names[int(self.intercept) :], "notes": self.notes()[:-1]}
+        more |= {"label": self.label, "features": self.names[int(self.intercept) :]}
+        more |= {"note": "\n".join(self.notes()[:-1])}  # the guarantee is on every card
         return self.terms.to_card("labeldp.model", model="private_ols", regression=regression, fit=fit, **more)
 
     def save(self, path: str | os.PathLike[str]) -> None:

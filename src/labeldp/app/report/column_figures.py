@@ -59,9 +59,9 @@ def coefficient_sections(content: dict[str, Any]) -> list[Section]:
         "[0.025": [number(low) for low, _ in ends],
         "0.975]": [number(high) for _, high in ends],
     }
-    if "bse_without_privacy" in table:
-        columns["std err without privacy"] = [number(error) for error in table["bse_without_privacy"]]
-    words = content.get("notes") or ["Standard errors, intervals and p-values include the noise."]
+    if "bse_ols" in table:
+        columns["std err without privacy"] = [number(error) for error in table["bse_ols"]]
+    words = content.get("note", "").splitlines() or ["Standard errors, intervals and p-values include the noise."]
     if "pvalue" in content.get("fit", {}):
         words = [*words, f"Lack of fit: p = {content['fit']['pvalue']:.3f}."]
     rows = list(map(list, zip(*columns.values(), strict=True)))
