@@ -175,20 +175,8 @@ def test_a_value_of_another_type_and_a_field_missing_or_too_many_are_refused(kin
 FREE = {
     *("what", "when", "size", "column", "label", "id", "purpose", "recipient", "bounds_reason", "rounding"),
     *("nodes", "masses", "model", "note", "features", "format", "value", "standard_error", "params", "bse"),
-    *(
-        "bse_ols",
-        "pvalues",
-        "conf_int",
-        "names",
-        "seed",
-        "rounds",
-        "arrays",
-        "files",
-        "versions",
-        "file",
-        "knowledge",
-    ),
-    *("bounds", "schema", "release", "rows"),
+    *("pvalues", "conf_int", "names", "seed", "rounds", "arrays", "files", "versions", "file", "knowledge"),
+    *("bounds", "schema", "release", "rows", "bse_ols"),
 }
 """Fields that may hold another value: text for people, and numbers that nothing else on the card repeats."""
 BOUND = {
