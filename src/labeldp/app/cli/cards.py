@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +30,7 @@ from labeldp.app.card_files import (
 )
 from labeldp.app.cli import command
 from labeldp.app.cli.shell import EXIT, PlainConsole, figure_table, finite, news, print_json, tell
-from labeldp.app.sentences import as_flag, printable, spelled
+from labeldp.app.sentences import as_flag, counted, printable, spelled
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.card_format import MAX_TEXT
 
@@ -154,6 +155,8 @@ def _show_checks(result: Verification, checks: list[tuple[str, bool | None, str]
         verdict, style = "The card holds." + ("" if compared else " Its file was not compared."), "bold green"
     elif result.verdict == "cannot be checked here":
         verdict, style = "The card cannot be checked here: it may hold, or not.", "bold yellow"
+    elif failed <= {"report", "figures"}:
+        verdict, style = "The card holds, and the report is NOT what it says.", "bold red"
     elif failed == {"privacy"}:
         verdict, style = "The card agrees with itself, and says NOT PRIVATE.", "bold red"
     else:
@@ -206,40 +209,57 @@ def sign(card_file: Path, key: Path, force: bool) -> None:
 
 @command(
     *("card_file", "out", "summary", "ledger", "force"),
-    out={"type": Path, "default": None, "metavar": "FILE", "help": "Where to write; by default beside the card."},
+    out={
+        "type": Path,
+        "default": None,
+        "metavar": "FILE",
+        "help": "Where to write, or -; by default beside the card.",
+    },
     ledger={"part_of": "", "panel": "", "help": "A ledger, to show what is left."},
 )
 def report(card_file: Path, out: Path | None, summary: bool, ledger: Path | None, force: bool) -> None:
     """Explain a card on one HTML page: what was released, what it cost, what it protects, what to expect.
 
     The card is checked and its proof run again. The page is one file, to send or to print; it loads nothing. With
-    --summary it is one A4 page for a data-protection impact assessment, HTML or, by the name of --out, Markdown.
+    --summary it is one A4 page for a data-protection impact assessment: HTML, or Markdown if --out ends in .md.
+    --out - writes to standard output, a summary as Markdown.
 
     What is released: the page. It follows from the card, and from the ledger if there is one; neither has a label.
     """
-    from labeldp.app.report import write_page, write_report  # noqa: PLC0415
+    from labeldp.app.report import render_report, write_page  # noqa: PLC0415
     from labeldp.app.report.summary import summary_page  # noqa: PLC0415
-    from labeldp.tables.paths import refuse_same  # noqa: PLC0415
+    from labeldp.tables.paths import PIPE, Target, refuse_same  # noqa: PLC0415
 
     path, text = read_card_file(card_file)
-    target = out or report_path(path, "summary" if summary else "report")
-    refuse_same({"the report": target}, {"the card": path, "the ledger": ledger})
+    kind = "summary" if summary else "report"
+    target = out or report_path(path, kind)
+    to = str(target)
+    refuse_same({f"the {kind}": to}, {"the card": path, "the ledger": ledger})
+    Target(to, force).refuse()
     spent = None if ledger is None else Ledger.open(ledger, create="never")
     if summary:
-        write_page(target, summary_page(text, markdown=target.suffix == ".md", ledger=spent), force=force)
+        page = summary_page(text, markdown=to == PIPE or target.suffix == ".md", ledger=spent)
     else:
-        write_report(target, text, ledger=spent, force=force)
-    tell(news(), f"The {'summary' if summary else 'report'} is in {target}")
+        page = render_report(text, ledger=spent)
+    if to == PIPE:
+        typer.echo(page)
+        return
+    write_page(target, page, force=force)
+    tell(news(), f"The {kind} is in {target}")
 
 
 # ---- diff ---------------------------------------------------------------------------------------------
 
 
+_ALWAYS_DIFFERS = re.compile(r"when$|sha256|^charges\[\d+\]\.mechanism$|channel|origin|proof|^priors|^guarantee$")
+
+
 @command("card_file", "other_card", "as_json")
 def diff(card_file: Path, other_card: Path, as_json: bool) -> None:
-    """Say what differs between two cards: costs first, then every field in which they differ.
+    """Say what differs between two cards: costs first, then the fields in which they differ.
 
-    Both are checked and proven again first; one that does not hold is not compared (exit code 4).
+    Times, checksums, noisy counts and proofs, which differ between any two releases, are shown by --json. Both
+    cards are checked and proven again first; one that does not hold is not compared (exit code 4).
 
     What is released: nothing. A card holds no label, and nothing is written.
     """
@@ -250,10 +270,19 @@ def diff(card_file: Path, other_card: Path, as_json: bool) -> None:
     if as_json:
         print_json(differences=[dict(zip(("field", "one", "other"), line, strict=True)) for line in found])
         return
+    console = PlainConsole()
+    if not found:
+        console.print("The cards say the same.", style="bold")
+        return
     one, other = (card.explain().budget for card in cards)
     change = f"The first costs {one}, the second {other}." if one != other else f"Both cost {one}."
-    table = figure_table("", ["field", str(card_file), str(other_card)], [])
-    for line in found:
-        table.add_row(*(Text(printable("–" if value is None else value, 60)) for value in line))
-    for part in ([table] if found else []) + [Text(change if found else "The cards say the same.", "bold")]:
-        PlainConsole().print(part)
+    console.print(change, style="bold")
+    shown = [line for line in found if not _ALWAYS_DIFFERS.search(line[0])]
+    if shown:
+        table = figure_table("", ["field", str(card_file), str(other_card)], [])
+        for line in shown:
+            table.add_row(*(Text(printable("–" if value is None else value, 60)) for value in line))
+        console.print(table)
+    if len(shown) < len(found):
+        more = counted(len(found) - len(shown), "field")
+        tell(console, f"{more} of times, checksums, noisy counts and proofs differ too: --json shows them.")

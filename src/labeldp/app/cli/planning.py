@@ -227,7 +227,8 @@ def _score(survey: Survey) -> str:
         model = ModelReleaseRegressor(epsilon=2.0, bounds=survey.bounds, ledger=ledger).fit(X[train], y[train])
     score = private_score(model, X[test], y[test], epsilon=0.5, bounds=survey.bounds, ledger=ledger)
     return (
-        "\nprivate_score measures the error of a model privately, on labels that were held out. For a further "
-        f"ε = 0.5 it estimates the error of a model at ε = 2 as {score.figures['rmse']}; together they cost "
-        f"{ledger.total}. Each release of the same incomes costs again, so choose one where incomes are real.\n"
+        "\nHow wrong is a model? That can be measured privately too, on rows that were held out: labeldp fit "
+        "--score, private_score in Python. For ε = 0.5 more, a model at ε = 2 has a typical error (RMSE) of "
+        f"{score.figures['rmse']}; together they cost {ledger.total}. Each release of the same incomes costs "
+        "again, so choose one where incomes are real.\n"
     )
