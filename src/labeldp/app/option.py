@@ -70,9 +70,9 @@ def parse_figure(text: str, name: str, decimals: str = ".,") -> float:
     """
     typed = re.sub(CURRENCY, r"\1", text.strip().replace("−", "-"))
     readings = set[float]()
-    if not re.search(r"[.,\s]", typed):
-        with suppress(ValueError):
-            return float(typed)
+    plain = None if re.search(r"[.,\s]", typed) else _float(typed)
+    if plain is not None:
+        return plain
     for decimal in decimals:
         groups = GROUPS + ".,".replace(decimal, "")
         if re.search(number_pattern(decimal, groups), typed):
@@ -140,14 +140,10 @@ class Option:
         return (f"--{self.name.replace('_', '-')}",) if self.flags is None else self.flags
 
 
-def _typed_number(text: str, name: str) -> float:
-    """Return a number as it is typed in a shell; a comma in it may be its decimal mark, or none."""
-    if "," in text:
-        return parse_figure(text, name)
-    try:
+def _float(text: str) -> float | None:
+    with suppress(ValueError):
         return float(text)
-    except ValueError:
-        raise ParameterError(Setting(name), f" must be a number, got {text!r}") from None
+    return None
 
 
 def parse_options(options: Iterable[Option], typed: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,7 +159,9 @@ def parse_options(options: Iterable[Option], typed: Mapping[str, Any]) -> dict[s
     for option in options:
         value = typed[option.name]
         if option.type is float and isinstance(value, str):
-            value = _typed_number(value, option.name)
+            value = parse_figure(value, option.name) if "," in value else _float(value)
+            if value is None:
+                raise ParameterError(Setting(option.name), f" must be a number, got {typed[option.name]!r}")
         if option.parse is not _unchanged and (value is not None or option.default is not None):
             value = option.parse(value)
         parts[option.part_of][option.name] = value

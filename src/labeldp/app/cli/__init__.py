@@ -142,7 +142,8 @@ def command(
         def run(**typed: Any) -> None:
             ledgers: list[Ledger] = []
             with explained(stopped, ledgers):
-                import_modules(typed.pop("modules") or ())
+                if modules := typed.pop("modules"):
+                    import_modules(modules)
                 others = [option for option in options if option.name != "bounds"]
                 given = parse_options(others, typed)
                 ledgers += [value for value in given.values() if isinstance(value, Ledger)]
@@ -205,7 +206,8 @@ def _known_decimal(given: Mapping[str, Any]) -> str | None:
 
 def _parameter(option: Option) -> Parameter:
     """Return an option as a parameter that Typer understands."""
-    info: dict[str, Any] = {"metavar": option.metavar or None, "help": option.help}
+    nothing = "" if option.type is bool else None  # Typer would show <bool>
+    info: dict[str, Any] = {"metavar": option.metavar or nothing, "help": option.help}
     if "{mechanisms}" in option.help:
         from labeldp.release.plan import mechanism_choices  # noqa: PLC0415 (slow to import)
 
