@@ -43,7 +43,7 @@ class Watched(SumBudget):
 
         def add(stage):
             self.exact = [stage.sums(table) for table in PAIR]
-            return stage.sums(labels)
+            return stage.totals(labels)
 
         return add
 

@@ -27,7 +27,8 @@ def noisy_sums(table, groups):
     members = np.eye(groups, dtype=np.float32)[group]
     features = members.T @ np.concatenate([piece for _, piece in table.pieces(np.arange(table.rows))])
     sums = members.T @ (0.3 * table.X[:, 0] * table.X[:, 1]) + rng.normal(size=groups)
-    return NoisySums(Groups(group, members.sum(axis=0).astype(float), features), sums, 1.0)
+    sizes = members.sum(axis=0).astype(float)
+    return NoisySums(Groups(group, sizes, features, sizes), sums, 1.0)
 
 
 @pytest.mark.parametrize("labels", [0, 900], ids=["few averages", "more averages than features"])

@@ -1,5 +1,6 @@
 """What a curator takes from labels: one label moves each statistic by what its noise is calibrated for."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,28 +20,9 @@ WORST = (-1e308, 1.0, 5e-324, 3.3, 6.0, 1e308)
 """Labels inside, at and far outside the bounds."""
 
 
-class Few:
-    """Stands in for `PublicFeatures`: six features of two columns, so that plain loops do not take long."""
-
-    block = np.array([0, 0, 1, 2, 3])
-    size = 6
-
-    def locate(self, X):
-        return X, np.zeros((0, len(X)))
-
-    def transform(self, X, codes=None):
-        a, b = X[:, 0], X[:, -1]
-        features = np.column_stack([a, b, a**2 - 1, a * b, np.sin(a + b), np.ones(len(X))])
-        return features.astype(np.float32)
-
-
-def small_table(rows):
-    scale = np.array([[1.0, 0.3], [0.0, 0.6]])
-    return FeatureTable(Few(), np.random.default_rng(1).normal(size=(rows, 2)) @ scale)
-
-
-def full_table(rows):
-    X = small_table(rows).X
+def full_table(rows, columns=2):
+    X = np.random.default_rng(1).normal(size=(rows, columns))
+    X[:, 0] = np.rint(X[:, 0])
     return FeatureTable(PublicFeatures.fit(X), X)
 
 
@@ -79,10 +61,9 @@ def spent(one, other):
 @pytest.mark.parametrize("rows", [1, 20, 300, 4_177, 16_000, 10**6, 10**9])
 @pytest.mark.parametrize("epsilon", ["0.002", "0.01", "0.05", "1/3", "1", "2.7", "7.3", "20"])
 @pytest.mark.parametrize("labels", [False, True])
-@pytest.mark.parametrize("grouped", [False, True])
-def test_charges_sum_to_epsilon_exactly(epsilon, rows, labels, grouped):
+def test_charges_sum_to_epsilon_exactly(epsilon, rows, labels):
     request = FitRequest(epsilon=float(Fraction(epsilon)), bounds=(0, 5), rows_per_person=3, labels=labels)
-    plan, exact = request.plan(rows, grouped=grouped), Fraction(repr(float(Fraction(epsilon))))
+    plan, exact = request.plan(rows), Fraction(repr(float(Fraction(epsilon))))
     assert plan.for_labels >= 0
     assert plan.for_sums > 0, "nothing is known of labels without it"
     assert plan.for_labels + plan.for_sums == exact
@@ -174,8 +155,13 @@ def test_sums_of_a_stage_are_exact_and_add_up_from_parts(name):
     assert stage.sums(labels).tolist() == expected
     assert stage.sums(labels).dtype == np.int64, "the time of Python integers depends on their size"
     order = np.random.default_rng(3).permutation(ROWS)
-    parts = [stage.sums(labels[rows], rows) for rows in (order[:31], order[31:])]
-    assert (parts[0] + parts[1]).tolist() == expected
+    some = lambda values, rows: None if values is None else values[rows]  # noqa: E731
+    parts = [
+        replace(stage, group=some(stage.group, rows), guess=some(stage.guess, rows)).totals(labels[rows])
+        for rows in (order[:31], order[31:])
+    ]
+    assert (parts[0] + parts[1]).tolist() == stage.totals(labels).tolist()
+    assert stage.totals(labels)[0].tolist() == expected
 
 
 @each_stage
@@ -216,7 +202,7 @@ def test_what_is_summed_follows_from_features_and_noisy_sums_alone(scripted):
     table, runs = full_table(300), []
     for seed in (1, 2):
         stages, labels = [], random_labels(seed, 300)
-        add_up = lambda stage, stages=stages, labels=labels: stages.append(stage) or stage.sums(labels)  # noqa: E731
+        add_up = lambda stage, stages=stages, labels=labels: stages.append(stage) or stage.totals(labels)  # noqa: E731
         budget = SumBudget(EPSILON, 300)
         model = fit_sums(table, BOUNDS, budget, add_up, np.random.default_rng(5))
         assert budget.left == 0
@@ -234,6 +220,20 @@ def test_what_is_summed_follows_from_features_and_noisy_sums_alone(scripted):
     assert np.array_equal(runs[0][1].linear.weights, runs[1][1].linear.weights)
 
 
+@pytest.mark.parametrize("columns", [2, 15, 301])
+def test_rows_have_the_same_group_and_guess_in_any_batch(columns):
+    table, stages, labels = full_table(320, columns), [], random_labels(3, 320)
+    add_up = lambda stage: stages.append(stage) or stage.totals(labels)  # noqa: E731
+    fit_sums(table, BOUNDS, SumBudget(Fraction(4), 320), add_up, seeded(1))
+    assert max(stage.count for stage in stages) > 2
+    order = np.random.default_rng(1).permutation(320)
+    for stage in stages:
+        for rows in (order[:1], order[1:18], order[18:]):
+            alone = stage.bare().on(table.X[rows])
+            assert stage.group is None or (alone.group == stage.group[rows]).all()
+            assert stage.guess is None or (alone.guess == stage.guess[rows]).all()
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_one_label_spends_no_more_than_epsilon_over_all_stages(seed, scripted):
     table, runs, labels = full_table(300), [], random_labels(seed, 300)
@@ -241,7 +241,7 @@ def test_one_label_spends_no_more_than_epsilon_over_all_stages(seed, scripted):
         scripted.clear()
         labels[9] = label
         budget, rng = SumBudget(EPSILON, 300), np.random.default_rng(seed)
-        fit_sums(table, BOUNDS, budget, lambda stage: stage.sums(labels), rng)
+        fit_sums(table, BOUNDS, budget, lambda stage: stage.totals(labels), rng)
         runs.append(list(scripted))
     most = max(spent(one, other) for one in runs for other in runs)
     assert 0 < most <= EPSILON

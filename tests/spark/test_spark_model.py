@@ -49,6 +49,33 @@ def test_from_sums_it_is_the_model_of_one_machine_to_the_bit(spark):
     assert model.terms_.rows == 400
 
 
+def test_sums_over_more_rows_than_the_driver_takes_are_those_of_one_machine(spark, set_constants, monkeypatch):
+    """In any partitions rows get the same groups and guesses, and models are the same to the bit."""
+    set_constants({"spark.dataframe_model.GROWN": 300})
+    add_up, runs = dataframe_model.ClusterRows.add_up, []
+
+    def spy(rows, stage):
+        runs[-1].append((stage, add_up(rows, stage)))
+        return runs[-1][-1][1]
+
+    monkeypatch.setattr(dataframe_model.ClusterRows, "add_up", spy)
+    X, y, ids = table(1100)
+    names, predicted = pytest.importorskip("pandas").DataFrame(X, columns=FEATURES), []
+    for partitions in (1, 3, 5):
+        runs.append([])
+        ask = {"epsilon": 0.93, "bounds": BOUNDS, "random_state": 3}
+        model = fit_model(frame(spark, X, y, ids, partitions), features=FEATURES, label="y", id="id", **ask)
+        assert [charge.what for charge in model.charges_] == ["sums"]
+        predicted.append(model.predict(names).tolist())
+    assert predicted[0] == predicted[1] == predicted[2]
+    assert float(np.mean((np.array(predicted[0]) - y) ** 2)) < 0.3 * y.var()
+    assert len(runs[0]) == 5, "sums, distances, sums, distances, sums"
+    for same in zip(*runs, strict=True):
+        stage, totals = same[0][0], [found.tolist() for _, found in same]
+        assert totals[0] == totals[1] == totals[2] == stage.on(X).totals(y / BOUNDS[1]).tolist()
+        assert stage.octaves or (stage.count > 1 and sum(totals[0][1]) == 1100)
+
+
 @pytest.fixture
 def quick(set_constants):
     """Trees take long, and are the same code everywhere."""

@@ -145,7 +145,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         ``y`` is the object that has the labels: a warning is given if it is released again without a ledger.
         """
-        plan, ends = request.plan(rows.count, grouped=rows.all_here), request.round_ends(rows.count)
+        plan, ends = request.plan(rows.count), request.round_ends(rows.count)
         noise = request.unit_noise(plan.epsilon) if plan.for_labels else None
         _ = rows.table.spectrum  # may need more memory than there is: before the charge
         if self.ledger is None and y is not None:

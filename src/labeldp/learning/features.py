@@ -59,6 +59,12 @@ _SAMPLE = 10_000
 _MAP_ROWS = 100_000
 """Rows at most, evenly spread, by which maps are fitted: more would hardly change them."""
 
+_TILE = 256
+"""Rows whose exact products are made at once: they fit into a processor's cache."""
+
+_TIED = 1e-9
+"""Values of a direction, which are sums of about 1, are equal if they differ by no more."""
+
 _GRAMS = 8
 """How many sums of products a table remembers: those of the rounds of a fit, and of a sample."""
 
@@ -86,9 +92,9 @@ class Narrowing:
         matrix = weight[:, None] * axes
         return cls(matrix, center @ matrix)
 
-    def apply(self, X: Any) -> Array:
+    def apply(self, X: Any, *, exact: bool = False) -> Array:
         """Return the directions of some rows."""
-        return np.asarray(X @ self.matrix - self.shift)
+        return np.asarray((ordered_product(self.matrix, X.T).T if exact else X @ self.matrix) - self.shift)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +110,18 @@ class RankMap:
         How the rank grows from there.
     middle : array, columns × codes
         The rank of the quantile itself: if several are equal, their middle.
+    tied : array, columns × 1
+        How far from a quantile a value is equal to it.
     """
 
     grid: Array
     low: Array
     rate: Array
     middle: Array
+    tied: Array
 
     @classmethod
-    def of(cls, quantiles: Array) -> RankMap:
+    def of(cls, quantiles: Array, tied: Array) -> RankMap:
         """Return the map of quantiles, grid × columns."""
         grid = np.ascontiguousarray(quantiles.T)
         last = grid.shape[1] - 1
@@ -121,12 +130,12 @@ class RankMap:
             rate = np.nan_to_num(1 / (last * np.diff(low, axis=1, append=np.inf)), posinf=0.0)
         first = np.array([np.searchsorted(column, known) for column, known in zip(grid, low, strict=True)])
         middle = np.maximum(first + np.arange(low.shape[1]) - 1, 0) / 2 / last
-        return cls(grid, low, rate, middle)
+        return cls(grid, low, rate, middle, tied[:, None])
 
     def search(self, values: Array) -> Codes:
         """Return the code of each value."""
         codes = np.empty(values.shape, dtype=np.uint8)
-        for j, (column, known) in enumerate(zip(values, self.grid, strict=True)):
+        for j, (column, known) in enumerate(zip(values + self.tied, self.grid, strict=True)):
             codes[j] = np.searchsorted(known, column, side="right")
         return codes
 
@@ -136,7 +145,7 @@ class RankMap:
         beyond = values - self.low.ravel()[at]
         last = self.grid.shape[1] - 1
         inside = (np.maximum(codes, 1) - 1) / last + beyond * self.rate.ravel()[at]
-        ranks = np.where(beyond == 0, self.middle.ravel()[at], inside)
+        ranks = np.where(np.abs(beyond) <= self.tied, self.middle.ravel()[at], inside)
         return np.asarray(np.clip(ranks, 0.0, 1.0), dtype=np.float32)
 
 
@@ -249,35 +258,38 @@ class PublicFeatures:
     def _rank_map(self) -> RankMap:
         """Ranks of columns, and of directions if those are paired."""
         known = [self.ranks] if self.direction_ranks is None else [self.ranks, self.direction_ranks]
-        return RankMap.of(np.concatenate(known, axis=1))
+        tied = np.repeat([0.0, _TIED][: len(known)], [each.shape[1] for each in known])
+        return RankMap.of(np.concatenate(known, axis=1), tied)
 
-    def locate(self, X: Any) -> tuple[Array, Codes]:
+    def locate(self, X: Any, *, exact: bool = False) -> tuple[Array, Codes]:
         """Return the columns of rows and the codes of their values, for `transform` and for trees."""
-        columns = np.asarray(X) if self.narrowing is None else self.narrowing.apply(X)
+        columns = np.asarray(X) if self.narrowing is None else self.narrowing.apply(X, exact=exact)
         codes = np.empty((len(self._rank_map.grid), len(columns)), dtype=np.uint8)
         for start in range(0, len(columns), PIECE):
             piece = slice(start, start + PIECE)
-            codes[:, piece] = self._rank_map.search(self._ranked(columns[piece]))
+            codes[:, piece] = self._rank_map.search(self._ranked(columns[piece], exact=exact))
         return columns, codes
 
     def _standardise(self, columns: Array) -> Array:
         """Return columns of unit size, without outliers; columns × rows."""
         return np.clip((columns - self.center) / self.scale, -_CLIP, _CLIP).T
 
-    def _ranked(self, columns: Array) -> Array:
+    def _ranked(self, columns: Array, *, exact: bool = False) -> Array:
         """Return the values that have ranks, columns and the directions that are paired; × rows."""
         if self.directions is None:
             return columns.T
-        return np.concatenate([columns.T, self.directions.T @ self._standardise(columns)])
+        standard = self._standardise(columns)
+        directions = ordered_product(self.directions, standard) if exact else self.directions.T @ standard
+        return np.concatenate([columns.T, directions])
 
     def ranks_of(self, columns: Array, codes: Codes) -> Small:
         """Return the ranks of columns, and of the directions that are paired."""
         return self._rank_map.ranks(self._ranked(columns), codes)
 
-    def transform(self, columns: Array, codes: Codes) -> Small:
-        """Return all features of some rows, and a last one that is 1."""
+    def transform(self, columns: Array, codes: Codes, *, exact: bool = False) -> Small:
+        """Return all features of some rows, and a last one that is 1; ``exact`` ones are the same in any batch."""
         standard = self._standardise(columns)
-        ranks = self._rank_map.ranks(self._ranked(columns), codes)
+        ranks = self._rank_map.ranks(self._ranked(columns, exact=exact), codes)
         edges, rows = np.cumsum([0, *self.block_sizes()]), len(columns)
         result = np.empty((self.size, rows), dtype=np.float32)
         linear, additive, pairs, fourier, interactions = (result[a:b] for a, b in pairwise(edges))
@@ -289,11 +301,11 @@ class PublicFeatures:
             few = np.empty((self._products, self._paired, rows), dtype=np.float32)
             fill_waves(ranks[len(standard) :], few)
         fill_pairs(few, pairs)
-        np.matmul(self.weights.T.astype(np.float32), np.clip(linear, -3, 3), out=fourier)
+        fill_product(self.weights, np.clip(linear, -3, 3), fourier, exact=exact)
         fourier += self.phases.astype(np.float32)[:, None]
         np.cos(fourier, out=fourier)
         if self.turns is not None:
-            fill_interactions(self.turns, ranks[: len(standard)], interactions)
+            fill_interactions(self.turns, ranks[: len(standard)], interactions, exact=exact)
         result[-1] = 1
         result[:-1] -= self.means.astype(np.float32)[:, None]
         result[:-1] /= self.norms.astype(np.float32)[:, None]
@@ -366,12 +378,44 @@ def frequencies(columns: int) -> Array:
     return np.asarray(rng.normal(size=(columns, FREQUENCIES)) * heavy)
 
 
-def fill_interactions(turns: Array, ranks: Small, result: Small) -> None:
+def fill_interactions(turns: Array, ranks: Small, result: Small, *, exact: bool = False) -> None:
     """Write cosines and sines of waves over all columns' ranks, columns × rows."""
     half = turns.shape[1]
-    np.matmul(turns.T.astype(np.float32), ranks - np.float32(0.5), out=result[half:])
+    fill_product(turns, ranks - np.float32(0.5), result[half:], exact=exact)
     np.cos(result[half:], out=result[:half])
     np.sin(result[half:], out=result[half:])
+
+
+def fill_product(weights: Array, values: Small, result: Small, *, exact: bool) -> None:
+    """Write weightsᵀ @ values, columns × rows."""
+    if exact:
+        result[:] = exact_product(weights, values)
+    else:
+        np.matmul(weights.T.astype(np.float32), values, out=result)
+
+
+def exact_product(weights: Array, values: Array | Small) -> Array:
+    """Return weightsᵀ @ values, columns × rows, whose bits for a row are the same in any batch.
+
+    Values are clipped to ±32 and rounded to 2⁻¹⁶; weights to a step that is about 2⁻³¹ of what those of a column
+    add up to. All partial sums are integers below 2⁵³, so that they are exact, in any order.
+    """
+    step = 2.0 ** (np.frexp(np.abs(weights).sum(axis=0))[1] - 31.0)[:, None]
+    whole, result = np.rint(weights.T / step), np.empty((weights.shape[1], values.shape[1]))
+    for start in range(0, values.shape[1], _TILE):
+        tile = np.clip(values[:, start : start + _TILE], -32, 32, dtype=np.float64)
+        result[:, start : start + _TILE] = whole @ np.rint(tile * 2.0**16)
+    return np.asarray(result * (step * 2.0**-16))
+
+
+def ordered_product(weights: Array, values: Array) -> Array:
+    """Return weightsᵀ @ values, columns × rows, added up in the order of columns: the same bits in any batch."""
+    result = np.zeros((weights.shape[1], values.shape[1]))
+    for start in range(0, values.shape[1], _TILE):
+        tile = slice(start, start + _TILE)
+        for weight, value in zip(weights, values[:, tile], strict=True):
+            result[:, tile] += weight[:, None] * value
+    return result
 
 
 def wave_count(columns: int) -> int:
@@ -392,12 +436,14 @@ class FeatureTable:
     ----------
     public : PublicFeatures
     X : array or sparse table, rows × columns
+    exact : bool
+        Whether places among quantiles must be the same in any batch.
     """
 
-    def __init__(self, public: PublicFeatures, X: Any) -> None:
+    def __init__(self, public: PublicFeatures, X: Any, *, exact: bool = False) -> None:
         self.public = public
         self.X = X
-        self._columns, self._codes = public.locate(X)
+        self._columns, self._codes = public.locate(X, exact=exact)
         self.doubt = 0.0
         self._sums: dict[bytes, tuple[Small, Array]] = {}
         self._others: dict[bytes, tuple[Small, Array]] = {}  # those of the same rows with other interactions
@@ -424,11 +470,12 @@ class FeatureTable:
         """The number of rows."""
         return int(self.X.shape[0])
 
-    def pieces(self, rows: Index) -> Iterator[tuple[slice, Small]]:
+    def pieces(self, rows: Index, *, exact: bool = False) -> Iterator[tuple[slice, Small]]:
         """Yield the features of some rows, piece by piece, and where each piece lies among them."""
         for start in range(0, rows.size, PIECE):
             piece = slice(start, min(start + PIECE, rows.size))
-            yield piece, self.public.transform(self._columns[rows[piece]], self._codes[:, rows[piece]])
+            columns, codes = self._columns[rows[piece]], self._codes[:, rows[piece]]
+            yield piece, self.public.transform(columns, codes, exact=exact)
 
     def codes(self, rows: Index) -> Codes:
         """Return the columns of some rows as trees see them: places among quantiles, so that they are binned."""

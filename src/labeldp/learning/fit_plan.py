@@ -93,21 +93,12 @@ class FitRequest(Request):
             raise ParameterError(named, " has no unbiased label to learn from; use it through privatize")
         return 0.0
 
-    def plan(self, rows: int, *, grouped: bool = True) -> Plan:
-        """Return the plan for this many rows; under local trust there is no part for sums.
-
-        Parameters
-        ----------
-        rows : int
-        grouped : bool
-            Whether sums over groups can be had, and guesses for all rows; else the mean is the only sum.
-        """
+    def plan(self, rows: int) -> Plan:
+        """Return the plan for this many rows; under local trust there is no part for sums."""
         if self.trust == "local":
             return Plan(self, rows, self.share)
         total, least = self.epsilon, EPSILON_RANGE[0]
         share = _label_share(rows * total**2, always=self.labels)
-        if not grouped:
-            share = 1 - min(0.5, max(0.05, 100 / (rows * total)))
         one_by_one = min(max(share * total, least), total - least) if share else 0.0
         if share and one_by_one < least:
             raise ParameterError(

@@ -3,6 +3,9 @@
 Under pure ε a row may move the released sums by one label's range in all, and the information in a sum grows with
 the square of a row's part in it: so each row belongs to exactly one sum. Which one is chosen by the Bayes risk of
 the linear model under the known noise, step by step (Frank and Wolfe's method). Groups depend on features only.
+
+The group of a row, and the guess of its label, are functions of its own features, with the same bits in any batch:
+so rows may be anywhere, and integer sums over groups are the same however rows are added up.
 """
 
 from __future__ import annotations
@@ -15,13 +18,61 @@ from scipy.linalg import eigh
 from scipy.sparse import csc_array
 
 from labeldp._values import Array, Index, Small
-from labeldp.learning.bayes import Observations
-from labeldp.learning.features import PIECE, FeatureTable
+from labeldp.learning.bayes import Observations, Posterior
+from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures, even_rows, exact_product
+
+SEEN = 400_000
+"""Rows at most, evenly spread, whose features stand for those of all rows in their groups."""
+
+FINE = 2.0**30
+"""Guesses are whole numbers over this, so that their sums are exact."""
 
 _DIRECTIONS = 40
 _STEPS = 8
 _COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """How many groups to choose from; with one, only the mean is released."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The group of a row, as a function of its features: the one whose score is largest.
+
+    Attributes
+    ----------
+    public : PublicFeatures
+    vectors : array, features × directions
+    scores : array, directions × groups
+    """
+
+    public: PublicFeatures
+    vectors: Array
+    scores: Array
+
+    def choose(self, features: Small) -> Index:
+        """Return the groups of rows by their features, which are exact."""
+        places = exact_product(self.vectors, features.T)
+        return np.asarray(np.argmax(exact_product(self.scores, places), axis=0))
+
+    def of(self, table: FeatureTable) -> Index:
+        """Return the groups of a table's rows."""
+        pieces = table.pieces(np.arange(table.rows), exact=True)
+        return np.concatenate([self.choose(features) for _, features in pieces])
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The guess of a row's label, as a function of its features: what a linear model predicts inside a range."""
+
+    public: PublicFeatures
+    linear: Posterior
+    range: tuple[float, float]
+
+    def of(self, table: FeatureTable) -> Array:
+        """Return the guesses for a table's rows."""
+        weights = self.linear.weights[:, None].astype(np.float64)
+        pieces = table.pieces(np.arange(table.rows), exact=True)
+        products = np.concatenate([exact_product(weights, features.T)[0] for _, features in pieces])
+        return np.asarray(np.rint(np.clip(products + self.linear.mean, *self.range) * FINE) / FINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,33 +82,42 @@ class Groups:
     Attributes
     ----------
     group : array of int
-        Of each row.
+        Of each row in a table.
     sizes : array
-        How many rows each group has.
+        How many rows each group has, wherever they are.
     features : array, groups × features
-        Sums of the rows' features.
+        Sums of the features of some of them.
+    seen : array
+        How many these are.
+    rule : Grouping or None
+        What puts a row into its group; None if there is one group.
     """
 
     group: Index
     sizes: Array
     features: Small
+    seen: Array
+    rule: Grouping | None = None
 
     @classmethod
     def of_all(cls, table: FeatureTable, rows: int) -> Groups:
         """Return one group of all rows, of which the table may be a sample."""
-        features = (table.moments[-1:] * rows).astype(np.float32)
-        return cls(np.zeros(table.rows, np.int64), np.array([float(rows)]), features)
+        seen = table.sample_rows().size
+        features = (table.moments[-1:] * seen).astype(np.float32)
+        return cls(np.zeros(table.rows, np.int64), np.array([float(rows)]), features, np.array([float(seen)]))
 
     def observations(self, sums: Array, rest: float, noise: float) -> Observations:
         """Return the statistics of noisy sums of centred labels.
 
-        A sum over g rows varies by g · rest + noise. Sums are scaled to unit variance by a guess of the rest.
+        A sum over g rows varies by g · rest + noise; where features of some of them stand for all, by as much more
+        as if labels had the spread of features. Sums are scaled to unit variance by a guess of the rest.
         """
-        level = self.sizes * rest + noise
+        part = self.sizes / self.seen
+        level = self.sizes * part * rest + noise
         root = 1 / np.sqrt(level)
-        scaled = (self.features * root[:, None]).astype(np.float32)
-        share, part = float(np.mean(self.sizes / level)), float(np.mean(noise / level))
-        return Observations.of_few(scaled, sums * root, share, part)
+        scaled = (self.features * (part * root)[:, None]).astype(np.float32)
+        share = float(np.mean(self.sizes * part / level))
+        return Observations.of_few(scaled, sums * root, share, float(np.mean(noise / level)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +137,9 @@ class NoisySums:
         group, old, fixed = self.groups.group, self.groups.features, table.public.fixed
         sums = np.zeros((len(old), table.public.size), dtype=np.float32)
         sums[:, :fixed], sums[:, -1] = old[:, :fixed], old[:, -1]
-        for start in range(0, table.rows, PIECE):
-            rows = np.arange(start, min(start + PIECE, table.rows))
+        seen = even_rows(table.rows, SEEN)
+        for start in range(0, seen.size, PIECE):
+            rows = seen[start : start + PIECE]
             members = np.eye(len(old), dtype=np.float32)[group[rows]]
             sums[:, fixed:-1] += members.T @ table.public.interactions(table.ranks(rows))
         return NoisySums(replace(self.groups, features=sums), self.sums, self.noise)
@@ -116,12 +177,16 @@ class Geometry:
         sample = np.concatenate([_places(features, vectors, constant) for _, features in table.pieces(rows)])
         return cls(vectors, constant, sample, (sample.T @ sample / np.float32(len(sample))).astype(np.float64))
 
-    def groups(self, table: FeatureTable, *, noise: float, rest: float, known: Sequence[Small] = ()) -> Groups:
+    def groups(
+        self, table: FeatureTable, rows: int, *, noise: float, rest: float, known: Sequence[Small] = ()
+    ) -> Groups:
         """Return the groups of least Bayes risk.
 
         Parameters
         ----------
         table : FeatureTable
+        rows : int
+            How many there are, of which the table may be a sample.
         noise : float
             Variance of the noise of a sum.
         rest : float
@@ -138,7 +203,7 @@ class Geometry:
         for count in _COUNTS:
             if count > max(1, table.rows // 4) or worse == 2:
                 break
-            choice = self._divide(count, table.rows, noise, rest, start)
+            choice = self._divide(count, rows, noise, rest, start)
             best, worse = (choice, 0) if choice[0] < best[0] else (best, worse + 1)
         return self._assign(table, best[1])
 
@@ -191,13 +256,21 @@ class Geometry:
         return np.asarray(scores / np.maximum(spread, 1e-12), dtype=np.float32)
 
     def _assign(self, table: FeatureTable, scores: Small) -> Groups:
-        group = np.zeros(table.rows, dtype=np.int64)
-        sums = np.zeros((scores.shape[1], table.public.size), dtype=np.float32)
-        for piece, features in table.pieces(np.arange(table.rows)):
-            group[piece] = np.argmax(_places(features, self.vectors, self.constant) @ scores, axis=1)
+        """Return the groups with these scores that have rows; places in them are scaled to lie inside ±1."""
+        size = 2.0 ** np.frexp(np.abs(self.sample).max(axis=0).astype(np.float64))[1]
+        vectors = np.zeros((table.public.size, len(size)))
+        vectors[:-1, :-1], vectors[-1, -1] = self.vectors, self.constant
+        rule = Grouping(table.public, vectors / size, scores * size[:, None])
+        seen = even_rows(table.rows, SEEN)
+        group, sums = np.zeros(seen.size, np.int64), np.zeros((scores.shape[1], len(vectors)), np.float32)
+        for piece, features in table.pieces(seen, exact=True):
+            group[piece] = rule.choose(features)
             sums += np.eye(len(sums), dtype=np.float32)[group[piece]].T @ features
         used, group = np.unique(group, return_inverse=True)
-        return Groups(group, np.bincount(group).astype(np.float64), sums[used])
+        rule, counts = replace(rule, scores=rule.scores[:, used]), np.bincount(group).astype(np.float64)
+        if seen.size < table.rows:
+            group = rule.of(table)
+        return Groups(group, counts, sums[used], counts, rule)
 
 
 def _places(features: Small, vectors: Small, constant: float) -> Small:

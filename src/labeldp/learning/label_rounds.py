@@ -142,15 +142,11 @@ class LabelRows(Protocol):
     def table(self) -> FeatureTable:
         """The features of all rows, or of a sample."""
 
-    @property
-    def all_here(self) -> bool:
-        """Whether the table has all rows, which sums over groups need; else it is a sample."""
-
     def counts(self) -> Sums:
         """Return how many labels lie in each of `CELLS` cells of the bounds, exactly."""
 
     def add_up(self, stage: Stage) -> Sums:
-        """Return a stage's exact sums over all labels."""
+        """Return what `Stage.totals` does, over all rows."""
 
     def draw(self, plan: Round, table: FeatureTable) -> Part | None:
         """Randomise the round's labels around predictions from these features; None if it has no rows."""
@@ -199,8 +195,7 @@ def measure(rows: LabelRows, plan: Plan, source: WordSource) -> Measured:
     found = find_range(rows.counts, UNIT, budget, source)
     low, high = found or UNIT
     rows.announce("sums")
-    grouped = rows.all_here and found is not None
-    sums = fit_sums(rows.table, (low, high), budget, rows.add_up, source, grouped=grouped)
+    sums = fit_sums(rows.table, (low, high), budget, rows.add_up, source, grouped=found is not None)
     variance = sums.linear.explained + sums.linear.rest
     return Measured(sums.table, LabelSummary(low, high, variance, sums=sums.sums), sums, budget.noise)
 

@@ -48,7 +48,6 @@ class RowsHere:
     labels: Array
     source: WordSource
     announce: Step
-    all_here = True
 
     @property
     def count(self) -> int:
@@ -61,7 +60,7 @@ class RowsHere:
 
     def add_up(self, stage: Stage) -> Sums:
         """Return a stage's exact sums."""
-        return stage.sums(self.labels)
+        return stage.totals(self.labels)
 
     def draw(self, plan: Round, table: FeatureTable) -> RowPart | None:
         """Randomise the round's labels."""

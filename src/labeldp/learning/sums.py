@@ -22,7 +22,7 @@ from labeldp.exact.word_sources import WordSource
 from labeldp.learning.bayes import EXPLAINED, MEAN_VARIANCE, Observations, Posterior, fit_linear, unknown_variance
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import LabelSummary, SumBudget
-from labeldp.learning.groups import Geometry, Groups, NoisySums
+from labeldp.learning.groups import FINE, Geometry, Grouping, Groups, Guess, NoisySums
 from labeldp.learning.relevance import Relevance, can_learn, first_lengths, learn_lengths
 from labeldp.release.curator import half_windows, largest_window, narrowest_level
 
@@ -141,7 +141,7 @@ def find_range(
 
 
 AddUp = Callable[["Stage"], Sums]
-"""Returns a stage's exact sums over all rows, wherever their labels are."""
+"""Returns what `Stage.totals` does, over all rows, wherever they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +155,17 @@ class Stage:
     range : (lo, hi)
         To which labels are clipped.
     group : array of int or None
-        The sum to which each row belongs; None if all belong to one.
+        The sum to which each row of a table belongs; None if all belong to one.
     count : int
         The number of sums.
     guess : array or None
-        Of every row.
+        Of every row of the table.
     reach : float
         How far from its guess a label counts.
     octaves : bool
         Whether labels are counted by their distance: up to the reach, half of it, a quarter, and so on.
+    rules : (Grouping or None, Guess or None)
+        Of which group and guess follow, for rows elsewhere.
     """
 
     range: Range
@@ -172,21 +174,46 @@ class Stage:
     guess: Array | None = field(default=None, repr=False)
     reach: float = 0.0
     octaves: bool = False
+    rules: tuple[Grouping | None, Guess | None] = (None, None)
+
+    def bare(self) -> Stage:
+        """Return the stage without the rows of the table."""
+        return replace(self, group=None, guess=None)
+
+    def on(self, X: Array) -> Stage:
+        """Return the stage of other rows, by their columns: to the same bits in any batch of them."""
+        grouping, guessing = self.rules
+        group = None if grouping is None else grouping.of(FeatureTable(grouping.public, X, exact=True))
+        guess = None if guessing is None else guessing.of(FeatureTable(guessing.public, X, exact=True))
+        return replace(self, group=group, guess=guess)
 
     @property
     def width(self) -> float:
         """The range of what is summed."""
         return self.range[1] - self.range[0] if self.guess is None else 2 * self.reach
 
+    def totals(self, labels: Array) -> Sums:
+        """Return exact sums; below those of groups, in two further rows, their sizes and the sums of guesses.
+
+        The first row has labels in it, and gets noise. The others are public. Those of parts of the rows add up.
+        """
+        sums = self.sums(labels)[None]
+        if self.group is None:
+            return sums
+        public = np.zeros((2, self.count), dtype=np.int64)
+        np.add.at(public[0], self.group, 1)
+        if self.guess is not None:
+            np.add.at(public[1], self.group, np.rint(self.guess * FINE).astype(np.int64))
+        return np.concatenate([sums, public])
+
     @np.errstate(all="ignore")  # a warning that depends on labels would leak them
-    def sums(self, labels: Array, rows: Index | None = None) -> Sums:
-        """Return exact sums, of some rows or of all; sums of parts add up."""
+    def sums(self, labels: Array) -> Sums:
+        """Return exact sums of what labels count for."""
         values = np.clip(labels, *self.range)
         if self.guess is None:
             values = values - self.range[0]
         else:
-            guess = self.guess if rows is None else self.guess[rows]
-            gaps = np.clip(values - guess, -self.reach, self.reach)
+            gaps = np.clip(values - self.guess, -self.reach, self.reach)
             if self.octaves:
                 return self._octaves(np.abs(gaps))
             values = gaps + self.reach
@@ -194,7 +221,7 @@ class Stage:
         if self.group is None:
             return np.asarray(steps.sum(keepdims=True))
         sums = np.zeros(self.count, dtype=np.int64)
-        np.add.at(sums, self.group if rows is None else self.group[rows], steps)
+        np.add.at(sums, self.group, steps)
         return sums
 
     def _octaves(self, distances: Array) -> Sums:
@@ -218,12 +245,14 @@ class Stage:
         self, groups: Groups, epsilon: Fraction, budget: SumBudget, add_up: AddUp, source: WordSource
     ) -> NoisySums:
         """Return noisy sums of labels, less the middle of their range."""
-        sums = self.release(add_up(self), epsilon, budget, source)
-        middle = (self.range[0] + self.range[1]) / 2
+        exact, *public = add_up(self)
+        sums, middle = self.release(exact, epsilon, budget, source), (self.range[0] + self.range[1]) / 2
+        if public:
+            groups = replace(groups, sizes=np.maximum(public[0], 1.0))
         if self.guess is None:
             sums = sums - groups.sizes * (middle - self.range[0])
         else:
-            sums = sums + np.bincount(groups.group, self.guess - self.reach - middle, self.count)
+            sums = sums + public[1] / FINE - groups.sizes * (self.reach + middle)
         return NoisySums(groups, sums, self.variance(epsilon))
 
 
@@ -285,7 +314,7 @@ def fit_sums(
     """Return the linear model learnt from noisy sums, for all of the budget.
 
     Labels are summed once a stage, by ``add_up``; noise is added here, and what follows sees nothing else. Unless
-    ``grouped``, the mean of all labels is the only sum: where the table is a sample of the rows.
+    ``grouped``, the mean of all labels is the only sum. The table may be a sample of the rows.
     """
     low, high = range
     width = high - low
@@ -303,19 +332,22 @@ def fit_sums(
         epsilon = budget.part(share, math.inf) if share < 1 else budget.left
         geometry = Geometry.of(table, np.append(strength[table.public.block], MEAN_VARIANCE * width**2))
         known = [each.observations(rest).gram for each in released]
-        groups = geometry.groups(table, noise=stage.variance(epsilon), rest=rest, known=known)
-        stage = replace(stage, group=groups.group, count=groups.sizes.size)
+        groups = geometry.groups(table, budget.rows, noise=stage.variance(epsilon), rest=rest, known=known)
+        rules = groups.rule, stage.rules[1]
+        stage = replace(stage, group=groups.group, count=groups.sizes.size, rules=rules)
         released.append(stage.release_centred(groups, epsilon, budget, add_up, source))
         linear = _fit(table, released, rest, range)
-        starts.append(np.clip(table.predict(linear, np.arange(table.rows)), low, high))
         if share < 1:
+            guess = Guess(table.public, linear, range)
+            starts.append(guess.of(table))
             spread = spread or linear.rest + linear.explained / 2
+            stage = Stage(range, guess=starts[-1], reach=width, rules=(None, guess))
             if budget.power >= _MEASURED:
-                counts = Stage(range, guess=starts[-1], reach=width, octaves=True)
+                counts = replace(stage, octaves=True)
                 spread, measured = _measured_spread(counts, budget, add_up, source), True
             guessed = next(part for below, part in _GUESSED_REACHES.items() if budget.left < below)
             reach = min(width, _REACH * math.sqrt(spread)) if measured else guessed * width
-            stage, rest = Stage(range, guess=starts[-1], reach=reach), min(linear.rest, spread)
+            stage, rest = replace(stage, reach=reach), min(linear.rest, spread)
         if learning:
             found = learn_lengths(table, linear, LabelSummary(low, high, 0.0), released, [], spread=spread)
             table = table.with_lengths(found.lengths, found.doubt)
@@ -352,7 +384,7 @@ def _fit_mean(table: FeatureTable, range: Range, budget: SumBudget, add_up: AddU
 def _measured_spread(stage: Stage, budget: SumBudget, add_up: AddUp, source: WordSource) -> float:
     """Return the variance of labels around their guesses, by noisy counts of distances."""
     epsilon = budget.part(*_SPREAD_PART)
-    noisy = budget.release(add_up(stage), epsilon, source, kind="counts", what="counts of distances")
+    noisy = budget.release(add_up(stage)[0], epsilon, source, kind="counts", what="counts of distances")
     return _spread(noisy, float(epsilon), stage.reach)
 
 

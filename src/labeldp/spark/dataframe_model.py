@@ -24,7 +24,7 @@ from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.sums import CELLS, Stage
 from labeldp.spark.executor import count_labels, spread_by_id, sum_integers, sum_vectors
 from labeldp.spark.frame_checks import check_rows, feature_columns, id_column, label_column, stable_frame
-from labeldp.spark.model_passes import label_summer, round_drawer, row_masker, row_sampler
+from labeldp.spark.model_passes import round_drawer, row_masker, row_sampler, stage_summer
 from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, release_key, seal
 
 
@@ -45,10 +45,10 @@ def fit_model(
     """Return a fitted `ModelReleaseRegressor`, learnt where the rows are.
 
     The driver gets the features of at most 400,000 rows, which are public; of labels it gets sums, to which it
-    adds the noise, and private labels. Rows are read once to be checked, once to be counted for a range, once for
-    the sample, and once for each stage of sums: up to three where all rows are in the sample, else one, for the
-    mean. Where labels are released one by one, rows are read once more for each of three rounds, which also
-    shuffles the round's rows by id.
+    adds the noise, and private labels. Rows are put into groups where they are, by their features. They are read
+    once to be checked, once to be counted for a range, once for the sample, and once for each stage of sums or
+    counts, of which there are up to five. Where labels are released one by one, rows are read once more for each
+    of three rounds, which also shuffles the round's rows by id.
 
     Parameters
     ----------
@@ -142,11 +142,6 @@ class ClusterRows:
             raise DataError("rows share an id, or the table changed while it was read")
         return cls(frame, bounds, count, key, label, FeatureTable(PublicFeatures.fit(X), X), places, share)
 
-    @property
-    def all_here(self) -> bool:
-        """Whether the table has all rows."""
-        return self.share == 1.0
-
     def announce(self, step: str) -> None:
         """Show nothing: Spark has pages of its own."""
 
@@ -155,9 +150,12 @@ class ClusterRows:
         return count_labels(self.frame.select("c0"), self.bounds, CELLS, self.count)
 
     def add_up(self, stage: Stage) -> Sums:
-        """Return a stage's exact sums over all labels, in one pass."""
-        pair = self.frame.select(*self.frame.columns[:2])
-        return sum_integers(pair, label_summer(stage.sums, self.places, self.bounds))
+        """Return a stage's exact sums over all rows, in one pass: each row is put into its group where it is."""
+        sums = sum_integers(self.frame.drop("c1"), stage_summer(stage.bare(), self.bounds))
+        totals = sums if stage.rules[0] is None else sums.reshape(3, -1)
+        if stage.rules[0] is not None and int(totals[1].sum()) != self.count:
+            raise DataError("there are more or fewer rows now than before: the table changed while it was read")
+        return np.atleast_2d(totals)
 
     def draw(self, plan: Round, table: FeatureTable) -> Part | None:
         """Randomise a round's labels, in one pass.

@@ -16,6 +16,7 @@ from labeldp.exact.sampling import pieces
 from labeldp.learning.features import FeatureTable, PublicFeatures
 from labeldp.learning.fit_plan import Pair, unit_labels
 from labeldp.learning.label_rounds import Round, draw_part
+from labeldp.learning.sums import Stage
 from labeldp.spark.executor import SAMPLE, Batches, Counter, Work, array_ids, floats, vector_batch
 from labeldp.spark.session import SealedSecret
 
@@ -44,6 +45,16 @@ def label_summer(sums: Callable[[Array, Any], Sums], places: Words, bounds: Pair
     def sum_batch(batch: pa.RecordBatch) -> NDArray[np.int64]:
         rows = np.searchsorted(places, public_places(array_ids(batch.column(1)))[:, 0])
         return sums(unit_labels(floats(batch.column(0)), bounds), rows)
+
+    return sum_batch
+
+
+def stage_summer(stage: Stage, bounds: Pair) -> Counter:
+    """Return a function that adds up what a stage sums, as integers; columns: label, features."""
+
+    def sum_batch(batch: pa.RecordBatch) -> NDArray[np.int64]:
+        here = stage.on(_table(batch, 1))
+        return here.totals(unit_labels(floats(batch.column(0)), bounds)).ravel()
 
     return sum_batch
 
