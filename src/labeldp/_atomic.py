@@ -33,17 +33,20 @@ LONGEST_NAME = 255
 # ---- paths ---------------------------------------------------------------------------------------------
 
 
-def as_path(path: str | os.PathLike[str]) -> Path:
+def as_path(path: str | os.PathLike[str], *, follow: bool = False) -> Path:
     r"""Return a path whose names can be written to a disk, a card and a report, or refuse it.
 
     Parameters
     ----------
     path : path-like
+    follow : bool
+        Return where it leads, links followed; what lies there need not exist.
 
     Raises
     ------
     ParameterError
-        If it is not UTF-8, contains a null character, or one of its names is too long.
+        If it is not UTF-8, contains a null character, one of its names is too long, or it is followed and a link
+        leads back to itself.
 
     Examples
     --------
@@ -62,21 +65,10 @@ def as_path(path: str | os.PathLike[str]) -> Path:
         raise ParameterError(f"the path {text!r} contains a null character: remove it")
     if max(names, default=0) > LONGEST_NAME:
         raise ParameterError(f"a name in the path {text[:100]!r}… is too long: use at most {LONGEST_NAME} bytes")
-    return Path(path)
-
-
-def resolve_path(path: str | os.PathLike[str]) -> Path:
-    """Return where an accepted path leads, links followed; what lies there need not exist.
-
-    Raises
-    ------
-    ParameterError
-        If `as_path` refuses it, or it is a link that leads back to itself.
-    """
     try:
-        return as_path(path).resolve()
+        return Path(path).resolve() if follow else Path(path)
     except (RuntimeError, OSError):  # which of the two depends on the version of Python
-        raise ParameterError(f"{os.fspath(path)} cannot be followed: a link leads back to itself") from None
+        raise ParameterError(f"{text} cannot be followed: a link leads back to itself") from None
 
 
 # ---- reading -------------------------------------------------------------------------------------------

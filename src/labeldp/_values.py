@@ -110,7 +110,7 @@ class Bounds(tuple[float, float]):
     >>> Bounds((5, 0), "interval")
     Traceback (most recent call last):
     ...
-    labeldp.errors.ParameterError: interval must satisfy lo < hi, got (5.0, 0.0)
+    labeldp.errors.ParameterError: interval must be two numbers, the smaller first, got (5.0, 0.0)
     """
 
     __slots__ = ()
@@ -133,7 +133,7 @@ class Bounds(tuple[float, float]):
         if not (math.isfinite(low) and math.isfinite(high)):
             raise ParameterError(Setting(name), f" must be finite, got ({low}, {high})")
         if low >= high:
-            raise ParameterError(Setting(name), f" must satisfy lo < hi, got ({low}, {high})")
+            raise ParameterError(Setting(name), f" must be two numbers, the smaller first, got ({low}, {high})")
         width = high - low
         if not 1e-140 < width < 1e140:
             raise ParameterError(

@@ -174,7 +174,7 @@ def test_intervals_are_cut_to_the_bounds_and_the_charge_says_what_for():
         ({"coverage": 1.0}, "coverage must lie in"),
         ({"coverage": 0}, "coverage must lie in"),
         ({"epsilon": 0.0}, "epsilon"),
-        ({"bounds": (1, 0)}, "lo < hi"),
+        ({"bounds": (1, 0)}, "the smaller first"),
         ({"model": Constant(np.nan)}, "finite"),
     ],
 )

@@ -87,7 +87,7 @@ WILD = np.where(np.arange(300) % 3 == 0, 1e308, np.where(np.arange(300) % 3 == 1
 
 
 BAD = {
-    "lo < hi": {"bounds": (5, 0)},
+    "the smaller first": {"bounds": (5, 0)},
     "change the unit": {"bounds": (0, 1e150)},
     "subtract a public offset": {"bounds": (1e15, 1e15 + 1)},
     "random_state": {"random_state": "x"},

@@ -134,7 +134,8 @@ def rounding_step(mechanism: Mechanism) -> float | None:
     >>> rounding_step(ldp.Laplace(bounds=(0, 5), epsilon=1.0))
     0.01
     """
-    noise = float(np.sqrt(mechanism.channel.variance(np.linspace(*mechanism.domain, 65)).min()))
+    channel = mechanism.channel
+    noise = float(np.sqrt(channel.variance(np.linspace(channel.low, channel.high, 65)).min()))
     if not 1e-12 < noise < 1e12:
         return None
     return float(f"1e{math.floor(math.log10(noise / 100))}")

@@ -126,14 +126,7 @@ class Budget:
         return float_at_least(self.exact_delta)
 
     def __add__(self, other: Budget) -> Budget:
-        epsilons = self.exact_epsilon, other.exact_epsilon
-        epsilon = math.inf if math.inf in epsilons else sum(epsilons, Fraction(0))  # no float is as large as some
-        delta = self.exact_delta + other.exact_delta
-        if _is_long(epsilon) or _is_long(delta):
-            raise ParameterError(
-                f"the exact sum of the amounts needs more than {MOST_BITS} bits: round them up first"
-            )
-        return Budget.of(epsilon, min(Fraction(1), delta))
+        return _sum([self, other])
 
     def __le__(self, other: Budget) -> bool:
         return self.exact_epsilon <= other.exact_epsilon and self.exact_delta <= other.exact_delta
@@ -163,18 +156,8 @@ class Budget:
         return {"epsilon": self.epsilon, "delta": self.delta}
 
     def as_data(self) -> list[str | None]:
-        """Return ε and δ as pure data, exactly: the text of two fractions, and None for an infinite ε.
-
-        Raises
-        ------
-        ParameterError
-            If `from_data` would refuse it, because it is too long.
-        """
+        """Return ε and δ as pure data, exactly: the text of two fractions, and None for an infinite ε."""
         amounts = [self.exact_epsilon, self.exact_delta]
-        if any(_is_long(amount) or len(str(amount)) > LONGEST_AMOUNT for amount in amounts):
-            raise ParameterError(
-                f"epsilon and delta must have at most {LONGEST_AMOUNT} characters as fractions: round them up"
-            )
         return [None if amount == math.inf else str(amount) for amount in amounts]
 
     @classmethod
@@ -190,6 +173,30 @@ class Budget:
             raise ParameterError("an amount must be a list of epsilon and delta, as fractions in text")
         epsilon, delta = data
         return cls(math.inf if epsilon is None else parse_fraction(epsilon), parse_fraction(delta))
+
+
+def refuse_long(budgets: Iterable[Budget]) -> None:
+    """Refuse budgets that `Budget.from_data` would refuse; called before one is spent, or is a limit."""
+    amounts = [amount for budget in budgets for amount in (budget.exact_epsilon, budget.exact_delta)]
+    if any(_is_long(amount) or len(str(amount)) > LONGEST_AMOUNT for amount in amounts):
+        raise ParameterError(
+            f"epsilon and delta must have at most {LONGEST_AMOUNT} characters as fractions: round them up"
+        )
+
+
+def _sum(budgets: Iterable[Budget]) -> Budget:
+    """Return what budgets are together; many hostile amounts end before their sum takes long to compute."""
+    epsilon: Fraction | float = Fraction(0)
+    delta = Fraction(0)
+    for budget in budgets:
+        amounts = epsilon, budget.exact_epsilon
+        epsilon = math.inf if math.inf in amounts else sum(amounts, Fraction(0))  # no float is as large as some
+        delta = min(Fraction(1), delta + budget.exact_delta)
+        if _is_long(epsilon) or _is_long(delta):
+            raise ParameterError(
+                f"the exact sum of the amounts needs more than {MOST_BITS} bits: round them up first"
+            )
+    return Budget.of(epsilon, delta)
 
 
 def _is_long(amount: Fraction | float) -> bool:
@@ -368,13 +375,12 @@ def new_charge(
     if type(rows_per_person) is not int or rows_per_person < 1:
         rows_per_person = int(Count(rows_per_person, "rows_per_person"))
     cost = group_budget(budget, rows_per_person)
-    cost.as_data()  # raises now, and not when the card of what is paid for is written
     return Charge(what, cost, when, mechanism, rows_per_person, purpose, column, _declaration.get())
 
 
 def total_of(charges: Iterable[Charge]) -> Budget:
     """Return what charges cost together."""
-    return sum((charge.budget for charge in charges), Budget.of(Fraction(0)))
+    return _sum(charge.budget for charge in charges)
 
 
 def missing_charges(charges: Iterable[Charge], others: Iterable[Charge]) -> list[Charge]:
@@ -392,10 +398,9 @@ def refuse_overspend(limit: Budget | None, spent: Sequence[Charge], charges: Seq
     """Raise `BudgetError` if charges would pass a limit, beside what is spent already."""
     if limit is None:
         return
-    before, price = total_of(spent), total_of(charges)
-    if before + price <= limit:
+    if total_of([*spent, *charges]) <= limit:
         return
-    left = limit.minus(before)
+    price, left = total_of(charges), limit.minus(total_of(spent))
     parts: list[object] = [
         f"this would cost {price}, and of {limit} only {left} is left; nothing was spent or released"
     ]

@@ -54,6 +54,10 @@ _CLUSTER = (
     "destroyed when it is closed."
 )
 _AGAIN = "{again} without need: that would cost again, and the costs add up. Keep this one and reuse it."
+_NOT_SCORED = (
+    "How wrong they are was not measured. For more budget a private score says it: labeldp fit --score, or "
+    "private_score in Python."
+)
 _BESIDE_LABEL = "How noisy each label is stands beside it in the release."
 _ONE_ROW = "Take one released value for the truth about one row."
 _BESIDE = "Publish the true labels, or anything else computed from them without noise, beside it."
@@ -122,11 +126,13 @@ def explain(
     """
     about, budget = about or {}, _budget(terms)
     kind = "regression" if "regression" in about else kind
-    total = total_of([*terms.charges, *missing_charges(recorded or (), terms.charges)])
-    ledger = None if recorded is None or total <= budget else total
-    meaning = _meaning(terms, kind, ledger)
+    ledger = None
+    if recorded is not None:
+        total = total_of([*terms.charges, *missing_charges(recorded, terms.charges)])
+        ledger = None if total <= budget else total
+    meaning = _meaning(terms, kind, budget, ledger)
     is_used = kind != "mechanism"
-    sections = _sections(terms, kind, about, meaning) if is_used else _unused_sections(terms, meaning)
+    sections = _sections(terms, kind, about, meaning) if is_used else _unused_sections(terms, budget, meaning)
     worst = (ledger or budget).epsilon
     warnings = [WEAK.format(**odds_figures(worst))] if is_weak(worst) else []
     reason = not_private(terms)
@@ -151,9 +157,8 @@ def _budget(terms: Terms) -> Budget:
     return terms.cost if terms.charges else proven_cost(terms.mechanisms[0])
 
 
-def _unused_sections(terms: Terms, meaning: list[str]) -> Sections:
+def _unused_sections(terms: Terms, budget: Budget, meaning: list[str]) -> Sections:
     """Return what a mechanism means that was not used yet."""
-    budget = _budget(terms)
     paid = [origin.charge.budget for origin in origins_of(terms.mechanisms) if origin.charge is not None]
     designed = [f"Its design used a private prior, for {spent} more, once." for spent in paid]
     done = f"A mechanism that is private with {budget} for each label. No label was used yet."
@@ -189,9 +194,7 @@ def _sections(terms: Terms, kind: str, about: Mapping[str, Any], meaning: list[s
     elif kind == "model":
         released = _released_model(terms, about)
         score = describe_quality(about.get("quality"), terms.charges)
-        measured = "How wrong they are was not measured: a score on rows held out, for more ε, tells."
-        if score:
-            measured = f"How wrong it is: {score}."
+        measured = f"How wrong it is: {score}." if score else _NOT_SCORED
         noise = ["Its predictions carry the noise already.", measured]
         do = ["Use the model as often as you like, and hand it on: predictions cost nothing more."]
         do_not = [_AGAIN.format(again="Train again on the same labels")]
@@ -240,8 +243,8 @@ def _statements(terms: Terms) -> list[str]:
     return [f"{name}: {text}" for name, text in named.items() if text]
 
 
-def _meaning(terms: Terms, kind: str, ledger: Budget | None) -> list[str]:
-    budget, seen = _budget(terms), _SEEN.get(kind, "this release")
+def _meaning(terms: Terms, kind: str, budget: Budget, ledger: Budget | None) -> list[str]:
+    seen = _SEEN.get(kind, "this release")
     knows = "all features" if kind == "mechanism" else "all features, and even every other label,"
     whose, figures = whose_labels(terms.rows_per_person), odds_figures(budget.epsilon)
     second = [_DELTA.format(delta=rounded_up(budget.delta, 3))] if budget.delta else []

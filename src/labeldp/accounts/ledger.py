@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any, Literal
 
-from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, refuse_overspend, total_of
+from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, refuse_long, refuse_overspend, total_of
 from labeldp.accounts.ledger_file import FileStore
 from labeldp.errors import LedgerError, ParameterError, RepeatedReleaseWarning, Setting
 
@@ -31,6 +31,8 @@ class MemoryStore:
         """Return all charges, oldest first."""
         with self._lock:
             return tuple(self._charges)
+
+    known_charges = charges
 
     def spend(self, charges: Sequence[Charge], reserve: Sequence[Charge] = ()) -> range:
         """Spend several charges together, or none of them, and keep budget for those in reserve."""
@@ -207,6 +209,7 @@ class Ledger:
         BudgetError
             If the limit would be passed; then nothing is spent.
         """
+        refuse_long(charge.budget for charge in (*charges, *self._reserve))  # a ledger and a card hold them
         positions = self._store.spend(charges, self._reserve)
         self._own.update(zip(positions, charges, strict=True))
         return positions
@@ -269,6 +272,16 @@ def as_ledger(ledger: object) -> Ledger | None:
     if ledger is None or isinstance(ledger, Ledger):
         return ledger
     raise ParameterError(Setting("ledger"), " must be a Ledger; for a file use Ledger.open(path, limit=...)")
+
+
+def ledger_notes(ledger: Ledger) -> list[str]:
+    """Return what was left in a ledger after a release, or that none was kept."""
+    if ledger.path is None:
+        return ["No ledger was kept: another release of these labels costs again, and nobody counts it."]
+    if ledger.limit is None:
+        return []
+    left = ledger.limit.minus(total_of(ledger._store.known_charges()))
+    return [f"The ledger {ledger.path} has {left} left."]
 
 
 def ledger_to_charge(ledger: Ledger | None, labels: Any) -> Ledger:

@@ -26,7 +26,7 @@ import portalocker
 
 from labeldp._atomic import as_path, atomic_file, flush_file, regular_handle
 from labeldp._values import Data
-from labeldp.accounts.budget import Budget, Charge, Declaration, refuse_overspend
+from labeldp.accounts.budget import Budget, Charge, Declaration, refuse_long, refuse_overspend
 from labeldp.errors import DataError, LabelDPError, LedgerError, ParameterError, Setting
 from labeldp.mechanisms.typed_data import Natural, canonical, plain, read
 
@@ -68,8 +68,10 @@ class FileStore:
     def __init__(self, path: str, limit: Budget | None, create: Literal["now", "late", "never"]) -> None:
         if create not in ("now", "late", "never"):
             raise ParameterError(Setting("create"), f' must be "now", "late" or "never", got {create!r}')
-        self.path = os.path.abspath(as_path(path))
+        if limit is not None:
+            refuse_long([limit])
         self.limit = limit
+        self.path = os.path.abspath(as_path(path))
         self.exists = False  # once found or created, a file that is gone or another is refused
         self._lock = threading.RLock()
         self._count, self._last = 0, ""  # how many records there were at the last look, and the hash of the last
@@ -89,6 +91,10 @@ class FileStore:
         with self._locked_file(os.O_RDONLY):
             return self._charges
 
+    def known_charges(self) -> tuple[Charge, ...]:
+        """Return the charges that were in the file at the last look."""
+        return self._charges
+
     def spend(self, charges: Sequence[Charge], reserve: Sequence[Charge] = ()) -> range:
         """Spend several charges together, or none of them; they are on the disk when this returns."""
         if not self.exists and not os.path.lexists(self.path):
@@ -98,9 +104,9 @@ class FileStore:
             start = len(self._charges)
             refuse_overspend(self.limit, self._charges, [*charges, *reserve])
             record: Data = {"charges": [charge.as_data() for charge in charges]}
-            said = plain(charges[0].declaration) if charges else {}
-            if said and self._schema == SCHEMA:
-                record["declaration"] = said
+            said = charges[0].declaration if charges else Declaration()
+            if said != Declaration() and self._schema == SCHEMA:
+                record["declaration"] = plain(said)
             self._write(handle, record, [*self._charges, *charges])
             return range(start, len(self._charges))
 
@@ -133,8 +139,6 @@ class FileStore:
             handle = _open(self.path, flags)
             try:
                 _lock(handle, self.path, exclusive=bool(flags & os.O_RDWR))
-                if os.fstat(handle).st_nlink == 0:
-                    raise LedgerError(f"the ledger {self.path} was removed")
                 records, hashes, tail = _read(handle, self.path)
                 self._update(records, hashes)
                 if flags & os.O_RDWR:
@@ -181,11 +185,13 @@ def _lock(handle: int, path: str, *, exclusive: bool) -> None:
     while True:
         try:
             portalocker.lock(handle, kind)
-            return
+            break
         except portalocker.AlreadyLocked:
             time.sleep(0.005)
         except portalocker.LockException as error:
             raise LedgerError(f"the ledger {path} cannot be locked: {error.__cause__ or error}") from None
+    if os.fstat(handle).st_nlink == 0:
+        raise LedgerError(f"the ledger {path} was removed")
 
 
 def _open(path: str, access: int) -> int:

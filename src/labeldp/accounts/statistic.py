@@ -8,23 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Annotated
 
 from labeldp.accounts.budget import Budget, Charge
 from labeldp.exact.integers import RULES, Statistic
-from labeldp.exact.proof import Proof
-from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.base import Mechanism, proof_of
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.typed_data import at_most, optional
 
 __all__ = ["RULES", "Origin", "Statistic", "cost_of", "origins_of", "proof_of", "proven_cost"]
-
-
-@lru_cache(maxsize=64)
-def proof_of(mechanism: Mechanism) -> Proof:
-    """Return a mechanism's proof, which for some takes a second, once for all that is said of it."""
-    return mechanism.verify()
 
 
 def proven_cost(mechanism: Mechanism) -> Budget:

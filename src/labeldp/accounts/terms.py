@@ -154,28 +154,31 @@ class Terms:
         once = {id(mechanism): canonical(plain(mechanism)) for mechanism in self.mechanisms}
         texts = [once[id(mechanism)] for mechanism in self.mechanisms]
         distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        stated = {
+            "bounds": self.bounds,
+            "priors": [None if prior is None else _prior_data(prior) for prior in self.priors],
+            "statistics": self.statistics,
+            **({} if self.split is None else {"split": self.split}),
+        }
         content = {
             "guarantee": self.guarantee,
             "cost": self.cost.rounded(),
             "secure": self.secure,
             "rows": self.rows,
             "trust": self.trust,
-            "bounds": plain(self.bounds),
             "mechanisms": list(map(json.loads, distinct)),
             "parts": [distinct[text] for text in texts],
-            "priors": [None if prior is None else _prior_data(prior) for prior in self.priors],
-            "charges": [charge.as_data() for charge in self.charges],
-            "statistics": plain(self.statistics),
-            **plain(self.declaration),
-            **({} if self.split is None else {"split": plain(self.split)}),
             **({} if self.transform is None else {"transform": self.transform}),
+            "charges": [charge.as_data() for charge in self.charges],
+            **plain(stated),
+            **plain(self.declaration),
         }
         return card_format.dump({**more, **content}, schema)
 
 
 def _prior_data(prior: Histogram) -> Data:
-    shown = {"nodes": prior.nodes.tolist(), "masses": prior.masses.tolist()}
-    return shown if prior.origin is None else {**shown, "origin": plain(prior.origin)}
+    shown: Data = {"nodes": prior.nodes, "masses": prior.masses}
+    return shown if prior.origin is None else {**shown, "origin": prior.origin}
 
 
 class HoldsTerms:

@@ -276,7 +276,8 @@ def _calibrations(statistics: Sequence[Statistic], name: str) -> Iterator[Check]
     """Show the noise of each statistic, those that are the same together."""
     different = Counter(statistics)
     for each, (one, often) in zip(_numbered(name, len(different)), different.items(), strict=True):
-        what = f"{one.what} ({one.size:,} integers{f', {often} times' if often > 1 else ''})"
+        plural = "" if one.size == 1 else "s"
+        what = f"{one.what} ({one.size:,} integer{plural}{f', {often} times' if often > 1 else ''})"
         why = f"sensitivity {one.sensitivity:,}, since {RULES[one.kind].reason}"
         noise = f"over epsilon = {one.epsilon} that is noise of scale {one.noise.scale}, exactly as listed"
         yield Check(each, True, f"{what}: {why}; {noise}")

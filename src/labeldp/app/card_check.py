@@ -12,7 +12,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from labeldp import tables as files
-from labeldp._atomic import resolve_path
+from labeldp._atomic import as_path
 from labeldp._values import Array
 from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.reading import ReadCard
@@ -110,7 +110,7 @@ def _beside(name: object, folder: str | os.PathLike[str] | None) -> Path | None:
 
 def _same_bytes(path: Path, hashes: dict[str, str], *, is_model: bool) -> Check:
     """Compare a file, or all files of a folder, with their hashes; a model's folder may hold a report too."""
-    name, is_single = resolve_path(path).name, set(hashes) == {""}
+    name, is_single = as_path(path, follow=True).name, set(hashes) == {""}
     found = {part.name for part in path.iterdir()} if path.is_dir() else {""}
     problem = ""
     if path.is_dir() == is_single or not path.exists():

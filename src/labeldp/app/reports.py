@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from labeldp._atomic import as_path
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.report import write_report
 from labeldp.app.report.figures import require_matplotlib
@@ -46,7 +47,7 @@ def reserve_report(path: str | os.PathLike[str] | None, *, force: bool) -> Itera
         yield
         return
     require_matplotlib()
-    with reserve(Target(str(path), force)):
+    with reserve(Target(str(as_path(path)), force)):
         yield
 
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._atomic import atomic_folder, read_regular
+from labeldp._atomic import as_path, atomic_folder, read_regular
 from labeldp._values import Array
 from labeldp.accounts.reading import ReadCard, read_any_card
 from labeldp.accounts.terms import Terms
@@ -69,7 +69,7 @@ def reserve_model(
     anything else is never removed; or if another is being written there.
     """
     names = {*MODEL_FILES, CARD, f"{CARD}.sig", "card.report.html"}  # what sign and report put there
-    target = Target(f"{os.fspath(path)}/", force, names.__contains__)
+    target = Target(f"{as_path(path)}/", force, names.__contains__)
     with reserve(target):
         yield partial(atomic_folder, path, check=target.refuse_existing)
 

@@ -346,7 +346,7 @@ class Mechanism(ABC):
             "mechanism": self.name,
             "parameters": parameters,
             "channel": self.channel.as_data(),
-            "proof": self.verify().as_data(),
+            "proof": _prove_once(self, channel_digest(self.channel)).as_data(),
             **({} if self.origin is None else {"origin": plain(self.origin)}),
         }
 
@@ -356,6 +356,16 @@ class Mechanism(ABC):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.name, self.parameters(), channel_digest(self.channel), self.origin)
+
+
+def proof_of(mechanism: Mechanism) -> Proof:
+    """Return a mechanism's proof, which for some takes a second, once for all that is said of these counts."""
+    return _prove_once(mechanism, channel_digest(mechanism.channel))
+
+
+@lru_cache(maxsize=64)
+def _prove_once(mechanism: Mechanism, _: str) -> Proof:
+    return mechanism.verify()
 
 
 def variance_line(mechanism: Mechanism) -> UnitNoise:

@@ -26,14 +26,13 @@ _MISSING = (
 def label_values(array: Any, *, allow_missing: bool = False) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return labels as float64, and which of them are missing: null, NaN or infinite, and that is public.
 
-    With ``allow_missing`` those are NaN, else they are refused, as are columns of other things than numbers.
+    With ``allow_missing`` those are NaN, else they are refused. `Table` has refused other things than numbers.
 
     Examples
     --------
     >>> label_values(pa.array([1, None, 3]), allow_missing=True)
     (array([ 1., nan,  3.]), array([False,  True, False]))
     """
-    refuse_other_than_numbers(array.type)
     values = np.asarray(as_floats(array), dtype=np.float64)
     missing = ~np.isfinite(values)
     if missing.any():
@@ -52,13 +51,12 @@ def as_floats(array: Any) -> Any:
     return array if array.type == pa.float64() else array.cast(pa.float64(), safe=False)
 
 
-def refuse_other_than_numbers(kind: Any, name: str | None = None) -> None:
+def refuse_other_than_numbers(kind: Any, name: str) -> None:
     """Refuse a label column of this Arrow type if it holds no real numbers."""
     held = value_type(kind)
     if not (types.is_integer(held) or types.is_floating(held) or types.is_decimal(held)):
-        column = "the label" if name is None else f"the label {name!r}"
         raise LabelError(
-            f"{column} must be a column of numbers, and is of type {held}: convert it to numbers first"
+            f"the label {name!r} must be a column of numbers, and is of type {held}: convert it to numbers first"
         )
 
 

@@ -199,8 +199,8 @@ def privatize_file(
         rows_in = TableInput(table, drop=missing == "drop", progress=progress)
         output = Output(table, debiased)
         source_of_words = resolve_source(random_state)
-        rights, dialect_for = table.rights, table.dialect_for
-        writer = TableWriter(to, output.schema, out_format, force, most=rights, dialect=dialect_for)
+        rights, style = table.rights, table.dialect_for
+        writer = TableWriter(to, output.schema, out_format, force, most=rights, dialect=style, reserved=True)
         if debiased != "no":
             _refuse_biased(request)
         identifiers = Identifiers()

@@ -15,7 +15,7 @@ from itertools import chain, combinations, product
 from pathlib import Path, PurePath
 from typing import Any
 
-from labeldp._atomic import MARK, as_path, open_regular, reserve_name, resolve_path
+from labeldp._atomic import MARK, as_path, open_regular, reserve_name
 from labeldp.errors import DataError, ParameterError, Setting
 
 PIPE = "-"
@@ -143,11 +143,11 @@ class Target:
 def reserve(*targets: Target) -> Iterator[None]:
     """Refuse as `Target.refuse` does, and refuse all others that would write to these places during the block.
 
-    Entered before a charge, so that of two who write to one place at once only one pays.
+    Entered before a charge, so that of two who write to one place at once only one pays. Paths are parsed.
     """
     places = [target for target in targets if target.to != PIPE]
-    for path in [as_path(target.to) for target in places]:
-        _refuse_folder(path)
+    for target in places:
+        _refuse_folder(Path(target.to))
     with ExitStack() as stack:
         for target in places:
             stack.enter_context(reserve_name(target.to))
@@ -215,8 +215,9 @@ def refuse_same(
     labeldp.errors.ParameterError: the ledger lies in the folder that is the table, out...: name another
     """
     named = [(name, Path(path)) for name, path in outputs.items() if path is not None and path != PIPE]
-    targets = [(name, path, resolve_path(path)) for name, path in named]
-    sources = [(name, path, resolve_path(path)) for name, where in inputs.items() for path in _places(where)]
+    read = [(name, path) for name, where in inputs.items() for path in _places(where)]
+    places = [(name, path, as_path(path, follow=True)) for name, path in (*named, *read)]
+    targets, sources = places[: len(named)], places[len(named) :]
     for name, path, one in targets:
         if one.name.casefold().endswith(MARK):
             raise ParameterError(f"{name}, {path}, ends in {MARK}, as files that reserve a name do: name another")
@@ -245,7 +246,7 @@ def _places(source: str | os.PathLike[str] | None) -> Iterator[Path]:
     """Yield a source and all files in it, which may be links that lead elsewhere."""
     if source is None or source == PIPE:
         return
-    path = as_path(source)
+    path = Path(source)
     yield path
-    if path.is_dir():
+    if os.path.isdir(path):
         yield from (each for each in path.rglob("*") if each.is_file())

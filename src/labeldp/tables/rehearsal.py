@@ -66,7 +66,7 @@ def refuse_schema(schema: Any, format: str) -> None:
     if format == "xlsx" and len(names) > MOST_COLUMNS:
         raise ParameterError(f"a sheet of Excel has {MOST_COLUMNS:,} columns at most: write CSV or Parquet")
     _refuse_column(pa.array(names, pa.large_string()), "the column names have", format)
-    for field in schema:
+    for field in {field.type: field for field in reversed(list(schema))}.values():  # each type once
         _refuse_type(field, format)
         if not _is_written_as_is(field.type, format):
             _refuse_column(pa.array([], field.type), f"the column {field.name!r} has", format)

@@ -104,7 +104,11 @@ class Table:
         repeated = [name for name, times in Counter(self._names).items() if times > 1]
         if repeated:
             name = "of the same name" if format in MAY_LACK_HEADER else f"named {repeated[0]!r}"
-            raise DataError(f"the table has two columns {name}: rename one, or add the header if there is none")
+            raise DataError(
+                f"the table has two columns {name}: rename one, or add the header if there is none; lines above "
+                "a header are left out with ",
+                Setting("skip", 1),
+            )
         if label in drop:
             raise ParameterError(f"{label!r} is the label: it cannot be left out", option="drop")
         self.private = {name for name in self._names if name in drop or name == label}

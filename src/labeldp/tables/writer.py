@@ -46,6 +46,8 @@ class TableWriter:
         The most rights that the files get; the umask may leave them fewer.
     dialect : callable, optional
         Returns the `Dialect` in which text of a format is written.
+    reserved : bool
+        Whether `reserve` has refused what cannot be written there.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class TableWriter:
         *,
         most: int = 0o666,
         dialect: Callable[[str], Dialect] = lambda _: Dialect(),
+        reserved: bool = False,
     ) -> None:
         self._to, self._force, self._most = os.fspath(path), force, most
         self.format = _format(self._to, format)
@@ -77,7 +80,8 @@ class TableWriter:
         self._dialect = dialect(self.format)
         self._tried_rows = self._tried_bytes = self._written = 0
         refuse_schema(self.schema, self.format)
-        Target(self._to, force).refuse()
+        if not reserved:
+            Target(self._to, force).refuse()
 
     def rehearse(self, public: Any) -> None:
         """Refuse public columns of some rows that the format cannot hold, or the disk; called before a charge.

@@ -102,10 +102,9 @@ def test_a_table_is_shown_with_its_first_rows_a_picture_and_commands_for_both_sh
         assert part in words
     command = shlex.split(re.search("labeldp (privatize .+?) labeldp verify", words).group(1))
     assert [*command[command.index("--bounds") :]][:3] == ["--bounds", "0", "123456.5"]
-    (root / "out.csv").unlink()
-    (root / "out.csv.card.json").unlink()
     monkeypatch.chdir(root)
     run(*command)
+    assert (root / "out-2.csv").exists()
     assert spent(client) == 2
 
 

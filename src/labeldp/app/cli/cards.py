@@ -156,7 +156,9 @@ def _show_checks(result: Verification, checks: list[tuple[str, bool | None, str]
     elif result.verdict == "cannot be checked here":
         verdict, style = "The card cannot be checked here: it may hold, or not.", "bold yellow"
     elif failed <= {"report", "figures"}:
-        verdict, style = "The card holds, and the report is NOT what it says.", "bold red"
+        others = tuple(check for check in result.checks if check.name not in failed)
+        card = "holds" if replace(result, checks=others).holds else "cannot be checked here"
+        verdict, style = f"The card {card}, and its report does NOT hold.", "bold red"
     elif failed == {"privacy"}:
         verdict, style = "The card agrees with itself, and says NOT PRIVATE.", "bold red"
     else:

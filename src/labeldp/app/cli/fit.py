@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.ledger import Ledger, ledger_notes
 from labeldp.app.cli import DIALECT, LEDGER, RECORD, command
-from labeldp.app.cli.shell import PlainConsole, ledger_notes, news, progress, raise_problem, tell
+from labeldp.app.cli.shell import PlainConsole, news, progress, raise_problem, tell
 from labeldp.app.model_fit import fit_file
 from labeldp.app.model_predictions import predict_file
 from labeldp.app.regression import regress_file

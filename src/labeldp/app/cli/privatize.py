@@ -12,9 +12,9 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.ledger import Ledger, ledger_notes
 from labeldp.app.cli import DIALECT, LEDGER, RECORD, command
-from labeldp.app.cli.shell import EXIT, Bars, ledger_notes, news, progress, raise_problem, someone_looks, tell
+from labeldp.app.cli.shell import EXIT, Bars, news, progress, raise_problem, someone_looks, tell
 from labeldp.app.reports import privatize_and_report
 from labeldp.errors import Message
 

@@ -219,14 +219,6 @@ def tell(console: Console, *texts: str, style: str | None = None) -> None:
         console.print(spelled(text, as_flag), style=style, soft_wrap=True)
 
 
-def ledger_notes(ledger: Ledger) -> list[str]:
-    """Return what is left in a ledger after a release, or that none was kept."""
-    if ledger.path is None:
-        return ["No ledger was kept: another release of these labels costs again, and nobody counts it."]
-    remaining = ledger.remaining
-    return [] if remaining is None else [f"The ledger {ledger.path} has {remaining} left."]
-
-
 def ask_decimal(figures: str = "") -> str | None:
     """Ask which decimal mark the table has, and figures that were typed; None where nobody can answer."""
     if not someone_looks():

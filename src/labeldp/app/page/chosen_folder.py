@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from labeldp._atomic import resolve_path
+from labeldp._atomic import as_path
 from labeldp.app.card_files import is_card_name
 from labeldp.app.sentences import printable
 from labeldp.errors import ParameterError
@@ -29,7 +29,7 @@ class ChosenFolder:
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        self.root = resolve_path(root)
+        self.root = as_path(root, follow=True)
         if not self.root.is_dir():
             raise ParameterError(f"there is no folder {root}")
 
@@ -47,7 +47,7 @@ class ChosenFolder:
         if not text.strip() or len(text) > LONGEST or not text.isprintable() or os.path.splitdrive(text)[0]:
             raise elsewhere
         try:
-            path = resolve_path(self.root / text)
+            path = as_path(self.root / text, follow=True)
         except (OSError, ParameterError):  # too long, or links that lead in circles
             raise elsewhere from None
         if self.root not in path.parents:
@@ -65,7 +65,7 @@ class ChosenFolder:
     def refuse_elsewhere(self, *paths: Path) -> None:
         """Refuse what leads out of the folder by now, or is no file: it may be a link since it was named."""
         for path in paths:
-            if not self.is_plain(path) and (os.path.lexists(path) or resolve_path(path) != path):
+            if not self.is_plain(path) and (os.path.lexists(path) or as_path(path, follow=True) != path):
                 raise ParameterError(
                     f"{printable(path.name, 200)!r} is, or contains, something else than files of the folder"
                 )
@@ -107,7 +107,7 @@ class ChosenFolder:
         Nothing else is read, because a link beside somebody's card may lead to the true labels.
         """
         try:
-            if resolve_path(path) != path or self.root not in (path, *path.parents):
+            if as_path(path, follow=True) != path or self.root not in (path, *path.parents):
                 return False
             kinds = [part.lstat().st_mode for part in (path, *(path.rglob("*") if path.is_dir() else ()))]
         except (OSError, ParameterError):

@@ -28,15 +28,32 @@ def powershell_quote(text: str) -> str:
     return "'" + re.sub("(['\u2018\u2019\u201a\u201b])", r"\1\1", text) + "'"
 
 
+def another_name(name: str, folder: ChosenFolder) -> str:
+    """Return a name like that of a file or folder, that nothing in the chosen folder has yet.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = ChosenFolder(tempfile.mkdtemp())
+    >>> (folder.root / "flats.csv.gz").touch()
+    >>> another_name("flats.csv.gz", folder)
+    'flats-2.csv.gz'
+    """
+    dot = name.find(".", name.rfind("/") + 2)  # a name may begin with one
+    stem = name if dot < 0 else name[:dot]
+    return folder.free_name(stem, name[len(stem) :])
+
+
 def commands(release: ReleaseRequest, folder: ChosenFolder) -> dict[str, list[list[str]]]:
-    """Return, for each shell, what repeats a release, verifies it, and uses a model: commands by their parts."""
-    given = {**release.options, "out": folder.name(release.out), "ledger": folder.name(release.ledger)}
+    """Return, for each shell, what repeats a release in another file, verifies it, and uses a model: by their parts."""
+    out = folder.name(release.out)
+    given = {**release.options, "out": another_name(out, folder), "ledger": folder.name(release.ledger)}
     dialect = given.pop("dialect")
     given |= {field.name: getattr(dialect, field.name) for field in fields(dialect)} | {"limit": release.limit}
     if release.report is not None:
-        given["report"] = folder.name(release.report)
+        given["report"] = another_name(folder.name(release.report), folder)
     changed = {name: value for name, value in given.items() if value not in (None, (), OPTIONS[name].default)}
-    card = f"{given['out']}{'/' if release.kind == 'model' else '.'}card.json"
+    card = f"{out}{'/' if release.kind == 'model' else '.'}card.json"
     lines = {}
     for shell, quote in {"bash": shlex.quote, "PowerShell": powershell_quote}.items():
         words = [f"labeldp {COMMANDS[release.kind]} {quote(folder.name(release.source))}"]
@@ -45,5 +62,5 @@ def commands(release: ReleaseRequest, folder: ChosenFolder) -> dict[str, list[li
             words += [as_flag(Setting(name, each), quote) for each in repeated]
         lines[shell] = [words, [f"labeldp verify {quote(card)}"]]
         if release.kind == "model":
-            lines[shell].append([f"labeldp predict {quote(given['out'])} new_table.csv", "--out predictions.csv"])
+            lines[shell].append([f"labeldp predict {quote(out)} new_table.csv", "--out predictions.csv"])
     return lines
