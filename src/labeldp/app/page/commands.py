@@ -45,7 +45,7 @@ def another_name(name: str, folder: ChosenFolder) -> str:
 
 
 def commands(release: ReleaseRequest, folder: ChosenFolder) -> dict[str, list[list[str]]]:
-    """Return, for each shell, what repeats a release in another file, verifies it, and uses a model: by their parts."""
+    """Return, for each shell, how to repeat a release elsewhere, verify it, and use a model: commands by parts."""
     out = folder.name(release.out)
     given = {**release.options, "out": another_name(out, folder), "ledger": folder.name(release.ledger)}
     dialect = given.pop("dialect")
