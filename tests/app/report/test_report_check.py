@@ -170,6 +170,27 @@ def test_a_summary_says_what_an_assessment_asks_for_in_html_and_markdown(table):
     assert "counts nothing for other releases; it has no limit" in page
 
 
+@pytest.mark.parametrize("options", [(), ("--summary",)])
+def test_a_table_that_was_changed_gets_no_report_and_no_summary(table, options):
+    shown = run("report", table / "out.csv", "--summary", "-o", "-").stdout
+    assert "Card and file verified" in shown
+    assert "the card is not signed" in shown
+    (table / "out.csv").write_text((table / "out.csv").read_text() + "51,5\n")
+    run("report", table / "out.csv", *options, code=4)
+
+
+def test_a_summary_of_a_model_with_a_score_says_why_one_label_costs_less_than_both(tmp_path):
+    X = np.random.default_rng(0).normal(size=(2000, 2))
+    model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5))
+    model, score = ldp.fit_and_score(model, X, np.clip(X[:, 0], 0, 5), epsilon=1.0)
+    ldp.save_model(model, tmp_path / "model", quality=score)
+    text = summary_page((tmp_path / "model" / "card.json").read_text(), markdown=True)
+    assert "releases a model that predicts the private column from 2,000 records" in text
+    assert "with ε = 1 (ε = 2 in all for the model and its score, but no record was used for both)" in text
+    assert "No column of the table is released." in text
+    assert "Bounds of the private value: 0 to 5" in text
+
+
 def test_a_summary_in_markdown_has_no_hidden_characters_of_a_forged_card():
     text = summary_page(cases.card("hostile"), markdown=True)
     assert "\N{REPLACEMENT CHARACTER}" in text

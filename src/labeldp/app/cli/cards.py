@@ -222,12 +222,14 @@ def sign(card_file: Path, key: Path, force: bool) -> None:
 def report(card_file: Path, out: Path | None, summary: bool, ledger: Path | None, force: bool) -> None:
     """Explain a card on one HTML page: what was released, what it cost, what it protects, what to expect.
 
-    The card is checked and its proof run again. The page is one file, to send or to print; it loads nothing. With
+    The card is checked, its proof run again, and its file compared, as labeldp verify does; where something does
+    not hold, nothing is written (exit code 4). The page is one file, to send or to print; it loads nothing. With
     --summary it is one A4 page for a data-protection impact assessment: HTML, or Markdown if --out ends in .md.
     --out - writes to standard output, a summary as Markdown.
 
     What is released: the page. It follows from the card, and from the ledger if there is one; neither has a label.
     """
+    from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
     from labeldp.app.report import render_report, write_page  # noqa: PLC0415
     from labeldp.app.report.summary import summary_page  # noqa: PLC0415
     from labeldp.tables.paths import PIPE, Target, refuse_same  # noqa: PLC0415
@@ -239,10 +241,17 @@ def report(card_file: Path, out: Path | None, summary: bool, ledger: Path | None
     refuse_same({f"the {kind}": to}, {"the card": path, "the ledger": ledger})
     Target(to, force).refuse()
     spent = None if ledger is None else Ledger.open(ledger, create="never")
+    result = verify_files(
+        text,
+        file=None if path in (card_file, card_file / "card.json") else card_file,
+        folder=None if path == Path("-") else path.parent,
+        signature=read_signature(path, None),
+    )
     if summary:
-        page = summary_page(text, markdown=to == PIPE or target.suffix == ".md", ledger=spent)
+        is_markdown = to == PIPE or target.suffix == ".md"
+        page = summary_page(text, markdown=is_markdown, ledger=spent, verification=result)
     else:
-        page = render_report(text, ledger=spent)
+        page = render_report(text, ledger=spent, verification=result)
     if to == PIPE:
         typer.echo(page)
         return

@@ -171,7 +171,7 @@ def render_report(
         explanation.title,
         [part for part in parts if part],
         lead=texts["What was done"],
-        when=_when(terms.charges),
+        when=last_time(terms.charges),
         about=canonical(about),
     )
 
@@ -184,7 +184,7 @@ def _shown_time(when: str) -> str:
     return re.sub(r"\.[0-9]{6}", "", when).replace("T", " ").replace("+00:00", " UTC")
 
 
-def _when(charges: Sequence[Charge]) -> str:
+def last_time(charges: Sequence[Charge]) -> str:
     """Return the day and time of the last of the charges, or nothing."""
     times = []
     for charge in charges:

@@ -10,11 +10,11 @@ from typing import Any
 
 from labeldp import __version__
 from labeldp.accounts.budget import Budget, missing_charges, total_of
-from labeldp.accounts.explanation import Explanation
 from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.numbers import PEOPLE, odds_figures
+from labeldp.accounts.numbers import PEOPLE, number, odds_figures
 from labeldp.accounts.reading import ReadCard
-from labeldp.accounts.verification import verify_card
+from labeldp.accounts.verification import Verification, verify_card
+from labeldp.app.report.card_report import last_time
 from labeldp.app.report.figures import escaped, visible
 
 MOST_NAMES = 400
@@ -22,17 +22,31 @@ MOST_NAMES = 400
 
 _ASSESSMENT = (
     "The processing releases {what} from {rows:,} records. The private column is protected by label differential "
-    "privacy with {cost}, proven for the mechanism used. All other columns, the number of rows and the bounds are "
-    "released as they are, and have to be assessed by themselves. Residual risks: further releases of the same "
-    "records add up; public columns may identify people or hint at the private value; the guarantee rests on "
+    "privacy with {cost}{why}, proven for the mechanism used. {others} Residual risks: further releases of the "
+    "same records add up; public columns may identify people or hint at the private value; the guarantee rests on "
     "secure random numbers, and on the true values staying with the controller."
 )
-_RELEASED = {"model": "a statistical model", "mechanism": "nothing yet"}
+_SPLIT = " ({total} in all for the model and its score, but no record was used for both)"
+_RELEASED = {
+    "model": "a model that predicts the private column",
+    "regression": "a regression table of the private column",
+    "mechanism": "nothing yet",
+}
+_TABLE = (
+    "All other columns, the number of rows and the bounds are released as they are, and have to be assessed by "
+    "themselves."
+)
+_NO_TABLE = (
+    "No column of the table is released. The other columns count as public: the guarantee does not cover what the "
+    "result reveals about them, nor the number of rows and the bounds."
+)
 _ELSEWHERE = "What else was released from the same records is not on the card: ask for the ledger."
-_OPEN = "That someone is in the table, all other columns, the number and order of the rows, and the bounds."
+_OPEN = "That someone is in the table, {columns}, the number and order of the rows, and the bounds."
 
 
-def summary_page(card_text: str, *, markdown: bool, ledger: Ledger | None = None) -> str:
+def summary_page(
+    card_text: str, *, markdown: bool, ledger: Ledger | None = None, verification: Verification | None = None
+) -> str:
     """Return one page on a card: what was shared, why, with whom, and what can be learnt about a person.
 
     Parameters
@@ -42,11 +56,13 @@ def summary_page(card_text: str, *, markdown: bool, ledger: Ledger | None = None
         Whether to write Markdown; else HTML that prints on one A4 page.
     ledger : Ledger, optional
         Shows what was spent before.
+    verification : Verification, optional
+        What `verify_files` returned for this card, to say which of its files was compared, and who signed it.
 
     Raises
     ------
     CardError
-        If the card does not hold.
+        If the card, or a file that was compared, does not hold.
 
     Examples
     --------
@@ -55,11 +71,11 @@ def summary_page(card_text: str, *, markdown: bool, ledger: Ledger | None = None
     >>> print(summary_page(release.to_card(), markdown=True)[:57])
     # A release of private labels: summary for an assessment
     """
-    card = verify_card(card_text).require_card()
-    explanation = card.explain(None if ledger is None else ledger.charges)
-    title = f"{explanation.title}: summary for an assessment"
-    sections = _sections(card, explanation, ledger)
-    foot = f"Verified by labeldp {__version__}, from the card {json.loads(card_text)['checksum']}"
+    verification = verification or verify_card(card_text)
+    card = verification.require_card()
+    title = f"{card.explain().title}: summary for an assessment"
+    sections = _sections(card, verification, ledger)
+    foot = f"{_verified(verification)} by labeldp {__version__}, from the card {json.loads(card_text)['checksum']}"
     if markdown:
         parts = [f"## {heading}\n\n" + "\n\n".join(map(_plain, lines)) for heading, lines in sections.items()]
         return "\n\n".join([f"# {_plain(title)}", *parts, f"---\n\n{foot}"]) + "\n"
@@ -75,22 +91,53 @@ def _plain(line: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>#|!])", r"\\\1", visible(" ".join(line.split())))
 
 
-def _sections(card: ReadCard, explanation: Explanation, ledger: Ledger | None) -> dict[str, list[str]]:
-    texts, terms, said, cost = explanation.sections, card.terms, card.terms.declaration, explanation.budget
+def _verified(verification: Verification) -> str:
+    """Return what was checked: a file that is not beside its card was not."""
+    file = next((check.holds for check in verification.checks if check.name == "file"), None)
+    return "Card and file verified" if file else "Card verified, no file compared,"
+
+
+def _signature(verification: Verification) -> str:
+    """Return whether somebody signed the card, as far as that was looked at."""
+    signed = [check.detail for check in verification.checks if check.name == "signature"]
+    return f"Signature: {signed[0] if signed else 'not looked at'}"
+
+
+def _sections(card: ReadCard, verification: Verification, ledger: Ledger | None) -> dict[str, list[str]]:
+    terms, said, split = card.terms, card.terms.declaration, card.terms.split
+    explanation = card.explain(None if ledger is None else ledger.charges)
+    texts, cost, total = explanation.sections, explanation.budget, total_of(terms.charges)
+    kind = "regression" if "regression" in card.content else card.kind
+    is_table = kind not in _RELEASED
     learnt = [texts["What it means"][0], PEOPLE.format(**odds_figures(cost.epsilon))]
-    what = _RELEASED.get(card.kind, "one noisy value a row")
-    assessment = _ASSESSMENT.format(what=what, rows=terms.rows, cost=cost)
+    assessment = _ASSESSMENT.format(
+        what=_RELEASED.get(kind, "one noisy value a row"),
+        rows=terms.rows if split is None else split.train_rows + split.test_rows,
+        cost=cost,
+        why=_SPLIT.format(total=total) if cost != total and terms.charges else "",
+        others=_TABLE if is_table else _NO_TABLE,
+    )
+    bounds = " and ".join(dict.fromkeys(f"{number(low, 9)} to {number(high, 9)}" for low, high in terms.bounds))
+    spent = [line for line in texts.get("What it cost", ())[1:] if not line.startswith("  ")]
     sections = {
         "Read this first": list(explanation.warnings),
-        "What was shared": [texts["What was done"][0], *texts["What is released"][:1]],
-        "Why, and with whom": [_stated("Purpose", said.purpose), _stated("Recipient", said.recipient)],
+        "What was shared": [
+            texts["What was done"][0],
+            *texts["What is released"][:1],
+            f"Date: {last_time(terms.charges) or 'not stated on the card'}. {_signature(verification)}.",
+        ],
+        "Why, with whom, and in which bounds": [
+            _stated("Purpose", said.purpose),
+            _stated("Recipient", said.recipient),
+            _stated("Bounds of the private value", bounds),
+            _stated("How the bounds were chosen", said.bounds_reason),
+        ],
         "What can be learnt about a person at most": learnt if explanation.private else ["Everything."],
-        "What was spent": [f"This release: {total_of(terms.charges)}.", _spent_before(card, ledger)],
+        "What was spent": [f"This release: {total}.", *spent, _spent_before(card, ledger)],
         "What is not protected": [
-            _OPEN,
+            _OPEN.format(columns="all other columns" if is_table else "what the result reveals of other columns"),
             *_other_columns(card.content.get("file", {})),
             "What other columns reveal about the private value without this release.",
-            _stated("How the bounds were chosen", said.bounds_reason),
         ],
         "Text for the assessment": [assessment if explanation.private else "NOT PRIVATE: not for release."],
     }
