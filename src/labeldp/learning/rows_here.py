@@ -30,8 +30,8 @@ TRANSFORMS = ("log", "sqrt")
 _MIDDLE, _TERMS = math.sqrt(0.5), 12
 """The middle of mantissas from 0.5 to 1; terms of the series around it, of which the next is below 1e-18."""
 
-_NEAR, _NEARLY_ALL = 0.01, 0.95
-"""Predictions lie at a bound within this part of the bounds; a share of them from which on something is wrong."""
+_NEAR, _CLOSE, _NEARLY_ALL = 0.01, 0.5, 0.95
+"""A prediction lies at a bound within this part of the bounds, and of the spread; the share that is too much."""
 
 _FLAT = 0.05
 """A model counts as constant if its predictions vary by less than this part of the spread around them."""
@@ -220,8 +220,9 @@ def describe_weakness(units: Array, spread: float, bounds: Pair) -> str | None:
     >>> print(describe_weakness(np.full(100, 0.999), 0.01, (0.0, 5.0)))
     100 % of the fitted values lie at the bound 5: check that labels and bounds are in the same unit, or ...
     """
+    near = min(_NEAR, _CLOSE * math.sqrt(spread)) if spread else _NEAR  # in wide bounds all is near the bounds
     for bound, distance in zip(bounds, (units, 1 - units), strict=True):
-        share = float(np.mean(distance < _NEAR))
+        share = float(np.mean(distance < near))
         if share > _NEARLY_ALL:
             return (
                 f"{percent(share)} of the fitted values lie at the bound {number(bound)}: check that labels and "
