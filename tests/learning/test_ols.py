@@ -546,4 +546,6 @@ def test_the_label_among_the_features_and_a_name_that_reads_as_a_number_are_refu
     labels = pd.Series(y, name="y" if label == "66993" else "pay")
     with pytest.raises(ldp.errors.ParameterError):
         ldp.private_ols(frame, labels, epsilon=2.0, bounds=BOUNDS, label=label, ledger=ledger)
+    with pytest.raises(ldp.errors.ParameterError):
+        ldp.private_ols(frame, labels.to_frame(), epsilon=2.0, bounds=BOUNDS, label=label, ledger=ledger)
     assert not ledger.charges

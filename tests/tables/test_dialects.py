@@ -98,6 +98,15 @@ def test_a_label_that_does_not_fit_is_refused_by_its_row_and_not_by_its_value(pl
     assert not any(label in told for label in labels if len(label) > 2 and label != "unknown")
 
 
+@pytest.mark.parametrize("rows", [("0,7,3141\n", "0,7,7\n"), ("ann;3,25\nbob;4\n", "ann;3\nbob;4\n")])
+def test_without_a_header_no_message_follows_from_the_labels_in_the_first_row(place, rows):
+    told = set()
+    for text in rows:
+        (place / "in.csv").write_text(text)
+        told.add(str(refused("in.csv")))
+    assert len(told) == 1
+
+
 def test_what_labels_look_like_decides_nothing(place):
     """Without public decimals a comma between labels is not taken for one; and asked for where it is likely."""
     (place / "in.csv").write_text(columns(["1,5", "2,5"], ["7"]))

@@ -119,8 +119,9 @@ def reports_beside(card: Path) -> list[Path]:
     if card == Path("-"):
         return []
     if card.name == "card.json":
-        return [report_path(card), card.parent.with_name(f"{card.parent.name}.report.html")]
-    page = card.with_name(card.name.removesuffix(".card.json"))
+        folder = card.parent if card.parent.name else card.parent.absolute()
+        return [report_path(card), folder.parent / f"{folder.name}.report.html"]
+    page = card.parent / card.name.removesuffix(".card.json")
     return [report_path(card), *([page] if page.suffix == ".html" else [])]
 
 

@@ -112,9 +112,9 @@ def private_ols(
     request = FitRequest(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, labels=False)
     ledger = as_ledger(ledger)
     beside = X if on is None else None  # a formula says itself which columns are features
-    called = [SimpleNamespace(name=label)] * (label is not None)
-    called += [y] * (label is None or getattr(y, "name", None) is not None)
-    label_names = [name_of_labels(one, beside, advice=_ADVICE) or UNNAMED for one in called]
+    called = [SimpleNamespace(name=label), y] if label is not None else [y]
+    known = [name_of_labels(one, beside, advice=_ADVICE) for one in called]
+    label_names = [name for name in known if name is not None] or [UNNAMED]
     refuse_other_order(X, y)
     columns, named = _columns(X, on, label_names)
     names = [f"x{k + 1}" for k in range(columns.shape[1])] if named is None else named.names

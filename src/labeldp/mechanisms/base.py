@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -444,6 +445,8 @@ def _build_once(cls: type[Mechanism], values: tuple[Any, ...], _: str) -> tuple[
     digest, promise = channel_digest(channel), channel.promise
     epsilon, delta = mechanism.epsilon, mechanism.delta  # as they are now: building may complete them
     # what a ledger is charged with must be all that the channel spends
+    if not math.isfinite(epsilon + delta):
+        raise PrivacyProofError("epsilon and delta of a mechanism must be finite")
     if promise is None or promise.epsilon > as_fraction(epsilon) or promise.delta > as_fraction(delta):
         raise PrivacyProofError("the channel promises less privacy than the mechanism")
     return mechanism, digest

@@ -229,11 +229,11 @@ class Table:
         if near := nearest(name, self._names):
             advice = [f"did you mean {near!r}?"]
         elif self.format in MAY_LACK_HEADER:
-            advice = ["does the first line name the columns? ", *self._separator_advice()]
+            advice = ["does the first line name the columns?", *self._separator_advice()]
         raise ParameterError(f"there is no column {name!r}; ", *advice, option=option)
 
     def _separator_advice(self) -> Sequence[object]:
-        """Say by what values were separated, where they are."""
+        """Say how to name what separates values, where something does."""
         return ()
 
 

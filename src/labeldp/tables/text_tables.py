@@ -76,7 +76,8 @@ class TextTable(Table):
         return [f"The table was read as {self.format.upper()} with {words}."] if words else []
 
     def _separator_advice(self) -> Sequence[object]:
-        return self._files[0].other_separator()
+        """Name no separator that was found: without a header, labels of the first row decide which it is."""
+        return " If values have another separator than their format's, name it, as in ", Setting("separator", ";")
 
     def as_text(self) -> Table:
         """Return the same table with columns of text files as the text that is there, to the last digit."""

@@ -101,6 +101,14 @@ def test_columns_may_be_chosen_or_dropped(options, folder, tmp_path):
     assert labeldp.load_model(tmp_path / "a").encoder.names == ["area", "lift"]
 
 
+def test_an_option_that_is_there_twice_is_refused_as_only_the_last_would_count(folder, tmp_path):
+    options = ("--drop", "id", "--drop", "town")
+    assert "--drop is given twice" in said(
+        "fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "a", *options, code=2
+    )
+    assert not (tmp_path / "a").exists()
+
+
 def test_codes_in_text_files_keep_their_zeros_and_rows_without_a_label_are_left_out(tmp_path):
     rows = [f"{k % 3:03d},{k}.500,{['York', 'Bath', ''][k % 3]},{k / 7 if k else ''}" for k in range(90)]
     (tmp_path / "codes.csv").write_text("\n".join(["code,area,town,price", *rows]) + "\n")

@@ -132,6 +132,8 @@ def test_verify_finds_the_card_beside_a_report_or_takes_the_one_that_is_named(tm
     short = page.rename(tmp_path / "out.report.html")
     assert "✓ report" in run("verify", short).output
     page = short
+    (tmp_path / "out.csv.report.html").write_bytes(b" " * 9_000_000)
+    assert "out.csv.report.html cannot be read" in said("verify", tmp_path / "out.csv.card.json")
     lone = tmp_path / "folder" / "page.html"
     lone.parent.mkdir()
     lone.write_text(page.read_text().replace("2.72×", "1.72×"))
@@ -139,6 +141,12 @@ def test_verify_finds_the_card_beside_a_report_or_takes_the_one_that_is_named(tm
     assert "it says '1.72×' where the card gives '2.72×'" in said(
         "verify", lone, tmp_path / "out.csv.card.json", code=4
     )
+
+
+def test_the_card_of_a_model_is_verified_from_inside_its_folder(tmp_path, monkeypatch):
+    (tmp_path / "card.json").write_text(cases.card("release"))
+    monkeypatch.chdir(tmp_path)
+    assert "The card holds" in said("verify", "card.json")
 
 
 # ---- one page for an assessment, and what differs -----------------------------------------------------

@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 from labeldp import __version__
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.cli.own_mechanisms import import_modules
-from labeldp.app.cli.shell import ask_decimal, explained, plain_usage, spell_out
+from labeldp.app.cli.shell import UsageError, ask_decimal, explained, plain_usage, spell_out
 from labeldp.app.option import REQUIRED, Option, join_names, parse_figure, parse_options, split_names
 from labeldp.app.options import DIALECT, LEDGER, OPTIONS, RECORD
 from labeldp.errors import ParameterError
@@ -236,8 +236,22 @@ def load_command(name: str) -> Any:
     function = getattr(import_module(f"labeldp.app.cli.{found.module}"), name)
     paragraphs = (" ".join(part.split()) for part in str(function.__doc__).split("\n\n"))  # lines fit the screen
     example = f"Example:  labeldp {name} {found.example}"
-    app.command(name, help="\n\n".join(paragraphs), epilog=example)(function)
+    app.command(name, cls=OnceCommand, help="\n\n".join(paragraphs), epilog=example)(function)
     return typer.main.get_command(app)
+
+
+class OnceCommand(TyperCommand):
+    """A command that takes no option twice: only the last would count, and `--drop a --drop b` would publish a."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse an option that is there twice, unless it may be repeated."""
+        seen = set()
+        for parameter in self.make_parser(ctx).parse_args(args=list(args))[2]:
+            if parameter.name in seen and not getattr(parameter, "multiple", True):
+                several = ", with commas between names" if parameter.metavar == "COLUMNS" else ""
+                raise UsageError(f"{parameter.opts[0]} is given twice: give it once{several}", ctx)
+            seen.add(parameter.name)
+        return super().parse_args(ctx, args)
 
 
 class LazyCommand(TyperCommand):

@@ -178,7 +178,7 @@ def _with_columns(unfinished: Unfinished, form: FormData) -> Unfinished:
     label = columns.get(str(form.get("label")))
     if label is None:
         raise ParameterError("choose the private column")
-    as_label_name(label, "name all columns below, or rename this one in the file")
+    as_label_name(label, "rename this column in the file")
     unticked = [name for number, name in columns.items() if number not in shared and name != label]
     others = [name for name in unfinished.left_out if name not in names]
     typed = {

@@ -87,7 +87,11 @@ def check_reports_beside(
     """Compare a card with the reports that lie beside it; one that cannot be compared does not count."""
     for path in reports_beside(card):
         if is_allowed(path):
-            page = read_regular(path, MAX_TEXT).decode(errors="replace")
+            try:
+                page = read_regular(path, MAX_TEXT).decode(errors="replace")
+            except (LabelDPError, OSError):
+                yield Check("report", None, f"{path.name} cannot be read", needed=False)
+                continue
             for check in check_report(page, card_text, verification):
                 yield replace(check, detail=f"{path.name}: {check.detail}", needed=False)
 
