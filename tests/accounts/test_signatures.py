@@ -296,7 +296,7 @@ def test_signing_refuses_what_cannot_be_meant_and_leaves_nothing_behind(desk, se
     table = folder / "out.csv"
     table.write_bytes(table.read_bytes()[:-2])
     before = files_in(folder)
-    assert "file: out.csv is another file" in said("sign", table, *key, "--force", code=4)
+    assert "file: out.csv was changed" in said("sign", table, *key, "--force", code=4)
     assert "exists already" in said("sign", table, *key, code=2)
     assert "name the card's file" in said("sign", "-", *key, code=2, text=TEXT)
     assert "there is no file" in said("sign", desk / "card.json", "--key", desk / "nothing", code=2)

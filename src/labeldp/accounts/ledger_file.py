@@ -223,7 +223,7 @@ def _read(handle: int, path: str) -> tuple[list[Data], list[str], bytes]:
                 _refuse_newer(b"" if records else line, path)
                 raise LedgerError(
                     f"line {len(records) + 1} of {path} is damaged, was changed, or is not a ledger's: the file "
-                    "is not used, and not repaired. Treat its whole limit as spent, or start another ledger"
+                    "is not used, and not repaired. Treat its whole limit as spent"
                 )
             last = digest
             hashes.append(digest)

@@ -176,9 +176,9 @@ def verify_card(text: str) -> Verification:
         card = read_content(content)
         checks += list(_checks(card))  # all of them, or none
     except UncheckableError as error:
-        return Verification((*checks, Check("agreement", None, str(error), needed=True)), None)
+        return Verification((*checks, Check("agreement", None, error.message, needed=True)), None)
     except LabelDPError as error:
-        return Verification((*checks, Check("agreement" if checks else "checksum", False, str(error))), None)
+        return Verification((*checks, Check("agreement" if checks else "checksum", False, error.message)), None)
     return Verification(tuple(checks), card)
 
 

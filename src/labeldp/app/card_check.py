@@ -123,8 +123,10 @@ def _same_bytes(path: Path, hashes: dict[str, str], *, is_model: bool) -> Check:
         problem = f"{name} holds files of a model of which the card has no checksum"
     for part, expected in () if problem else hashes.items():
         file = path / part
-        if not file.is_file() or sha256(file) != expected:
-            problem = f"{part or name} is another file, was changed, or is not there"
+        if not file.is_file():
+            problem = f"{part or name} is not there"
+        elif sha256(file) != expected:
+            problem = f"{part or name} was changed, or belongs to another card"
     part = next(iter(hashes)) or name
     files = f"{part} is, to the byte, the file"
     if len(hashes) > 1:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
+from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.reading import ReadCard
 
 Difference = tuple[str, Any, Any]
@@ -25,6 +28,35 @@ def differences(one: ReadCard, other: ReadCard) -> list[Difference]:
     True
     """
     return list(_walk("", one.content, other.content))
+
+
+_WORDS = {
+    r"bounds(\[0\])?\[0\]$": "lower bound",
+    r"bounds(\[0\])?\[1\]$": "upper bound",
+    r"\b(budget\[0\]|epsilon)$": "ε",
+    r"\b(budget\[1\]|delta)$": "δ",
+    r"\bparameters\.": "",
+}
+"""Parts of a field's name, and what readers call them."""
+
+
+def readable(line: Difference) -> Difference:
+    """Return a difference with a name and amounts for people.
+
+    Examples
+    --------
+    >>> readable(("mechanisms[0].parameters.bounds[1]", 5.0, 6.0))
+    ('mechanism 1: upper bound', 5.0, 6.0)
+    >>> readable(("charges[1].budget[0]", "3/10", "3/20"))
+    ('charge 2: ε', '0.3', '0.15')
+    """
+    name, one, other = line
+    if re.search(r"^charges.*\.budget\[", name):
+        one, other = (rounded_up(Fraction(amount)) for amount in (one, other))
+    for pattern, word in _WORDS.items():
+        name = re.sub(pattern, word, name)
+    name = re.sub(r"s\[([0-9]+)\]", lambda found: f" {int(found[1]) + 1}", name)
+    return name.replace(".", ": "), one, other
 
 
 def _walk(path: str, one: Any, other: Any) -> Iterator[Difference]:

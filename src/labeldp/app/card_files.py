@@ -44,6 +44,8 @@ def read_card_file(path: Path) -> tuple[Path, str]:
         card = beside
     if card.is_dir():
         raise ParameterError(f"{path} holds no card.json, and there is no {beside.name} beside it")
+    if card == path and path.suffix == ".zip":
+        raise ParameterError(f"{path} is an archive: unpack it first, and name a file from it")
     data = read_regular(card, MAX_TEXT)
     if card == path and data.strip() and not data.lstrip().startswith((b"{", b"[")):
         raise CardError(f"{path} is not a card, and there is no {beside.name} beside it")

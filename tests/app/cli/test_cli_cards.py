@@ -197,6 +197,14 @@ def test_a_table_or_folder_without_a_card_is_told_which_card_is_not_there(tmp_pa
     assert f"there is no {name}.card.json" in said("verify", tmp_path / name, code=code)
 
 
+def test_verify_says_how_to_import_a_mechanism_and_to_unpack_an_archive(tmp_path):
+    card = json.loads(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
+    (tmp_path / "card.json").write_text(forged({**card, "mechanism": "mine"}))
+    assert "--import MODULE" in said("verify", tmp_path / "card.json", code=5)
+    (tmp_path / "sent.zip").write_bytes(b"PK")
+    assert "unpack it first" in said("verify", tmp_path / "sent.zip", code=2)
+
+
 @pytest.mark.parametrize(
     ("more", "about", "mark", "check"),
     [

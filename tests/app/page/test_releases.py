@@ -75,7 +75,7 @@ def test_a_card_is_verified_with_its_file(client, root):
     table.write_text(table.read_text().replace("north", "South"))
     broken = client.get(f"/card?name={CARD}")
     assert "<h1>Do not rely on this: it does not hold</h1>" in broken.html
-    assert "out.csv is another file, was changed" in broken.html.partition('id="checks"')[0]
+    assert "out.csv was changed, or belongs to another card" in broken.html.partition('id="checks"')[0]
 
 
 def test_the_report_beside_a_card_is_compared_with_it(client, root):

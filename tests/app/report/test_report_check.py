@@ -138,7 +138,7 @@ def test_verify_finds_the_card_beside_a_report_or_takes_the_one_that_is_named(tm
     lone.parent.mkdir()
     lone.write_text(page.read_text().replace("2.72×", "1.72×"))
     assert "name it after the report" in said("verify", lone, code=2)
-    assert "it says '1.72×' where the card gives '2.72×'" in said(
+    assert "it says '1.72×' where the report written again says '2.72×'" in said(
         "verify", lone, tmp_path / "out.csv.card.json", code=4
     )
 
@@ -224,6 +224,7 @@ def test_diff_says_what_differs_between_two_cards_that_hold(table):
     assert "The cards say the same." in said("diff", cards[0], cards[0])
     shown = said("diff", *cards)
     assert "The first costs ε = 1, the second ε = 0.5." in shown
+    assert "charge 1: ε" in shown
     data = json.loads(run("diff", *cards, "--json").stdout)["differences"]
     assert {"field": "cost.epsilon", "one": 1.0, "other": 0.5} in data
     cards[1].write_text(cards[1].read_text().replace("0.5", "0.4"))

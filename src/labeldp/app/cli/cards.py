@@ -274,7 +274,7 @@ def diff(card_file: Path, other_card: Path, as_json: bool) -> None:
 
     What is released: nothing. A card holds no label, and nothing is written.
     """
-    from labeldp.app.card_difference import differences  # noqa: PLC0415
+    from labeldp.app.card_difference import differences, readable  # noqa: PLC0415
 
     cards = [verify_card(read_card_file(path)[1]).require_card() for path in (card_file, other_card)]
     found = differences(*cards)
@@ -292,7 +292,7 @@ def diff(card_file: Path, other_card: Path, as_json: bool) -> None:
     if shown:
         table = figure_table("", ["field", str(card_file), str(other_card)], [])
         for line in shown:
-            table.add_row(*(Text(printable("–" if value is None else value, 60)) for value in line))
+            table.add_row(*(Text(printable("–" if value is None else value, 60)) for value in readable(line)))
         console.print(table)
     if len(shown) < len(found):
         more = counted(len(found) - len(shown), "field")

@@ -18,7 +18,7 @@ from labeldp.accounts.verification import Check, Verification
 from labeldp.app.card_files import reports_beside
 from labeldp.app.report.card_report import RecordedLedger, render_report
 from labeldp.app.report.reviewer import environment
-from labeldp.errors import LabelDPError
+from labeldp.errors import LabelDPError, Message
 from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.mechanisms.typed_data import like, read
 
@@ -69,16 +69,21 @@ def check_report(page: str, card_text: str, verification: Verification) -> Itera
         written_with = read(Annotated[str, limit], about.get("environment"), "what the report was written with")
         again = render_report(card_text, ledger=ledger, verification=verification, written_with=written_with)
     except LabelDPError as error:
-        yield Check("report", None, f"it cannot be written again: {error}", needed=True)
+        yield Check("report", None, Message("it cannot be written again: ", error), needed=True)
         return
     if difference := _difference(page, again):
         yield Check("report", False, difference)
         return
-    yield Check("report", True, "written again from the card, it is the same, every number included")
+    beyond = "" if ledger is None else ", but for figures of a ledger, which the card does not hold"
+    yield Check("report", True, f"written again from the card, it is the same{beyond}")
     if page != again:
         yield _figures(page, again, written_with)
     if ledger is not None:
-        yield Check("ledger", None, "what else was spent is the word of the report: compare with the ledger")
+        yield Check(
+            "ledger",
+            None,
+            "the limit, what is left and what else was spent were not compared: look into the ledger",
+        )
 
 
 def check_reports_beside(
@@ -93,7 +98,7 @@ def check_reports_beside(
                 yield Check("report", None, f"{path.name} cannot be read", needed=False)
                 continue
             for check in check_report(page, card_text, verification):
-                yield replace(check, detail=f"{path.name}: {check.detail}", needed=False)
+                yield replace(check, detail=Message(f"{path.name}: ", check.detail), needed=False)
 
 
 def _difference(page: str, again: str) -> str:
@@ -104,9 +109,9 @@ def _difference(page: str, again: str) -> str:
     for said, text in zip_longest(_texts(page), _texts(again)):
         if said != text:
             says, gives = (repr(words[:80]) if words else "nothing" for words in (said, text))
-            return f"it says {says} where the card gives {gives}"
+            return f"it says {says} where the report written again says {gives}"
     same = _FIGURE.split(page) == _FIGURE.split(again)
-    return "" if same else "it has other tags or attributes than the card gives"
+    return "" if same else "it has other tags or attributes than the report written again"
 
 
 def _figures(page: str, again: str, written_with: str) -> Check:
