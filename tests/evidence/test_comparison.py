@@ -81,7 +81,8 @@ def test_records_and_data_frames_have_every_figure_in_full():
     row = {"of": "model", "name": "model released", "epsilon": 0.1, "error": 0.55, "standard_error": 0.01}
     assert row in comparison(MODELS).records()
     plan = ldp.preview(rows=20_000, bounds=(0, 200), epsilon=[0.3, 1.0], columns=3)
-    assert {"of": "mean", "epsilon": 1.0, "figure": plan.budgets[1].mean} in plan.records()
+    assert {"of": "mean of all labels", "epsilon": 1.0, "figure": plan.budgets[1].mean} in plan.records()
     assert {"of": "coefficient", "epsilon": 0.3, "figure": plan.coefficients[0]} in plan.records()
     assert comparison(MODELS).to_frame().to_dict("records") == comparison(MODELS).records()
+    assert str(plan) == plan.summary()
     assert list(plan.to_frame()) == ["of", "epsilon", "figure"]

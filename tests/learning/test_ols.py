@@ -439,7 +439,7 @@ def test_a_preview_says_how_wide_intervals_will_be():
     expected = ldp.preview(rows=4000, bounds=BOUNDS, epsilon=1.0, columns=3)
     width = np.diff(quiet_ols(X, y, seeded(2)).conf_int()[1:]).mean() / 2
     assert expected.coefficients[0] == pytest.approx(width, rel=0.25)
-    assert "coefficient of 3 columns" in expected.summary()
+    assert "coefficient per SD, 3 columns" in expected.summary()
     assert ldp.preview(rows=4000, bounds=BOUNDS).coefficients == ()
     with pytest.raises(LabelDPError, match="columns"):
         ldp.preview(rows=10, bounds=BOUNDS, columns=5)

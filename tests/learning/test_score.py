@@ -1,6 +1,7 @@
 """private_score: how wrong a model is on fresh labels, for a stated price, with the ± that was expected."""
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -143,6 +144,7 @@ def test_where_noise_hides_squares_texts_lead_with_the_absolute_error_and_print_
         assert "typical error (RMSE)" in text
         assert limit in text
         assert not re.search("−|-[0-9]|mean squared|±( 0|[^ ])", text)
+    assert "±" not in replace(risk, figures={"mse": mse, "rmse": figures["rmse"]}).summary()
 
 
 def coins(share):

@@ -162,7 +162,7 @@ class Preview:
         """Return a header, and a line for each thing that could be released."""
         errors = {what: [getattr(point, name) for point in self.budgets] for name, what in self.names.items()}
         if self.columns is not None:
-            errors[f"coefficient of {self.columns} columns, 95 %"] = [*self.coefficients]
+            errors[f"coefficient per SD, {self.columns} columns"] = [*self.coefficients]
         scores = [number(point.score, 3) if math.isfinite(point.score) else "nothing" for point in self.budgets]
         header = ["", *(f"ε = {rounded_up(point.epsilon)}" for point in self.budgets)]
         return header, [
@@ -174,9 +174,9 @@ class Preview:
 
     def records(self) -> list[Data]:
         """Return every figure in full, for a data frame: what it is of, at which ε, and the error or the share."""
-        names, records = [*self.names, "score"], []
+        names, records = {**self.names, "score": "error a score shows"}, []
         for k, point in enumerate(self.budgets):
-            figures = {name: getattr(point, name) for name in names}
+            figures = {what: getattr(point, name) for name, what in names.items()}
             figures |= {"coefficient": self.coefficients[k]} if self.columns else {}
             figures |= {"kept by a model": point.kept.middle} if point.kept else {}
             records += [{"of": of, "epsilon": point.epsilon, "figure": figure} for of, figure in figures.items()]
@@ -194,6 +194,8 @@ class Preview:
             NOTES["score"].format(held=f"{self.rows // HELD_OUT:,}"),
             NOTES["model"].format(tables=max(tables)) if tables else NOTES["unknown"],
         ]
+        if self.columns is not None:
+            notes.append("Coefficients: the ± of a 95 % interval, per standard deviation (SD) of its column.")
         if self.wanted is not None:
             needs = [f"{self.names[name]} needs {_amount(epsilon)}" for name, epsilon in self.needed.items()]
             notes.append(f"For ±{number(self.wanted)}: {'; '.join(needs)}.")
@@ -214,6 +216,9 @@ class Preview:
         low, high = self.bounds
         first = f"{self.rows:,} rows, labels in ({number(low)}, {number(high)})"
         return "\n".join([first, *(line.rstrip() for line in shown), *self.notes(), *self.cautions()])
+
+    def __str__(self) -> str:
+        return self.summary()
 
     def __repr__(self) -> str:
         budgets = ", ".join(rounded_up(point.epsilon) for point in self.budgets)

@@ -51,6 +51,7 @@ class Risk:
     >>> print(risk.summary())
     typical error (RMSE) 1.4... ± 0.0..., mean squared error ..., mean absolute error 1.2..., from 4,000 rows
       ± is one standard error, an upper limit of noise and chance: twice it covers in at least 95 % of runs.
+      Labels and predictions were clipped to the bounds first.
       Cost: ε = 1.
     """
 
@@ -108,7 +109,9 @@ class Risk:
         lines = [f"{self._estimates()}, from {self.rows:,} rows"]
         if not self.secure:
             lines.append("  NOT PRIVATE: the noise can be repeated from a seed.")
-        lines.append(f"  {_MEANING}")
+        if "±" in lines[0]:
+            lines.append(f"  {_MEANING}")
+        lines.append("  Labels and predictions were clipped to the bounds first.")
         lines.append(f"  Cost: {self.cost}.")
         return "\n".join(lines)
 

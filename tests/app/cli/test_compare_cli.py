@@ -62,7 +62,7 @@ def test_figures_are_the_same_in_full_as_json_csv_and_latex_and_no_pipe_cuts_a_t
     assert [(one["of"], float(one["figure"])) for one in written] == [
         (one["of"], one["figure"]) for one in figures
     ]
-    one_label = next(one["figure"] for one in figures if (one["of"], one["epsilon"]) == ("label", 1.0))
+    one_label = next(one["figure"] for one in figures if (one["of"], one["epsilon"]) == ("one label", 1.0))
     assert f"\\pm$667 & $\\pm${one_label:.3g} \\\\" in run(*options, "--latex").stdout
     wide = ",".join(f"0.{k}" for k in range(10, 40))
     assert "…" not in run(*options[:-1], wide, columns=40).stdout
