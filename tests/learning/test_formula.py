@@ -90,6 +90,8 @@ HINTS = {
     "age + I(age**2)": "write age**2",
     "age^2": "write age**2",
     "pay ~ age": "before ~",
+    "log(pay) ~ age": "np.log(y)",
+    "C(age)*C(code)": "C(a):C(b)",
     "1 + age": "intercept=False",
     "age - 1": "--no-intercept",
     "age*code": "a + b + a:b",

@@ -240,7 +240,7 @@ def judged(labels, leak, monkeypatch):
             Statistic, "noise", property(lambda one: DiscreteLaplace(right(one).scale / few.get(one.kind, 1)))
         )
     return ldp.audit_pipeline(
-        lambda y: [*(table := quiet_ols(X, y, source)).params.tolist(), table.rsquared],
+        lambda y: [*(table := quiet_ols(X, y, source)).params.tolist(), table.rsquared or 0.0],
         neighbours=labels,
         epsilon=1.0,
         samples=150,
@@ -317,7 +317,7 @@ BAD = {
     "two of a name": (FRAME.set_axis(["a", "b", "a"], axis=1), Y, {}, "two columns are called 'a'"),
     "intercept twice": (FRAME.rename(columns={"a": "Intercept"}), Y, {}, "Intercept"),
     "text array": (np.array([["x"]] * 200), Y, {}, "numbers only"),
-    "one dimension": (X[:, 0], Y, {}, "table, rows × columns"),
+    "swapped": (Y, X, {}, "X comes first"),
     "one row in a level": (
         FRAME.assign(g=np.arange(200) == 7),
         Y,
@@ -326,7 +326,7 @@ BAD = {
     ),
     "no columns": (X[:, :0], Y, {}, "1 to 512 columns"),
     "few rows": (X[:8], Y[:8], {}, "too few for 4 coefficients"),
-    "noise": (X, Y, {"epsilon": 0.005}, "would hide every coefficient: give 0.0"),
+    "noise": (X, Y, {"epsilon": 0.005}, "would hide any coefficient .*: give 0.0"),
     "other rows": (X, Y[:-1], {}, "one label for each of 200 rows"),
     "missing label": (X, np.r_[np.nan, Y[1:]], {}, "label"),
     "no bounds": (X, Y, {"bounds": (1, 1)}, "bounds"),
@@ -409,9 +409,8 @@ def test_a_table_prints_as_text_latex_frame_and_picture(tmp_path):
     pyplot.close()
     floating = table.to_latex(tmp_path / "table.tex", caption="Pay", label="tab:pay", notes=True)
     assert (tmp_path / "table.tex").read_text(encoding="utf-8") == floating + "\n"
-    assert all(
-        part in floating for part in (r"\caption{Pay}", r"\label{tab:pay}", r"$\varepsilon$", r"\end{table}")
-    )
+    for part in (r"\caption{Pay}", r"\label{tab:pay}", r"$\varepsilon$", "N = 200", r"\end{table}"):
+        assert part in floating
     assert (np.diff(table.conf_int(0.01)) > np.diff(table.conf_int(0.1))).all(axis=None)
     with pytest.raises(LabelDPError, match="alpha"):
         table.conf_int(0)
@@ -422,6 +421,28 @@ def test_a_note_says_that_all_fitted_values_lie_at_a_bound(unit, bound):
     X, y = data(2000)
     notes = " ".join(quiet_ols(X, unit * (20 + y), seeded(0), epsilon=8.0).notes())
     assert (f"at the bound {bound}:" in notes) if bound else "at the bound" not in notes
+
+
+@pytest.mark.parametrize("factor", [1, 10])
+def test_what_noise_would_hide_is_left_blank_on_every_output(factor):
+    """R² was 0.000 ± 0.010 where 0.23 is true, and standard errors without privacy ten times too large."""
+    X, y = data(1500)
+    bounds = (50 - 50 * factor, 50 + 50 * factor)
+    table = quiet_ols(X, y, seeded(0), bounds=bounds, epsilon=10.0 if factor == 1 else 1.0)
+    text, card, known = table.summary(), json.loads(table.to_card()), factor == 1
+    assert (table.rsquared is not None) is known is bool(np.isfinite(table.bse_without_privacy).all())
+    assert ("fit" in card) is ("bse_ols" in card["regression"]) is known
+    assert ("R² is not estimated" not in text) is ("hide them" not in text) is known
+    assert "nan" not in text + table.to_latex()
+    assert ("without privacy" in str(table.plot().get_legend_handles_labels()[1])) is known
+    pyplot.close()
+    assert "without privacy" not in table.to_latex(without_privacy=False)
+
+
+@pytest.mark.parametrize("rows", [30, 300])
+def test_a_note_says_that_noise_hides_all_but_large_slopes(rows):
+    notes = " ".join(quiet_ols(*data(rows, 1), seeded(0)).notes())
+    assert ("a slope shows only if" in notes) is (rows == 30)
 
 
 def test_predictions_need_the_same_columns():

@@ -28,8 +28,10 @@ _FACTOR = re.compile(
     re.VERBOSE,
 )
 _HINTS = {
+    r"[\w.]+\([^~]*~": "leave out what stands before ~, and transform y itself: give np.log(y) and its bounds",
     r"[^+]*~": "leave out what stands before ~: it is y",
     r"I\(": "write age**2 for I(age**2)",
+    r"C\([^)]*\)\s*\*": "write C(a) + C(b) + C(a):C(b) for C(a)*C(b)",
     r"C\(": 'write a category as C(region) or C(region, ref="north")',
     r"[\w.]+\(": "functions are not evaluated: add a column such as log_age to the table, and name it here",
     r"[^+]*\^": "write age**2 for age^2",
@@ -104,7 +106,9 @@ class Formula:
             if match is None or text[match.end() : match.end() + 1] not in ("", "+", ":"):
                 rest = text[position:].strip()
                 hint = next(hint for begin, hint in _HINTS.items() if re.match(begin, rest))
-                raise _error(f"{f'cannot be read from {rest[:20]!r} on' if rest else 'ends too early'}: {hint}")
+                if not rest:
+                    raise _error(f"ends too early: {hint}")
+                raise ParameterError(f"cannot read {rest[:20]!r} in ", Setting("on", text), f": {hint}")
             name = (match["category"] or match["name"]).strip("`")
             reference = None if match["reference"] is None else match["reference"].strip("\"'")
             factor = Factor(name, int(match["power"] or 1), match["category"] is not None, reference)

@@ -77,7 +77,7 @@ def private_ols(
     intercept : bool
         Whether to add a constant; it is the first row of the table.
     robust : bool
-        Whether standard errors allow for unequal variances.
+        Whether standard errors allow for unequal variances of labels around the fitted line.
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
@@ -97,7 +97,8 @@ def private_ols(
     ------
     ParameterError, DataError, LabelError
         Before anything is charged: bad parameters, columns that are not numeric, constant or collinear, by name,
-        or so few rows for ε that noise would hide every coefficient.
+        or so few rows for ε that noise would hide any coefficient that the bounds allow. A note says so where it
+        hides all but large ones.
 
     Examples
     --------
@@ -182,7 +183,8 @@ def _columns(X: Any, on: str | None, label_names: list[str]) -> tuple[Array, Coe
         ) from None
     if values.ndim != 2:
         raise ParameterError(
-            f"X must be a table, rows × columns, got {values.ndim} dimensions; reshape(-1, 1) makes one"
+            f"X comes first and must be a table, rows × columns, got {values.ndim} dimensions; for one column, "
+            "reshape(-1, 1) makes one"
         )
     return values, None
 
@@ -209,7 +211,7 @@ def _refuse_noise(design: Design, epsilon: float) -> None:
         raise ParameterError(
             f"the noise for {len(design.model):,} rows, {design.size} coefficients and ",
             Setting("epsilon", epsilon),
-            f" would hide every coefficient: give {enough:g} or more, more rows or fewer columns",
+            f" would hide any coefficient that bounds allow: give {enough:g} or more, more rows or fewer columns",
         )
 
 

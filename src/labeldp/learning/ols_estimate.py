@@ -26,6 +26,10 @@ _CUT = 1.0
 _EDGE, _NEARLY_ALL = 0.05, 0.9
 """So near to a bound, in widths, values lie at it; and the part of all rows."""
 
+_UNSURE, _MOST_DOUBT, _FAINT = 0.3, 0.1, 0.05
+"""Noise hides a variance that it leaves unsure by more than this part, an R² whose standard error is larger, and
+slopes whose standard errors, for standardised columns, are all larger than this part of the bounds' width."""
+
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
@@ -37,25 +41,28 @@ class Estimates:
     laws : list of EstimateLaw
     covariance : array
     ordinary : array
-        Standard errors that least squares without privacy would have.
-    r_squared : (float, float)
-        The explained part of the labels' variance, and about its standard error.
+        Standard errors that least squares without privacy would have; NaN if noise would hide them.
+    r_squared : (float, float), optional
+        The explained part of the labels' variance, and about its standard error; None if noise would hide it.
     fit_pvalue : float, optional
         Of a test whether squared predictions explain labels beyond the model; None if noise would hide it.
     clipped : (float, float), optional
         The distance from a rough fit at which labels were clipped, and at most by how much on average.
     edge : float, optional
         The bound that nearly all fitted values lie at.
+    faint : float, optional
+        If noise hides many slopes: how far a standard deviation of a column must move labels to be seen.
     """
 
     values: Array
     laws: list[EstimateLaw]
     covariance: Array
     ordinary: Array
-    r_squared: tuple[float, float]
+    r_squared: tuple[float, float] | None
     fit_pvalue: float | None
     clipped: tuple[float, float] | None
     edge: float | None
+    faint: float | None
 
 
 def estimate(
@@ -112,15 +119,19 @@ def estimate(
     if bend.size:
         law = EstimateLaw(plain[0] * float((bend**2).sum()), plain[1], np.array([scale * WEIGHT]))
         pvalue = law.tail(float(sums[-1] - bend[:, 0] @ fit))
+    sure = math.sqrt((plain[0] - common) ** 2 @ plain[1]) <= _UNSURE * common
+    slopes = zip(laws[whole:], np.diag(design.back)[whole:], strict=True)
+    faint = min(float(law.deviation / back) for law, back in slopes)
     return Estimates(
         width * values + np.where(np.arange(design.size) < whole, low, 0.0),
         laws,
         _covariance(laws, share.T @ share, 2 * width**2 * noise @ noise.T),
-        width * np.sqrt(common * design.ordinary_variances()),
-        _r_squared(fit + origin, moves, plain, centered=whole),
+        width * np.sqrt((common if sure else math.nan) * design.ordinary_variances()),
+        _r_squared(fit + origin, moves, plain, centered=whole) if sure else None,
         pvalue,
         (width * center.reach, width * center.excess / budget.rows) if center.excess else None,
         next((end for end, away in ((low, fit), (high, 1 - fit)) if (away < _EDGE).mean() > _NEARLY_ALL), None),
+        2 * faint if faint > _FAINT * width else None,
     )
 
 
@@ -199,17 +210,22 @@ def _spreads(
     return mean, own
 
 
-def _r_squared(fit: Array, moves: Array, plain: tuple[Array, Array], *, centered: bool) -> tuple[float, float]:
-    """Return the explained part of the labels' variance without what noise adds, and about its standard error."""
+def _r_squared(fit: Array, moves: Array, plain: tuple[Array, Array], *, centered: bool) -> Range | None:
+    """Return the explained part of the labels' variance without what noise adds, and about its standard error.
+
+    Both the product of noise with the fit and the square of noise count; None if noise would hide it.
+    """
     if centered:
         fit, moves = fit - fit.mean(), moves - moves.mean(axis=0)
     variances, probabilities = plain
     rest = float(variances @ probabilities)
     explained = max(float((fit**2).mean() - 2 * (moves**2).mean(axis=0).sum()), 0.0)
-    doubt = 8 * float(((fit @ moves / fit.size) ** 2).sum())
+    linear, products = fit @ moves / fit.size, moves.T @ moves / fit.size
+    doubt = 8 * float((linear**2).sum()) + 20 * float((products**2).sum())
     doubt = rest**2 * doubt + explained**2 * float((variances - rest) ** 2 @ probabilities)
     total = explained + rest
-    return explained / total, math.sqrt(doubt) / total**2
+    error = math.sqrt(doubt) / total**2
+    return (explained / total, error) if error <= _MOST_DOUBT else None
 
 
 def _covariance(laws: list[EstimateLaw], sampling: Array, noise: Array) -> Array:

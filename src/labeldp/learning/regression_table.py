@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from html import escape
 from statistics import NormalDist
@@ -23,6 +24,7 @@ from labeldp.tables.frames import as_table, is_frame
 
 _COLUMNS = ("coef", "std err", "t", "P>|t|")
 ORDINARY = "std err without privacy"
+_HIDDEN = "not estimated: noise would hide"
 
 _FIT_NOTES = {
     None: "Lack of fit is not tested: noise for this ε would hide it, or all columns are categories.",
@@ -39,6 +41,15 @@ _EDGE = (
     "Nearly all fitted values lie at the bound {}: check that the bounds have the unit of the labels, and are not "
     "much wider than they need to be."
 )
+_FAINT = (
+    "Rows are few for this ε: a slope shows only if a standard deviation of its column moves the label by about "
+    "{} or more."
+)
+_ROBUST = (
+    "Standard errors include the noise. They allow for unequal variances of labels around the fitted line, with "
+    "features held fixed. Where the true relation is curved, they may be too small by half: robust errors of "
+    "statsmodels count the misfit of the line in full, as if features were sampled again, and these do not."
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -54,7 +65,7 @@ class RegressionTable:
     terms : Terms
         What was released how, and what it cost.
     robust : bool
-        Whether standard errors allow for unequal variances.
+        Whether standard errors allow for unequal variances of labels around the fitted line.
     intercept : bool
         Whether the first coefficient is the intercept.
     estimates : Estimates
@@ -96,7 +107,10 @@ class RegressionTable:
 
     @property
     def bse_without_privacy(self) -> Any:
-        """About what least squares on the true labels would have for standard errors, equal variances assumed."""
+        """About what least squares on the true labels would have for standard errors, equal variances assumed.
+
+        NaN where noise would hide it.
+        """
         return self._named(self.estimates.ordinary)
 
     @property
@@ -118,9 +132,9 @@ class RegressionTable:
         return self._named(self.estimates.covariance, self.names)
 
     @property
-    def rsquared(self) -> float:
-        """About the part of the labels' variance that the columns explain; it follows from the same sums."""
-        return self.estimates.r_squared[0]
+    def rsquared(self) -> float | None:
+        """About the part of the labels' variance that the columns explain; None where noise would hide it."""
+        return None if self.estimates.r_squared is None else self.estimates.r_squared[0]
 
     @property
     def fit_pvalue(self) -> float | None:
@@ -155,15 +169,13 @@ class RegressionTable:
 
     def summary(self, alpha: float = 0.05) -> str:
         """Return the table as text, laid out as statsmodels does, with notes on how it was made."""
-        bounds = " to ".join(map(number, self.terms.bounds[0]))
         kind = "robust" if self.robust else "nonrobust"
-        explained, error = self.estimates.r_squared
         fit = "not tested" if self.fit_pvalue is None else f"p = {self.fit_pvalue:.3f}"
         facts = [
             ("Dep. Variable:", self.label, "No. Observations:", f"{self.terms.rows:,}"),
             ("Model:", "OLS, private labels", "Privacy:", str(self.cost)),
-            ("Covariance Type:", kind, "Bounds:", bounds),
-            ("R-squared:", f"{explained:.3f} ± {error:.3f}", "Lack of fit:", fit),
+            ("Covariance Type:", kind, "Bounds:", self._bounds()),
+            ("R-squared:", self._explained() or "not estimated", "Lack of fit:", fit),
         ]
         rows = self.cells(alpha)
         first, *sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -195,6 +207,7 @@ class RegressionTable:
         caption: str | None = None,
         label: str | None = None,
         notes: bool = False,
+        without_privacy: bool = True,
     ) -> str:
         """Return the table in LaTeX, for the package booktabs.
 
@@ -208,21 +221,25 @@ class RegressionTable:
             In LaTeX; the table then floats.
         notes : bool
             Whether to put the notes of the summary below the table, which then floats.
+        without_privacy : bool
+            Whether to show about what standard errors would be without privacy.
         """
-        head, *rows = [" & ".join(map(_latex, row)) + r" \\" for row in self.cells(alpha)]
+        shown = [row if without_privacy else row[:-1] for row in self.cells(alpha)]
+        head, *rows = [" & ".join(map(_latex, row)) + r" \\" for row in shown]
         columns = "l" + "r" * head.count("&")
         lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows]
         lines += [r"\bottomrule", r"\end{tabular}"]
         if caption or label or notes:
             above = [rf"\caption{{{caption}}}"] * bool(caption) + [rf"\label{{{label}}}"] * bool(label)
-            below = [r"\par\smallskip\footnotesize", *map(_latex, self.notes())] if notes else []
+            facts = f"Dependent variable: {self.label}. N = {self.terms.rows:,}. Bounds: {self._bounds()}."
+            below = [r"\par\smallskip\footnotesize", *map(_latex, [facts, *self.notes()])] if notes else []
             lines = [r"\begin{table}", r"\centering", *above, *lines, *below, r"\end{table}"]
         text = "\n".join(lines)
         if path is not None:
             _write(path, text + "\n")
         return text
 
-    def plot(self, ax: Any = None, alpha: float = 0.05) -> Any:
+    def plot(self, ax: Any = None, alpha: float = 0.05, *, without_privacy: bool = True) -> Any:
         """Draw coefficients with their intervals, beside those that least squares without privacy would have.
 
         Parameters
@@ -231,6 +248,8 @@ class RegressionTable:
             By default those of a new figure, which is pyplot's current one then.
         alpha : float
             Intervals miss a coefficient with this probability.
+        without_privacy : bool
+            Whether to draw the latter, where they are known.
 
         Returns
         -------
@@ -248,7 +267,8 @@ class RegressionTable:
         reach = NormalDist().inv_cdf(1 - alpha / 2) * self.estimates.ordinary[slopes]
         ax.hlines(places, *ends.T, color="C0", linewidth=2, label=f"{100 * (1 - alpha):g} % interval")
         plain = {"color": "C1", "linewidth": 2, "label": "its width without privacy"}
-        ax.hlines(places + 0.2, values - reach, values + reach, **plain)
+        if without_privacy and np.isfinite(reach).all():
+            ax.hlines(places + 0.2, values - reach, values + reach, **plain)
         ax.plot(values, places, "o", color="C0")
         ax.axvline(0, color="#777777", linewidth=0.8)
         ax.set_yticks(places, names)
@@ -271,13 +291,15 @@ class RegressionTable:
             "bse": self._deviations().tolist(),
             "pvalues": self._pvalues().tolist(),
             "conf_int": self._ends(0.05).tolist(),
-            "bse_ols": self.estimates.ordinary.tolist(),
         }
-        fit = dict(zip(("rsquared", "standard_error"), self.estimates.r_squared, strict=True))
-        fit |= {} if self.fit_pvalue is None else {"pvalue": self.fit_pvalue}
+        if np.isfinite(self.estimates.ordinary).all():
+            regression["bse_ols"] = self.estimates.ordinary.tolist()
+        if self.estimates.r_squared is not None:
+            more["fit"] = dict(zip(("rsquared", "standard_error"), self.estimates.r_squared, strict=True))
+            more["fit"] |= {} if self.fit_pvalue is None else {"pvalue": self.fit_pvalue}
         more |= {"label": self.label, "features": self.names[int(self.intercept) :]}
         more |= {"note": "\n".join(self.notes()[:-1])}  # the guarantee is on every card
-        return self.terms.to_card("labeldp.model", model="private_ols", regression=regression, fit=fit, **more)
+        return self.terms.to_card("labeldp.model", model="private_ols", regression=regression, **more)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the card to a file, whole or not at all; ``labeldp verify`` reads it."""
@@ -307,7 +329,7 @@ class RegressionTable:
 
     def cells(self, alpha: float = 0.05) -> list[list[str]]:
         """Return the table's cells as text, under a row of names."""
-        formats = [_figure, _figure, "{:.2f}".format, "{:.3f}".format, _figure, _figure, _figure]
+        formats = [number, number, "{:.2f}".format, "{:.3f}".format, number, number, _number_or_blank]
         head, *rows = self.values(alpha)
         return [head, *([row[0], *(show(x) for show, x in zip(formats, row[1:], strict=True))] for row in rows)]
 
@@ -321,21 +343,31 @@ class RegressionTable:
 
     def notes(self) -> list[str]:
         """Return how the table was made, in sentences; the last is the guarantee."""
-        kind = "robust to unequal variances" if self.robust else "for equal variances"
+        kind = _ROBUST if self.robust else "Standard errors are for equal variances and include the noise."
+        shown, known = self._explained(), np.isfinite(self.estimates.ordinary).all()
+        ordinary = "estimated for equal variances" if known else f"{_HIDDEN} them"
+        guarantee = self.terms.guarantee.replace("this card lists", "this table shows")
         levels = {} if self.columns is None else self.columns.levels
         compared = ", ".join(f"{name} = {listed[0]}" for name, listed in levels.items())
         return [
             *([f"Categories are compared with: {compared}."] if compared else []),
-            f"Standard errors are {kind} and include the noise; intervals and p-values follow from its exact law.",
+            f"{kind} Intervals and p-values follow from the exact law of the noise.",
             "Coefficients are those of least squares on labels clipped to the bounds. Where the true relation is "
             "curved, the weights of rows may move them by a fraction of a standard error.",
-            *([] if self.estimates.clipped is None else [_CLIPPED.format(*map(_figure, self.estimates.clipped))]),
+            *([] if self.estimates.clipped is None else [_CLIPPED.format(*map(number, self.estimates.clipped))]),
             *([] if self.estimates.edge is None else [_EDGE.format(number(self.estimates.edge))]),
+            *([] if self.estimates.faint is None else [_FAINT.format(number(self.estimates.faint))]),
             _FIT_NOTES[None if self.fit_pvalue is None else self.fit_pvalue < 0.05],
-            "R² is about {:.3f} ± {:.3f}, its standard error by noise.".format(*self.estimates.r_squared),
-            "Standard errors without privacy are estimated for equal variances.",
-            self.terms.guarantee,
+            f"R² is about {shown}, its standard error by noise." if shown else f"R² is {_HIDDEN} it.",
+            f"Standard errors without privacy are {ordinary}.",
+            f"{guarantee[0].upper()}{guarantee[1:]}.",
         ]
+
+    def _bounds(self) -> str:
+        return " to ".join(map(number, self.terms.bounds[0]))
+
+    def _explained(self) -> str:
+        return "{:.3f} ± {:.3f}".format(*self.estimates.r_squared) if self.estimates.r_squared else ""
 
     def _named(self, values: Array, columns: list[Any] | None = None) -> Any:
         if not self.frame:
@@ -352,10 +384,8 @@ def _write(path: str | os.PathLike[str], text: str) -> None:
         file.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _figure(value: float) -> str:
-    if 1e4 <= abs(value) < 1e9:
-        return f"{value:.0f}"
-    return f"{value:.4f}" if 1e-2 <= abs(value) < 1e4 else f"{value:.4g}"
+def _number_or_blank(value: float) -> str:
+    return "" if np.isnan(value) else number(value)
 
 
 _LATEX = (
@@ -367,4 +397,4 @@ _LATEX = (
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+    return re.sub(r"\*\*(\d)", r"$^\1$", "".join(_LATEX.get(character, character) for character in text))

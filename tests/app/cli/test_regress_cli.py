@@ -42,10 +42,8 @@ def test_the_table_and_its_card_say_the_same_and_both_verifiers_prove_it(survey,
     done = subprocess.run([sys.executable, CHECKER, card], check=False, capture_output=True)  # noqa: S603
     assert done.returncode == 0
     assert files_in(tmp_path) == sorted(["book.jsonl", out.name, card.name])
-    coefficient = f"{json.loads(card.read_text())['regression']['params'][0]:.4f}"
-    out.write_text(
-        out.read_text(encoding="utf-8").replace(coefficient[:4], f"9{coefficient[:4]}"), encoding="utf-8"
-    )
+    digits = f"{json.loads(card.read_text())['regression']['params'][0]:.4f}"[:2]
+    out.write_text(out.read_text(encoding="utf-8").replace(digits, f"9{digits}"), encoding="utf-8")
     assert "does NOT hold" in said("verify", out, code=4)
 
 
@@ -59,7 +57,7 @@ def test_figures_of_the_file_are_those_of_the_function_in_full(survey, tmp_path)
 
 
 def test_the_page_is_a_regression_table_with_all_columns_and_levels_of_reference(survey, tmp_path):
-    said("regress", survey, *WHAT, "--on", FORMULA, "-o", tmp_path / "table.html")
+    said("regress", survey, *WHAT[:-1], 20, "--on", FORMULA, "-o", tmp_path / "table.html")
     page = (tmp_path / "table.html").read_text(encoding="utf-8")
     assert "A regression table of income" in page
     for words in ("std err without privacy", "P&gt;|t|", "region = east", "Lack of fit"):
