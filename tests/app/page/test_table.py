@@ -146,7 +146,7 @@ def test_excel_asks_for_its_sheet_and_any_column_name_can_be_private_or_left_out
     answer = client.post("/open", path="book.xlsx")
     assert "The workbook has several" in answer.words
     form = next(part for part in answer.html.split("<form")[1:] if 'name="sheet"' in part)
-    assert "required" not in form  # no private column need be chosen first
+    assert "<button formnovalidate" in form  # no private column need be chosen first
     begun = client.unfinished(client.written(client.unfinished(answer), sheet="pay"))
     begun = client.unfinished(client.name(begun, "gross\nincome", drop=["net\nincome"]))
     begun.reading.wait()
@@ -168,8 +168,9 @@ def test_titles_above_the_header_are_left_out_for_the_owner_to_agree_and_totals_
     assert begun.table.header.names == ("rank", "hours", "pay")
     failed = client.unfinished(client.name(begun, "pay"))
     failed.reading.wait()
-    asked = client.show(failed, "table").html.partition("Leave out the last row")[0].rpartition("<form")[2]
-    shown = dict(re.findall('name="([a-z_]+)" value="([^"]*)"', asked))
+    asked = client.show(failed, "table")
+    assert "cannot be read" not in asked.words  # it is a question
+    shown = shown_fields(asked.html, ">Leave out the last row<")
     read = client.unfinished(client.post(f"{failed.path}/table", **shown))
     read.reading.wait()
     assert read.seen.rows == 99
@@ -225,12 +226,38 @@ def test_a_first_row_that_may_be_no_header_shows_no_number_until_it_is_confirmed
     assert "2019" in client.written(client.open("years.csv"), header="yes").words
 
 
+def shown_fields(html, button):
+    """Return what the form of a button sends with it."""
+    start = html[: html.index(button)].rpartition("<form")[2]
+    return dict(re.findall('name="([a-z_]+)" value="([^"]*)"', start))
+
+
+def test_an_encoding_is_offered_by_a_button_honoured_by_the_others_and_remembered(client):
+    rows = "".join(f"{n % 7},Köln,{n % 90}\n" for n in range(99))
+    path = client.site.folder.root / "pay.csv"
+    path.write_bytes(f"Salaries\nrank,town,pay\n{rows}".encode("cp1252"))
+    failed = client.unfinished(client.name(client.open("pay.csv"), "pay", drop=["rank"]))
+    failed.reading.wait()
+    asked = client.show(failed, "table")
+    assert "How are its letters written?" in asked.words
+    offered = shown_fields(asked.html, ">Read it as Western Europe, Windows<")
+    for how in (offered, {"written": "yes", "label": 2, "shared": [1], "skip": 1, "encoding": "cp1252"}):
+        read = client.unfinished(client.post(f"{failed.path}/table", **how))
+        read.reading.wait()
+        assert (read.seen.rows, read.drop) == (99, ("rank",))
+        assert "Köln" in client.show(read, "table").words
+    opened = client.open("pay.csv")
+    assert (opened.table.dialect.encoding, opened.drop, opened.typed["skip"]) == ("cp1252", ("rank",), ["1"])
+    path.write_bytes("Größe,pay\n1,2\n".encode("cp1252"))
+    assert "Größe" in client.show(client.open("pay.csv"), "table").words
+
+
 def test_no_message_shows_where_the_folder_is(client):
     root = client.site.folder.root
     (root / "sub").mkdir()
-    (root / "sub" / "text.csv").write_bytes(b"\xff,b\n1,2\n")
+    (root / "sub" / "text.csv").write_bytes(b"\x81,b\n1,2\n")
     page = client.post("/open", path="sub/text.csv")
-    assert "sub/text.csv is not UTF-8" in page.words
+    assert "sub/text.csv is not CP1252" in page.words
     assert str(root) not in page.html
     other = client.read("homes.csv", "price")
     client.describe(other, missing="drop")

@@ -24,6 +24,9 @@ from labeldp.tables.paths import DELIMITERS
 MOST_TITLES = 9
 """Lines above a header that may be titles."""
 
+LIKELY_ENCODING = "cp1252"
+"""Of text that is not UTF-8."""
+
 _SHEET_FIELDS = ("na", "header", "skip", "skip_last")
 _COLUMN_FIELDS = ("bounds", "rows_per_person", "missing", "shuffle")
 
@@ -74,29 +77,36 @@ def _begin_with_copy(request: Request, file: UploadFile, name: str) -> Response:
 
 
 def _begin(request: Request, path: str) -> Response:
-    """Begin with a table; what was private or left out when it was read last is so by default."""
+    """Begin with a table; what was chosen when it was read last is so by default."""
     site = site_of(request)
     source = site.folder.source(path)
     begun = Unfinished(_without_titles(source))
-    begun.typed["skip"] = [str(begun.table.dialect.skip)]
+    dialect = begun.table.dialect
+    begun.typed = {"skip": [str(dialect.skip)], "encoding": [dialect.encoding or ""]}
     for before in list(site.unfinished.values()):
         if before.table.source == source and before.label is not None:
             begun.label, begun.left_out = before.label, before.left_out
+            if before.seen and before.table.stamp == begun.table.stamp:
+                begun.table = before.table
+                begun.typed = {name: before.typed[name] for name in DIALECT if name in before.typed}
     site.unfinished[begun.id] = begun
     return go(request, f"{begun.path}/table")
 
 
-def _without_titles(source: Path) -> TableFile:
+def _without_titles(source: Path, encoding: str | None = None) -> TableFile:
     """Return a table, without lines of one value above the first that has several, if that can be a header.
 
     The page shows which names that gives, for the owner to agree to or to correct. A line with numbers may be a
-    row of values: then nothing is left out, and no later line is looked at.
+    row of values: then nothing is left out, and no later line is looked at. Lines that are not UTF-8 are read in
+    the encoding that is most likely then.
     """
     first: TableFile | LabelDPError | None = None
     for skip in range(MOST_TITLES + 1):
         try:
-            table = TableFile.open(source, Dialect(skip=skip))
+            table = TableFile.open(source, Dialect(skip=skip, encoding=encoding))
         except LabelDPError as error:
+            if error.option == "encoding" and encoding is None:
+                return _without_titles(source, LIKELY_ENCODING)
             first = first or error
             continue
         first = first or table
@@ -140,14 +150,20 @@ def table_step(request: Request, unfinished: Unfinished, form: FormData | None) 
         seen=seen,
         hints=unfinished.hints if seen else [],
         fields=names,
+        likely=LIKELY_ENCODING,
         notes=[note.spell(as_tick) for note in seen.notes] if seen else [],
     )
 
 
 def _read_again(request: Request, unfinished: Unfinished, form: FormData) -> Response:
     """Take how the file is written, or which column is private and which are shared, and read it anew."""
-    begun = _reread(unfinished, form) if "written" in form else _with_columns(unfinished, form)
-    if "continue" in form and begun.label == unfinished.label:
+    begun = unfinished
+    if "label" in form or "written" not in form:
+        begun = _with_columns(begun, form)
+    if "written" in form:
+        begun = _reread(unfinished, begun, form)
+    is_same = begun.table.header is unfinished.table.header and begun.label == unfinished.label
+    if "continue" in form and is_same:
         begun.is_chosen = True
         if unfinished.seen and begun.drop == unfinished.drop:
             return go(request, f"{unfinished.path}/column")
@@ -157,15 +173,21 @@ def _read_again(request: Request, unfinished: Unfinished, form: FormData) -> Res
     return go(request, f"{begun.path}/table")
 
 
-def _reread(unfinished: Unfinished, form: FormData) -> Unfinished:
-    """Return the same choices for the table as it is read with another dialect."""
-    unfinished.keep_typed(form, DIALECT)
+def _reread(unfinished: Unfinished, begun: Unfinished, form: FormData) -> Unfinished:
+    """Return the choices that are begun with, for the table as it is read with the dialect of the form."""
+    table, typed = begun.table, begun.typed
+    for each in (unfinished, begun):
+        each.keep_typed(form, DIALECT)
     problems = dict[str, str]()
-    dialect = parse_fields(DIALECT, form, problems)
+    options = parse_fields(DIALECT, form, problems)
     if problems:
         raise ParameterError("; ".join(problems.values()))
-    table = TableFile.open(unfinished.table.source, Dialect(**dialect))
-    return Unfinished(table, unfinished.label, unfinished.left_out, unfinished.typed)
+    dialect, before = Dialect(**options), table.dialect
+    is_typed = all(begun.typed[name] == typed.get(name, [""]) for name in DIALECT)
+    marks = {name: getattr(dialect, name) or getattr(before, name) for name in ("decimal", "thousands")}
+    if not is_typed or dialect.found(**marks) != before:
+        table = TableFile.open(table.source, dialect)
+    return Unfinished(table, begun.label, begun.left_out, begun.typed)
 
 
 def _with_columns(unfinished: Unfinished, form: FormData) -> Unfinished:
