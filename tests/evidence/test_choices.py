@@ -59,7 +59,7 @@ def test_cautions_name_the_budget_nearest_to_none_of_them():
     assert "WEAK: at ε = 5 " in weak
     assert "FEW: 2,000 rows are too few for a model at ε = 0.02" in few
     assert "NOISY: at ε = 0.02 " in noisy
-    assert "here that is 200 at ε = 0.1" in loose
+    assert "bounds matter at ε = 0.1" in loose
     assert not ldp.preview(rows=2000, bounds=(0, 1), epsilon=1).cautions()
 
 

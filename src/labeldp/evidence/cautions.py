@@ -32,14 +32,16 @@ NOTES = {
     ),
     "prior": "Labels are private ones, as privatize would release them with this prior, errors of clipping too.",
     "score": (
-        "A score: for this ε more, on {held} rows held out, it shows how wrong a model is, if by so much (RMSE)."
+        "A score: for this ε more, on {held} rows held out, it shows by how much predictions are typically wrong "
+        "(RMSE), if by that much."
     ),
     "model": (
-        "A model keeps so much of what features explain: 100 % is as good as boosted trees without privacy, 0 % "
-        "is a constant. Median, and the middle half in brackets, over the public tables of the accuracy suite "
-        "with as many rows × ε (up to {tables} tables). Your table may differ."
+        "A model keeps so much of what features explain: 100 % is as good as a good model without privacy, 0 % "
+        "predicts the same for everybody. Median, and the middle half in brackets, over public tables on which "
+        "labeldp was measured (its accuracy suite), with as many rows × ε (up to {tables} tables). Your table may "
+        "differ."
     ),
-    "unknown": "A model: the accuracy suite has too few tables with as many rows × ε.",
+    "unknown": "A model: labeldp was measured (its accuracy suite) on too few tables with as many rows × ε.",
 }
 """What figures rest on; a page fills in the same sentences."""
 
@@ -55,8 +57,8 @@ CAUTIONS = {
         "mean instead."
     ),
     "loose": (
-        f"Bounds matter: below rows × ε of about {ROOMY_POWER:,}, and here that is {{power}} at ε = {{epsilon}}, "
-        "where labels really lie is hard to find, and loose bounds cost dearly. Give the tightest that are public."
+        "With few rows, tight bounds matter at ε = {epsilon}: give the tightest that you can justify without "
+        "looking at the data."
     ),
 }
 """By name; a page fills in the same sentences."""
@@ -83,7 +85,7 @@ def cautions(plan: Preview, besides: Budget = NOTHING) -> list[str]:
     --------
     >>> from labeldp.evidence import preview
     >>> [text.split(":")[0] for text in cautions(preview(rows=100, bounds=(0, 200), epsilon=[0.1, 0.3]))]
-    ['FEW', 'NOISY', 'Bounds matter']
+    ['FEW', 'NOISY', 'With few rows, tight bounds matter at ε = 0.3']
     """
     rows, spread = plan.rows, SPREAD * (plan.bounds[1] - plan.bounds[0])
     holds: dict[str, Callable[[BudgetPreview], bool]] = {

@@ -176,7 +176,7 @@ def test_the_whole_way_with_a_messy_csv_on_a_phone_by_keys_and_for_a_screen_read
         page.get_by_role("link", name="All releases").click()
         look(page, "Verify and share past releases", script)
         page.get_by_role("link", name="card.json").first.click()
-        look(page, "Private values in wohnungen.private.csv", script)
+        look(page, "Noisy values in wohnungen.private.csv", script)
         page.locator("header").get_by_text("it holds").wait_for()
         close(page)
     assert (
@@ -184,6 +184,29 @@ def test_the_whole_way_with_a_messy_csv_on_a_phone_by_keys_and_for_a_screen_read
         .read_text(encoding="utf-8-sig")
         .startswith("Zimmer;Fläche;Stadt;Miete\n")
     )
+
+
+def test_a_warning_goes_as_soon_as_its_cause_is_gone(browser, folder):
+    rows = "".join(f"{n % 7},{n * 37 % 400},{n * 37 % 400 + 1}\n" for n in range(400))
+    (folder / "pay.csv").write_text(f"rank,net,gross\n{rows}")
+    with running(folder) as address, tab(browser, address) as page:
+        page.get_by_role("button", name="pay.csv").click()
+        page.get_by_label("gross is private").check()
+        page.get_by_role("button", name="Read the table").click()
+        warning = page.get_by_role("heading", name="For you only")
+        warning.wait_for()
+        page.get_by_label("net is shared").uncheck()
+        assert not warning.is_visible()
+        page.get_by_role("button", name="Continue with").click()
+        page.get_by_label("Lowest possible").fill("0")
+        page.get_by_label("Highest possible").fill("500")
+        page.get_by_role("button", name="Continue to the budget").click()
+        page.get_by_label("Limit").fill("2")
+        choose_budget(page, "3")
+        page.locator("#summary").wait_for()
+        page.get_by_label("Limit").fill("4")
+        assert page.locator("#summary, .problem, [aria-invalid]").count() == 0
+        close(page)
 
 
 DROPPED = """data => {

@@ -186,7 +186,11 @@ def test_a_limit_that_is_spent_is_noticed_before_the_button_and_at_it(client, ro
     client.release(ready(client, limit=1.5))
     begun = ready(client, out="again.csv")
     assert begun.request is None
-    assert client.problems == ["ledger"]
+    assert client.problems == ["epsilon"]
+    starts = client.show(begun, "budget").words
+    assert "ε = 0.3 strong protection" in starts
+    assert "right 79 times, at most, with all that was released before" in starts
+    assert "ε = 1 a common place" not in starts  # more than is left
     client.budget(begun, epsilon=0.5, out="again.csv")
     ldp.Ledger.open(root / "book.jsonl").charge("elsewhere", epsilon=0.4)
     answer = client.release(begun)
@@ -203,7 +207,7 @@ def test_a_name_that_another_release_is_writing_to_is_refused_before_the_charge(
         client.press(other)
         assert reached.wait(60)
         words = client.release(begun).words
-    assert "another release is being written to" in words
+    assert "Another release is being written to" in words
     assert "Nothing was charged" in words
     assert charges(client) == ()
 
@@ -291,7 +295,7 @@ def test_a_file_exchanged_after_the_button_is_not_released(client, root, kind, a
         (root / "other.csv").replace(root / "homes.csv")
     begun.release.wait()
     assert begun.release.state == "failed"
-    assert "the file changed" in client.show(begun, "release").words
+    assert "The file changed" in client.show(begun, "release").words
     assert charges(client) == ()
     assert not [name for name in ("out.csv", "model") if (root / name).exists()]
 

@@ -58,7 +58,7 @@ def test_the_list_shows_what_was_released_and_which_charge_paid_for_it(client, r
     (root / "broken.jsonl").write_text("{}")
     words = client.get("/releases").words
     for part in (
-        f"{CARD} private values of price ε = 1",
+        f"{CARD} noisy values of price ε = 1",
         "broken.card.json a certificate that cannot be read",
         "broken.jsonl",
         f"values with noise {CARD}",

@@ -9,7 +9,8 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from labeldp.accounts.budget import Budget, refuse_overspend
+from labeldp._values import as_fraction
+from labeldp.accounts.budget import Budget, group_budget, refuse_overspend
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import odds_figures
 from labeldp.app.options import RECORD
@@ -67,8 +68,8 @@ def budget_step(request: Request, unfinished: Unfinished, form: FormData | None)
     with collect_problem(problems, "ledger"):
         book = Ledger.open(path, create="never") if (path := folder.target(name)).exists() else None
     ledgers = ledgers_in(folder)[0] if book is None or not book.charges else {}
-    shown = FormData([(field, typed[field][0]) for field in ("epsilon", "score")])
-    chosen = parse_fields(["epsilon", "score"], shown, {})
+    shown = FormData([(field, typed[field][0]) for field in ("epsilon", "score", "limit")])
+    chosen = parse_fields(["epsilon", "score", "limit"], shown, {})
     score = chosen.get("score") if typed["kind"] == ["model"] else None
     figures = choice_html(
         preview_of(unfinished, chosen.get("epsilon", EXAMPLE)),
@@ -84,10 +85,27 @@ def budget_step(request: Request, unfinished: Unfinished, form: FormData | None)
         book=book,
         others={other: ledger.total for other, ledger in ledgers.items() if ledger.charges},
         figures=Markup(plain_figures(figures)),  # noqa: S704 (the library escapes it)
-        starts={start: (odds_figures(start), use) for start, use in STARTS.items()},
+        starts=_starts(unfinished, book, score or 0, chosen.get("limit")),
         example=EXAMPLE,
         is_example="epsilon" not in chosen,
     )
+
+
+def _starts(
+    unfinished: Unfinished, book: Ledger | None, score: float, limit: float | None
+) -> dict[float, tuple[dict[str, str], str]]:
+    """Return the values of ε to start with that the ledger has left, each with the odds after all releases."""
+    spent = Budget(0) if book is None else book.total
+    if book is not None:
+        limit = None if book.limit is None else book.remaining.epsilon
+    starts = {}
+    for start, use in STARTS.items():
+        cost = group_budget(
+            Budget(as_fraction(start) + as_fraction(score)), (unfinished.options or {})["rows_per_person"]
+        )
+        if limit is None or cost.epsilon <= limit:
+            starts[start] = (odds_figures((spent + cost).epsilon), use)
+    return starts
 
 
 def _suggestions(unfinished: Unfinished, folder: ChosenFolder) -> dict[str, list[str]]:
@@ -165,7 +183,8 @@ def _parse(
         Target(f"{out}/" if kind == "model" else str(out), force=False).refuse()
     with collect_problem(problems, "ledger"):
         ledger = release.open_ledger()
-        refuse_overspend(ledger.limit, ledger.charges, [release.price])
+        with collect_problem(problems, "epsilon"):
+            refuse_overspend(ledger.limit, ledger.charges, [release.price])
     return None if problems else release
 
 

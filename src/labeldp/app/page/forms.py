@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,10 +15,13 @@ from labeldp.app.options import OPTIONS
 from labeldp.app.sentences import EXPLAINED, as_field, explain_error
 from labeldp.errors import ParameterError, Setting
 
+_FIRST_WORD = re.compile("^(?!labeldp)[a-z]+(?=[ ,:])")
+"""Of a sentence, and not the name of a file."""
+
 
 def explain(error: BaseException, ledger: Ledger | None = None) -> str:
     """Return what went wrong, with options called by their form fields, and what stays spent in a ledger."""
-    return explain_error(error, as_field, ledger)
+    return _FIRST_WORD.sub(lambda word: word[0].capitalize(), explain_error(error, as_field, ledger))
 
 
 @contextmanager

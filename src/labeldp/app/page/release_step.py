@@ -67,6 +67,7 @@ def release_step(request: Request, unfinished: Unfinished, form: FormData | None
         seen=seen,
         odds=odds_figures((book.total + release.price.budget).epsilon),
         hints=unfinished.hints,
+        notes={} if release.kind == "regression" else unfinished.notes,
         cautions=preview_of(unfinished, release.options["epsilon"]).cautions(),
         rows=rows,
         held_out=int(rows * TEST_SIZE) if release.options.get("score") else 0,

@@ -59,7 +59,7 @@ def _summary(card: ReadCard | None) -> dict[str, str]:
     """Return what a card is about, what it cost and when."""
     if card is None:
         return {"what": "a certificate that cannot be read", "cost": "", "when": ""}
-    kind = {"model": "a model", "mechanism": "a mechanism"}.get(card.kind, "private values")
+    kind = {"model": "a model", "mechanism": "a mechanism"}.get(card.kind, "noisy values")
     if "regression" in card.content:
         kind = "a regression table"
     label = card.content.get("label") if card.kind == "model" else card.content.get("file", {}).get("column")

@@ -147,20 +147,26 @@ _LABEL = re.compile(r"(?<![\w.'\"/-])(?<!column )([Pp]rivate )?label(s?)(?!\.?[\
 """The word in a sentence, and not in names of files and columns."""
 
 
+def _as_value(found: re.Match[str]) -> str:
+    return f"{ {None: 'private', 'private ': 'noisy', 'Private ': 'Noisy'}[found[1]] } value{found[2]}"
+
+
 def plain_words(line: str) -> str:
     """Return a line of an explanation for those who never saw a ledger, or heard of labels.
+
+    What the library calls private labels are those with noise.
 
     Examples
     --------
     >>> plain_words("  0.7 for labels"), plain_words("One private label of 'label', all features and labels.")
-    ('  0.7 for values with noise', "One private value of 'label', all public columns and private values.")
+    ('  0.7 for values with noise', "One noisy value of 'label', all public columns and private values.")
     >>> plain_words("Private labels in labels.csv")
-    'Private values in labels.csv'
+    'Noisy values in labels.csv'
     """
     amount, of, what = line.partition(" for ")
     if what in CHARGES:
         return f"{amount}{of}{CHARGES[what]}"
-    text = _LABEL.sub(lambda found: f"{found[1] or 'private '}value{found[2]}", line)
+    text = _LABEL.sub(_as_value, line)
     return text.replace("Labels ", "Values ").replace(" features", " public columns")
 
 
@@ -172,7 +178,7 @@ def plain_figures(html: str) -> str:
     >>> plain_figures('<tr data-figure="label"><th>one label</th><td>any label of all features</td></tr>')
     '<tr data-figure="label"><th>one private value</th><td>any private value of all public columns</td></tr>'
     """
-    words = re.sub(r"(?<=[ (>])(?:private )?label(s?)\b", r"private value\1", html)
+    words = re.sub(r"(?<=[ (>])(private )?label(s?)\b", _as_value, html)
     return re.sub(r"\bLabels (?=[a-z])", "Private values ", words).replace(" features", " public columns")
 
 

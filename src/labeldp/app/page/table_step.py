@@ -14,7 +14,7 @@ from labeldp._atomic import atomic_file
 from labeldp.app.options import DIALECT
 from labeldp.app.page.forms import collect_problem, parse_fields
 from labeldp.app.page.site import go, show, site_of
-from labeldp.app.page.unfinished import TableFile, Unfinished, as_tick, step
+from labeldp.app.page.unfinished import TableFile, Unfinished, step
 from labeldp.app.sentences import counted
 from labeldp.errors import LabelDPError, ParameterError
 from labeldp.release.names import as_label_name, reads_as_number
@@ -148,10 +148,10 @@ def table_step(request: Request, unfinished: Unfinished, form: FormData | None) 
         work=work,
         state=state,
         seen=seen,
-        hints=unfinished.hints if seen else [],
+        hints=unfinished.hints if seen else {},
         fields=names,
         likely=LIKELY_ENCODING,
-        notes=[note.spell(as_tick) for note in seen.notes] if seen else [],
+        notes=unfinished.notes if seen else {},
     )
 
 

@@ -162,14 +162,28 @@ class Unfinished:
         return self.reading.result[0] if self.reading is not None and self.reading.state == "done" else None
 
     @property
-    def hints(self) -> list[str]:
+    def hints(self) -> dict[str, list[int]]:
         """What reveals labels. For the owner only: on no disk, in no address, gone with the page."""
         if self.seen is None or self.reading is None:
-            return []
+            return {}
         hints: list[Message] = self.reading.result[1]
         if self.options is not None and self.options["shuffle"]:
             hints = [hint for hint in hints if Setting("shuffle", True) not in hint.parts]
-        return [hint.spell(as_tick) for hint in hints]
+        return self._with_ticks(hints)
+
+    @property
+    def notes(self) -> dict[str, list[int]]:
+        """Which public columns may show whose row it is."""
+        return self._with_ticks(self.seen.notes) if self.seen else {}
+
+    def _with_ticks(self, messages: Iterable[Message]) -> dict[str, list[int]]:
+        """Return sentences, each with the numbers of the columns that it advises to leave out."""
+        said = dict[str, list[int]]()
+        for message in messages:
+            drops = [part.value for part in message.parts if isinstance(part, Setting) and part.option == "drop"]
+            names = [name for value in drops if isinstance(value, list) for name in value]
+            said[message.spell(as_tick)] = [self.table.header.names.index(name) for name in names]
+        return said
 
     def keep_typed(self, form: FormData, names: Iterable[str]) -> None:
         """Keep what was typed into fields, to show it again."""

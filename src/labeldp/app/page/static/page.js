@@ -42,12 +42,24 @@ if (zone) {
 
 // A problem is about what was sent: it goes as soon as its field is changed.
 addEventListener("input", ({ target }) => {
-  const name = target.dataset.problem ?? target.name, summary = document.getElementById("summary");
-  if (!name) return;
-  for (const field of document.getElementsByName(name)) field.removeAttribute("aria-invalid");
-  document.getElementById(`${name}-problem`)?.remove();
-  summary?.querySelector(`[data-problem="${CSS.escape(name)}"]`)?.remove();
+  const summary = document.getElementById("summary"), names = [target.dataset.problem ?? target.name];
+  if ("choice" in target.dataset) names.push("epsilon"); // the cost follows from all choices
+  for (const name of names.filter(Boolean)) {
+    for (const field of document.getElementsByName(name)) field.removeAttribute("aria-invalid");
+    document.getElementById(`${name}-problem`)?.remove();
+    summary?.querySelector(`[data-problem="${CSS.escape(name)}"]`)?.remove();
+  }
   if (summary && !summary.querySelector("li")) summary.remove();
+});
+
+// A hint goes with the ticks of the columns that it is about.
+addEventListener("change", () => {
+  const ticks = [...document.getElementsByName("shared")];
+  for (const hint of ticks.length ? document.querySelectorAll("[data-hint]") : []) {
+    const own = ticks.filter((tick) => hint.dataset.hint.split(" ").includes(tick.value)), box = hint.closest(".warning");
+    hint.hidden = own.length > 0 && !own.some((tick) => tick.checked);
+    if (box) box.hidden = !box.querySelector("[data-hint]:not([hidden])");
+  }
 });
 
 // Another ledger has other sums: show them, with all that was typed.
