@@ -97,7 +97,7 @@ def _starts(
     """Return the values of ε to start with that the ledger has left, each with the odds after all releases."""
     spent = Budget(0) if book is None else book.total
     if book is not None:
-        limit = None if book.limit is None else book.remaining.epsilon
+        limit = None if book.remaining is None else book.remaining.epsilon
     starts = {}
     for start, use in STARTS.items():
         cost = group_budget(
