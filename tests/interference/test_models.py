@@ -127,7 +127,8 @@ def test_everything_of_a_regression_table_that_measured_all_it_can(tmp_path):
         tested.append('"pvalue":' in left[8])
         return left
 
-    with replaced((ols_sums, "_ROUGH_ERROR", 1e9), (ols_estimate, "_SEEN", 0.0)):
+    shown = [(ols_estimate, name, 1e9) for name in ("_UNSURE", "_MOST_DOUBT")]  # R² is stated, whatever its noise
+    with replaced((ols_sums, "_ROUGH_ERROR", 1e9), (ols_estimate, "_SEEN", 0.0), *shown):
         assert_nothing_leaks(Way(act), *pair("all rows"), tmp_path)
     assert all(tested)
 
