@@ -23,6 +23,17 @@ def run(*words, code=0, **options):
     return done
 
 
+def with_options(words, *options):
+    """Return the words of a command with options in place of those of the same names."""
+    kept, is_replaced = [], False
+    for word in words:
+        if str(word).startswith("-"):
+            is_replaced = word in options
+        if not is_replaced:
+            kept.append(word)
+    return [*kept, *options]
+
+
 def flat(text):
     """Return a text in one line."""
     return " ".join(text.split())

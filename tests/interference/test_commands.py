@@ -8,6 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from command_line import with_options
 from interference import changes, tables
 from interference.harness import Way, assert_same, compared
 from labeldp.app import cli
@@ -143,7 +144,7 @@ def test_fit_and_all_that_is_made_of_its_model(options, tmp_path):
         with_table(folder, labels, "new")
 
     commands = [
-        [*FIT, *FITS[options]],
+        with_options(FIT, *FITS[options]),
         ["predict", "model", "new.csv", "-o", "predicted.csv"],
         ["verify", "model"],
         ["explain", "model"],

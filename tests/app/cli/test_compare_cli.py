@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from command_line import files_in, homes, run, said
+from command_line import files_in, homes, run, said, with_options
 from labeldp.app.cli import COMMANDS, load_command
 
 NAMES = "laplace,rr-on-bins,auto"
@@ -51,7 +51,7 @@ def test_it_warns_that_nothing_is_private_shows_both_curves_and_gives_advice(tab
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_any_work(options, named, table, tmp_path):
-    assert named in said("compare", table, *OPTIONS, "--public", *options, code=2)
+    assert named in said("compare", table, *with_options(OPTIONS, *options), "--public", code=2)
     assert files_in(tmp_path) == ["homes.parquet"]
 
 

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 import labeldp
-from command_line import files_in, homes, run, said
+from command_line import files_in, homes, run, said, with_options
 from helpers import posix_only
 
 FIT = ("--label", "price", "--bounds", 0, 5, "--epsilon", 2)
@@ -113,7 +113,7 @@ def test_codes_in_text_files_keep_their_zeros_and_rows_without_a_label_are_left_
     rows = [f"{k % 3:03d},{k}.500,{['York', 'Bath', ''][k % 3]},{k / 7 if k else ''}" for k in range(90)]
     (tmp_path / "codes.csv").write_text("\n".join(["code,area,town,price", *rows]) + "\n")
     options = ("--bounds", 0, 15, "--categories", "code", "--missing", "drop")
-    words = said("fit", tmp_path / "codes.csv", *FIT, *options, "-o", tmp_path / "model")
+    words = said("fit", tmp_path / "codes.csv", *with_options(FIT, *options), "-o", tmp_path / "model")
     assert "they have no label: 1 row." in words
     assert labeldp.load_model(tmp_path / "model").card.content["rows"] == 89
     encoder = labeldp.load_model(tmp_path / "model").encoder
@@ -224,7 +224,8 @@ def test_bad_input_gets_one_sentence_and_nothing_is_written_or_charged(what, tmp
     table, options, sentence = BAD[what]
     pa.parquet.write_table(table, tmp_path / "homes.parquet")
     options = ["--ledger", tmp_path / "budget.jsonl", *options]
-    words = said("fit", tmp_path / "homes.parquet", *FIT, "-o", tmp_path / "model", *options, code=2)
+    words = with_options((*FIT, "-o", tmp_path / "model"), *options)
+    words = said("fit", tmp_path / "homes.parquet", *words, code=2)
     assert re.search(sentence, words)
     assert "3.25" not in words  # no label in a message
     assert files_in(tmp_path) == ["homes.parquet"]  # a new ledger comes with its first charge
