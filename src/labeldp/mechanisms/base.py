@@ -347,7 +347,7 @@ class Mechanism(ABC):
             "mechanism": self.name,
             "parameters": parameters,
             "channel": self.channel.as_data(),
-            "proof": _prove_once(self, channel_digest(self.channel)).as_data(),
+            "proof": proof_of(self).as_data(),
             **({} if self.origin is None else {"origin": plain(self.origin)}),
         }
 
