@@ -9,7 +9,7 @@ import pytest
 import labeldp as ldp
 from helpers import seeded
 from labeldp.learning import base
-from labeldp.learning.features import FeatureTable, PublicFeatures
+from labeldp.learning.features import FeatureTable, PublicFeatures, exact_product
 from labeldp.learning.fit_plan import FitRequest, SumBudget
 from labeldp.learning.sums import CELLS, STEPS, Stage, find_range, fit_sums
 from labeldp.release.curator import count
@@ -232,6 +232,16 @@ def test_rows_have_the_same_group_and_guess_in_any_batch(columns):
             alone = stage.bare().on(table.X[rows])
             assert stage.group is None or (alone.group == stage.group[rows]).all()
             assert stage.guess is None or (alone.guess == stage.guess[rows]).all()
+
+
+def test_exact_products_have_the_same_bits_in_any_batch_and_in_any_order_of_columns():
+    rng = np.random.default_rng(1)
+    weights, values = rng.normal(size=(150, 40)), rng.normal(size=(150, 600))
+    product = exact_product(weights, values)
+    assert product == pytest.approx(weights.T @ values, abs=1e-3)
+    assert np.array_equal(exact_product(weights[::-1], values[::-1]), product)
+    for rows in ([7], [0, 300, 599]):
+        assert np.array_equal(exact_product(weights, values[:, rows]), product[:, rows])
 
 
 @pytest.mark.parametrize("seed", range(2))

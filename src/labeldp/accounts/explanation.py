@@ -61,7 +61,7 @@ _NOT_SCORED = (
 _BESIDE_LABEL = "How noisy each label is stands beside it in the release."
 _ONE_ROW = "Take one released value for the truth about one row."
 _BESIDE = "Publish the true labels, or anything else computed from them without noise, beside it."
-_REUSE = "Reuse these labels as often as you like: any number of models, searches and plots cost nothing more."
+_REUSE = "Reuse the noisy labels as often as you like: any number of models, searches and plots cost nothing more."
 _AVERAGE = (
     "Average over many rows: noise that hides one label cancels out over many. Means and models need {unbiased}."
 )

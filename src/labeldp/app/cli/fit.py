@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def fit(source: str, out: Path, ledger: Ledger, release: str, report: Path | Non
         done = fit_file(source, out, ledger=ledger, release=release, report=report, progress=bars, **given)
     tell(news(), *done.notes)
     tell(PlainConsole(), done.summary, *done.expected)
-    tell(PlainConsole(), f"The model is in {out}:  labeldp predict {out} TABLE -o OUT")
+    tell(PlainConsole(), f"The model is in {out}:  labeldp predict {shlex.quote(str(out))} TABLE -o OUT")
     if release == "labels":
         tell(PlainConsole(), f"The private labels are in {out / 'release.npz'} too; both may be made public.")
     if report is not None and NO_REPORT not in done.problems:
