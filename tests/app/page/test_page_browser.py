@@ -104,6 +104,12 @@ def press(target, key="Enter"):
     raise AssertionError("the Tab key does not lead there")
 
 
+def arrive(element):
+    """Wait for something on a new page, then for the scripts and pictures of that page."""
+    element.wait_for()
+    element.page.wait_for_load_state()
+
+
 def close(page):
     """End the server, once the last page has all that it needs of it."""
     page.get_by_role("button", name="Close labeldp").click()
@@ -150,12 +156,13 @@ def test_the_whole_way_with_a_messy_csv_on_a_phone_by_keys_and_for_a_screen_read
         page.get_by_label("Lowest possible").fill("3000")
         page.get_by_label("Highest possible").fill("0")
         press(page.get_by_role("button", name="Continue to the budget"))
-        page.locator("#summary:focus").wait_for()
+        arrive(page.locator("#summary:focus"))
         look(page, "Set the lowest and highest possible Miete", script)
         page.get_by_label("Lowest possible").fill("0")
         assert page.locator("#summary, .problem, [aria-invalid]").count() == 0  # a problem goes with its value
         page.get_by_label("Highest possible").fill("3000")
         page.get_by_role("button", name="Continue to the budget").click()
+        arrive(page.get_by_label("Limit"))
         page.get_by_label("Limit").fill("3")
         press(page.get_by_label(f"{BUDGET}, slider"), "ArrowRight")
         assert page.get_by_label(BUDGET, exact=True).input_value() == "1.2"
@@ -194,7 +201,7 @@ def test_a_warning_goes_as_soon_as_its_cause_is_gone(browser, folder):
         page.get_by_label("gross is private").check()
         page.get_by_role("button", name="Read the table").click()
         warning = page.get_by_role("heading", name="For you only")
-        warning.wait_for()
+        arrive(warning)
         page.get_by_label("net is shared").uncheck()
         assert not warning.is_visible()
         page.get_by_role("button", name="Continue with").click()
@@ -203,7 +210,7 @@ def test_a_warning_goes_as_soon_as_its_cause_is_gone(browser, folder):
         page.get_by_role("button", name="Continue to the budget").click()
         page.get_by_label("Limit").fill("2")
         choose_budget(page, "3")
-        page.locator("#summary").wait_for()
+        arrive(page.locator("#summary"))
         page.get_by_label("Limit").fill("4")
         assert page.locator("#summary, .problem, [aria-invalid]").count() == 0
         close(page)
@@ -246,7 +253,7 @@ def test_a_regression_table_is_chosen_by_its_columns_shown_and_downloaded(browse
         page.get_by_role("checkbox", name="Fläche").uncheck()
         choose_budget(page, "9")
         release(page)
-        page.get_by_role("cell", name="Stadt[Köln]").wait_for()
+        arrive(page.get_by_role("cell", name="Stadt[Köln]"))
         assert page.locator("figure img").evaluate("image => image.complete && image.naturalWidth > 0")
         page.get_by_text("The same on the command line").click()
         look(page, "Released", script)
