@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from labeldp.errors import Message, Setting
 from labeldp.exact.word_sources import WordSource
@@ -49,7 +48,8 @@ class HintSampler:
         *columns, labels, _ = self._rows.columns
         if len(labels) < FEWEST:
             return []
-        labels = rankdata(labels.to_numpy())  # so that a few huge labels do not count for all
+        ranks = pc.rank(labels, sort_keys="ascending", tiebreaker="min")
+        labels = np.asarray(ranks, dtype=np.float64)  # so that a few huge labels do not count for all
         hints = []
         if ordered and instability(labels) < CLOSE:
             hints.append(
