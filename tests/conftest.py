@@ -35,15 +35,28 @@ if sys.platform == "win32":
 QUICK_TESTS = 3
 """Of each file, `make test-fast` runs so many tests, those that are not slow, with one case each."""
 
+TOGETHER = {
+    **dict.fromkeys(["test_report", "test_report_check", "test_report_browser"], "reports"),
+    **dict.fromkeys(["test_hostile_models", "test_model_files", "test_fuzz_models"], "saved models"),
+    **{name: name for name in ("test_attacks_objects", "test_attacks_reports", "test_cli_cards", "test_fit_cli")},
+    **{name: name for name in ("test_row_release", "test_run", "test_units", "test_verify_card")},
+}
+"""Files whose tests run in one process, which it names: what they share takes seconds to make."""
+
+LONG = {"README", "guide", "test_spark_connect", "test_examples", "test_platforms"}
+"""Files and folders with tests of many seconds: they come first, so that no process waits in the end."""
+
 
 def pytest_collection_modifyitems(items):
-    """Mark Spark's folder, users of a browser, long documents, and all but a few quick tests of each file."""
+    """Mark Spark's folder, users of a browser, long documents, and what runs together; put long tests first."""
     tests = {}
     for item in items:
         if item.path.parent.name == "spark":
             item.add_marker("spark")
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
+        if item.path.stem in TOGETHER:
+            item.add_marker(pytest.mark.xdist_group(TOGETHER[item.path.stem]))
         if {item.path.parent.name, item.path.stem} & {"README", "guide"}:
             item.add_marker("slow")
         if any(item.iter_markers("slow")):
@@ -52,6 +65,7 @@ def pytest_collection_modifyitems(items):
         if name in quick or len(quick) >= QUICK_TESTS:
             item.add_marker("further")
         quick.add(name)
+    items.sort(key=lambda item: not {item.path.parent.name, item.path.stem} & LONG)
 
 
 def pytest_make_parametrize_id(config, val, argname):

@@ -31,7 +31,7 @@ def spend(path):
     return spent
 
 
-@tries(100)
+@tries(50)
 @given(data=st.data())
 def test_a_ledger_with_any_value_replaced_and_its_hashes_forged_is_read_or_refused(tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "forged-ledger"
@@ -53,7 +53,7 @@ def test_the_fuzzer_would_notice_a_ledger_that_crashes(tmp_path, monkeypatch):
         spend(tmp_path / "ledger")
 
 
-@tries(100)
+@tries(50)
 @given(text=st.binary(max_size=300))
 def test_bytes_that_are_no_ledger_are_refused_and_left_alone(tmp_path_factory, text):
     path = tmp_path_factory.getbasetemp() / "no-ledger"

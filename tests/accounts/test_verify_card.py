@@ -216,7 +216,7 @@ def is_rebuilt(changed):
 def test_the_file_and_the_library_say_the_same_of_forged_cards(cards):
     """It never says that a card holds where the library does not, nor the reverse."""
     verdicts = []
-    for text, changed in forgeries(cards, 10_000 if LONG else 500, seed=27):
+    for text, changed in forgeries(cards, 10_000 if LONG else 300, seed=27):
         verdict, cost, lines = mine(text)
         other = library(text)
         verdicts.append(verdict)

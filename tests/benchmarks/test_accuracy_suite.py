@@ -85,9 +85,9 @@ def test_a_stopped_run_continues_and_keeps_every_cell_once(tmp_path):
     jobs = plan(["scores"], range(2), ["constant", "laplace"], [0.3, 1.0], ["1"], 60, 1, ["new"])
     assert len(jobs) == 2 * (2 + 2)
     out = tmp_path / "cells.jsonl"
-    run(jobs[:4], out, {"": Place()}, workers=2, minutes=math.inf)
+    run(jobs[:4], out, {"": Place()}, workers=1, minutes=math.inf)
     out.write_text(out.read_text() + '{"split": 0, "rep')  # the machine went away
-    run(jobs, out, {"": Place()}, workers=2, minutes=math.inf)
+    run(jobs, out, {"": Place()}, workers=1, minutes=math.inf)
     found = read([out])
     assert len(found) == len(jobs) == len({(c["split"], c["method"], c["epsilon"]) for c in found})
 

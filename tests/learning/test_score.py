@@ -153,13 +153,9 @@ def coins(share):
 
 POPULATIONS = {
     "rare 0.05 %": (coins(0.0005), 0.0),
-    "rare 0.2 %": (coins(0.002), 0.0),
     "rare 1 %": (coins(0.01), 0.0),
-    "0/1 tenth": (coins(0.1), 0.1),
     "0/1 half": (coins(0.5), 0.5),
-    "0/1 nearly all": (coins(0.98), 0.0),
     "Pareto tails": (lambda rng, rows: 0.01 * rng.pareto(1.5, rows), 0.02),
-    "lognormal tails": (lambda rng, rows: np.exp(1.5 * rng.normal(size=rows) - 4.5), 0.02),
     "normal": (lambda rng, rows: 0.5 + 0.05 * rng.normal(size=rows), 0.5),
 }
 """How labels are drawn, to be cut to [0, 1], and what is predicted for all of them."""

@@ -58,7 +58,7 @@ def results(learner, unit, transform=None):
     return {**found, "intervals": intervals.predict_interval(X[FRESH]) / unit}
 
 
-@pytest.mark.parametrize("unit", [2.0**-20, 2.0**30, 1e-6, 1e-3, 1e3, 1e9])
+@pytest.mark.parametrize("unit", [2.0**-20, 2.0**30, 1e-6, 1e9])
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_labels_and_bounds_in_another_unit_give_the_same_results_in_that_unit(learner, unit):
     """Bits are the same for powers of two. Forests break ties by rounding: their R² is the same within 0.01."""

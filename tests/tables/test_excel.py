@@ -2,7 +2,6 @@
 
 import datetime
 import zipfile
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -169,12 +168,6 @@ def test_what_no_cell_can_hold_is_refused_before_the_charge(place, column, compl
     ) as out:
         out.write(pa.record_batch({"x": column * 3, "price": [1.0, 2.0, 3.0]}))
     assert complaint in str(refused("in.parquet", "out.xlsx", error=ldp.errors.ParameterError))
-
-
-def test_a_workbook_through_a_pipe(pipe):
-    put()
-    pipe(Path("in.xlsx"))
-    assert release("-", "out.xlsx").terms.rows == ROWS
 
 
 def test_without_openpyxl_the_extra_is_named(uninstall):

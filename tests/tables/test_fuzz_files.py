@@ -37,15 +37,6 @@ def test_a_small_file_that_unpacks_to_much_memory_is_refused(bomb, saved):
         ldp.learning.RowRelease.load(other)
 
 
-def test_an_array_that_a_release_does_not_have_is_refused(saved):
-    other = saved.with_name("more.npz")
-    other.write_bytes(saved.read_bytes())
-    with zipfile.ZipFile(other, "a") as new, new.open("more.npy", "w") as member:
-        np.lib.format.write_array(member, np.zeros(1))
-    with pytest.raises(ldp.errors.CardError, match="not expected"):
-        ldp.learning.RowRelease.load(other)
-
-
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
     """A folder with the same small table in every format."""

@@ -192,22 +192,10 @@ def test_a_line_with_numbers_below_a_title_is_taken_for_no_header(client, second
     assert HIDDEN not in answer.html
 
 
-def put_without_header(client):
+def test_a_header_of_numbers_is_shown_once_it_is_confirmed_and_a_label_still_needs_a_name(client):
     rows = ["oak,31415,20", *(f"tree {n},{10 + n % 50}.5,{n}" for n in range(60))]
     (client.site.folder.root / "bare.csv").write_text("\n".join(rows) + "\n")
-    return client.open("bare.csv")
-
-
-def test_a_table_without_a_header_shows_no_column(client):
-    begun = put_without_header(client)
-    page = client.show(begun, "table")
-    assert "The header seems to be missing" in page.words
-    assert HIDDEN not in page.html
-    assert 'name="header"' in page.html
-
-
-def test_a_header_of_numbers_is_shown_once_it_is_confirmed_and_a_label_still_needs_a_name(client):
-    begun = client.unfinished(client.written(put_without_header(client), header="yes"))
+    begun = client.unfinished(client.written(client.open("bare.csv"), header="yes"))
     assert begun.table.header.names == ("oak", "31415", "20")
     answer = client.name(begun, "31415")
     assert "reads as a number" in answer.words
