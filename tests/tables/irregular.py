@@ -6,7 +6,6 @@ came of it. An entry point that is the last to start, without an outcome, hangs.
 
 import os
 import shutil
-import socket
 import sys
 import traceback
 from pathlib import Path
@@ -77,7 +76,6 @@ WRITTEN = {  # what may be replaced, where nothing is lost by it
 KINDS = {
     "fifo": os.mkfifo,
     "device": lambda path: os.symlink("/dev/zero", path),
-    "socket": lambda path: socket.socket(socket.AF_UNIX).bind(str(path)),
     "loop": lambda path: os.symlink(path.name, path),
     "dangling": lambda path: os.symlink("no such file", path),
     "folder": os.mkdir,
