@@ -347,7 +347,9 @@ def _parameter(name: str, declared: Any, value: Any) -> Any:
         return tuple(parse_numbers(value, name).tolist())
     if float in kinds:
         number = value if type(value) is float else parse_number(value, name)
-        return number if math.isfinite(number) else _plain(name, number)
+        if not math.isfinite(number):
+            raise ParameterError(Setting(name), f" must be a finite number, got {number}")
+        return number
     return _plain(name, value)
 
 

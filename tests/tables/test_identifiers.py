@@ -42,6 +42,11 @@ def test_times_that_all_differ_are_pointed_out(place):
     assert 'drop=["admission"]' in hints({"admission": times})[0]
 
 
+@pytest.mark.parametrize("name", ["in.csv", "in.parquet"])
+def test_numbers_with_decimals_that_all_differ_are_pointed_out(place, name):
+    assert 'drop=["distance"]' in hints({"distance": (np.arange(ROWS) + 0.25).tolist()}, name)[0]
+
+
 def test_what_many_rows_share_is_not_pointed_out(place):
     assert hints({"town": COLUMNS["town"], "sex": COLUMNS["sex"]}) == []
     assert hints({"id": COLUMNS["id"][:10]}) == []

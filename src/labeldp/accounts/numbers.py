@@ -33,15 +33,15 @@ def number(value: float, digits: int = 4) -> str:
 
     Examples
     --------
-    >>> number(164512.3), number(0.00123456), number(-3.0), number(1.5e12), number(48.83)
-    ('164,500', '0.001235', '−3', '1.5e+12', '48.83')
+    >>> number(164512.3), number(0.00123456), number(-3.0), number(1.5e12), number(1250.5, 9)
+    ('164,500', '0.001235', '−3', '1.5e+12', '1,250.5')
     """
     size = abs(value)
     if not math.isfinite(size) or (size and not 1e-4 <= size < 1e9):
         text = f"{size:.{digits}g}"
     else:
         rounded = float(f"{size:.{digits}g}")
-        text = f"{rounded:,.0f}" if rounded >= 10 ** (digits - 1) else f"{rounded:.{digits}g}"
+        text = f"{rounded:,.0f}" if rounded >= 10 ** (digits - 1) else f"{rounded:,.{digits}g}"
     return f"−{text}" if value < 0 and text != "0" else text
 
 

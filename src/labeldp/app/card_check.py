@@ -171,8 +171,8 @@ def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: P
     yield _columns(columns, named, entry.get("columns", columns))
     yield from _other_columns(others, seen.unique)
     for name, bad in impossible.items():
-        which = f"{bad:,} of {count:,} values of {name!r} cannot be" if bad else f"every value of {name!r} can be"
-        yield Check("labels", not bad, f"{which} an output of the mechanism")
+        which = f"{bad:,} of {count:,} in {name!r} cannot be" if bad else f"each in {name!r} can be"
+        yield Check("noisy labels", not bad, f"{which} an output of the mechanism")
 
 
 def _listed_labels(card: ReadCard, entry: dict[str, Any], columns: list[str]) -> dict[str, bool]:

@@ -30,12 +30,36 @@ def differences(one: ReadCard, other: ReadCard) -> list[Difference]:
     return list(_walk("", one.content, other.content))
 
 
+_ALWAYS = (
+    *("channel", "origin", "proof", "mechanisms.channel", "mechanisms.origin", "mechanisms.proof", "guarantee"),
+    *("charges.when", "charges.mechanism", "file.sha256", "files"),
+)
+"""Fields of times and checksums, and what follows from others and from noise."""
+
+
+def always_differs(name: str, one: ReadCard, other: ReadCard) -> bool:
+    """Whether a field differs between any two releases; a prior does if it is private.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> from labeldp.accounts import read_any_card
+    >>> card = read_any_card(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
+    >>> always_differs("charges[1].when", card, card), always_differs("priors[0].masses[1]", card, card)
+    (True, False)
+    """
+    field = re.sub(r"\[[0-9]+\]", "", name)
+    private = [prior for card in (one, other) for prior in card.terms.priors if prior and prior.origin]
+    return f"{field}.".startswith(tuple(f"{each}." for each in (*_ALWAYS, *["priors"] * bool(private))))
+
+
 _WORDS = {
     r"bounds(\[0\])?\[0\]$": "lower bound",
     r"bounds(\[0\])?\[1\]$": "upper bound",
     r"\b(budget\[0\]|epsilon)$": "ε",
     r"\b(budget\[1\]|delta)$": "δ",
     r"\bparameters\.": "",
+    r"\bmasses\b": "share of bins",
 }
 """Parts of a field's name, and what readers call them."""
 

@@ -65,7 +65,7 @@ _TABLE = (
     ),
     Option(
         "out",
-        "The file to write; a folder if it ends in /, or - for a pipe.",
+        "The file to write, or - for a pipe.",
         default=REQUIRED,
         metavar="OUT",
         flags=("--out", "-o"),

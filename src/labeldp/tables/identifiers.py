@@ -32,7 +32,7 @@ MOST_COLUMNS = 12
 MOST_HINTS = 3
 
 _DECIMALS = r"^[+-]?[0-9]*[.,][0-9]+$"
-"""Measured numbers nearly always differ, and hardly anybody knows them of others."""
+"""Hardly anybody knows measured numbers of others, unless each of them is another."""
 
 
 class Identifiers:
@@ -59,14 +59,13 @@ class Identifiers:
             self._size += size_of(self._batches[-1])
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns that may be known of others: names, codes, integers, times; empty text is missing."""
+        """Return the columns of text, numbers and times; empty text is missing."""
         table = pa.Table.from_batches(self._batches) if self._batches else pa.table({})
         columns = {}
         for name, column in zip(table.column_names, table.columns, strict=True):
-            if types.is_string(column.type) or types.is_large_string(column.type):
-                if not pc.any(pc.match_substring_regex(column, _DECIMALS)).as_py():
-                    columns[name] = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
-            elif types.is_integer(column.type) or types.is_temporal(column.type):
+            if _is_text(column.type):
+                columns[name] = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
+            elif types.is_primitive(column.type):
                 columns[name] = column
         return columns
 
@@ -78,19 +77,28 @@ class Identifiers:
     @cached_property
     def hints(self) -> list[Message]:
         """A sentence for the columns whose values all differ, and for pairs that few rows share."""
-        columns = self._columns()
-        unique = [name for name, column in columns.items() if _is_unique(column)]
-        hints = []
+        unique, hints = list(self.unique), []
         if unique:
             advice = "as names and customer numbers do: unless they must be shared, leave them out with "
             listed = ", ".join(map(repr, unique))
             hints.append(Message(f"All values of {listed} differ, {advice}", Setting("drop", unique)))
-        others = {name: column for name, column in columns.items() if name not in unique}
+        columns = self._columns().items()
+        others = {name: column for name, column in columns if name not in unique and not _is_measured(column)}
         for names, rows in _rare(dict(list(others.items())[:MOST_COLUMNS])):
             listed = " and ".join(map(repr, names))
             share = f"{rows:,} of {self._rows:,} rows have values of {listed} that fewer than five rows share"
             hints.append(Message(f"{share}: whoever knows these of a person may find the row"))
         return hints
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _is_measured(column: Any) -> bool:
+    if _is_text(column.type):
+        return bool(pc.any(pc.match_substring_regex(column, _DECIMALS)).as_py())
+    return bool(types.is_floating(column.type) or types.is_boolean(column.type))
 
 
 def _is_unique(column: Any) -> bool:

@@ -21,9 +21,10 @@ from labeldp.tables.encodings import kind_of
 from labeldp.tables.hints import HintSampler
 from labeldp.tables.identifiers import Identifiers
 from labeldp.tables.opening import Progress, TableHeader, TableInput, header_of, open_table
-from labeldp.tables.paths import as_format
+from labeldp.tables.paths import DELIMITERS, as_format
 from labeldp.tables.sources import find_parts
 from labeldp.tables.tables import Table
+from labeldp.tables.text_records import TextFile
 
 FIRST_ROWS = 10
 LONGEST = 60
@@ -49,6 +50,23 @@ def table_header(
     return header_of(parts, kind, dialect or Dialect())
 
 
+def count_titles(source: str | os.PathLike[str], encoding: str | None = None) -> int:
+    r"""Return how many lines above the header of a text file seem to be titles, for the owner to agree to.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
+    >>> _ = path.write_text("Flats, 2025\n\nrooms;area;price\n2;60,5;3,5\n")
+    >>> count_titles(path)
+    2
+    """
+    parts, kind = find_parts(os.fspath(source), None)
+    if kind not in DELIMITERS:
+        return 0
+    return TextFile.find(parts[0], Dialect(encoding=encoding), kind, ()).titles(kind)
+
+
 @dataclass(frozen=True, slots=True)
 class Overview:
     """What is in a table, all of it public.
@@ -65,9 +83,9 @@ class Overview:
     first : tuple of tuples of str
         Public values of the first rows, as they are written.
     identifiers : tuple of str
-        Public columns whose values all differ, as names and customer numbers do.
+        Public columns whose values all differ, as names and customer numbers do; no measured numbers.
     notes : tuple of str
-        What to say of them, and of columns whose values few rows share.
+        What to say of columns whose values all differ, and of those whose values few rows share.
     """
 
     format: str
@@ -141,7 +159,7 @@ def overview(
         rows,
         rows - labelled,
         first,
-        identifiers.unique,
+        tuple(name for name in identifiers.unique if not pa.types.is_floating(table.schema.field(name).type)),
         tuple(identifiers.hints),
     )
 

@@ -71,6 +71,8 @@ def format_in(name: str) -> str | None:
 
 def format_of(name: str) -> str:
     """Return the format that a file's name implies, or refuse it."""
+    if name.endswith("/"):
+        raise ParameterError(f"{name} is a folder: name a file in it, such as {name}table.csv")
     format = format_in(name)
     if format is not None:
         return format
@@ -179,7 +181,7 @@ def _refuse_replacing(to: str, force: bool, may_go: Callable[[str], Any] | None)
         if path.is_symlink():
             raise ParameterError(f"{path} is a link to a folder: name the folder itself")
         if may_go is None:
-            raise ParameterError(f"{path} is a folder: name a file")
+            raise ParameterError(f"{path} is a folder: name a file in it, such as {path / 'table.csv'}")
         names = os.listdir(path)
         if not all(map(may_go, names)):
             raise ParameterError(f"{path} is a folder with other files in it: choose another")

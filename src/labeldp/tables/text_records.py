@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from labeldp.errors import DataError, LabelDPError, Setting
+from labeldp.release.names import reads_as_number
 from labeldp.tables.dialect import SEPARATOR_NAMES, UTF8, Dialect
 from labeldp.tables.paths import DELIMITERS
 from labeldp.tables.sources import Part, guard_arrow
@@ -30,6 +31,12 @@ LONGEST_RECORD = 1 << 23
 
 HEADER_ROWS = 50
 """Lines among which a header is looked for: titles may stand above it."""
+
+MOST_TITLES = 10
+"""Lines among which a header is looked for while nobody has named a column."""
+
+ROWS_BELOW = 5
+"""Lines that have as many values as a header."""
 
 FIRST_ROWS = 1000
 """How many rows are looked at for marks in numbers."""
@@ -239,6 +246,27 @@ class TextFile:
                 return number
         return 0
 
+    def titles(self, format: str) -> int:
+        """Return how many lines seem to be titles: a header has as many values as each of the lines below it.
+
+        Of rows only the number of values is looked at. A line with numbers may be a row of values: where such a
+        line comes first, no line is taken for a title.
+        """
+        lines = [line.strip("\ufeff \r\n") for line in self._lines(HEADER_ROWS)]
+        headers = list[int]()
+        for number, line in enumerate(lines[:MOST_TITLES]):
+            separator = _sniff_separator(line, format, ())
+            values = _split(line, separator)
+            names = [value for value in values if value.strip()]
+            if not _is_text(names):
+                raise self._fault(self._not_text(), f"line {number + 1}")
+            if len(names) > max(1, len(values) // 2):
+                headers.append(0 if any(map(reads_as_number, names)) else number)
+                below = islice(filter(None, lines[number + 1 :]), ROWS_BELOW)
+                if all(len(_split(row, separator)) == len(values) for row in below):
+                    return headers[-1]
+        return headers[0] if headers else 0
+
     @cached_property
     def header(self) -> tuple[list[str], int, bool]:
         """The names of its columns, the blank lines before its header, and whether the header is all."""
@@ -317,7 +345,8 @@ class TextFile:
     def _not_text(self) -> tuple[object, ...]:
         encoding = str(self.dialect.encoding).upper()
         return (
-            f"is not {encoding} text in {{where}}: name its encoding, as in ",
+            f"has letters in {{where}} that are not {encoding}: say how its letters are stored; files of Windows "
+            "programs mostly have ",
             Setting("encoding", "cp1252"),
         )
 

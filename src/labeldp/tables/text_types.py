@@ -133,13 +133,13 @@ class LabelText:
         decimal, other = ("comma", ".") if self._dialect.decimal == "," else ("point", ",")
         return (
             f"the label {self._name!r} is not a number in row {row:,}. Numbers are read with a decimal {decimal}: "
-            "change that with ",
-            Setting("decimal", other),
-            " or ",
+            f"where {other!r} stands between thousands, add ",
             Setting("thousands", other),
-            ", name words for missing values with ",
+            "; where it is the decimal mark, add ",
+            Setting("decimal", other),
+            "; name words for missing values with ",
             Setting("na", ["unknown"]),
-            ", or convert the column",
+            "; or convert the column",
         )
 
 

@@ -160,11 +160,9 @@ class TableWriter:
 
 
 def _format(to: str, named: str | None) -> str:
-    if to.endswith("/"):
-        raise ParameterError(f"{to} is a folder: name a file")
     if to.lower().endswith(".xlsm"):  # Excel opens no such file without macros
         raise ParameterError(f"{to} would be a workbook with macros, and none are written: name it .xlsx")
-    if named is not None:
+    if named is not None and not to.endswith("/"):
         return as_format(named)
     return "csv" if to == PIPE else format_of(to)
 

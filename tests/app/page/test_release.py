@@ -53,10 +53,16 @@ def test_a_model_is_released_with_a_score_and_says_what_it_leaves_out(client, ro
     first, *rows = (root / "homes.csv").read_text().splitlines()
     named = [f"{first},owner", *(f"{row},name {place}" for place, row in enumerate(rows))]
     (root / "homes.csv").write_text("\n".join(named) + "\n")
-    begun = ready(client, kind="model", epsilon=2, score=4)
+    begun = ready(client, kind="model", epsilon=2, score=4, transform="sqrt")
     request = client.show(begun, "release").words
-    assert "ε = 6" in request
-    assert "271; 30 others held out, for the score" in request
+    for part in (
+        "271; 30 others held out, for the score",
+        "scale that it learns on square root",
+        "A score of 30 rows for ε = 4 will have noise of: ",
+        "ε = 6 : ε = 2 for the model, ε = 4 for its score",
+    ):
+        assert part in request
+    assert "whose row it is" not in request  # no row is shared
     done = client.release(begun).words
     for part in (
         "Measured on rows held out",
@@ -138,7 +144,7 @@ def test_the_request_says_all_that_is_released(client):
     words = client.budget(begun, epsilon=9).words
     for part in (
         "homes.csv, 302 rows",
-        "price, from 0 to 60 000",
+        "price, from 0 to 60,000",
         "columns shared as they are rooms",
         "columns left out side",
         "301; 1 without a private value left out, in random order",
@@ -152,7 +158,14 @@ def test_the_request_says_all_that_is_released(client):
     [
         *[("epsilon", text) for text in ("0", "", "1000", "0 5", "1;curl")],
         *[("out", "homes.csv"), ("ledger", "homes.csv"), ("limit", "much"), ("folder", "../model")],
-        *[("score", "-1"), ("transform", "log"), ("page", "table.csv"), ("on", "price"), ("on", "")],
+        *[
+            ("score", "-1"),
+            ("score", "0.01"),
+            ("transform", "log"),
+            ("page", "table.csv"),
+            ("on", "price"),
+            ("on", ""),
+        ],
         ("purpose", "two\nlines"),
     ],
 )

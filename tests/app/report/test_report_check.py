@@ -176,6 +176,7 @@ def test_a_summary_says_what_an_assessment_asks_for_in_html_and_markdown(table):
     assert "Purpose: rent *index*" in page
     assert "Purpose: rent \\*index\\*" in text
     assert "counts nothing for other releases; it has no limit" in page
+    assert "verify the card" in run("verify", table / "out.csv.summary.html", code=2).stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize("options", [(), ("--summary",)])
@@ -197,6 +198,8 @@ def test_a_summary_of_a_model_with_a_score_says_why_one_label_costs_less_than_bo
     assert "with ε = 1 (ε = 2 in all for the model and its score, but no record was used for both)" in text
     assert "No column of the table is released." in text
     assert "Bounds of the private value: 0 to 5" in text
+    run("report", tmp_path / "model", "--summary")
+    assert (tmp_path / "model.summary.html").exists()
 
 
 def test_a_summary_in_markdown_has_no_hidden_characters_of_a_forged_card():
@@ -229,3 +232,7 @@ def test_diff_says_what_differs_between_two_cards_that_hold(table):
     assert {"field": "cost.epsilon", "one": 1.0, "other": 0.5} in data
     cards[1].write_text(cards[1].read_text().replace("0.5", "0.4"))
     run("diff", *cards, code=4)
+    for path, masses in zip(cards, ([1, 2], [1, 3]), strict=True):
+        prior = ldp.Histogram([0, 1, 5], masses)
+        path.write_text(ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), prior=prior).to_card())
+    assert "prior 1: share of bin 1" in said("diff", *cards)  # a public one

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -116,7 +115,13 @@ def verify(
     page = None
     if card_file.suffix == ".html":
         page = read_regular(card_file, MAX_TEXT).decode(errors="replace")
-        card_file, file = file or card_of_report(card_file, (stated_card(page) or {}).get("card", "")), None
+        about = stated_card(page)
+        if file is None and about is None:
+            raise ParameterError(
+                f"{card_file.name} does not say from which card it was written, as a summary does not: verify the "
+                "card, labeldp verify CARD, and write the page again from it to compare"
+            )
+        card_file, file = file or card_of_report(card_file, (about or {}).get("card", "")), None
     path, text = read_card_file(card_file)
     if file is None and path != card_file and page is None:
         file = card_file  # the file that the user named, whatever file the card beside it names
@@ -215,7 +220,7 @@ def sign(card_file: Path, key: Path, force: bool) -> None:
         "type": Path,
         "default": None,
         "metavar": "FILE",
-        "help": "Where to write, or -; by default beside the card.",
+        "help": "Where to write, or -; by default beside the card, or beside a model's folder.",
     },
     ledger={"part_of": "", "panel": "", "help": "A ledger, to show what is left."},
 )
@@ -236,7 +241,7 @@ def report(card_file: Path, out: Path | None, summary: bool, ledger: Path | None
 
     path, text = read_card_file(card_file)
     kind = "summary" if summary else "report"
-    target = out or report_path(path, kind)
+    target = out or report_path(card_file.resolve() if card_file.is_dir() else path, kind)
     to = str(target)
     refuse_same({f"the {kind}": to}, {"the card": path, "the ledger": ledger})
     Target(to, force).refuse()
@@ -262,19 +267,16 @@ def report(card_file: Path, out: Path | None, summary: bool, ledger: Path | None
 # ---- diff ---------------------------------------------------------------------------------------------
 
 
-_ALWAYS_DIFFERS = re.compile(r"when$|sha256|^charges\[\d+\]\.mechanism$|channel|origin|proof|^priors|^guarantee$")
-
-
 @command("card_file", "other_card", "as_json")
 def diff(card_file: Path, other_card: Path, as_json: bool) -> None:
     """Say what differs between two cards: costs first, then the fields in which they differ.
 
-    Times, checksums, noisy counts and proofs, which differ between any two releases, are shown by --json. Both
+    Times, checksums, private priors and proofs, which differ between any two releases, are shown by --json. Both
     cards are checked and proven again first; one that does not hold is not compared (exit code 4).
 
     What is released: nothing. A card holds no label, and nothing is written.
     """
-    from labeldp.app.card_difference import differences, readable  # noqa: PLC0415
+    from labeldp.app.card_difference import always_differs, differences, readable  # noqa: PLC0415
 
     cards = [verify_card(read_card_file(path)[1]).require_card() for path in (card_file, other_card)]
     found = differences(*cards)
@@ -288,7 +290,7 @@ def diff(card_file: Path, other_card: Path, as_json: bool) -> None:
     one, other = (card.explain().budget for card in cards)
     change = f"The first costs {one}, the second {other}." if one != other else f"Both cost {one}."
     console.print(change, style="bold")
-    shown = [line for line in found if not _ALWAYS_DIFFERS.search(line[0])]
+    shown = [line for line in found if not always_differs(line[0], *cards)]
     if shown:
         table = figure_table("", ["field", str(card_file), str(other_card)], [])
         for line in shown:
@@ -296,4 +298,4 @@ def diff(card_file: Path, other_card: Path, as_json: bool) -> None:
         console.print(table)
     if len(shown) < len(found):
         more = counted(len(found) - len(shown), "field")
-        tell(console, f"{more} of times, checksums, noisy counts and proofs differ too: --json shows them.")
+        tell(console, f"{more} of times, checksums, private priors and proofs differ too: --json shows them.")

@@ -13,6 +13,7 @@ from labeldp._values import as_fraction
 from labeldp.accounts.budget import Budget, group_budget, refuse_overspend
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import odds_figures
+from labeldp.accounts.scores import DEFAULT_METRICS
 from labeldp.app.options import RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem, parse_fields
@@ -24,6 +25,8 @@ from labeldp.evidence.choices import choice_html
 from labeldp.evidence.previews import Preview, preview
 from labeldp.learning.formula import Formula
 from labeldp.learning.rows_here import LabelScale
+from labeldp.learning.score import plan_test
+from labeldp.learning.score_sums import ScorePlan
 from labeldp.release.plan import Request as Plan
 from labeldp.tables.paths import Target
 
@@ -138,10 +141,21 @@ def _regressors(unfinished: Unfinished) -> list[str]:
 
 def preview_of(unfinished: Unfinished, epsilon: float) -> Preview:
     """Return what an ε would give, as far as that is known without a label."""
-    options, seen = unfinished.options or {}, unfinished.seen
-    rows = 1 if seen is None else max(1, seen.rows - seen.missing)
+    options = unfinished.options or {}
     bounds, people = options["bounds"], options["rows_per_person"]
-    return preview(rows=rows, bounds=bounds, epsilon=epsilon, rows_per_person=people)
+    return preview(rows=_rows(unfinished), bounds=bounds, epsilon=epsilon, rows_per_person=people)
+
+
+def score_of(release: ReleaseRequest, rows: int) -> ScorePlan | None:
+    """Return what the score of a model will be, if one is asked for; one that would say nothing is refused."""
+    score = release.options.get("score")
+    return plan_test(rows, score, release.options["bounds"], DEFAULT_METRICS) if score else None
+
+
+def _rows(unfinished: Unfinished) -> int:
+    """Return how many rows have a private value."""
+    seen = unfinished.seen
+    return 1 if seen is None else max(1, seen.rows - seen.missing)
 
 
 def _parse(
@@ -181,6 +195,8 @@ def _parse(
         if kind == "regression" and out.suffix != ".html":
             raise ParameterError(f"the name must end in .html, such as {out.stem}.html")
         Target(f"{out}/" if kind == "model" else str(out), force=False).refuse()
+    with collect_problem(problems, "score"):
+        score_of(release, _rows(unfinished))
     with collect_problem(problems, "ledger"):
         ledger = release.open_ledger()
         with collect_problem(problems, "epsilon"):

@@ -45,7 +45,7 @@ def another_name(name: str, folder: ChosenFolder) -> str:
 
 
 def commands(release: ReleaseRequest, folder: ChosenFolder) -> dict[str, list[list[str]]]:
-    """Return, for each shell, how to repeat a release elsewhere, verify it, and use a model: commands by parts."""
+    """Return, for each shell, how to repeat a release, verify, sign, and use a model: commands by parts."""
     out = folder.name(release.out)
     given = {**release.options, "out": another_name(out, folder), "ledger": folder.name(release.ledger)}
     dialect = given.pop("dialect")
@@ -60,7 +60,7 @@ def commands(release: ReleaseRequest, folder: ChosenFolder) -> dict[str, list[li
         for name, value in changed.items():
             repeated = value if name == "na" else [value]
             words += [as_flag(Setting(name, each), quote) for each in repeated]
-        lines[shell] = [words, [f"labeldp verify {quote(card)}"]]
+        lines[shell] = [words, [f"labeldp verify {quote(card)}"], [f"labeldp sign {quote(card)}", "--key KEY"]]
         if release.kind == "model":
             lines[shell].append([f"labeldp predict {quote(out)} new_table.csv", "--out predictions.csv"])
     return lines

@@ -13,7 +13,7 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import odds_figures
 from labeldp.accounts.reading import read_any_card
 from labeldp.app.model_fit import fit_file
-from labeldp.app.page.budget_step import preview_of
+from labeldp.app.page.budget_step import preview_of, score_of
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.commands import commands
 from labeldp.app.page.forms import explain
@@ -24,7 +24,6 @@ from labeldp.app.page.work import Work, location_of
 from labeldp.app.regression import regress_file
 from labeldp.app.reports import NO_REPORT, Problems, note_problem, privatize_and_report
 from labeldp.app.sentences import EXPLAINED, as_field, printable, spelled
-from labeldp.learning.score import TEST_SIZE
 
 WRITTEN = {
     "table": "The private table",
@@ -67,10 +66,10 @@ def release_step(request: Request, unfinished: Unfinished, form: FormData | None
         seen=seen,
         odds=odds_figures((book.total + release.price.budget).epsilon),
         hints=unfinished.hints,
-        notes={} if release.kind == "regression" else unfinished.notes,
+        notes=unfinished.notes if release.kind == "table" else {},
         cautions=preview_of(unfinished, release.options["epsilon"]).cautions(),
         rows=rows,
-        held_out=int(rows * TEST_SIZE) if release.options.get("score") else 0,
+        score=score_of(release, rows),
         result=work.result if work and state == "done" else None,
     )
 

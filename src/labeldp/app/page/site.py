@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from starlette.templating import Jinja2Templates
 
 from labeldp import __version__
 from labeldp.accounts.budget import rounded_up
+from labeldp.accounts.numbers import number
 from labeldp.app.options import OPTIONS, RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.guard import Keys
@@ -106,7 +107,7 @@ class Site:
         )
         environment.filters |= {
             "counted": counted,
-            "exact": exact_text,
+            "exact": partial(number, digits=15),
             "name": self.folder.name,
             "plain": plain_words,
             "rounded_up": rounded_up,
@@ -131,24 +132,14 @@ def _without(text: str, parents: tuple[str, str]) -> str:
     return text
 
 
-def exact_text(value: float) -> str:
-    """Return all digits of a number, in groups that nobody takes for decimals.
-
-    Examples
-    --------
-    >>> [exact_text(value).replace(chr(160), " ") for value in (60000.0, -1250.5)]
-    ['60 000', '−1 250.5']
-    """
-    text = f"{value:,}" if abs(value) < 1e15 else repr(value)
-    return text.removesuffix(".0").replace(",", "\u00a0").replace("-", "−")
-
-
-_LABEL = re.compile(r"(?<![\w.'\"/-])(?<!column )([Pp]rivate )?label(s?)(?!\.?[\w'\"/-])")
+_WHICH = "(?:([Pp]rivate|[Nn]oisy|true) )?"
+_LABEL = re.compile(rf"(?<![\w.'\"/-])(?<!column ){_WHICH}label(s?)(?!\.?[\w'\"/-])")
 """The word in a sentence, and not in names of files and columns."""
 
 
 def _as_value(found: re.Match[str]) -> str:
-    return f"{ {None: 'private', 'private ': 'noisy', 'Private ': 'Noisy'}[found[1]] } value{found[2]}"
+    words = {None: "private", "private": "noisy", "Private": "Noisy"}
+    return f"{words.get(found[1], found[1])} value{found[2]}"
 
 
 def plain_words(line: str) -> str:
@@ -160,8 +151,8 @@ def plain_words(line: str) -> str:
     --------
     >>> plain_words("  0.7 for labels"), plain_words("One private label of 'label', all features and labels.")
     ('  0.7 for values with noise', "One noisy value of 'label', all public columns and private values.")
-    >>> plain_words("Private labels in labels.csv")
-    'Noisy values in labels.csv'
+    >>> plain_words("Private labels in labels.csv"), plain_words("the true labels")
+    ('Noisy values in labels.csv', 'the true values')
     """
     amount, of, what = line.partition(" for ")
     if what in CHARGES:
@@ -173,12 +164,15 @@ def plain_words(line: str) -> str:
 def plain_figures(html: str) -> str:
     """Return the library's figures of an ε, which have no names of columns in them, in the same words.
 
+    Errors are those of noisy values.
+
     Examples
     --------
     >>> plain_figures('<tr data-figure="label"><th>one label</th><td>any label of all features</td></tr>')
-    '<tr data-figure="label"><th>one private value</th><td>any private value of all public columns</td></tr>'
+    '<tr data-figure="label"><th>one noisy value</th><td>any private value of all public columns</td></tr>'
     """
-    words = re.sub(r"(?<=[ (>])(private )?label(s?)\b", _as_value, html)
+    errors = re.sub(r"\b(one|mean of [0-9,]+|mean of all) (?=label)", r"\1 noisy ", html)
+    words = re.sub(rf"(?<=[ (>]){_WHICH}label(s?)\b", _as_value, errors)
     return re.sub(r"\bLabels (?=[a-z])", "Private values ", words).replace(" features", " public columns")
 
 

@@ -17,12 +17,10 @@ from labeldp.app.page.site import go, show, site_of
 from labeldp.app.page.unfinished import TableFile, Unfinished, step
 from labeldp.app.sentences import counted
 from labeldp.errors import LabelDPError, ParameterError
-from labeldp.release.names import as_label_name, reads_as_number
+from labeldp.release.names import as_label_name
 from labeldp.tables.dialect import Dialect
+from labeldp.tables.overview import count_titles
 from labeldp.tables.paths import DELIMITERS
-
-MOST_TITLES = 9
-"""Lines above a header that may be titles."""
 
 LIKELY_ENCODING = "cp1252"
 """Of text that is not UTF-8."""
@@ -94,30 +92,16 @@ def _begin(request: Request, path: str) -> Response:
 
 
 def _without_titles(source: Path, encoding: str | None = None) -> TableFile:
-    """Return a table, without lines of one value above the first that has several, if that can be a header.
+    """Return a table without the lines that seem to be titles; the page shows which names that gives.
 
-    The page shows which names that gives, for the owner to agree to or to correct. A line with numbers may be a
-    row of values: then nothing is left out, and no later line is looked at. Lines that are not UTF-8 are read in
-    the encoding that is most likely then.
+    Lines that are not UTF-8 are read in the encoding that is most likely then.
     """
-    first: TableFile | LabelDPError | None = None
-    for skip in range(MOST_TITLES + 1):
-        try:
-            table = TableFile.open(source, Dialect(skip=skip, encoding=encoding))
-        except LabelDPError as error:
-            if error.option == "encoding" and encoding is None:
-                return _without_titles(source, LIKELY_ENCODING)
-            first = first or error
-            continue
-        first = first or table
-        names = [name for name in table.header.names if name.strip()]
-        if len(names) > 1 and (table is first or not any(map(reads_as_number, names))):
-            return table
-        if len(names) > 1 or table.header.lacks_header:
-            break
-    if isinstance(first, TableFile):
-        return first
-    raise first or ParameterError("there is no table in the file")
+    try:
+        return TableFile.open(source, Dialect(skip=count_titles(source, encoding), encoding=encoding))
+    except LabelDPError as error:
+        if error.option != "encoding" or encoding is not None:
+            raise
+    return _without_titles(source, LIKELY_ENCODING)
 
 
 # ---- the table ----------------------------------------------------------------------------------------------

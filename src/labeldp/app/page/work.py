@@ -41,6 +41,8 @@ class Work:
     result : object
     problem : str
         What went wrong.
+    error : Exception
+        The same, if it is one that is explained.
     """
 
     def __init__(
@@ -49,7 +51,7 @@ class Work:
         self.id, self.page = secrets.token_urlsafe(9), page
         self.state: State = "running"
         self.result: Any = None
-        self.problem = ""
+        self.problem, self.error = "", Exception()
         self.what, self.done = "Starting", 0
         self.total: int | None = None
         self._task, self._ledger, self._watch, self._stop = task, ledger, watch, threading.Event()
@@ -64,7 +66,7 @@ class Work:
         except Stopped:
             state = "stopped"
         except EXPLAINED as error:
-            self.problem = explain(error, self._ledger)
+            self.problem, self.error = explain(error, self._ledger), error
         except BaseException as error:
             spent = explain_charges(self._ledger) or "."
             self.problem = f"Something went wrong inside, {location_of(error)}{spent}"

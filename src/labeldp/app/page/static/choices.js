@@ -193,10 +193,10 @@
     return made;
   }
 
-  // ε with a decimal comma means the same; other numbers may have commas between thousands
+  // a budget with a decimal comma means the same; other numbers may have commas between thousands
   const pointed = (field) => {
     const text = field.value.trim();
-    return field.dataset.choice === "epsilon" ? text.replace(/^(\d*),(\d+)$/, "$1.$2") : text;
+    return ["epsilon", "score", "limit"].includes(field.dataset.choice) ? text.replace(/^(\d*),(\d+)$/, "$1.$2") : text;
   };
 
   function written(name) {
@@ -318,6 +318,9 @@
     }
     for (const place of root.querySelectorAll("[data-texts]")) {
       place.replaceChildren(...said[place.dataset.texts].map((text) => element("p", {}, text)));
+    }
+    for (const place of document.querySelectorAll("[data-odds]")) {
+      place.textContent = (100 * atMost(0.5, costs(table, { ...choice, epsilon: Number(place.dataset.odds) }).total)).toFixed(0);
     }
     for (const [name, { row, value }] of cells) {
       row.hidden = !(name in said.cells);
