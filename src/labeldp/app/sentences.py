@@ -130,8 +130,8 @@ def as_field(setting: Setting) -> str:
     --------
     >>> as_field(Setting("decimal", ",")), as_field(Setting("missing", "drop"))
     ('“Decimal mark” = “,”', 'the tick at “Leave out rows without a private value”')
-    >>> as_field(Setting("force", True))
-    '--force on the command line'
+    >>> as_field(Setting("force", True)), as_field(Setting("drop", ["tax", "net"]))
+    ('--force on the command line', 'the ticks of “tax,net”')
     """
     option = OPTIONS.get(setting.option.partition("[")[0])
     if option is None:
@@ -140,6 +140,8 @@ def as_field(setting: Setting) -> str:
         return f"{as_flag(setting)} on the command line"
     if setting.value is None:
         return f"“{option.field}”"
+    if option.name == "drop":
+        return f"the ticks of “{_text(setting.value)}”"
     if option.type is bool or option.name == "missing":
         return f"the tick at “{option.field}”"
     return f"“{option.field}” = “{_text(setting.value)}”"

@@ -98,6 +98,13 @@ class SheetTable(Table):
             raise ParameterError(
                 f"{part.name} has hidden columns: show them, or leave them out with ", Setting("drop", hidden)
             )
+        if self.label in sheet.formulas:
+            raise DataError(
+                f"{part.name} has formulas in the label {self.label!r}, and a total or a running sum would "
+                "release labels of other rows again: leave totals below the table out with ",
+                Setting("skip_last", 1),
+                ", and replace other formulas by their values",
+            )
         computed = [name for name in public if name in sheet.formulas]
         if computed:
             raise ParameterError(
@@ -105,13 +112,6 @@ class SheetTable(Table):
                 "cells: leave these columns out with ",
                 Setting("drop", computed),
                 ", or replace the formulas by their values if you know that they do not",
-            )
-        if self.label in sheet.formulas:
-            raise DataError(
-                f"{part.name} has formulas in the label {self.label!r}, and a total or a running sum would "
-                "release labels of other rows again: leave totals below the table out with ",
-                Setting("skip_last", 1),
-                ", and replace other formulas by their values",
             )
         if self.label in sheet.dates:
             raise LabelError(

@@ -182,7 +182,7 @@ class Unfinished:
         for message in messages:
             drops = [part.value for part in message.parts if isinstance(part, Setting) and part.option == "drop"]
             names = [name for value in drops if isinstance(value, list) for name in value]
-            said[message.spell(as_tick)] = [self.table.header.names.index(name) for name in names]
+            said[message.spell(as_field)] = [self.table.header.names.index(name) for name in names]
         return said
 
     def keep_typed(self, form: FormData, names: Iterable[str]) -> None:
@@ -206,11 +206,6 @@ class Unfinished:
             return seen, hints
 
         self.reading = site.start(task, f"{self.path}/table", self.table.refuse_changed)
-
-
-def as_tick(setting: Setting) -> str:
-    """Return an option in a hint; columns are left out by their ticks."""
-    return "the ticks of columns" if setting.option == "drop" else as_field(setting)
 
 
 def step(handler: Callable[..., Response]) -> Callable[..., Response]:
