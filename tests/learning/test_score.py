@@ -172,12 +172,7 @@ def test_twice_the_standard_error_covers_the_error_of_the_population_in_95_perce
     draw, middle = POPULATIONS[name]
     errors, rng = np.clip(draw(np.random.default_rng(0), 2_000_000), 0, 1) - middle, np.random.default_rng(1)
     truths = {"mse": np.mean(errors**2), "rmse": np.mean(errors**2) ** 0.5, "mae": np.abs(errors).mean()}
-    for rows, epsilon, metrics in (
-        (60, 5, "rmse"),
-        (300, 1, ["rmse", "mae"]),
-        (1000, 1, "mae"),
-        (2000, 20, "rmse"),
-    ):
+    for rows, epsilon, metrics in ((60, 5, "rmse"), (300, 1, ["rmse", "mae"]), (2000, 20, "rmse")):
         plan, source = ScorePlan.of(rows, Fraction(epsilon), (0.0, 1.0), metrics), seeded(rows)
         covered = dict.fromkeys(truths, 0)
         for _ in range(800):

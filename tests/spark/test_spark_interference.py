@@ -14,7 +14,7 @@ from spark import interference_cases as ways
 from spark.interference_cases import LABELS, WAYS, differences, read_table, replay, write_table
 
 pytestmark = [
-    pytest.mark.xdist_group("spark interference"),
+    pytest.mark.xdist_group("spark"),
     pytest.mark.filterwarnings("ignore"),
 ]
 

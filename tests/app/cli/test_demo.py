@@ -9,15 +9,15 @@ from command_line import files_in, said
 def test_the_demo_shows_what_privacy_costs_and_leaves_a_picture_and_a_report(tmp_path):
     picture, page = tmp_path / "price.png", tmp_path / "price.html"
     page.write_text("of an earlier demo")
-    shown = said("demo", "--rows", 1000, "--plot", picture, "--report", page)
+    shown = said("demo", "--rows", 300, "--plot", picture, "--report", page)
     for words in ("ε = 1 in all", "model released", "not private", "private_score", "price.png", "price.html"):
         assert words in shown
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "1,000 labels" in page.read_text(encoding="utf-8")
+    assert "300 labels" in page.read_text(encoding="utf-8")
     assert files_in(tmp_path) == ["price.html", "price.png"]
 
 
 def test_without_matplotlib_the_demo_says_what_to_install(place, uninstall):
     uninstall("matplotlib")
-    assert 'pip install "labeldp[plots]"' in said("demo", "--rows", 1000)
+    assert 'pip install "labeldp[plots]"' in said("demo", "--rows", 300)
     assert not files_in(place)

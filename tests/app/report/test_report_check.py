@@ -38,7 +38,7 @@ def test_any_number_that_is_changed_is_found():
     page = report.render_report(card, ledger=cases.ledger())
     texts = [found for found in NUMBER.finditer(page) if found.start() > page.index("<body>")]
     assert len(texts) > 50
-    for found in random.Random(1).sample(texts, 12):
+    for found in random.Random(1).sample(texts, 6):
         place = found.start(1) + re.search("[0-9]", found[1]).start()
         lie = page[:place] + str((int(page[place]) + 1) % 10) + page[place + 1 :]
         assert verdict(lie, card)["report"] is False, found[1]
