@@ -23,7 +23,7 @@ import numpy as np
 import typer
 
 from benchmarks.accuracy.tables import load, names
-from labeldp.learning import bayes, fit_plan, groups, label_rounds, learner, sums
+from labeldp.learning import bayes, epsilon_split, group_search, label_rounds, learner
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 
@@ -73,19 +73,19 @@ def _no_slope() -> None:
 
 def _no_groups() -> None:
     """The mean is the only sum."""
-    groups._COUNTS = (1,)
+    group_search._COUNTS = (1,)
 
 
 def _no_range() -> None:
-    sums._RANGE_ROWS = math.inf
+    epsilon_split.FEWEST_FOR_RANGE = math.inf
 
 
 def _no_spread() -> None:
-    sums._MEASURED = math.inf
+    epsilon_split.FEWEST_FOR_SPREAD = math.inf
 
 
 def _sums_always() -> None:
-    fit_plan._WORTH_LABELS = math.inf
+    epsilon_split.LABELS_WORTH = math.inf
 
 
 PARTS: dict[str, dict[str, Callable[[], None]]] = {

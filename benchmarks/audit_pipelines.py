@@ -21,7 +21,7 @@ from rich.console import Console
 
 import labeldp as ldp
 from benchmarks.report import Sheet
-from labeldp.learning.sums import STEPS, Stage
+from labeldp.learning.label_queries import STEPS, SumQuery
 
 BOUNDS = (0.0, 5.0)
 ROWS = 40
@@ -95,13 +95,13 @@ def raw_prior_in_a_fit(y: np.ndarray, ledger: ldp.Ledger | None = None) -> list[
 def raw_sums_in_a_fit(y: np.ndarray, ledger: ldp.Ledger | None = None) -> np.ndarray:
     """`ModelReleaseRegressor` whose sums get no noise."""
 
-    private = Stage.release
+    private = SumQuery.release
 
-    def raw(stage: Stage, sums: Any, *arguments: Any) -> Any:
-        private(stage, sums, *arguments)  # what is charged stays as it is
-        return sums * (stage.width / STEPS)
+    def raw(query: SumQuery, sums: Any, *arguments: Any) -> Any:
+        private(query, sums, *arguments)  # what is charged stays as it is
+        return sums * (query.width / STEPS)
 
-    with mock.patch.object(Stage, "release", raw):
+    with mock.patch.object(SumQuery, "release", raw):
         return fitted(y, "ModelReleaseRegressor", 1.0, ledger)
 
 

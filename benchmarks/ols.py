@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from labeldp import private_ols
 from labeldp.errors import DataError, ParameterError
 from labeldp.exact.word_sources import SecureWords
-from labeldp.learning.fit_plan import SumBudget
+from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.ols_design import Design
 from labeldp.learning.ols_estimate import estimate
 from labeldp.learning.ols_sums import add_up_array

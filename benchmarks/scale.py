@@ -28,7 +28,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.report import Sheet, commit, cpu, load, met
 from labeldp import LabelReleaseRegressor, ModelReleaseRegressor
-from labeldp.learning import base, fit_plan, learner
+from labeldp.learning import base, learner, threads
 
 HERE = Path(__file__).parent
 REGRESSORS = {"labels": LabelReleaseRegressor, "model": ModelReleaseRegressor}
@@ -102,7 +102,7 @@ def busy(limited: int) -> dict[str, float]:
     X, y = table(20_000, 20)
     if not limited:
         for module in (base, learner):
-            module.idle_cores = fit_plan.usable_cores  # as before there was a limit
+            module.idle_cores = threads.usable_cores  # as before there was a limit
 
     def fit() -> None:
         LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(X, y)

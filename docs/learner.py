@@ -7,11 +7,12 @@ import numpy as np
 
 from labeldp._values import Sums
 from labeldp.exact.word_sources import resolve_source
-from labeldp.learning.base import RowsHere
-from labeldp.learning.features import FeatureTable, PublicFeatures
+from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.features import PublicFeatures
 from labeldp.learning.fit_plan import FitRequest
+from labeldp.learning.label_queries import Query
 from labeldp.learning.label_rounds import measure
-from labeldp.learning.sums import Stage
+from labeldp.learning.rows_here import RowsHere
 
 ROWS, NAMES = 20_000, ("age", "hours", "height")
 
@@ -25,10 +26,10 @@ def main() -> None:
     class Recorder(RowsHere):
         """Rows that remember into which groups they were put."""
 
-        def add_up(self, stage: Stage) -> Sums:
-            """Return a stage's exact sums."""
-            groups.extend([] if stage.group is None else [stage.group])
-            return super().add_up(stage)
+        def add_up(self, query: Query) -> Sums:
+            """Return the exact answer of a query."""
+            groups.extend([] if query.rows.group is None else [query.rows.group])
+            return super().add_up(query)
 
     rows = Recorder(FeatureTable(PublicFeatures.fit(X), X), labels, resolve_source(None), lambda step: None)
     plan = FitRequest(epsilon=0.2, bounds=(0, 1), labels=False).plan(ROWS)

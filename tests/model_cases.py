@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import labeldp as ldp
 from forged_cards import forged
-from labeldp.learning import features, fit_plan, learner, models
+from labeldp.learning import feature_table, label_units, learner, models
 
 BOUNDS = (0.0, 5.0)
 
@@ -40,8 +40,8 @@ def fitted():
 def with_trees():
     """The same model with boosted trees blended in, as fits on many rows have them."""
     X = encoder().transform(table())
-    known = fit_plan.LabelSummary(0.0, 1.0, variance=1.0, sums=3)
-    inputs = features.FeatureTable(fitted()._public, X).codes(np.arange(len(X)))
+    known = label_units.LabelSummary(0.0, 1.0, variance=1.0, sums=3)
+    inputs = feature_table.FeatureTable(fitted()._public, X).codes(np.arange(len(X)))
     synthetic = np.random.default_rng(2).normal(size=len(X))
     trees = HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=5, max_features=0.6, random_state=0)
     trees.fit(inputs, synthetic)

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import labeldp as ldp
 from command_line import run
-from labeldp.learning import sums
+from labeldp.learning.label_queries import STEPS
 from labeldp.release import curator
 from object_graph import Secrets, secrets_inside, secrets_of
 
@@ -187,7 +187,7 @@ def recorded():
     secrets = Secrets()
 
     def record(integers, noisy):
-        means = BOUNDS[0] + integers * (BOUNDS[1] - BOUNDS[0]) / (sums.STEPS * ROWS)
+        means = BOUNDS[0] + integers * (BOUNDS[1] - BOUNDS[0]) / (STEPS * ROWS)
         large = np.abs(integers) > 10**6
         for kind, numbers in {"sum": integers[large], "mean": means[large]}.items():
             secrets.values.update({f"{kind} {len(secrets.values)}.{k}": v for k, v in enumerate(numbers)})

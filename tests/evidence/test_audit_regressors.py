@@ -19,9 +19,10 @@ from sklearn.dummy import DummyRegressor
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.learning import label_rounds, learner, sums
-from labeldp.learning.features import FeatureTable, PublicFeatures
-from labeldp.learning.groups import Geometry
+from labeldp.learning import label_queries, label_range, label_rounds, learner, sum_model
+from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.features import PublicFeatures
+from labeldp.learning.group_search import GroupSearch
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
@@ -38,14 +39,14 @@ def quick(monkeypatch):
     """Make fits cheap without touching what happens to a label."""
     once = cache(lambda: PublicFeatures.fit(X))
     table = FeatureTable(once(), X)
-    geometry = cache(lambda prior: Geometry.of.__func__(Geometry, table, np.frombuffer(prior)))
-    unknown_variance = sums.unknown_variance
+    search = cache(lambda prior: GroupSearch.of.__func__(GroupSearch, table, np.frombuffer(prior)))
+    unknown_variance = sum_model.unknown_variance
     widest = lambda width, **_: unknown_variance(width)[-4:-3]  # noqa: E731  (the last without interactions)
     for module, name, value in (
         (PublicFeatures, "fit", lambda _: once()),
         (FeatureTable, "spectrum", table.spectrum),
-        (sums, "Geometry", SimpleNamespace(of=lambda _, prior: geometry(prior.tobytes()))),
-        (sums, "unknown_variance", widest),
+        (sum_model, "GroupSearch", SimpleNamespace(of=lambda _, prior: search(prior.tobytes()))),
+        (sum_model, "unknown_variance", widest),
         (learner, "unknown_variance", widest),
         (label_rounds, "_LOWER", (0.0, 0.2)),
         (label_rounds, "_UPPER", (0.8, 1.0)),
@@ -95,11 +96,11 @@ def noise_in(mechanisms):
 
 ONE_STAGE: dict = {}
 """Three rows and this ε are too few for two."""
-TWO_STAGES = {"labeldp.learning.sums._GROUPED": 0.0}
-WITH_RANGE = {"labeldp.learning.sums._RANGE_ROWS": 0.0}
+TWO_STAGES = {"labeldp.learning.epsilon_split.FEWEST_FOR_GROUPS": 0.0}
+WITH_RANGE = {"labeldp.learning.epsilon_split.FEWEST_FOR_RANGE": 0.0}
 MOSTLY_LABELS = {
-    "labeldp.learning.fit_plan._FEWEST_FOR_LABELS": 0.02,
-    "labeldp.learning.fit_plan._WORTH_LABELS": 0.0,
+    "labeldp.learning.epsilon_split.LABELS_FROM": 0.02,
+    "labeldp.learning.epsilon_split.LABELS_WORTH": 0.0,
 }
 
 FITS = {
@@ -155,17 +156,17 @@ def test_the_ledgers_total_bounds_what_an_audit_of_a_fit_finds_and_more_is_detec
 def raw_range(count_labels, bounds, budget, source):
     """The published mistake, in another place: where labels lie is read off them."""
     places = np.flatnonzero(count_labels())
-    width = (bounds[1] - bounds[0]) / sums.CELLS
+    width = (bounds[1] - bounds[0]) / label_range.CELLS
     return bounds[0] + width * places[0], bounds[0] + width * (places[-1] + 1)
 
 
-private_release = sums.Stage.release
+private_release = label_queries.SumQuery.release
 
 
-def raw_release(stage, exact, epsilon, budget, source):
+def raw_release(query, exact, epsilon, budget, source):
     """Sums of all stages get no noise."""
-    private_release(stage, exact, epsilon, budget, source)
-    return exact * (stage.width / sums.STEPS)
+    private_release(query, exact, epsilon, budget, source)
+    return exact * (query.width / label_queries.STEPS)
 
 
 def with_own_mechanism(y, ledger, source):
@@ -181,7 +182,7 @@ def with_own_mechanism(y, ledger, source):
         return by_labels(y, ledger, source, mechanism="own")
 
 
-RAW_SUMS = {"labeldp.learning.sums.Stage.release": raw_release}
+RAW_SUMS = {"labeldp.learning.label_queries.SumQuery.release": raw_release}
 RAW_RANGE = {**WITH_RANGE, "labeldp.learning.label_rounds.find_range": raw_range}
 RAW = {
     "LabelReleaseRegressor, mechanism designed for raw labels": (with_own_mechanism, {}),

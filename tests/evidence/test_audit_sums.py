@@ -14,11 +14,12 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.learning import sums
-from labeldp.learning.features import FeatureTable, PublicFeatures
-from labeldp.learning.fit_plan import SumBudget
-from labeldp.learning.groups import Geometry
-from labeldp.learning.sums import fit_sums
+from labeldp.learning import epsilon_split, sum_model
+from labeldp.learning.epsilon_split import SumBudget
+from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.features import PublicFeatures
+from labeldp.learning.group_search import GroupSearch
+from labeldp.learning.sum_model import fit_sums
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
@@ -41,9 +42,9 @@ class Watched(SumBudget):
     def add_up(self, labels):
         """Return a function that sums labels, and what both tables would sum to."""
 
-        def add(stage):
-            self.exact = [stage.sums(table) for table in PAIR]
-            return stage.totals(labels)
+        def add(query):
+            self.exact = [query.answer(table)[0] for table in PAIR]
+            return query.answer(labels)
 
         return add
 
@@ -61,19 +62,19 @@ def all_measured(monkeypatch):
 
     What no label enters is worked out once.
     """
-    unknown, lengths = sums.unknown_variance, sums.first_lengths(2)
+    unknown, lengths = sum_model.unknown_variance, sum_model.first_lengths(2)
     table = TABLE.with_lengths(lengths, 0.0)
-    geometry = cache(lambda prior: Geometry.of(table, np.frombuffer(prior)))
+    search = cache(lambda prior: GroupSearch.of(table, np.frombuffer(prior)))
     for name, value in {
-        "_LEARNING": 0.0,
-        "_WEAKEST": 1.0,
-        "learn_lengths": lambda *_, **__: sums.Relevance(lengths, 0.0, lengths, lengths),
-        "_spread": lambda noisy, epsilon, width: (width / 4) ** 2,
-        "_MEASURED": 0.0,
+        "_LEAST_STRENGTH": 1.0,
+        "learn_lengths": lambda *_, **__: sum_model.Relevance(lengths, 0.0, lengths, lengths),
+        "estimate_spread": lambda noisy, epsilon, width: (width / 4) ** 2,
         "unknown_variance": lambda width, **_: unknown(width)[-1:],
-        "Geometry": SimpleNamespace(of=lambda _, prior: geometry(prior.tobytes())),
+        "GroupSearch": SimpleNamespace(of=lambda _, prior: search(prior.tobytes())),
     }.items():
-        monkeypatch.setattr(sums, name, value)
+        monkeypatch.setattr(sum_model, name, value)
+    for name in ("FEWEST_FOR_LENGTHS", "FEWEST_FOR_SPREAD"):
+        monkeypatch.setattr(epsilon_split, name, 0.0)
 
 
 def audited():

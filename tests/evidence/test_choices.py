@@ -12,7 +12,7 @@ import labeldp as ldp
 from command_line import said
 from labeldp.evidence import choices
 from labeldp.evidence.cautions import LEAST_POWER
-from labeldp.learning import sums
+from labeldp.learning import epsilon_split
 
 SITE = Path(__file__).parents[2] / "docs" / "choose.md"
 
@@ -64,7 +64,7 @@ def test_cautions_name_the_budget_nearest_to_none_of_them():
 
 
 def test_too_few_rows_for_a_model_are_those_of_which_a_fit_takes_the_mean():
-    assert LEAST_POWER == sums._GROUPED
+    assert LEAST_POWER == epsilon_split.FEWEST_FOR_GROUPS
 
 
 def test_the_table_is_small_and_closes_no_tag():

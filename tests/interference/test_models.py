@@ -14,7 +14,7 @@ from interference import changes
 from interference.harness import Way, assert_nothing_leaks, assert_same, overspending, run
 from interference.outputs import described_error
 from interference.replay import replaced
-from labeldp.learning import fit_plan, ols_estimate, ols_sums, relevance, sums
+from labeldp.learning import epsilon_split, label_range, ols_estimate, ols_sums, relevance
 
 BOUNDS = changes.BOUNDS
 ROWS = 240
@@ -86,15 +86,15 @@ def test_everything_of_a_fitted_model(model, change, tmp_path):
 @pytest.mark.parametrize("model", ["labels, much ε", "sums", "labels behind a model"])
 def test_everything_of_a_model_that_measured_all_it_can(model, tmp_path):
     """With more rows a range is looked for, and distances are counted: here few are enough."""
-    asked, release = [], fit_plan.SumBudget.release
+    asked, release = [], epsilon_split.SumBudget.release
 
     def spy(budget, *exact, what, **options):
         asked.append(what)
         return release(budget, *exact, what=what, **options)
 
-    few = [(sums, name, 0.0) for name in ("_RANGE_ROWS", "_GROUPED", "_MEASURED")]
-    loose = sums, "_COVER", -1e9  # bounds count as loose
-    with replaced(*few, loose, (fit_plan.SumBudget, "release", spy)):
+    few = [(epsilon_split, f"FEWEST_FOR_{name}", 0.0) for name in ("RANGE", "GROUPS", "SPREAD")]
+    loose = label_range, "MOST_LABELS", -1e9  # bounds count as loose
+    with replaced(*few, loose, (epsilon_split.SumBudget, "release", spy)):
         assert_nothing_leaks(Way(lambda labels: fitted(MODELS[model](), labels)), *pair("all rows"), tmp_path)
     assert {"largest count of a window", "counts of windows", "counts of distances"} <= set(asked)
 
@@ -233,7 +233,7 @@ def test_without_replay_charges_words_and_public_parts_of_a_model_are_equal(mode
     """
 
     def act(labels):
-        with replaced((sums, "_GROUPED", np.inf), (relevance, "MOST_COLUMNS", 0)):
+        with replaced((epsilon_split, "FEWEST_FOR_GROUPS", np.inf), (relevance, "MOST_COLUMNS", 0)):
             fit = MODELS[model]().fit(features(labels.size), labels)
         return fit.ledger_.total, fit.public_model()[0], fit.terms_.rows, fit.terms_.bounds
 

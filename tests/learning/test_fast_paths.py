@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from labeldp.learning.bayes import fit_linear, solve_likely, solve_many, unknown_variance
-from labeldp.learning.features import FeatureTable, PublicFeatures
+from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.features import PublicFeatures
 
 COLUMNS = {"pairs of columns": 3, "many columns": 11, "pairs of directions": 14, "few waves": 30}
 

@@ -20,8 +20,8 @@ from helpers import FALSE_ALARM, seeded
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import DataError, LabelDPError
 from labeldp.exact import DiscreteLaplace
+from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.estimate_law import EstimateLaw, Spread, possible_variances
-from labeldp.learning.fit_plan import SumBudget
 from labeldp.learning.ols_design import WEIGHT, Design
 from labeldp.learning.ols_estimate import curve_weights
 from labeldp.learning.ols_sums import GRID, Center, add_up_array, curve_of

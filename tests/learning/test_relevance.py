@@ -7,9 +7,10 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.learning import relevance
 from labeldp.learning.bayes import Posterior
-from labeldp.learning.features import FeatureTable, PublicFeatures
-from labeldp.learning.fit_plan import LabelSummary
+from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.features import PublicFeatures
 from labeldp.learning.groups import Groups, NoisySums
+from labeldp.learning.label_units import LabelSummary
 from labeldp.learning.learner import PrivateRows
 
 COLUMNS = 6
@@ -57,7 +58,7 @@ def test_products_of_features_on_other_lengths_are_those_made_anew():
     np.testing.assert_allclose(found.moment, expected.moment, rtol=1e-4, atol=1e-3)
     sums = noisy_sums(table, 20)
     np.testing.assert_allclose(
-        sums.on(moved).groups.features, noisy_sums(anew, 20).groups.features, rtol=1e-3, atol=1e-2
+        sums.with_lengths(moved).groups.features, noisy_sums(anew, 20).groups.features, rtol=1e-3, atol=1e-2
     )
 
 

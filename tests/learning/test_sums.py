@@ -9,9 +9,14 @@ import pytest
 import labeldp as ldp
 from helpers import seeded
 from labeldp.learning import base
-from labeldp.learning.features import FeatureTable, PublicFeatures, exact_product
-from labeldp.learning.fit_plan import FitRequest, SumBudget
-from labeldp.learning.sums import CELLS, STEPS, Stage, find_range, fit_sums
+from labeldp.learning.epsilon_split import SumBudget
+from labeldp.learning.exact_products import exact_product
+from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.features import PublicFeatures
+from labeldp.learning.fit_plan import FitRequest
+from labeldp.learning.label_queries import STEPS, DistanceQuery, RowRules, SumQuery
+from labeldp.learning.label_range import CELLS, find_range
+from labeldp.learning.sum_model import fit_sums
 from labeldp.release.curator import count
 
 BOUNDS = (1.0, 6.0)
@@ -128,50 +133,52 @@ def test_a_range_lies_inside_the_bounds_and_holds_nearly_all_labels(middle, widt
 # ---- sums ---------------------------------------------------------------------------------------------------
 
 GROUP = np.random.default_rng(4).integers(0, 8, ROWS)
-GUESS = np.random.default_rng(3).uniform(1, 6, ROWS)
-STAGES = {
-    "labels": Stage(BOUNDS, GROUP, 8),
-    "one sum": Stage(BOUNDS),
-    "residuals": Stage(BOUNDS, GROUP, 8, GUESS, 1.25),
+PREDICTION = np.random.default_rng(3).uniform(1, 6, ROWS)
+QUERIES = {
+    "labels": SumQuery(BOUNDS, RowRules(group=GROUP), 8),
+    "one sum": SumQuery(BOUNDS),
+    "residuals": SumQuery(BOUNDS, RowRules(group=GROUP, prediction=PREDICTION), 8, 1.25),
 }
-each_stage = pytest.mark.parametrize("name", STAGES)
+each_query = pytest.mark.parametrize("name", QUERIES)
 
 
-def place(name, label, guess):
+def position(name, label, prediction):
     """Return what is summed of a label, from 0 to 1."""
     inside = min(max(label, 1.0), 6.0)
-    gap = min(max(inside - guess, -1.25), 1.25)
+    gap = min(max(inside - prediction, -1.25), 1.25)
     return (gap + 1.25) / 2.5 if name == "residuals" else (inside - 1) / 5
 
 
-@each_stage
-def test_sums_of_a_stage_are_exact_and_add_up_from_parts(name):
-    stage, labels = STAGES[name], random_labels(2)
+@each_query
+def test_sums_of_labels_are_exact_and_add_up_from_parts(name):
+    query, labels = QUERIES[name], random_labels(2)
     labels[: len(WORST)] = WORST
-    expected = [0] * stage.count
+    expected = [0] * query.groups
     for row, label in enumerate(labels.tolist()):
-        group = 0 if stage.group is None else GROUP[row]
-        expected[group] += round(place(name, label, float(GUESS[row])) * STEPS)
-    assert stage.sums(labels).tolist() == expected
-    assert stage.sums(labels).dtype == np.int64, "the time of Python integers depends on their size"
+        group = 0 if query.rows.group is None else GROUP[row]
+        expected[group] += round(position(name, label, float(PREDICTION[row])) * STEPS)
+    answer = query.answer(labels)
+    assert answer[0].tolist() == expected
+    assert answer.shape == query.shape
+    assert answer.dtype == np.int64, "the time of Python integers depends on their size"
     order = np.random.default_rng(3).permutation(ROWS)
     some = lambda values, rows: None if values is None else values[rows]  # noqa: E731
-    parts = [
-        replace(stage, group=some(stage.group, rows), guess=some(stage.guess, rows)).totals(labels[rows])
+    rules = [
+        RowRules(group=some(query.rows.group, rows), prediction=some(query.rows.prediction, rows))
         for rows in (order[:31], order[31:])
     ]
-    assert (parts[0] + parts[1]).tolist() == stage.totals(labels).tolist()
-    assert stage.totals(labels)[0].tolist() == expected
+    first, second = (replace(query, rows=each) for each in rules)
+    assert (first.answer(labels[order[:31]]) + second.answer(labels[order[31:]])).tolist() == answer.tolist()
 
 
-@each_stage
+@each_query
 def test_one_label_moves_one_sum_by_what_its_noise_is_for(name):
-    stage, worst = STAGES[name], 0
+    query, worst = QUERIES[name], 0
     for row in range(ROWS):
         labels, sums = random_labels(row), []
         for label in (labels[row], *WORST):
             labels[row] = label
-            sums.append(stage.sums(labels))
+            sums.append(query.answer(labels)[0])
         gaps = [np.abs(one - other) for one in sums for other in sums]
         assert max(np.count_nonzero(gap) for gap in gaps) <= 1
         worst = max(worst, *(int(gap.sum()) for gap in gaps))
@@ -179,10 +186,10 @@ def test_one_label_moves_one_sum_by_what_its_noise_is_for(name):
 
 
 def test_one_label_moves_the_counts_of_distances_by_two():
-    stage = Stage(BOUNDS, guess=GUESS, reach=5.0, octaves=True)
+    query = DistanceQuery(BOUNDS, RowRules(prediction=PREDICTION))
     labels = random_labels(5)
-    before = stage.sums(labels)
-    distances = np.abs(np.clip(labels, *BOUNDS) - GUESS)
+    (before,) = query.answer(labels)
+    distances = np.abs(np.clip(labels, *BOUNDS) - PREDICTION)
     by_hand = [int(((distances <= 5 / 2**k) & (distances > 5 / 2 ** (k + 1))).sum()) for k in range(8)]
     assert before[:8].tolist() == by_hand
     assert before.sum() == ROWS
@@ -190,7 +197,7 @@ def test_one_label_moves_the_counts_of_distances_by_two():
         for label in WORST:
             other = labels.copy()
             other[row] = label
-            assert np.abs(stage.sums(other) - before).sum() <= 2
+            assert np.abs(query.answer(other) - before).sum() <= 2
 
 
 EPSILON = Fraction(5)
@@ -198,40 +205,38 @@ EPSILON = Fraction(5)
 
 
 def test_what_is_summed_follows_from_features_and_noisy_sums_alone(scripted):
-    """Groups, guesses and reach are the same for other labels; each row is in one group of each stage."""
+    """Groups, predictions and limits are the same for other labels; each row is in one group of each stage."""
     table, runs = full_table(300), []
     for seed in (1, 2):
-        stages, labels = [], random_labels(seed, 300)
-        add_up = lambda stage, stages=stages, labels=labels: stages.append(stage) or stage.totals(labels)  # noqa: E731
+        queries, labels = [], random_labels(seed, 300)
+        add_up = lambda query, queries=queries, labels=labels: queries.append(query) or query.answer(labels)  # noqa: E731
         budget = SumBudget(EPSILON, 300)
         model = fit_sums(table, BOUNDS, budget, add_up, np.random.default_rng(5))
         assert budget.left == 0
-        assert len(budget.noise) == len(stages) == 5
-        runs.append((stages, model))
+        assert len(budget.noise) == len(queries) == 5
+        runs.append((queries, model))
     for one, other in zip(runs[0][0], runs[1][0], strict=True):
-        assert np.array_equal(one.group, other.group)
-        assert (one.reach, one.octaves) == (other.reach, other.octaves)
-        assert one.guess is other.guess is None or np.array_equal(one.guess, other.guess)
-        if one.group is not None:
-            assert one.group.shape == (300,)
-            assert np.unique(one.group).tolist() == list(range(one.count)), (
-                "no group is empty, and none is missing"
-            )
+        assert (type(one), one.shape, one.width) == (type(other), other.shape, other.width)
+        assert np.array_equal(one.rows.group, other.rows.group)
+        assert np.array_equal(one.rows.prediction, other.rows.prediction)
+        if one.rows.group is not None:
+            assert one.rows.group.shape == (300,)
+            assert np.unique(one.rows.group).tolist() == list(range(one.groups)), "no group is empty or missing"
     assert np.array_equal(runs[0][1].linear.weights, runs[1][1].linear.weights)
 
 
 @pytest.mark.parametrize("columns", [2, 15, 301])
-def test_rows_have_the_same_group_and_guess_in_any_batch(columns):
-    table, stages, labels = full_table(320, columns), [], random_labels(3, 320)
-    add_up = lambda stage: stages.append(stage) or stage.totals(labels)  # noqa: E731
+def test_rows_have_the_same_group_and_prediction_in_any_batch(columns):
+    table, queries, labels = full_table(320, columns), [], random_labels(3, 320)
+    add_up = lambda query: queries.append(query) or query.answer(labels)  # noqa: E731
     fit_sums(table, BOUNDS, SumBudget(Fraction(4), 320), add_up, seeded(1))
-    assert max(stage.count for stage in stages) > 2
+    assert max(query.shape[1] for query in queries if query.rows.group is not None) > 2
     order = np.random.default_rng(1).permutation(320)
-    for stage in stages:
+    for known in (query.rows for query in queries):
         for rows in (order[:1], order[1:18], order[18:]):
-            alone = stage.bare().on(table.X[rows])
-            assert stage.group is None or (alone.group == stage.group[rows]).all()
-            assert stage.guess is None or (alone.guess == stage.guess[rows]).all()
+            again = known.alone().on(table.X[rows])
+            assert known.group is None or (again.group == known.group[rows]).all()
+            assert known.prediction is None or (again.prediction == known.prediction[rows]).all()
 
 
 def test_exact_products_have_the_same_bits_in_any_batch_and_in_any_order_of_columns():
@@ -251,7 +256,7 @@ def test_one_label_spends_no_more_than_epsilon_over_all_stages(seed, scripted):
         scripted.clear()
         labels[9] = label
         budget, rng = SumBudget(EPSILON, 300), np.random.default_rng(seed)
-        fit_sums(table, BOUNDS, budget, lambda stage: stage.totals(labels), rng)
+        fit_sums(table, BOUNDS, budget, lambda query: query.answer(labels), rng)
         runs.append(list(scripted))
     most = max(spent(one, other) for one in runs for other in runs)
     assert 0 < most <= EPSILON
@@ -312,5 +317,5 @@ def test_bounds_a_hundred_times_too_wide_cost_little(regressor, set_constants):
 
     tight, wide = error((0.0, 5.0)), error((-100.0, 400.0))
     assert wide < 1.6 * tight < 0.6 * y.var()
-    set_constants({"learning.sums._RANGE_ROWS": np.inf, "learning.sums._MEASURED": np.inf})
+    set_constants({f"learning.epsilon_split.FEWEST_FOR_{name}": np.inf for name in ("RANGE", "SPREAD")})
     assert error((-100.0, 400.0)) > 1.6 * tight, "it is the search for place and scale that helps"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -50,12 +51,12 @@ def test_from_sums_it_is_the_model_of_one_machine_to_the_bit(spark):
 
 
 def test_sums_over_more_rows_than_the_driver_takes_are_those_of_one_machine(spark, set_constants, monkeypatch):
-    """In any partitions rows get the same groups and guesses, and models are the same to the bit."""
+    """In any partitions rows get the same groups and predictions, and models are the same to the bit."""
     set_constants({"spark.dataframe_model.GROWN": 300})
     add_up, runs = dataframe_model.ClusterRows.add_up, []
 
-    def spy(rows, stage):
-        runs[-1].append((stage, add_up(rows, stage)))
+    def spy(rows, query):
+        runs[-1].append((query, add_up(rows, query)))
         return runs[-1][-1][1]
 
     monkeypatch.setattr(dataframe_model.ClusterRows, "add_up", spy)
@@ -71,9 +72,10 @@ def test_sums_over_more_rows_than_the_driver_takes_are_those_of_one_machine(spar
     assert float(np.mean((np.array(predicted[0]) - y) ** 2)) < 0.3 * y.var()
     assert len(runs[0]) == 5, "sums, distances, sums, distances, sums"
     for same in zip(*runs, strict=True):
-        stage, totals = same[0][0], [found.tolist() for _, found in same]
-        assert totals[0] == totals[1] == totals[2] == stage.on(X).totals(y / BOUNDS[1]).tolist()
-        assert stage.octaves or (stage.count > 1 and sum(totals[0][1]) == 1500)
+        query, answers = same[0][0], [found.tolist() for _, found in same]
+        here = replace(query, rows=query.rows.on(X)).answer(y / BOUNDS[1])
+        assert answers[0] == answers[1] == answers[2] == here.tolist()
+        assert query.shape[0] == 1 or (query.groups > 1 and sum(answers[0][1]) == 1500)
 
 
 @pytest.fixture

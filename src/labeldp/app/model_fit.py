@@ -19,9 +19,9 @@ from labeldp.app.inputs import Inputs, read_inputs
 from labeldp.app.reports import Problems, reserve_report, try_report
 from labeldp.errors import Message, Setting, WeakModelWarning
 from labeldp.learning.label_regressor import LabelReleaseRegressor
+from labeldp.learning.label_units import LabelScale
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
-from labeldp.learning.rows_here import LabelScale
 from labeldp.learning.score import NOT_SCORED, fit_and_score, plan_test
 from labeldp.tables.paths import refuse_same
 

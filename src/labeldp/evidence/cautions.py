@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from labeldp.evidence.previews import BudgetPreview, Preview
 
 LEAST_POWER = 60
-"""With fewer rows × ε a fit releases the mean of all labels, and nothing of features (`learning.sums`)."""
+"""With fewer rows × ε a fit releases the mean of all labels, and nothing of features (`epsilon_split`)."""
 
 ROOMY_POWER = 1000
 """From this many rows × ε on, loose bounds cost little: ``benchmarks/accuracy.md``."""

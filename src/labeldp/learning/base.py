@@ -19,13 +19,9 @@ from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.accounts.terms import Terms
 from labeldp.errors import ParameterError, WeakModelWarning
 from labeldp.exact.word_sources import WordSource, resolve_source
-from labeldp.learning.features import FeatureTable, PublicFeatures
-from labeldp.learning.fit_plan import (
-    FitRequest,
-    idle_cores,
-    limit_threads,
-    steps,
-)
+from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.features import PublicFeatures
+from labeldp.learning.fit_plan import FitRequest
 from labeldp.learning.inspection import importances
 from labeldp.learning.label_rounds import (
     LabelRows,
@@ -35,9 +31,9 @@ from labeldp.learning.label_rounds import (
     learn_interactions,
     measure,
 )
+from labeldp.learning.label_units import LabelScale
 from labeldp.learning.learner import Ensemble
 from labeldp.learning.rows_here import (
-    LabelScale,
     RowsHere,
     describe_weakness,
     refuse_single_column,
@@ -45,6 +41,7 @@ from labeldp.learning.rows_here import (
     sample_rows,
     single_column,
 )
+from labeldp.learning.threads import idle_cores, limit_threads, steps
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.names import name_of_labels
 from labeldp.tables.encoder import TableEncoder

@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from labeldp._values import Array
-from labeldp.learning.fit_plan import limit_threads
-
-BLOCKS = 5
-"""Of `PublicFeatures`: linear, additive, pairs, Fourier, interactions."""
+from labeldp.learning.features import BLOCKS
+from labeldp.learning.threads import limit_threads
 
 MIXES = (
     (1.0, 0.0, 0.0, 0.0, 0.0),

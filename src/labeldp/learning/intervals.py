@@ -17,7 +17,7 @@ from labeldp.errors import ParameterError
 from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
 from labeldp.learning.coverage_plan import CoveragePlan, plan_coverage
 from labeldp.learning.held_out import fresh_predictions, innermost
-from labeldp.learning.rows_here import LabelScale
+from labeldp.learning.label_units import LabelScale
 
 Bounds = tuple[float, float]
 

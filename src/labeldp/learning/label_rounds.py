@@ -20,11 +20,14 @@ from labeldp.accounts.statistic import Statistic
 from labeldp.errors import ParameterError, PrivacyProofError
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.bayes import Observations, Posterior, explained_risk
-from labeldp.learning.features import FeatureTable
-from labeldp.learning.fit_plan import UNIT, LabelSummary, SumBudget
+from labeldp.learning.epsilon_split import SumBudget
+from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.label_queries import Query
+from labeldp.learning.label_range import find_range
+from labeldp.learning.label_units import UNIT, LabelSummary
 from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble, quick_linear
 from labeldp.learning.relevance import can_learn, learn_lengths
-from labeldp.learning.sums import Stage, SumModel, find_range, fit_sums
+from labeldp.learning.sum_model import SumModel, fit_mean, fit_sums
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise
@@ -145,8 +148,8 @@ class LabelRows(Protocol):
     def counts(self) -> Sums:
         """Return how many labels lie in each of `CELLS` cells of the bounds, exactly."""
 
-    def add_up(self, stage: Stage) -> Sums:
-        """Return what `Stage.totals` does, over all rows."""
+    def add_up(self, query: Query) -> Sums:
+        """Return the exact answer of a query over all rows."""
 
     def draw(self, plan: Round, table: FeatureTable) -> Part | None:
         """Randomise the round's labels around predictions from these features; None if it has no rows."""
@@ -195,7 +198,8 @@ def measure(rows: LabelRows, plan: Plan, source: WordSource) -> Measured:
     found = find_range(rows.counts, UNIT, budget, source)
     low, high = found or UNIT
     rows.announce("sums")
-    sums = fit_sums(rows.table, (low, high), budget, rows.add_up, source, grouped=found is not None)
+    fit = fit_mean if found is None else fit_sums
+    sums = fit(rows.table, (low, high), budget, rows.add_up, source)
     variance = sums.linear.explained + sums.linear.rest
     return Measured(sums.table, LabelSummary(low, high, variance, sums=sums.sums), sums, budget.noise)
 

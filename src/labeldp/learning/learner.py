@@ -25,8 +25,10 @@ from labeldp.learning.bayes import (
     fit_linear,
     unknown_variance,
 )
-from labeldp.learning.features import Codes, FeatureTable
-from labeldp.learning.fit_plan import LabelSummary, idle_cores, limit_threads
+from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.label_units import LabelSummary
+from labeldp.learning.ranks import Codes
+from labeldp.learning.threads import idle_cores, limit_threads
 
 _WORTH = 60
 """Trees are tried only if this many rows average the noise below the labels' variance."""

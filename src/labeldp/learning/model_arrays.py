@@ -17,20 +17,13 @@ from numpy.typing import NDArray
 from labeldp._values import Array
 from labeldp.errors import CardError
 from labeldp.learning.array_files import Arrays, ArraySpec, read_arrays
-from labeldp.learning.bayes import BLOCKS, Posterior
-from labeldp.learning.features import (
-    ALL_PAIRS,
-    FOURIER,
-    FREQUENCIES,
-    PAIRED,
-    WAVES,
-    WIDE,
-    Narrowing,
-    PublicFeatures,
-    wave_count,
-)
-from labeldp.learning.fit_plan import LabelSummary, idle_cores
+from labeldp.learning.bayes import Posterior
+from labeldp.learning.features import ALL_PAIRS, BLOCKS, FOURIER, PAIRED, WAVES, WIDE, PublicFeatures, wave_count
+from labeldp.learning.label_units import LabelSummary
 from labeldp.learning.learner import Ensemble
+from labeldp.learning.projection import Projection
+from labeldp.learning.threads import idle_cores
+from labeldp.learning.waves import FREQUENCIES
 
 _MAX_TREES, _MAX_TREE = 1_000, 127
 """Trees of a model, and nodes of a tree; labeldp grows 250 trees of 61 nodes at most."""
@@ -212,7 +205,7 @@ def read_model_arrays(path: str | os.PathLike[str], numbers: int) -> tuple[Publi
     for name, array in arrays.items():
         part, _, attribute = name.partition("_")
         parts.setdefault(part, {})[attribute] = array if array.ndim else array.item()
-    narrowing = Narrowing(**parts["narrow"]) if "narrow" in parts else None
+    narrowing = Projection(**parts["narrow"]) if "narrow" in parts else None
     public = PublicFeatures(**parts["public"], narrowing=narrowing)
     linear, known = Posterior(**parts["linear"], likely=()), LabelSummary(**parts["known"])
     trees: Any = Forest.from_arrays(**parts["trees"]) if "trees" in parts else None

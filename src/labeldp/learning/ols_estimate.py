@@ -9,11 +9,11 @@ import numpy as np
 
 from labeldp._values import Array
 from labeldp.exact.word_sources import WordSource
+from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.estimate_law import EstimateLaw, Spread, possible_variances
-from labeldp.learning.fit_plan import SumBudget
+from labeldp.learning.label_units import Pair
 from labeldp.learning.ols_design import WEIGHT, Design
 from labeldp.learning.ols_sums import AddUp, Center, find_center
-from labeldp.learning.sums import Range
 
 _TEST, _SEEN = 0.05, 90
 """At most this part of a row's weight for the test of fit, and how much is needed, for a width of one standard
@@ -66,7 +66,7 @@ class Estimates:
 
 
 def estimate(
-    design: Design, add_up: AddUp, budget: SumBudget, source: WordSource, *, bounds: Range, robust: bool
+    design: Design, add_up: AddUp, budget: SumBudget, source: WordSource, *, bounds: Pair, robust: bool
 ) -> Estimates:
     """Return coefficients and their laws, for all of the budget.
 
@@ -210,7 +210,7 @@ def _spreads(
     return mean, own
 
 
-def _r_squared(fit: Array, moves: Array, plain: tuple[Array, Array], *, centered: bool) -> Range | None:
+def _r_squared(fit: Array, moves: Array, plain: tuple[Array, Array], *, centered: bool) -> Pair | None:
     """Return the explained part of the labels' variance without what noise adds, and about its standard error.
 
     Both the product of noise with the fit and the square of noise count; None if noise would hide it.

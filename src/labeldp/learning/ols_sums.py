@@ -17,9 +17,10 @@ import numpy as np
 from labeldp._values import Array, Sums
 from labeldp.errors import PrivacyProofError
 from labeldp.exact.word_sources import WordSource
-from labeldp.learning.fit_plan import SumBudget
+from labeldp.learning.epsilon_split import SumBudget
+from labeldp.learning.label_range import CELLS, find_range
+from labeldp.learning.label_units import Pair
 from labeldp.learning.ols_design import GUESS, WEIGHT, Design
-from labeldp.learning.sums import CELLS, Range, find_range
 from labeldp.release.curator import count
 
 Count = Callable[[Array, Any], Sums]
@@ -185,7 +186,7 @@ def find_center(design: Design, add_up: AddUp, budget: SumBudget, source: WordSo
 
 
 def _rough_fit(
-    design: Design, add_up: AddUp, limits: Range, budget: SumBudget, source: WordSource, origin: float
+    design: Design, add_up: AddUp, limits: Pair, budget: SumBudget, source: WordSource, origin: float
 ) -> Array | None:
     """Return predictions for all rows from sums for a small part of ε; None if they would be too noisy."""
     low, high = limits
@@ -240,7 +241,7 @@ def _limits(
     return reach, min(max(variance, 1e-9), 0.25), excess
 
 
-def _least_error(far: Array, unsure: Array, noise: float) -> Range:
+def _least_error(far: Array, unsure: Array, noise: float) -> Pair:
     """Return where to clip for the least error, and by how much labels are clipped in all; 1 for nowhere.
 
     Parameters

@@ -19,10 +19,12 @@ from scipy.sparse import csr_array, vstack
 
 from labeldp._values import Array, Index, Small
 from labeldp.learning.bayes import MEAN_VARIANCE, Posterior
-from labeldp.learning.features import FREQUENCIES, FeatureTable, even_rows, frequencies
-from labeldp.learning.fit_plan import LabelSummary
+from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.features import even_rows
 from labeldp.learning.groups import NoisySums
+from labeldp.learning.label_units import LabelSummary
 from labeldp.learning.learner import PrivateRows
+from labeldp.learning.waves import FREQUENCIES, frequencies
 
 MOST_COLUMNS = 60
 """With more columns lengths are not learnt: there would be too many for what is known of labels."""

@@ -1,34 +1,31 @@
-"""Rows of a fit that are in memory: what X and y must be, and the scale on which their labels are learnt.
+"""Rows of a fit that are in memory, what X and y must be, and whether a fitted model is weak.
 
-Labels are learnt in units of their bounds, with a transform before if one is asked for. Predictions for the same
-public rows show, at no cost, whether a model is weak.
+Predictions for the same public rows show weakness at no cost.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import column_or_1d
 
-from labeldp._values import Array, Bounds, Index, Sums, parse_choice
+from labeldp._values import Array, Index, Sums
 from labeldp.accounts.numbers import number, percent
-from labeldp.errors import LabelError, ParameterError, Setting
+from labeldp.errors import LabelError, ParameterError
 from labeldp.exact.word_sources import WordSource
-from labeldp.learning.features import PIECE, FeatureTable
-from labeldp.learning.fit_plan import UNIT, Pair, Step, from_units, unit_labels
+from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.features import PIECE
+from labeldp.learning.label_queries import Query
+from labeldp.learning.label_range import CELLS
 from labeldp.learning.label_rounds import Round, RowPart, draw_part
-from labeldp.learning.sums import CELLS, Stage
+from labeldp.learning.label_units import UNIT, Pair
+from labeldp.learning.threads import Step
 from labeldp.release.curator import count
-
-TRANSFORMS = ("log", "sqrt")
-
-_MIDDLE, _TERMS = math.sqrt(0.5), 12
-"""The middle of mantissas from 0.5 to 1; terms of the series around it, of which the next is below 1e-18."""
 
 _NEAR, _CLOSE, _NEARLY_ALL = 0.01, 0.5, 0.95
 """A prediction lies at a bound within this part of the bounds, and of the spread; the share that is too much."""
@@ -58,9 +55,9 @@ class RowsHere:
         """Return how many labels lie in each cell of the bounds."""
         return count(self.labels, UNIT, CELLS)
 
-    def add_up(self, stage: Stage) -> Sums:
-        """Return a stage's exact sums."""
-        return stage.totals(self.labels)
+    def add_up(self, query: Query) -> Sums:
+        """Return the exact answer of a query."""
+        return query.answer(self.labels)
 
     def draw(self, plan: Round, table: FeatureTable) -> RowPart | None:
         """Randomise the round's labels."""
@@ -106,97 +103,6 @@ def _mixed(X: Any) -> Any:
         return sparse.csr_array((_mixed(X.data), X.indices, X.indptr), shape=X.shape)
     bits = np.ascontiguousarray(X + 0.0).view(np.uint64)
     return bits ^ (bits >> np.uint64(32))
-
-
-@dataclass(frozen=True, slots=True)
-class LabelScale:
-    """What a fit works with in place of labels: their transform, if any, in bounds of its own.
-
-    Attributes
-    ----------
-    bounds : (lo, hi)
-        Of the label.
-    transform : {None, "log", "sqrt"}
-
-    Examples
-    --------
-    >>> scale = LabelScale.parse((1.0, 100.0), "log")
-    >>> scale.units(np.array([0.5, 1.0, 10.0, 100.0])).round(9).tolist()
-    [0.0, 0.0, 0.5, 1.0]
-    >>> scale.means(np.array([0.0, np.log(10.0)]), variance=0.5).round(3).tolist()    # of log-normal labels
-    [1.284, 12.84]
-    """
-
-    bounds: Pair
-    transform: str | None = None
-
-    @classmethod
-    def parse(cls, bounds: Pair, transform: Any) -> Self:
-        """Return the scale, or refuse bounds that the transform cannot take."""
-        if transform is None:
-            return cls(bounds)
-        name = parse_choice(transform, "transform", TRANSFORMS)
-        if bounds[0] < 0 or (name == "log" and bounds[0] == 0):
-            least = "above 0: the smallest label that matters" if name == "log" else "of 0 or more"
-            raise ParameterError(
-                Setting("transform", name), " needs a lower bound ", least, f", got {bounds[0]:g}"
-            )
-        scale = cls(bounds, name)
-        Bounds(scale.inner)  # which must be far enough apart
-        return scale
-
-    @property
-    def inner(self) -> Pair:
-        """The bounds of transformed labels."""
-        low, high = self._apply(np.array(self.bounds)).tolist()
-        return low, high
-
-    @np.errstate(all="ignore")  # a warning that depends on labels would leak them
-    def apply(self, labels: Array) -> Array:
-        """Return labels, clipped to their bounds, transformed."""
-        return self._apply(np.clip(labels, *self.bounds))
-
-    def units(self, labels: Array) -> Array:
-        """Return labels, clipped and transformed, as units of the bounds."""
-        return unit_labels(self.apply(labels), self.inner)
-
-    def means(self, values: Array, variance: float) -> Array:
-        """Return the means, inside the bounds, of labels whose transforms have these means and this variance.
-
-        exp(m + s²/2) for "log", where transforms are normal; m² + s² for "sqrt", whatever they are.
-        """
-        if self.transform is None:
-            return values
-        with np.errstate(over="ignore"):
-            shift = variance / 2 if self.transform == "log" else variance
-            means = np.exp(values + shift) if self.transform == "log" else values**2 + shift
-        return np.clip(means, *self.bounds)
-
-    def from_units(self, units: Array, variance: float) -> Array:
-        """Return predictions, and their mean squared error, in units of the bounds as predictions of labels."""
-        low, high = self.inner
-        return self.means(from_units(units, (low, high)), variance * (high - low) ** 2)
-
-    def invert(self, values: Array, more: float = 0.0) -> Array:
-        """Return what has these transforms, in the same order, enlarged by a small part and inside the bounds."""
-        if self.transform is None:
-            return values
-        return np.clip(self.means(values, 0.0) * (1 + more), *self.bounds)
-
-    def _apply(self, values: Array) -> Array:
-        if self.transform == "log":
-            return _log(values)
-        return np.sqrt(values) if self.transform == "sqrt" else values
-
-
-def _log(values: Array) -> Array:
-    """Return natural logarithms by the same steps for all values: a library's time may depend on them."""
-    mantissa, exponent = np.frexp(values)
-    ratio = (mantissa - _MIDDLE) / (mantissa + _MIDDLE)
-    series = np.zeros_like(ratio)
-    for k in reversed(range(_TERMS)):
-        series = series * ratio**2 + 1 / (2 * k + 1)
-    return np.asarray(exponent * math.log(2) + math.log(_MIDDLE) + 2 * ratio * series)
 
 
 def sample_rows(rows: int) -> Index:

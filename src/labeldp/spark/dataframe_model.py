@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,16 @@ from labeldp.errors import DataError
 from labeldp.exact.row_words import ReleaseKey, card_checksum
 from labeldp.exact.word_sources import resolve_source
 from labeldp.learning.bayes import Observations
-from labeldp.learning.features import FeatureTable, PublicFeatures
+from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.features import PublicFeatures
+from labeldp.learning.label_queries import Query, SumQuery
+from labeldp.learning.label_range import CELLS
 from labeldp.learning.label_rounds import Part, Round
 from labeldp.learning.learner import GROWN, PrivateRows
 from labeldp.learning.model_regressor import ModelReleaseRegressor
-from labeldp.learning.sums import CELLS, Stage
 from labeldp.spark.executor import count_labels, spread_by_id, sum_integers, sum_vectors
 from labeldp.spark.frame_checks import check_rows, feature_columns, id_column, label_column, stable_frame
-from labeldp.spark.model_passes import round_drawer, row_masker, row_sampler, stage_summer
+from labeldp.spark.model_passes import query_answerer, round_drawer, row_masker, row_sampler
 from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, release_key, seal
 
 
@@ -149,13 +151,13 @@ class ClusterRows:
         """Return how many labels lie in each cell of the bounds, exactly, in one pass."""
         return count_labels(self.frame.select("c0"), self.bounds, CELLS, self.count)
 
-    def add_up(self, stage: Stage) -> Sums:
-        """Return a stage's exact sums over all rows, in one pass: each row is put into its group where it is."""
-        sums = sum_integers(self.frame.drop("c1"), stage_summer(stage.bare(), self.bounds))
-        totals = sums if stage.rules[0] is None else sums.reshape(3, -1)
-        if stage.rules[0] is not None and int(totals[1].sum()) != self.count:
+    def add_up(self, query: Query) -> Sums:
+        """Return the exact answer of a query over all rows, in one pass: groups and predictions are made there."""
+        elsewhere = replace(query, rows=query.rows.alone())
+        answer = sum_integers(self.frame.drop("c1"), query_answerer(elsewhere, self.bounds)).reshape(query.shape)
+        if isinstance(query, SumQuery) and int(answer[1].sum()) != self.count:
             raise DataError("there are more or fewer rows now than before: the table changed while it was read")
-        return np.atleast_2d(totals)
+        return answer
 
     def draw(self, plan: Round, table: FeatureTable) -> Part | None:
         """Randomise a round's labels, in one pass.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ from labeldp._values import Array, Sums, Words
 from labeldp.exact.row_ids import IntegerIds, TextIds, public_places
 from labeldp.exact.row_words import RowWords
 from labeldp.exact.sampling import pieces
-from labeldp.learning.features import FeatureTable, PublicFeatures
-from labeldp.learning.fit_plan import Pair, unit_labels
+from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.features import PublicFeatures
+from labeldp.learning.label_queries import Query
 from labeldp.learning.label_rounds import Round, draw_part
-from labeldp.learning.sums import Stage
+from labeldp.learning.label_units import Pair, unit_labels
 from labeldp.spark.executor import SAMPLE, Batches, Counter, Work, array_ids, floats, vector_batch
 from labeldp.spark.session import SealedSecret
 
@@ -49,14 +51,14 @@ def label_summer(sums: Callable[[Array, Any], Sums], places: Words, bounds: Pair
     return sum_batch
 
 
-def stage_summer(stage: Stage, bounds: Pair) -> Counter:
-    """Return a function that adds up what a stage sums, as integers; columns: label, features."""
+def query_answerer(query: Query, bounds: Pair) -> Counter:
+    """Return a function that answers a query, as integers; columns: label, features."""
 
-    def sum_batch(batch: pa.RecordBatch) -> NDArray[np.int64]:
-        here = stage.on(_table(batch, 1))
-        return here.totals(unit_labels(floats(batch.column(0)), bounds)).ravel()
+    def answer_batch(batch: pa.RecordBatch) -> NDArray[np.int64]:
+        here = replace(query, rows=query.rows.on(_table(batch, 1)))
+        return here.answer(unit_labels(floats(batch.column(0)), bounds)).ravel()
 
-    return sum_batch
+    return answer_batch
 
 
 def row_masker(share: tuple[float, float], sealed: SealedSecret) -> Work:

@@ -24,7 +24,7 @@ from labeldp.errors import ParameterError
 from labeldp.evidence.choices import choice_html
 from labeldp.evidence.previews import Preview, preview
 from labeldp.learning.formula import Formula
-from labeldp.learning.rows_here import LabelScale
+from labeldp.learning.label_units import LabelScale
 from labeldp.learning.score import plan_test
 from labeldp.learning.score_sums import ScorePlan
 from labeldp.release.plan import Request as Plan

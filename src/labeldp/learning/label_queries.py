@@ -1,0 +1,181 @@
+"""What is computed from labels before noise is added: exact integers that one label moves by a known amount.
+
+`SumQuery` adds up labels, or residuals, by groups of rows. `DistanceQuery` counts how far labels are from
+predictions. Groups and predictions are public functions of a row's features and of noisy values that were released
+before, so a query can be answered wherever the rows are, and the answers of parts of the rows add up.
+docs/proofs/regressors.md has the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+
+from labeldp._values import Array, Index, Sums
+from labeldp.exact.integers import DiscreteLaplace
+from labeldp.exact.word_sources import WordSource
+from labeldp.learning.epsilon_split import SumBudget
+from labeldp.learning.groups import PREDICTION_UNIT, Grouping, Groups, NoisySums, Predictor
+from labeldp.learning.label_units import Pair
+
+STEPS = 1 << 16
+"""A label is an integer from 0 to this where it is summed: one label moves a sum by no more."""
+
+OCTAVES = 14
+"""Distances are counted by halves of the range, down to 2⁻¹⁴ of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowRules:
+    """The group and the prediction of each row.
+
+    Attributes
+    ----------
+    grouping, predictor : Grouping, Predictor or None
+        How they follow from features. None if all rows are in one group, or if labels are summed as they are.
+    group, prediction : arrays or None
+        What follows, for the rows of a table.
+    """
+
+    grouping: Grouping | None = None
+    predictor: Predictor | None = None
+    group: Index | None = field(default=None, repr=False)
+    prediction: Array | None = field(default=None, repr=False)
+
+    def alone(self) -> RowRules:
+        """Return the rules without the rows of the table."""
+        return RowRules(self.grouping, self.predictor)
+
+    def on(self, X: Array) -> RowRules:
+        """Return the same rules with these rows; the bits of a row do not depend on the rows beside it."""
+        group = None if self.grouping is None else self.grouping.of_rows(X)
+        prediction = None if self.predictor is None else self.predictor.of_rows(X)
+        return replace(self, group=group, prediction=prediction)
+
+
+@dataclass(frozen=True, slots=True)
+class SumQuery:
+    """Sums of labels by group, or of residuals where rows have predictions.
+
+    Attributes
+    ----------
+    limits : (lo, hi)
+        Labels are clipped to them.
+    rows : RowRules
+    groups : int
+        The number of groups.
+    residual_limit : float
+        Residuals are clipped to ± this.
+    """
+
+    limits: Pair
+    rows: RowRules = RowRules()
+    groups: int = 1
+    residual_limit: float = 0.0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of an answer."""
+        return 3, self.groups
+
+    @property
+    def width(self) -> float:
+        """By how much one label can move a sum, in the label's unit."""
+        low, high = self.limits
+        return high - low if self.rows.prediction is None else 2 * self.residual_limit
+
+    def answer(self, labels: Array) -> Sums:
+        """Return the sums of each group, its number of rows and the sum of its predictions, exactly.
+
+        Only the first row of the answer depends on labels; it must get noise.
+        """
+        group = np.zeros(labels.size, dtype=np.int64) if self.rows.group is None else self.rows.group
+        result = np.zeros(self.shape, dtype=np.int64)
+        np.add.at(result[0], group, self._steps(labels))
+        np.add.at(result[1], group, 1)
+        if self.rows.prediction is not None:
+            np.add.at(result[2], group, np.rint(self.rows.prediction * PREDICTION_UNIT).astype(np.int64))
+        return result
+
+    @np.errstate(all="ignore")  # a warning that depends on labels would leak them
+    def _steps(self, labels: Array) -> Sums:
+        """Return each label, or residual, as an integer from 0 to `STEPS`."""
+        values = np.clip(labels, *self.limits)
+        if self.rows.prediction is None:
+            values = values - self.limits[0]
+        else:
+            residuals = np.clip(values - self.rows.prediction, -self.residual_limit, self.residual_limit)
+            values = residuals + self.residual_limit
+        return np.clip(np.rint(values / self.width * STEPS), 0, STEPS).astype(np.int64)
+
+    def noise_variance(self, epsilon: Fraction) -> float:
+        """Return the variance of the noise of a sum, in squared units of the label."""
+        noise = DiscreteLaplace.calibrated(sensitivity=STEPS, epsilon=epsilon)
+        return noise.variance() * (self.width / STEPS) ** 2
+
+    def release(self, exact: Sums, epsilon: Fraction, budget: SumBudget, source: WordSource) -> Array:
+        """Return sums with noise, in the label's unit: one label moves one of them, by at most `STEPS`."""
+        noisy = budget.release(exact, epsilon, source, kind="sums", what=f"{self.groups:,} sums", steps=STEPS)
+        return np.asarray(noisy * (self.width / STEPS))
+
+    def release_centred(
+        self, groups: Groups, epsilon: Fraction, budget: SumBudget, add_up: AddUp, source: WordSource
+    ) -> NoisySums:
+        """Return noisy sums of labels, less the middle of their limits."""
+        exact, sizes, predictions = add_up(self)
+        sums = self.release(exact, epsilon, budget, source)
+        groups = replace(groups, sizes=np.maximum(sizes, 1.0))
+        low, high = self.limits
+        middle = (low + high) / 2
+        if self.rows.prediction is None:
+            sums = sums - groups.sizes * (middle - low)
+        else:
+            sums = sums + predictions / PREDICTION_UNIT - groups.sizes * (self.residual_limit + middle)
+        return NoisySums(groups, sums, self.noise_variance(epsilon))
+
+
+@dataclass(frozen=True, slots=True)
+class DistanceQuery:
+    """How many labels are how far from their predictions, by halves of the width of the limits.
+
+    Attributes
+    ----------
+    limits : (lo, hi)
+        Labels are clipped to them.
+    rows : RowRules
+    """
+
+    limits: Pair
+    rows: RowRules
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of an answer."""
+        return 1, OCTAVES
+
+    @property
+    def width(self) -> float:
+        """The largest distance."""
+        return self.limits[1] - self.limits[0]
+
+    @np.errstate(all="ignore")  # a warning that depends on labels would leak them
+    def answer(self, labels: Array) -> Sums:
+        """Return the counts: up to the width, up to half of it, a quarter, and so on; one label moves two of them.
+
+        By comparisons, the same for all distances: the time of a logarithm would leak them.
+        """
+        residuals = np.clip(labels, *self.limits) - np.asarray(self.rows.prediction)
+        distances = np.minimum(np.abs(residuals), self.width)
+        within = np.zeros(OCTAVES + 1, dtype=np.int64)
+        for k in range(OCTAVES):
+            np.sum(distances <= self.width / 2**k, dtype=np.int64, out=within[k : k + 1], keepdims=True)
+        return np.asarray(within[None, :-1] - within[None, 1:])
+
+
+Query = SumQuery | DistanceQuery
+
+AddUp = Callable[[Query], Sums]
+"""Answers a query over all rows, wherever they are."""

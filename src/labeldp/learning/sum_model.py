@@ -1,0 +1,274 @@
+"""A linear model learnt from noisy sums of labels, stage by stage.
+
+A stage forms groups of similar rows, releases a noisy sum for each and fits the model to all sums so far. The next
+stage sums residuals from that model, which are smaller than labels and need less noise, over groups that suit what
+was learnt. Labels are read once a stage, by ``add_up``; all else follows from public features and noisy integers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import erf
+
+from labeldp._values import Array, Sums
+from labeldp.exact.word_sources import WordSource
+from labeldp.learning import epsilon_split as split
+from labeldp.learning.bayes import EXPLAINED, MEAN_VARIANCE, Observations, Posterior, fit_linear, unknown_variance
+from labeldp.learning.epsilon_split import SumBudget
+from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.group_search import GroupSearch
+from labeldp.learning.groups import Groups, NoisySums, Predictor
+from labeldp.learning.label_queries import OCTAVES, AddUp, DistanceQuery, RowRules, SumQuery
+from labeldp.learning.label_units import LabelSummary, Pair
+from labeldp.learning.relevance import Relevance, can_learn, first_lengths, learn_lengths
+
+_FIRST_STRENGTHS = 0.0133 * np.array([0.35, 0.3, 0.2, 0.15, 0.15])
+_FIRST_REST = 0.02
+"""Expected before any release, in squared widths: the variance that each block of features explains, and the
+rest."""
+
+_LEAST_STRENGTH = EXPLAINED[0] / 10
+"""What a block counts for at least, in squared widths, when groups are formed again: less could not be found."""
+
+_RESIDUAL_LIMIT = 2.0
+"""Residuals are clipped at so many standard deviations where their spread was measured."""
+
+_UNMEASURED_LIMITS = {1.0: 0.2, 3.0: 0.25, math.inf: 0.3}
+"""Where it was not: in widths, for ε below the key; the less noise there is, the more clipping costs."""
+
+_LAST_SPREAD = 0.95
+"""The part of the spread measured around the model before the last stage that is left around the last model."""
+
+
+@dataclass(frozen=True, slots=True)
+class SumModel:
+    """What is learnt from noisy sums.
+
+    Attributes
+    ----------
+    linear : Posterior
+    released : list of NoisySums
+        For models that learn from labels, too.
+    start : array
+        What the first model predicts for each row.
+    spread : float
+        Variance of labels around the model, measured or guessed.
+    rest : float
+        Variance of labels that features do not explain, by which sums are scaled.
+    table : FeatureTable
+        Features of the rows, with interactions if lengths were learnt.
+    relevance : Relevance or None
+        These lengths.
+    """
+
+    linear: Posterior
+    released: list[NoisySums]
+    start: Array
+    spread: float
+    rest: float
+    table: FeatureTable
+    relevance: Relevance | None = None
+
+    @property
+    def observations(self) -> list[Observations]:
+        """Their statistics."""
+        return [each.observations(self.rest) for each in self.released]
+
+    @property
+    def sums(self) -> int:
+        """How many sums there are in all."""
+        return sum(each.sums.size for each in self.released)
+
+    def with_lengths(self, found: Relevance, rest: float) -> SumModel:
+        """Return the same sums on features with other lengths."""
+        table = self.table.with_lengths(found.lengths, found.doubt)
+        released = [each.with_lengths(table) for each in self.released]
+        return replace(self, released=released, rest=rest, table=table, relevance=found)
+
+
+def fit_sums(table: FeatureTable, limits: Pair, budget: SumBudget, add_up: AddUp, source: WordSource) -> SumModel:
+    """Return the linear model learnt from noisy sums by group, for all of the budget.
+
+    Parameters
+    ----------
+    table : FeatureTable
+        The rows, or a sample of them.
+    limits : (lo, hi)
+        Where labels lie.
+    budget : SumBudget
+    add_up : callable
+        Answers a query over all rows.
+    source : source of words
+    """
+    with_lengths = can_learn(table) and budget.rows_epsilon >= split.FEWEST_FOR_LENGTHS
+    fit = _StagedFit(table, limits, budget, add_up, source)
+    if with_lengths:
+        fit.table = table.with_lengths(first_lengths(table.columns), 0.0)
+    for share in budget.stage_shares(with_lengths=with_lengths):
+        fit.release_sums(budget.part(*share))
+        fit.sum_residuals_next()
+        if with_lengths:
+            fit.learn_lengths()
+    fit.release_sums(budget.left)
+    if with_lengths:
+        fit.learn_lengths()
+    return fit.result()
+
+
+def fit_mean(table: FeatureTable, limits: Pair, budget: SumBudget, add_up: AddUp, source: WordSource) -> SumModel:
+    """Return the model of one noisy sum of all labels; parameters are those of `fit_sums`."""
+    fit = _StagedFit(table, limits, budget, add_up, source)
+    fit.release_mean()
+    start = np.clip(table.predict(fit.linear, np.arange(table.rows)), *limits)
+    return SumModel(fit.linear, fit.released, start, fit.expected_spread(), fit.rest, table)
+
+
+class _StagedFit:
+    """The state of a fit between its stages.
+
+    Attributes
+    ----------
+    table : FeatureTable
+    query : SumQuery
+        What the next stage sums.
+    released : list of NoisySums
+    linear : Posterior
+        The model for all sums so far.
+    strengths : array
+        The variance that each block of features is expected to explain.
+    rest : float
+        The variance of labels that features do not explain.
+    starts : list of arrays
+        What the model predicted after each stage but the last.
+    spread : float
+        Variance of labels around the latest of these predictions: expected, or measured by noisy counts.
+    """
+
+    linear: Posterior
+
+    def __init__(
+        self, table: FeatureTable, limits: Pair, budget: SumBudget, add_up: AddUp, source: WordSource
+    ) -> None:
+        self.table, self.limits, self.budget, self.add_up, self.source = table, limits, budget, add_up, source
+        self.width = limits[1] - limits[0]
+        self.query = SumQuery(limits)
+        self.released: list[NoisySums] = []
+        self.strengths: Array = _FIRST_STRENGTHS * self.width**2
+        self.rest = _FIRST_REST * self.width**2
+        self.starts: list[Array] = []
+        self.spread = 0.0
+        self.is_measured = False
+        self.relevance: Relevance | None = None
+
+    def release_sums(self, epsilon: Fraction) -> None:
+        """Form groups, release their noisy sums, and fit the model to all sums so far."""
+        groups = self._form_groups(self.query.noise_variance(epsilon))
+        rows = replace(self.query.rows, grouping=groups.rule, group=groups.group)
+        self.query = replace(self.query, rows=rows, groups=groups.sizes.size)
+        self._release(groups, epsilon)
+
+    def release_mean(self) -> None:
+        """Release the noisy sum of all labels, for all that is left."""
+        self._release(Groups.of_all(self.table, self.budget.rows), self.budget.left)
+
+    def _release(self, groups: Groups, epsilon: Fraction) -> None:
+        self.released.append(self.query.release_centred(groups, epsilon, self.budget, self.add_up, self.source))
+        self._fit()
+
+    def _form_groups(self, noise: float) -> Groups:
+        """Return the groups that inform the model most, beside the sums that there are."""
+        prior = np.append(self.strengths[self.table.public.block], MEAN_VARIANCE * self.width**2)
+        known = [each.observations(self.rest).gram for each in self.released]
+        search = GroupSearch.of(self.table, prior)
+        return search.groups(self.table, self.budget.rows, noise=noise, rest=self.rest, known=known)
+
+    def _fit(self) -> None:
+        """Fit the model to all sums so far."""
+        self.linear = fit_linear(
+            [each.observations(self.rest) for each in self.released],
+            self.table.public.block,
+            mean=(self.limits[0] + self.limits[1]) / 2,
+            mean_variance=MEAN_VARIANCE * self.width**2,
+            choices=unknown_variance(self.width),
+            doubt=self.table.doubt,
+        )
+        self.strengths = np.maximum(self.linear.blocks, _LEAST_STRENGTH * self.width**2)
+
+    def sum_residuals_next(self) -> None:
+        """Let the next stage sum residuals from what the model predicts now."""
+        predictor = Predictor(self.table.public, self.linear, self.limits)
+        self.starts.append(predictor.of(self.table))
+        rows = RowRules(predictor=predictor, prediction=self.starts[-1])
+        self._measure_spread(rows)
+        if self.is_measured:
+            limit = min(self.width, _RESIDUAL_LIMIT * math.sqrt(self.spread))
+        else:
+            epsilon = self.budget.left
+            limit = self.width * next(part for below, part in _UNMEASURED_LIMITS.items() if epsilon < below)
+        self.query = SumQuery(self.limits, rows, residual_limit=limit)
+        self.rest = min(self.linear.rest, self.spread)
+
+    def _measure_spread(self, rows: RowRules) -> None:
+        """Update the spread of labels around predictions, by noisy counts if there is enough ε for them."""
+        self.spread = self.spread or self.expected_spread()
+        if self.budget.rows_epsilon < split.FEWEST_FOR_SPREAD:
+            return
+        query = DistanceQuery(self.limits, rows)
+        epsilon = self.budget.part(*split.SPREAD)
+        (exact,) = self.add_up(query)
+        noisy = self.budget.release(exact, epsilon, self.source, kind="counts", what="counts of distances")
+        self.spread = estimate_spread(noisy, float(epsilon), query.width)
+        self.is_measured = True
+
+    def expected_spread(self) -> float:
+        """Return the variance of labels around the model, where it is not measured."""
+        return self.linear.rest + self.linear.explained / 2
+
+    def learn_lengths(self) -> None:
+        """Learn the length of each column from all sums so far, and fit the model again with these lengths."""
+        summary = LabelSummary(*self.limits, variance=0.0)
+        found = learn_lengths(self.table, self.linear, summary, self.released, [], spread=self.spread)
+        self.table = self.table.with_lengths(found.lengths, found.doubt)
+        self.released = [each.with_lengths(self.table) for each in self.released]
+        self.relevance = found
+        self._fit()
+
+    def result(self) -> SumModel:
+        """Return the model after the last stage."""
+        if self.is_measured:
+            spread = _LAST_SPREAD * self.spread
+        else:
+            spread = float(np.clip(self.linear.rest, self.spread / 2, self.spread))
+        return SumModel(self.linear, self.released, self.starts[0], spread, self.rest, self.table, self.relevance)
+
+
+def estimate_spread(noisy: Sums, epsilon: float, width: float) -> float:
+    """Return the variance of residuals that fits noisy counts of their distances best.
+
+    Residuals are taken to lie between a normal and a double exponential distribution, as where intervals are
+    designed.
+
+    Parameters
+    ----------
+    noisy : array of int
+        Counts by halves of the width, from `DistanceQuery`.
+    epsilon : float
+        Of these counts.
+    width : float
+        The largest distance.
+    """
+    rows = max(1.0, float(noisy.sum()))
+    edges = np.append(2.0 ** -np.arange(OCTAVES), 0.0)  # from far to near, in widths
+    best = (math.inf, 0.0)
+    for deviation in 2.0 ** (-np.arange(4, 48) / 4):
+        t = edges / deviation
+        within = 0.5 * erf(t / math.sqrt(2)) + 0.5 * -np.expm1(-math.sqrt(2) * t)
+        expected = rows * np.append(1 - within[1], within[1:-1] - within[2:])
+        level = 8 / epsilon**2 + expected + (0.03 * rows) ** 2
+        misfit = float(np.sum((noisy - expected) ** 2 / level))
+        best = min(best, (misfit, float(deviation)))
+    return (best[1] * width) ** 2

@@ -1,0 +1,77 @@
+"""Threads of numerical libraries, and the progress bar of a fit.
+
+Threads spin while they wait. Where another process, or a container's quota, has the core that one of them needs,
+all of them wait for it, thousands of times in a fit: that took a hundred times as long. So numerical libraries get
+no more threads than there are cores for them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import joblib
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from threadpoolctl import ThreadpoolController
+
+_LOAD = Path("/proc/loadavg")
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use, by its affinity and its container's quota."""
+    return max(1, int(joblib.cpu_count()))
+
+
+def idle_cores() -> int:
+    """Return how many of these nobody else is using now; at least one."""
+    return max(1, min(usable_cores(), (os.cpu_count() or 1) - count_others()))
+
+
+def count_others() -> int:
+    """Return how many threads of other processes run or wait for a core now; 0 if the system does not say."""
+    try:
+        running = int(_LOAD.read_text().split()[3].split("/")[0])
+        return max(0, running - sum(_is_running(task) for task in Path("/proc/self/task").iterdir()))
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _is_running(task: Path) -> bool:
+    try:
+        return (task / "stat").read_text().rpartition(")")[2].split()[0] == "R"
+    except (OSError, IndexError):  # it has ended
+        return False
+
+
+@cache
+def _pools() -> Any:
+    """Return the pools of all libraries: a search that takes a while, and all that matter are loaded by now."""
+    return ThreadpoolController()
+
+
+@contextmanager
+def limit_threads(count: int) -> Iterator[None]:
+    """Keep the pools of BLAS and OpenMP to so many threads, or to fewer if they had fewer."""
+    pools = _pools()
+    limits = {pool["prefix"]: min(count, pool["num_threads"]) for pool in pools.info()}
+    with pools.limit(limits=limits):
+        yield
+
+
+Step = Callable[[str], None]
+"""Shows which step begins."""
+
+
+@contextmanager
+def steps(total: int, *, shown: bool) -> Iterator[Step]:
+    """Yield a function to call as each of ``total`` steps begins; it draws a bar on standard error if shown."""
+    columns = (TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
+        task = bar.add_task("checking", total=total)
+        yield lambda what: bar.update(task, description=what, advance=1)
+        bar.update(task, description="done", completed=total)
