@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from labeldp.learning.bayes import fit_linear, solve_likely, solve_many, unknown_variance
+from labeldp.learning.bayes import fit_linear, unknown_variance
+from labeldp.learning.bayes_solvers import solve_likely, solve_many
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.features import PublicFeatures
 

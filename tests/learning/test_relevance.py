@@ -12,6 +12,7 @@ from labeldp.learning.features import PublicFeatures
 from labeldp.learning.groups import Groups, NoisySums
 from labeldp.learning.label_units import LabelSummary
 from labeldp.learning.learner import PrivateRows
+from labeldp.learning.length_evidence import first_lengths
 
 COLUMNS = 6
 
@@ -34,16 +35,17 @@ def noisy_sums(table, groups):
 
 @pytest.mark.parametrize("labels", [0, 900], ids=["few averages", "more averages than features"])
 def test_the_slope_of_the_evidence_is_that_of_differences(labels):
-    table, rng = table_of(1_000).with_lengths(relevance.first_lengths(COLUMNS), 0.0), np.random.default_rng(2)
+    table, rng = table_of(1_000).with_lengths(first_lengths(COLUMNS), 0.0), np.random.default_rng(2)
     linear = Posterior(np.zeros(1), 0.5, 0.02, 0.01, (), (0.01, 0.005, 0.001, 0.001, 0.01))
     rows = np.arange(labels)
     private = [PrivateRows(rows, 0.5 + 0.3 * table.X[rows, 0] * table.X[rows, 1], 0.05, 0)] if labels else []
-    evidence = relevance._Evidence(table, linear, LabelSummary(0, 1, 0.0), [noisy_sums(table, 40)], private, 0.05)
-    centre, place = np.log(relevance.first_lengths(COLUMNS)), 0.3 * rng.normal(size=4 + COLUMNS)
-    slope, step = evidence._slope(place, centre)[1], 0.02
-    for k in range(place.size):
-        move = step * np.eye(place.size)[k]
-        difference = evidence._slope(place + move, centre)[0] - evidence._slope(place - move, centre)[0]
+    sums, summary = [noisy_sums(table, 40)], LabelSummary(0, 1, 0.0)
+    evidence = relevance.gather_evidence(table, linear, summary, sums, private, 0.05)
+    center, point = np.log(first_lengths(COLUMNS)), 0.3 * rng.normal(size=4 + COLUMNS)
+    slope, step = evidence.loss(point, center)[1], 0.02
+    for k in range(point.size):
+        move = step * np.eye(point.size)[k]
+        difference = evidence.loss(point + move, center)[0] - evidence.loss(point - move, center)[0]
         assert slope[k] == pytest.approx(difference / (2 * step), rel=0.02, abs=0.02)
 
 

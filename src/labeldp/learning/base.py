@@ -1,4 +1,20 @@
-"""What both regressors share: checks, the pipeline of a fit, the card, and state that changes all at once."""
+"""What both regressors share: the steps of a fit, predictions, the card, and state that changes all at once.
+
+A fit, step by step, with the module of each step:
+
+1. X and y are checked, and columns of a data frame become numbers (`regressor_inputs`).
+2. Columns become public features (`features`), labels numbers from 0 to 1 (`label_units`).
+3. ε is split between sums and labels (`epsilon_split`), and the ledger is charged.
+4. Where labels lie inside the bounds is looked for (`label_range`).
+5. Groups of similar rows are formed (`group_search`); labels are summed by group, with noise (`label_queries`).
+6. A Bayesian linear model learns from the noisy sums (`bayes`), and which columns matter (`relevance`).
+7. Steps 5 and 6 are repeated with residuals in place of labels (`sum_model`).
+8. If ε suffices, labels are released one by one around predictions, in rounds (`label_rounds`).
+9. The linear model learns from them too, and boosted trees join in where they help (`learner`).
+10. All that was fitted replaces the old state; a weak model gives a warning (`weakness`).
+
+Only steps 4, 5 and 8 read labels.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +24,10 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import estimator_html_repr
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from labeldp._values import Array, Labels
+from labeldp._values import Array
 from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.accounts.terms import Terms
@@ -33,20 +47,12 @@ from labeldp.learning.label_rounds import (
 )
 from labeldp.learning.label_units import LabelScale
 from labeldp.learning.learner import Ensemble
-from labeldp.learning.rows_here import (
-    RowsHere,
-    describe_weakness,
-    refuse_single_column,
-    row_digests,
-    sample_rows,
-    single_column,
-)
+from labeldp.learning.regressor_inputs import TableRegressor, refuse_arguments
+from labeldp.learning.rows_here import RowsHere
 from labeldp.learning.threads import idle_cores, limit_threads, steps
+from labeldp.learning.weakness import describe_weakness, sample_rows
 from labeldp.mechanisms.base import Mechanism
-from labeldp.release.names import name_of_labels
 from labeldp.tables.encoder import TableEncoder
-from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order
-from labeldp.tables.memory import refuse_too_wide
 
 
 def _spread(ensemble: Ensemble, measured: Measured) -> float:
@@ -55,8 +61,8 @@ def _spread(ensemble: Ensemble, measured: Measured) -> float:
     return min(ensemble.rest, ensemble.error, counted)
 
 
-class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the regressors: scikit-learn's interface, and label privacy's checks."""
+class PrivateRegressor(TableRegressor):
+    """Base of both regressors."""
 
     epsilon: float
     bounds: tuple[float, float]
@@ -65,42 +71,10 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     random_state: int | WordSource | None
     verbose: bool
     terms_: Terms
-    encoder_: TableEncoder | None
-    label_name_: str | None
     weakness_: str | None
     _public: PublicFeatures
     _ensemble: Ensemble | None
     _charged: Ledger | None = None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.non_deterministic = True  # noise is fresh for every fit
-        tags.regressor_tags.poor_score = True  # privacy has its price on tiny data
-        return tags
-
-    @property
-    def transform(self) -> Any:
-        """A parameter that `get_params` has: scikit-learn takes whatever has this attribute for a transformer."""
-        raise AttributeError("transform is a parameter, see get_params()")
-
-    @transform.setter
-    def transform(self, name: str | None) -> None:
-        self.__dict__["transform"] = name
-
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        return [name for name in super()._get_param_names() if name != "transform"]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        Parameters
-        ----------
-        deep : bool
-            Whether to return those of an estimator inside, too.
-        """
-        return {**super().get_params(deep), "transform": self.__dict__["transform"]}
 
     def fit(self, X: Any, y: Any = None, **unknown: Any) -> Self:
         """Release what this regressor releases, and learn from it.
@@ -116,9 +90,13 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Private labels: an array, a Series or an Arrow array.
         """
         fitting = self._copy_for_fit()
-        request, X, labels = fitting._validate(X, y, unknown)
+        refuse_arguments(y, unknown)
+        request = fitting.request()
+        as_ledger(self.ledger)
+        X, labels = fitting._check_inputs(X, y)
         self._refuse_estimator(X, request)
-        source, scale = resolve_source(self.random_state), LabelScale.parse(request.bounds[0], request.transform)
+        source = resolve_source(self.random_state)
+        scale = LabelScale.parse(request.bounds[0], request.transform)
         with (
             steps(request.round_ends(X.shape[0]).size + 3, shown=self.verbose) as step,
             limit_threads(idle_cores()),
@@ -142,7 +120,8 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         ``y`` is the object that has the labels: a warning is given if it is released again without a ledger.
         """
-        plan, ends = request.plan(rows.count), request.round_ends(rows.count)
+        plan = request.plan(rows.count)
+        ends = request.round_ends(rows.count)
         noise = request.unit_noise(plan.epsilon) if plan.for_labels else None
         _ = rows.table.spectrum  # may need more memory than there is: before the charge
         if self.ledger is None and y is not None:
@@ -171,7 +150,8 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fitted_units(self, X: Any) -> tuple[Array, float]:
         """Return predictions for some public rows in units of the bounds, and the private spread around them."""
-        (public, ensemble), rows = self.public_model(), sample_rows(X.shape[0])
+        public, ensemble = self.public_model()
+        rows = sample_rows(X.shape[0])
         return ensemble.predict(FeatureTable(public, X[rows]), np.arange(rows.size)), ensemble.error
 
     def _refuse_estimator(self, X: Any, request: FitRequest) -> None:
@@ -191,43 +171,6 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def request(self) -> FitRequest:
         """Return the parameters, checked."""
         raise NotImplementedError
-
-    def _validate(self, X: Any, y: Any, unknown: dict[str, Any]) -> tuple[FitRequest, Any, Array]:
-        """Return parameters, X, dense or sparse, and y, after every check that needs no label's value."""
-        if unknown:
-            raise ParameterError(
-                f"fit does not take {', '.join(unknown)}: weights would change how much one label can move "
-                "the result, and with it the guarantee; leave them out"
-            )
-        if y is None:
-            raise ParameterError("this regressor requires y to be passed, but the target y is None")
-        request = self.request()
-        as_ledger(self.ledger)
-        refuse_other_order(X, y)
-        self.encoder_ = None
-        self.label_name_ = name_of_labels(y, X)
-        if is_frame(X):
-            X = self._fit_encoder(X)
-        else:
-            refuse_single_column(X)
-            X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=1)
-        labels = single_column(Labels.parse(y).values)
-        check_consistent_length(X, labels)
-        self._rows_seen = row_digests(X)
-        return request, X, labels
-
-    def _fit_encoder(self, X: Any) -> Array:
-        """Learn how the columns of a data frame become numbers, and return the numbers."""
-        names = frame_names(X)
-        table = as_table(X)
-        self.encoder_ = TableEncoder.fit(table, names)
-        refuse_too_wide(table.num_rows, self.encoder_.width)
-        self.feature_names_in_ = np.array(names, dtype=object)
-        self.n_features_in_ = len(names)
-        if self.encoder_.left_out:
-            listed = "; ".join(f"{name!r}: {why}" for name, why in self.encoder_.left_out)
-            warnings.warn(f"columns of no use were left out ({listed})", UserWarning, stacklevel=4)
-        return self.encoder_.transform(table)
 
     def _get_ledger(self) -> Ledger:
         """Return the ledger to charge, the user's or an own one in which all fits add up, also those that fail.
@@ -328,7 +271,8 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         >>> list(model.importances(X))
         ['x1', 'x0']
         """
-        numbers, encoder = self._inputs(X), getattr(self, "encoder_", None)
+        numbers = self._inputs(X)
+        encoder = getattr(self, "encoder_", None)
         if encoder is None:
             names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
             encoder = TableEncoder.for_numbers(dict.fromkeys(names, 0.0))
@@ -346,24 +290,3 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "of yours: save release_ instead, and train that estimator on it again"
             )
         return self._public, self._ensemble
-
-    def _inputs(self, X: Any) -> Any:
-        """Return X as numbers, after the checks of a prediction."""
-        check_is_fitted(self)
-        encoder: TableEncoder | None = getattr(self, "encoder_", None)
-        if encoder is None:
-            refuse_single_column(X)
-            return validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        if is_frame(X):
-            return encoder.transform(as_table(X))
-        warnings.warn(
-            f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names: its "
-            "columns are taken in the order of the fit",
-            UserWarning,
-            stacklevel=3,
-        )
-        return encoder.transform(as_table(X, list(self.feature_names_in_)))
-
-    def remembers(self, X: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64] | None]:
-        """Return digests of these rows' features and of those of the fit; None where these were not kept."""
-        return row_digests(self._inputs(X)), getattr(self, "_rows_seen", None)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from labeldp._values import Array, Index, Small
-from labeldp.learning.bayes import Observations, Posterior
+from labeldp.learning.bayes import Posterior
+from labeldp.learning.bayes_solvers import Observations
 from labeldp.learning.features import PIECE, PublicFeatures, even_rows
 from labeldp.learning.ranks import Codes
 

@@ -21,7 +21,7 @@ from labeldp.learning.fit_plan import FitRequest
 from labeldp.learning.label_rounds import LabelRows, Measured, RowPart
 from labeldp.learning.label_units import LabelScale, from_units, unit_labels
 from labeldp.learning.row_release import RowRelease
-from labeldp.learning.rows_here import sample_rows
+from labeldp.learning.weakness import sample_rows
 
 
 class LabelReleaseRegressor(PrivateRegressor):

@@ -19,7 +19,8 @@ from labeldp._values import Array, Index, Sums
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import ParameterError, PrivacyProofError
 from labeldp.exact.word_sources import WordSource
-from labeldp.learning.bayes import Observations, Posterior, explained_risk
+from labeldp.learning.bayes import Posterior, explained_risk
+from labeldp.learning.bayes_solvers import Observations
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.label_queries import Query

@@ -16,15 +16,8 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from labeldp._values import Array, Index
-from labeldp.learning.bayes import (
-    MEAN_VARIANCE,
-    Choices,
-    Observations,
-    Posterior,
-    explained_risk,
-    fit_linear,
-    unknown_variance,
-)
+from labeldp.learning.bayes import MEAN_VARIANCE, Posterior, explained_risk, fit_linear, unknown_variance
+from labeldp.learning.bayes_solvers import Choices, Observations
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.label_units import LabelSummary
 from labeldp.learning.ranks import Codes

@@ -16,7 +16,7 @@ from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.errors import DataError
 from labeldp.exact.row_words import ReleaseKey, card_checksum
 from labeldp.exact.word_sources import resolve_source
-from labeldp.learning.bayes import Observations
+from labeldp.learning.bayes_solvers import Observations
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.features import PublicFeatures
 from labeldp.learning.label_queries import Query, SumQuery
