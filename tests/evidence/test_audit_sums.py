@@ -19,11 +19,12 @@ from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.features import PublicFeatures
 from labeldp.learning.group_search import GroupSearch
+from labeldp.learning.label_units import Limits
 from labeldp.learning.sum_model import fit_sums
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
-BOUNDS = (0.0, 5.0)
+BOUNDS = Limits(0.0, 5.0)
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
 TABLE = FeatureTable(PublicFeatures.fit(X), X)
 PAIR = (np.array([0.0, 1.0, 1.0]), np.array([5.0, 1.0, 1.0]))

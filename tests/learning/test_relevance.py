@@ -10,7 +10,7 @@ from labeldp.learning.bayes import Posterior
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.features import PublicFeatures
 from labeldp.learning.groups import Groups, NoisySums
-from labeldp.learning.label_units import LabelSummary
+from labeldp.learning.label_units import Limits
 from labeldp.learning.learner import PrivateRows
 from labeldp.learning.length_evidence import first_lengths
 
@@ -39,8 +39,8 @@ def test_the_slope_of_the_evidence_is_that_of_differences(labels):
     linear = Posterior(np.zeros(1), 0.5, 0.02, 0.01, (), (0.01, 0.005, 0.001, 0.001, 0.01))
     rows = np.arange(labels)
     private = [PrivateRows(rows, 0.5 + 0.3 * table.X[rows, 0] * table.X[rows, 1], 0.05, 0)] if labels else []
-    sums, summary = [noisy_sums(table, 40)], LabelSummary(0, 1, 0.0)
-    evidence = relevance.gather_evidence(table, linear, summary, sums, private, 0.05)
+    sums, limits = [noisy_sums(table, 40)], Limits(0.0, 1.0)
+    evidence = relevance.gather_evidence(table, linear, limits, sums, private, 0.05)
     center, point = np.log(first_lengths(COLUMNS)), 0.3 * rng.normal(size=4 + COLUMNS)
     slope, step = evidence.loss(point, center)[1], 0.02
     for k in range(point.size):

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from labeldp._values import Array, Index, Small
-from labeldp.learning.bayes import Posterior
-from labeldp.learning.bayes_solvers import Observations
+from labeldp.learning.bayes import MEAN_VARIANCE, Posterior, fit_linear
+from labeldp.learning.bayes_solvers import Choices, Observations
 from labeldp.learning.features import PIECE, PublicFeatures, even_rows
+from labeldp.learning.label_units import Limits
 from labeldp.learning.ranks import Codes
 
 _SAMPLE = 10_000
@@ -100,6 +101,17 @@ class FeatureTable:
         for piece, features in self.pieces(rows):
             result[piece] = model.predict(features)
         return result
+
+    def fit_linear(self, observations: list[Observations], limits: Limits, choices: Choices) -> Posterior:
+        """Return the linear model for observations of labels inside these limits, averaged over choices."""
+        return fit_linear(
+            observations,
+            self.public.block,
+            mean=limits.middle,
+            mean_variance=MEAN_VARIANCE * limits.width**2,
+            choices=choices,
+            doubt=self.doubt,
+        )
 
     def observations(self, rows: Index, centred: Array, noise: float) -> Observations:
         """Return the statistics of single rows with private labels, less the middle of their range."""

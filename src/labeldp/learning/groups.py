@@ -17,7 +17,7 @@ from labeldp.learning.bayes_solvers import Observations
 from labeldp.learning.exact_products import exact_product
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.features import PIECE, PublicFeatures, even_rows
-from labeldp.learning.label_units import Pair
+from labeldp.learning.label_units import Limits
 
 SEEN = 400_000
 """Rows at most, evenly spread, whose features stand for those of all rows in their groups."""
@@ -61,7 +61,7 @@ class Predictor:
 
     public: PublicFeatures
     linear: Posterior
-    limits: Pair
+    limits: Limits
 
     def of_rows(self, X: Array) -> Array:
         """Return the predictions for any rows, by their columns."""

@@ -19,7 +19,7 @@ from labeldp.exact.integers import DiscreteLaplace
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.groups import PREDICTION_UNIT, Grouping, Groups, NoisySums, Predictor
-from labeldp.learning.label_units import Pair
+from labeldp.learning.label_units import Limits
 
 STEPS = 1 << 16
 """A label is an integer from 0 to this where it is summed: one label moves a sum by no more."""
@@ -71,7 +71,7 @@ class SumQuery:
         Residuals are clipped to ± this.
     """
 
-    limits: Pair
+    limits: Limits
     rows: RowRules = RowRules()
     groups: int = 1
     residual_limit: float = 0.0
@@ -84,8 +84,7 @@ class SumQuery:
     @property
     def width(self) -> float:
         """By how much one label can move a sum, in the label's unit."""
-        low, high = self.limits
-        return high - low if self.rows.prediction is None else 2 * self.residual_limit
+        return self.limits.width if self.rows.prediction is None else 2 * self.residual_limit
 
     def answer(self, labels: Array) -> Sums:
         """Return the sums of each group, its number of rows and the sum of its predictions, exactly.
@@ -105,7 +104,7 @@ class SumQuery:
         """Return each label, or residual, as an integer from 0 to `STEPS`."""
         values = np.clip(labels, *self.limits)
         if self.rows.prediction is None:
-            values = values - self.limits[0]
+            values = values - self.limits.low
         else:
             residuals = np.clip(values - self.rows.prediction, -self.residual_limit, self.residual_limit)
             values = residuals + self.residual_limit
@@ -128,10 +127,9 @@ class SumQuery:
         exact, sizes, predictions = add_up(self)
         sums = self.release(exact, epsilon, budget, source)
         groups = replace(groups, sizes=np.maximum(sizes, 1.0))
-        low, high = self.limits
-        middle = (low + high) / 2
+        middle = self.limits.middle
         if self.rows.prediction is None:
-            sums = sums - groups.sizes * (middle - low)
+            sums = sums - groups.sizes * (middle - self.limits.low)
         else:
             sums = sums + predictions / PREDICTION_UNIT - groups.sizes * (self.residual_limit + middle)
         return NoisySums(groups, sums, self.noise_variance(epsilon))
@@ -148,18 +146,13 @@ class DistanceQuery:
     rows : RowRules
     """
 
-    limits: Pair
+    limits: Limits
     rows: RowRules
 
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of an answer."""
         return 1, OCTAVES
-
-    @property
-    def width(self) -> float:
-        """The largest distance."""
-        return self.limits[1] - self.limits[0]
 
     @np.errstate(all="ignore")  # a warning that depends on labels would leak them
     def answer(self, labels: Array) -> Sums:
@@ -168,10 +161,10 @@ class DistanceQuery:
         By comparisons, the same for all distances: the time of a logarithm would leak them.
         """
         residuals = np.clip(labels, *self.limits) - np.asarray(self.rows.prediction)
-        distances = np.minimum(np.abs(residuals), self.width)
+        distances = np.minimum(np.abs(residuals), self.limits.width)
         within = np.zeros(OCTAVES + 1, dtype=np.int64)
         for k in range(OCTAVES):
-            np.sum(distances <= self.width / 2**k, dtype=np.int64, out=within[k : k + 1], keepdims=True)
+            np.sum(distances <= self.limits.width / 2**k, dtype=np.int64, out=within[k : k + 1], keepdims=True)
         return np.asarray(within[None, :-1] - within[None, 1:])
 
 

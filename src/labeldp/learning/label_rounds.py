@@ -25,7 +25,7 @@ from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.label_queries import Query
 from labeldp.learning.label_range import find_range
-from labeldp.learning.label_units import UNIT, LabelSummary
+from labeldp.learning.label_units import UNIT, LabelSummary, Limits
 from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble, quick_linear
 from labeldp.learning.relevance import can_learn, learn_lengths
 from labeldp.learning.sum_model import SumModel, fit_mean, fit_sums
@@ -197,12 +197,12 @@ def measure(rows: LabelRows, plan: Plan, source: WordSource) -> Measured:
     budget = SumBudget(plan.for_sums, rows.count)
     rows.announce("range")
     found = find_range(rows.counts, UNIT, budget, source)
-    low, high = found or UNIT
+    limits = Limits(*(found or UNIT))
     rows.announce("sums")
     fit = fit_mean if found is None else fit_sums
-    sums = fit(rows.table, (low, high), budget, rows.add_up, source)
+    sums = fit(rows.table, limits, budget, rows.add_up, source)
     variance = sums.linear.explained + sums.linear.rest
-    return Measured(sums.table, LabelSummary(low, high, variance, sums=sums.sums), sums, budget.noise)
+    return Measured(sums.table, LabelSummary(*limits, variance, sums=sums.sums), sums, budget.noise)
 
 
 def draw_rounds(rows: LabelRows, measured: Measured, plan: Plan, noise: UnitNoise, ends: Array) -> list[Any]:
@@ -260,7 +260,7 @@ def learn_interactions(parts: Sequence[Part], measured: Measured) -> Measured:
     if sums is None or not can_learn(table) or any(part.observed is not None for part in parts):
         return measured
     linear = quick_linear(table, private, measured.knowledge, sums=measured.observations)
-    found = learn_lengths(table, linear, measured.knowledge, sums.released, private, known=sums.relevance)
+    found = learn_lengths(table, linear, measured.knowledge.limits, sums.released, private, known=sums.relevance)
     sums = sums.with_lengths(found, linear.rest)
     return replace(measured, table=sums.table, sums=sums)
 

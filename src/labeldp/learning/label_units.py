@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -23,6 +23,23 @@ TRANSFORMS = ("log", "sqrt")
 
 _MIDDLE, _TERMS = math.sqrt(0.5), 12
 """The middle of mantissas from 0.5 to 1; terms of the series around it, of which the next is below 1e-18."""
+
+
+class Limits(NamedTuple):
+    """The range to which labels are clipped."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """From the lower to the upper limit."""
+        return self.high - self.low
+
+    @property
+    def middle(self) -> float:
+        """What labels are measured from where they are summed."""
+        return (self.low + self.high) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +65,19 @@ class LabelSummary:
     sums: int = 0
 
     @property
+    def limits(self) -> Limits:
+        """The range."""
+        return Limits(self.low, self.high)
+
+    @property
     def width(self) -> float:
         """The range's width."""
-        return self.high - self.low
+        return self.limits.width
 
     @property
     def middle(self) -> float:
-        """What labels are measured from where they are summed."""
-        return (self.low + self.high) / 2
+        """The middle of the range."""
+        return self.limits.middle
 
     def in_bounds(self, bounds: Pair) -> LabelSummary:
         """Return knowledge of labels in units of the bounds as knowledge of the labels themselves."""

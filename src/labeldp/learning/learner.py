@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from labeldp._values import Array, Index
-from labeldp.learning.bayes import MEAN_VARIANCE, Posterior, explained_risk, fit_linear, unknown_variance
-from labeldp.learning.bayes_solvers import Choices, Observations
+from labeldp.learning.bayes import Posterior, explained_risk, unknown_variance
+from labeldp.learning.bayes_solvers import Observations
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.label_units import LabelSummary
 from labeldp.learning.ranks import Codes
@@ -105,7 +105,8 @@ def fit_ensemble(
     """
     if observed is None:
         observed = _observed(table, blocks, knowledge)
-    linear = _linear(table, [*sums, *observed], knowledge, unknown_variance(knowledge.width, few=quick))
+    choices = unknown_variance(knowledge.width, few=quick)
+    linear = table.fit_linear([*sums, *observed], knowledge.limits, choices)
     rest, rows = linear.rest, sum(part.count for part in observed)
     variance = linear.explained + rest
     level = rows / sum(part.count / (part.noise + rest) for part in observed)  # of a row, harmonic over rounds
@@ -123,7 +124,8 @@ def quick_linear(
 ) -> Posterior:
     """Return the linear model for private rows and noisy sums, averaged over few choices."""
     observed = _observed(table, blocks, knowledge)
-    return _linear(table, [*sums, *observed], knowledge, unknown_variance(knowledge.width, few=True))
+    choices = unknown_variance(knowledge.width, few=True)
+    return table.fit_linear([*sums, *observed], knowledge.limits, choices)
 
 
 def _observed(table: FeatureTable, blocks: list[PrivateRows], knowledge: LabelSummary) -> list[Observations]:
@@ -133,19 +135,6 @@ def _observed(table: FeatureTable, blocks: list[PrivateRows], knowledge: LabelSu
         for part in blocks
         if part.rows.size
     ]
-
-
-def _linear(
-    table: FeatureTable, observed: list[Observations], knowledge: LabelSummary, choices: Choices
-) -> Posterior:
-    return fit_linear(
-        observed,
-        table.public.block,
-        mean=knowledge.middle,
-        mean_variance=MEAN_VARIANCE * knowledge.width**2,
-        choices=choices,
-        doubt=table.doubt,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +293,7 @@ def _validate(
     choices = plain.linear.likely or unknown_variance(knowledge.width, few=True)
     for k, kept in enumerate((whole.without(held), held)[:folds]):
         train, test = fold != k, fold == k
-        model = _linear(table, [*sums, *earlier, kept], knowledge, choices)
+        model = table.fit_linear([*sums, *earlier, kept], knowledge.limits, choices)
         linear[test] = knowledge.clip(table.predict(model, rows[test]))
         trees = growth.grow(stages[-1], k, codes[train], labels[train], weight[train])
         for stage, prediction in enumerate(trees.staged_predict(codes[test]), start=1):

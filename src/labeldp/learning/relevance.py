@@ -10,7 +10,7 @@ from labeldp.learning.bayes import Posterior
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.features import even_rows
 from labeldp.learning.groups import NoisySums
-from labeldp.learning.label_units import LabelSummary
+from labeldp.learning.label_units import Limits
 from labeldp.learning.learner import PrivateRows
 from labeldp.learning.length_evidence import Averages, Evidence, Relevance, first_lengths
 
@@ -38,7 +38,7 @@ def can_learn(table: FeatureTable) -> bool:
 def learn_lengths(
     table: FeatureTable,
     linear: Posterior,
-    summary: LabelSummary,
+    limits: Limits,
     sums: list[NoisySums],
     labels: list[PrivateRows],
     *,
@@ -52,7 +52,8 @@ def learn_lengths(
     table : FeatureTable
     linear : Posterior
         The model so far.
-    summary : LabelSummary
+    limits : Limits
+        Where labels lie.
     sums, labels : lists
         What was released.
     spread : float
@@ -61,7 +62,7 @@ def learn_lengths(
         Where to start from. Else from equal lengths, and then from lengths that are short for columns that matter
         alone: of both results the more likely one.
     """
-    evidence = gather_evidence(table, linear, summary, sums, labels, spread)
+    evidence = gather_evidence(table, linear, limits, sums, labels, spread)
     if known is not None:
         return evidence.climb(known.center, known.point, _FURTHER_STEPS)[1]
     origin = np.zeros(1 + table.columns)
@@ -73,19 +74,19 @@ def learn_lengths(
 def gather_evidence(
     table: FeatureTable,
     linear: Posterior,
-    summary: LabelSummary,
+    limits: Limits,
     sums: list[NoisySums],
     labels: list[PrivateRows],
     spread: float,
 ) -> Evidence:
     """Return the evidence of what was released; parameters are those of `learn_lengths`."""
     rest = min(linear.rest, spread or linear.rest)
-    averages = _averages_of(table, summary, sums, labels, rest)
-    return Evidence(table, averages, _expected_strengths(linear, spread, summary.width))
+    averages = _averages_of(table, limits, sums, labels, rest)
+    return Evidence(table, averages, _expected_strengths(linear, spread, limits.width))
 
 
 def _averages_of(
-    table: FeatureTable, summary: LabelSummary, sums: list[NoisySums], labels: list[PrivateRows], rest: float
+    table: FeatureTable, limits: Limits, sums: list[NoisySums], labels: list[PrivateRows], rest: float
 ) -> Averages:
     """Return what was released as averages; ``rest`` is the variance of labels around what features explain."""
     rows = even_rows(table.rows, _LABELS_ROWS if labels else _SUMS_ROWS)
@@ -102,10 +103,10 @@ def _averages_of(
         at = position[some.rows]
         here = at >= 0
         matrices.append(_single_rows(at[here], rows.size))
-        values.append(some.labels[here] - summary.middle)
+        values.append(some.labels[here] - limits.middle)
         variances.append(np.full(np.count_nonzero(here), rest + some.noise))
-    root = (summary.width / np.sqrt(np.concatenate(variances))).astype(np.float32)
-    return Averages(rows, vstack(matrices, format="csr"), np.concatenate(values) / summary.width, root[:, None])
+    root = (limits.width / np.sqrt(np.concatenate(variances))).astype(np.float32)
+    return Averages(rows, vstack(matrices, format="csr"), np.concatenate(values) / limits.width, root[:, None])
 
 
 def _group_averages(group: Index, groups: int) -> tuple[csr_array, Index]:

@@ -17,14 +17,14 @@ from scipy.special import erf
 from labeldp._values import Array, Sums
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning import epsilon_split as split
-from labeldp.learning.bayes import EXPLAINED, MEAN_VARIANCE, Posterior, fit_linear, unknown_variance
+from labeldp.learning.bayes import EXPLAINED, MEAN_VARIANCE, Posterior, unknown_variance
 from labeldp.learning.bayes_solvers import Observations
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.group_search import GroupSearch
 from labeldp.learning.groups import Groups, NoisySums, Predictor
 from labeldp.learning.label_queries import OCTAVES, AddUp, DistanceQuery, RowRules, SumQuery
-from labeldp.learning.label_units import LabelSummary, Pair
+from labeldp.learning.label_units import Limits
 from labeldp.learning.length_evidence import Relevance, first_lengths
 from labeldp.learning.relevance import can_learn, learn_lengths
 
@@ -92,14 +92,16 @@ class SumModel:
         return replace(self, released=released, rest=rest, table=table, relevance=found)
 
 
-def fit_sums(table: FeatureTable, limits: Pair, budget: SumBudget, add_up: AddUp, source: WordSource) -> SumModel:
+def fit_sums(
+    table: FeatureTable, limits: Limits, budget: SumBudget, add_up: AddUp, source: WordSource
+) -> SumModel:
     """Return the linear model learnt from noisy sums by group, for all of the budget.
 
     Parameters
     ----------
     table : FeatureTable
         The rows, or a sample of them.
-    limits : (lo, hi)
+    limits : Limits
         Where labels lie.
     budget : SumBudget
     add_up : callable
@@ -121,7 +123,9 @@ def fit_sums(table: FeatureTable, limits: Pair, budget: SumBudget, add_up: AddUp
     return fit.result()
 
 
-def fit_mean(table: FeatureTable, limits: Pair, budget: SumBudget, add_up: AddUp, source: WordSource) -> SumModel:
+def fit_mean(
+    table: FeatureTable, limits: Limits, budget: SumBudget, add_up: AddUp, source: WordSource
+) -> SumModel:
     """Return the model of one noisy sum of all labels; parameters are those of `fit_sums`."""
     fit = _StagedFit(table, limits, budget, add_up, source)
     fit.release_mean()
@@ -153,10 +157,10 @@ class _StagedFit:
     linear: Posterior
 
     def __init__(
-        self, table: FeatureTable, limits: Pair, budget: SumBudget, add_up: AddUp, source: WordSource
+        self, table: FeatureTable, limits: Limits, budget: SumBudget, add_up: AddUp, source: WordSource
     ) -> None:
         self.table, self.limits, self.budget, self.add_up, self.source = table, limits, budget, add_up, source
-        self.width = limits[1] - limits[0]
+        self.width = limits.width
         self.query = SumQuery(limits)
         self.released: list[NoisySums] = []
         self.strengths: Array = _FIRST_STRENGTHS * self.width**2
@@ -190,14 +194,8 @@ class _StagedFit:
 
     def _fit(self) -> None:
         """Fit the model to all sums so far."""
-        self.linear = fit_linear(
-            [each.observations(self.rest) for each in self.released],
-            self.table.public.block,
-            mean=(self.limits[0] + self.limits[1]) / 2,
-            mean_variance=MEAN_VARIANCE * self.width**2,
-            choices=unknown_variance(self.width),
-            doubt=self.table.doubt,
-        )
+        observations = [each.observations(self.rest) for each in self.released]
+        self.linear = self.table.fit_linear(observations, self.limits, unknown_variance(self.width))
         self.strengths = np.maximum(self.linear.blocks, _LEAST_STRENGTH * self.width**2)
 
     def sum_residuals_next(self) -> None:
@@ -223,7 +221,7 @@ class _StagedFit:
         epsilon = self.budget.part(*split.SPREAD)
         (exact,) = self.add_up(query)
         noisy = self.budget.release(exact, epsilon, self.source, kind="counts", what="counts of distances")
-        self.spread = estimate_spread(noisy, float(epsilon), query.width)
+        self.spread = estimate_spread(noisy, float(epsilon), self.width)
         self.is_measured = True
 
     def expected_spread(self) -> float:
@@ -232,8 +230,7 @@ class _StagedFit:
 
     def learn_lengths(self) -> None:
         """Learn the length of each column from all sums so far, and fit the model again with these lengths."""
-        summary = LabelSummary(*self.limits, variance=0.0)
-        found = learn_lengths(self.table, self.linear, summary, self.released, [], spread=self.spread)
+        found = learn_lengths(self.table, self.linear, self.limits, self.released, [], spread=self.spread)
         self.table = self.table.with_lengths(found.lengths, found.doubt)
         self.released = [each.with_lengths(self.table) for each in self.released]
         self.relevance = found
