@@ -98,14 +98,6 @@ def test_frames_that_cannot_be_learnt_from_cost_nothing(regressor, says):
     assert not ledger.charges
 
 
-def test_a_prediction_needs_the_columns_of_the_fit():
-    model = fit(REGRESSORS[1])
-    with pytest.raises(ldp.errors.DataError, match=r"needs the column 'town'.*'towm' is near"):
-        model.predict(TABLE.rename(columns={"town": "towm"}))
-    with pytest.raises(ldp.errors.DataError, match="held dates"):
-        model.predict(TABLE.assign(sold="yesterday"))
-
-
 def test_columns_of_no_use_are_named_and_an_array_stands_for_the_columns_in_order():
     numbers = TABLE[["area"]].assign(same=1.0, size=np.arange(ROWS) % 7)
     with pytest.warns(UserWarning, match="'same': all its values are the same"):

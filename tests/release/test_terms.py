@@ -103,13 +103,6 @@ SCORED = (charge(1), charge(0.5, purpose="sums"), charge(0.25, purpose="score"))
 SPLIT = ldp.accounts.Split(0, 70, 4000)
 
 
-def test_the_explanation_of_a_model_names_the_score_that_was_released_with_it():
-    for split, said in ((None, "said to be held out, which nobody can check"), (SPLIT, "this library held out")):
-        told = explain(terms(*SCORED, split=split), "model", {"quality": SCORE.as_data()})
-        assert said in str(told.sections["What is released"])
-    assert "score" not in str(explain(ONE, "model").sections["What is released"])
-
-
 @pytest.mark.parametrize(("split", "epsilon"), [(None, "1.75"), (SPLIT, "1.5")])
 def test_a_model_costs_what_its_score_costs_too_unless_this_library_split_the_rows(split, epsilon):
     model = terms(*SCORED, split=split)

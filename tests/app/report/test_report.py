@@ -276,13 +276,6 @@ def test_a_card_that_does_not_hold_gives_one_sentence_and_no_file(tmp_path, cont
     assert files_in(tmp_path) == ["x.card.json"]
 
 
-def test_without_matplotlib_it_says_what_to_install(uninstall, tmp_path):
-    uninstall("matplotlib")
-    with pytest.raises(ImportError, match=r"labeldp\[plots\]"):
-        report.write_report(tmp_path / "page.html", cases.card("release"))
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_noise_of_sums_and_of_a_prior_is_on_the_page_and_what_cannot_be_checked_is_said():
     for kind in ("sums-model", "rounds", "release"):
         said, listed = words(cases.page(kind)), json.loads(cases.card(kind))
