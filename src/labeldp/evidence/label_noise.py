@@ -12,7 +12,6 @@ from labeldp._values import Array, Interval
 from labeldp.accounts.accuracy import noise_and_bias
 from labeldp.accounts.numbers import number
 from labeldp.exact.word_sources import resolve_source
-from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.interval import noise_weight
 from labeldp.mechanisms.registry import mechanism_class
 from labeldp.release.arrays import private_prior
@@ -61,9 +60,9 @@ class LabelNoise:
 
     Examples
     --------
-    >>> import labeldp as ldp, numpy as np
-    >>> from labeldp.evidence.label_noise import mechanism_noise
-    >>> noise = mechanism_noise(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0), np.linspace(0, 5, 100))
+    >>> import numpy as np
+    >>> from labeldp.evidence.label_noise import label_noise
+    >>> noise = label_noise("two-point", np.linspace(0, 5, 100), (0, 5), 1.0)
     >>> noise.unbiased, noise.mean < noise.one / 9
     (True, True)
     """
@@ -105,54 +104,19 @@ def label_noise(name: str, labels: Array, bounds: Interval, epsilon: float, delt
     """
     needs_delta = name != "auto" and mechanism_class(name).needs_delta
     request = Request(epsilon=epsilon, bounds=bounds, mechanism=name, delta=delta if needs_delta else 0.0)
-    plan = request.plan(labels.size)
-    source = resolve_source(None)
-    draws = [
-        mechanism_noise(
-            plan.mechanism_for(private_prior(plan, labels, source) if plan.for_prior else None), labels
-        )
-        for _ in range(_DRAWS if plan.for_prior else 1)
-    ]
+    plan, source = request.plan(labels.size), resolve_source(None)
+    priors = [private_prior(plan, labels, source) for _ in range(_DRAWS)] if plan.for_prior else [None]
+    draws = [noise_and_bias(plan.mechanism_for(prior), labels) for prior in priors]
+    noise = np.array([np.mean(deviation**2) for deviation, _, _ in draws])
+    squared_bias = np.array([np.mean(bias**2) for _, bias, _ in draws])
+    mean_bias = np.array([bias.mean() for _, bias, _ in draws])
     return LabelNoise(
-        one=_typical([draw.one for draw in draws]),
-        mean=_typical([draw.mean for draw in draws]),
-        risk=float(np.mean([draw.risk for draw in draws])),
-        unbiased=all(draw.unbiased for draw in draws),
+        one=_typical(np.sqrt(squared_bias + noise)),
+        mean=_typical(np.sqrt(mean_bias**2 + noise / labels.size)),
+        risk=float(np.mean(squared_bias + noise_weight(labels.size) * noise)),
+        unbiased=all(unbiased for _, _, unbiased in draws),
     )
 
 
-def _typical(errors: list[Estimate]) -> Estimate:
-    return Estimate(math.sqrt(np.mean(np.square(errors))), float(np.std(errors, ddof=1)) if errors[1:] else 0.0)
-
-
-def mechanism_noise(mechanism: Mechanism, labels: Array) -> LabelNoise:
-    """Return what these labels carry once a mechanism has randomised them, unbiased where it allows that.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What randomises them.
-    labels : array
-        Labels that anyone may see: the result follows from them exactly.
-
-    Returns
-    -------
-    LabelNoise
-
-    Examples
-    --------
-    >>> import labeldp as ldp, numpy as np
-    >>> from labeldp.evidence.label_noise import mechanism_noise
-    >>> labels = np.linspace(0, 5, 100)
-    >>> noise = mechanism_noise(ldp.Laplace(bounds=(0, 5), epsilon=1.0), labels)
-    >>> round(noise.one, 2), round(noise.mean, 3)           # √2 · 5, and a tenth of it
-    (7.07, 0.707)
-    """
-    deviation, bias, unbiased = noise_and_bias(mechanism, labels)
-    noise, squared_bias = float(np.mean(deviation**2)), float(np.mean(bias**2))
-    return LabelNoise(
-        one=Estimate(math.sqrt(squared_bias + noise)),
-        mean=Estimate(math.sqrt(float(bias.mean()) ** 2 + noise / labels.size)),
-        risk=squared_bias + noise_weight(labels.size) * noise,
-        unbiased=unbiased,
-    )
+def _typical(errors: Array) -> Estimate:
+    return Estimate(math.sqrt(np.mean(errors**2)), float(np.std(errors, ddof=1)) if errors.size > 1 else 0.0)
