@@ -103,8 +103,8 @@ _TABLE = (
         field="Scale that it learns on",
         choices={
             "": "as it is",
-            "log": "logarithm: for incomes, prices and the like; the lowest possible value must be above 0",
-            "sqrt": "square root: for counts",
+            "log": "logarithm, for incomes and prices",
+            "sqrt": "square root, for counts",
         },
     ),
     # how labels are randomised

@@ -194,8 +194,13 @@ class ScorePlan:
         return result
 
     def describe(self) -> str:
-        """Return what ± is to be expected, for people."""
-        return f"A score of {self._ask} will have noise of: {self._noise}."
+        """Return which errors it can show, for people: noise hides those of less than twice its own size."""
+        noise = self.expected()
+        squares = noise.pop("mse", None)
+        parts = [f"{METRICS[name]} with ± {number(error, 2)}" for name, error in noise.items()]
+        if squares is not None:
+            parts.insert(0, f"the typical error (RMSE) if it is {number(math.sqrt(2 * squares), 3)} or more")
+        return f"A score of {self._ask} shows {', '.join(parts)}."
 
     @property
     def _ask(self) -> str:

@@ -24,7 +24,7 @@ from labeldp.app.card_check import verify_files
 from labeldp.app.card_files import read_card_file, read_signature, reports_beside
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem
-from labeldp.app.page.site import CHARGES, show, site_of
+from labeldp.app.page.site import show, site_of
 from labeldp.app.report.report_check import check_reports_beside
 from labeldp.app.sentences import EXPLAINED, printable
 from labeldp.errors import ParameterError
@@ -52,7 +52,7 @@ def releases_page(request: Request) -> Response:
             paid |= {charge.key: name for charge in card.terms.charges}
         listed.append({"name": name, **_summary(card)})
     ledgers, problems = ledgers_in(folder)
-    return show(request, "releases", cards=listed, paid=paid, ledgers=ledgers, problems=problems, charges=CHARGES)
+    return show(request, "releases", cards=listed, paid=paid, ledgers=ledgers, problems=problems)
 
 
 def _summary(card: ReadCard | None) -> dict[str, str]:

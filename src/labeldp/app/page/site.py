@@ -37,11 +37,22 @@ IDLE = 1800.0
 
 CHARGES = {
     "labels": "values with noise",
-    "prior (curator)": "a rough picture of the values (prior), which makes the noise smaller",
+    "prior": "a rough picture of the values (prior), which makes the noise smaller",
     "sums": "sums with noise",
     "score": "the score of a model",
 }
-"""What charges paid for, by what ledgers and cards call it."""
+"""What charges paid for, by the first word that ledgers and cards have for it."""
+
+
+def paid_for(what: str) -> str:
+    """Return what a charge paid for.
+
+    Examples
+    --------
+    >>> paid_for("sums (log)")
+    'sums with noise'
+    """
+    return CHARGES.get(what.partition(" (")[0], what)
 
 
 @dataclass
@@ -109,6 +120,7 @@ class Site:
             "counted": counted,
             "exact": partial(number, digits=15),
             "name": self.folder.name,
+            "paid_for": paid_for,
             "plain": plain_words,
             "rounded_up": rounded_up,
             "thousands": "{:,}".format,
@@ -149,16 +161,16 @@ def plain_words(line: str) -> str:
 
     Examples
     --------
-    >>> plain_words("  0.7 for labels"), plain_words("One private label of 'label', all features and labels.")
-    ('  0.7 for values with noise', "One noisy value of 'label', all public columns and private values.")
-    >>> plain_words("Private labels in labels.csv"), plain_words("the true labels")
-    ('Noisy values in labels.csv', 'the true values')
+    >>> plain_words("  0.7 for labels"), plain_words("One private label, all features and labels")
+    ('  0.7 for values with noise', 'One noisy value, all public columns and private values')
+    >>> plain_words("Private labels in labels.csv"), plain_words("the true labels of the label 'pay'")
+    ('Noisy values in labels.csv', "the true values of the private column 'pay'")
     """
     amount, of, what = line.partition(" for ")
-    if what in CHARGES:
-        return f"{amount}{of}{CHARGES[what]}"
-    text = _LABEL.sub(_as_value, line)
-    return text.replace("Labels ", "Values ").replace(" features", " public columns")
+    if paid_for(what) != what:
+        return f"{amount}{of}{paid_for(what)}"
+    text = _LABEL.sub(_as_value, line.replace(" label '", " private column '"))
+    return text.replace("Labels ", "Values ").replace(" feature", " public column")
 
 
 def plain_figures(html: str) -> str:
@@ -173,7 +185,7 @@ def plain_figures(html: str) -> str:
     """
     errors = re.sub(r"\b(one|mean of [0-9,]+|mean of all) (?=label)", r"\1 noisy ", html)
     words = re.sub(rf"(?<=[ (>]){_WHICH}label(s?)\b", _as_value, errors)
-    return re.sub(r"\bLabels (?=[a-z])", "Private values ", words).replace(" features", " public columns")
+    return re.sub(r"\bLabels (?=[a-z])", "Private values ", words).replace(" feature", " public column")
 
 
 def site_of(request: Request) -> Site:
