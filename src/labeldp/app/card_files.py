@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -127,29 +126,10 @@ def reports_beside(card: Path) -> list[Path]:
     return [report_path(card), *([page] if page.suffix == ".html" else [])]
 
 
-@dataclass(frozen=True, slots=True)
-class CardSignature:
-    """A signature that was written.
+def sign_card_file(card: Path, key: Path, passphrase: Callable[[], str], *, force: bool = False) -> list[str]:
+    """Sign a card's file, write the signature beside it, and return what to say of it.
 
-    Attributes
-    ----------
-    path : Path
-    signer : str
-        The name of the key.
-    public_key : str
-        The line to hand on.
-    notes : tuple of str
-        What the signature does not cover.
-    """
-
-    path: Path
-    signer: str
-    public_key: str
-    notes: tuple[str, ...]
-
-
-def sign_card_file(card: Path, key: Path, passphrase: Callable[[], str], *, force: bool = False) -> CardSignature:
-    """Sign a card's file, and write the signature beside it; a card that does not hold is not signed.
+    A card that does not hold is not signed.
 
     Parameters
     ----------
@@ -176,10 +156,14 @@ def sign_card_file(card: Path, key: Path, passphrase: Callable[[], str], *, forc
             raise CardError(f"a card that does not hold is not signed: {check.name}: {printable(check.detail)}")
     with atomic_file(target, public=True, replace=force) as draft:
         draft.write_text(sign_card(text, private), encoding="ascii", newline="\n")
-    notes = []
+    said = []
     if not result.holds:
-        notes.append("The card is signed as it is, though it cannot be checked here: see labeldp verify.")
+        said.append("The card is signed as it is, though it cannot be checked here: see labeldp verify.")
     if not any(check.name == "file" and check.holds for check in result.checks):
-        notes.append("No file was compared: the signature covers what the card says, and no more.")
+        said.append("No file was compared: the signature covers what the card says, and no more.")
     public = private.public_key()
-    return CardSignature(target, key_name(public), key_text(public), tuple(notes))
+    return [
+        *said,
+        f"The signature is in {target}, by {key_name(public)}.",
+        f"Hand the public key on by a way that others trust:  {key_text(public)}",
+    ]

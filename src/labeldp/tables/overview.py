@@ -21,7 +21,7 @@ from labeldp.tables.encodings import kind_of
 from labeldp.tables.hints import HintSampler
 from labeldp.tables.identifiers import Identifiers
 from labeldp.tables.opening import Progress, TableHeader, TableInput, header_of, open_table
-from labeldp.tables.paths import DELIMITERS, as_format
+from labeldp.tables.paths import DELIMITERS
 from labeldp.tables.sources import find_parts
 from labeldp.tables.tables import Table
 from labeldp.tables.text_records import TextFile
@@ -33,9 +33,7 @@ LONGEST = 60
 KINDS = {"number": "number", "boolean": "yes or no", "date": "date", "time": "time", "category": "text"}
 
 
-def table_header(
-    source: str | os.PathLike[str], format: str | None = None, *, dialect: Dialect | None = None
-) -> TableHeader:
+def table_header(source: str | os.PathLike[str], *, dialect: Dialect | None = None) -> TableHeader:
     r"""Return the names of a table's columns; no row is looked at.
 
     Examples
@@ -46,8 +44,7 @@ def table_header(
     >>> table_header(path).names
     ('rooms', 'price')
     """
-    parts, kind = find_parts(os.fspath(source), None if format is None else as_format(format))
-    return header_of(parts, kind, dialect or Dialect())
+    return header_of(*find_parts(os.fspath(source), None), dialect or Dialect())
 
 
 def count_titles(source: str | os.PathLike[str], encoding: str | None = None) -> int:
@@ -103,7 +100,6 @@ def overview(
     *,
     label: str,
     drop: Collection[str] = (),
-    format: str | None = None,
     dialect: Dialect | None = None,
     progress: Progress | None = None,
     hints: Callable[[list[Message]], None] | None = None,
@@ -112,7 +108,7 @@ def overview(
 
     Parameters
     ----------
-    source, format, dialect, drop
+    source, dialect, drop
         As in `open_table`.
     label : str
         The private column; nothing of it is returned but how many of its values are missing.
@@ -134,7 +130,7 @@ def overview(
     """
     progress = progress or (lambda *_: None)
     progress("Opening", 0, None)
-    table = open_table(source, format, label=label, drop=drop, dialect=dialect)
+    table = open_table(source, label=label, drop=drop, dialect=dialect)
     sampler = None if hints is None else HintSampler(table.schema, label, resolve_source(None))
     gaps: Counter[str] = Counter()
     identifiers = Identifiers()

@@ -202,13 +202,7 @@ def sign(card_file: Path, key: Path, force: bool) -> None:
     """
     if card_file == Path("-"):
         raise ParameterError("a signature lies beside its card: name the card's file")
-    done = sign_card_file(card_file, key, _passphrase, force=force)
-    tell(
-        news(),
-        *done.notes,
-        f"The signature is in {done.path}, by {done.signer}.",
-        f"Hand the public key on by a way that others trust:  {done.public_key}",
-    )
+    tell(news(), *sign_card_file(card_file, key, _passphrase, force=force))
 
 
 # ---- report -------------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def _starts(
 
 def _suggestions(unfinished: Unfinished, folder: ChosenFolder) -> dict[str, list[str]]:
     """Return what suits the table."""
-    stem, ending = stem_of(unfinished.table.source.name), unfinished.table.header.format
+    stem, ending = unfinished.table.source.name.partition(".")[0] or "table", unfinished.table.header.format
     column = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in str(unfinished.label))
     return {
         **{name: [""] for name in FIELDS},
@@ -211,17 +211,3 @@ def _formula(unfinished: Unfinished, form: FormData) -> str:
     if not ticked:
         raise ParameterError("choose a column, or write a formula")
     return " + ".join(name if name.isidentifier() else f"`{name}`" for name in ticked)
-
-
-def stem_of(name: str) -> str:
-    """Return a table's name without its ending.
-
-    Examples
-    --------
-    >>> stem_of("sales.csv.gz"), stem_of("parts")
-    ('sales', 'parts')
-    """
-    path = Path(name)
-    while path.suffix and len(path.suffix) < 9:
-        path = path.with_suffix("")
-    return path.name or "table"

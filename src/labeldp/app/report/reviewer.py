@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from labeldp import __version__
+from labeldp.accounts.numbers import number
 from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.scores import describe_quality
 from labeldp.accounts.statistic import proof_of
@@ -97,7 +98,7 @@ def _statements(card: ReadCard) -> Section:
     rows += [[name, content[name]] for name in ("guarantee", "note") if name in content]
     if (quality := describe_quality(content.get("quality"), terms.charges)) is not None:
         rows.append(["how good the model is", quality])
-    rows += [["bounds (public)", f"{low:.9g} to {high:.9g}"] for low, high in terms.bounds]
+    rows += [["bounds (public)", f"{number(low, 9)} to {number(high, 9)}"] for low, high in terms.bounds]
     rows += [[f"paid for: {charge.what}", charge.mechanism] for charge in terms.charges if charge.mechanism]
     if card.kind == "row-release":
         rows += [[f"privately known: {name}", value] for name, value in _entries(content["knowledge"])]
@@ -152,4 +153,4 @@ def _text(value: object) -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return f"{value:.9g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+    return number(value, 9) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
