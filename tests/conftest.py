@@ -35,7 +35,10 @@ if sys.platform == "win32":
 QUICK_TESTS = 3
 """Of each file, `make test-fast` runs so many tests, those that are not slow, with one case each."""
 
+ON_SPARK = ("test_spark_examples", "test_spark_interference", "test_spark_model", "test_spark_ols")
 TOGETHER = {
+    **dict.fromkeys([*ON_SPARK, "test_spark_release"], "spark"),
+    "test_spark_trouble": "spark in trouble",
     **dict.fromkeys(["test_report", "test_report_check", "test_report_browser"], "reports"),
     **dict.fromkeys(["test_hostile_models", "test_model_files", "test_fuzz_models"], "saved models"),
     **{name: name for name in ("test_attacks_objects", "test_attacks_reports", "test_cli_cards", "test_fit_cli")},
@@ -48,15 +51,13 @@ LONG = {"README", "guide", "test_spark_connect", "test_examples", "test_platform
 
 
 def pytest_collection_modifyitems(items):
-    """Mark Spark's folder, users of a browser, long documents, and what runs together; put long tests first."""
+    """Mark Spark's folder, users of a browser, long documents, all but a few quick tests; put long ones first."""
     tests = {}
     for item in items:
         if item.path.parent.name == "spark":
             item.add_marker("spark")
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
-        if item.path.stem in TOGETHER:
-            item.add_marker(pytest.mark.xdist_group(TOGETHER[item.path.stem]))
         if {item.path.parent.name, item.path.stem} & {"README", "guide"}:
             item.add_marker("slow")
         if any(item.iter_markers("slow")):
@@ -66,6 +67,19 @@ def pytest_collection_modifyitems(items):
             item.add_marker("further")
         quick.add(name)
     items.sort(key=lambda item: not {item.path.parent.name, item.path.stem} & LONG)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Run tests in the processes of `TOGETHER`; groups of pytest-xdist 3.8 are lost with pytest 9.2."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            on_spark = "plot_06_cluster" in nodeid
+            return "spark" if on_spark else TOGETHER.get(Path(nodeid.partition("::")[0]).stem, nodeid)
+
+    return Together(config, log)
 
 
 def pytest_make_parametrize_id(config, val, argname):

@@ -8,7 +8,6 @@ import matplotlib.pyplot as plt
 import pytest
 
 GALLERY = sorted(Path(__file__).parents[2].glob("examples/plot_*.py"))
-ON_SPARK = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +23,8 @@ def shown(monkeypatch):
 
 
 def examples():
-    return [pytest.param(path, id=path.stem, marks=ON_SPARK if "cluster" in path.stem else []) for path in GALLERY]
+    marks = {path: pytest.mark.spark if "cluster" in path.stem else () for path in GALLERY}
+    return [pytest.param(path, id=path.stem, marks=marks[path]) for path in GALLERY]
 
 
 def test_the_gallery_has_at_least_twelve_examples():

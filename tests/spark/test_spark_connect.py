@@ -6,8 +6,6 @@ import pytest
 
 from conftest import spark_program
 
-pytestmark = pytest.mark.xdist_group("spark connect")
-
 
 def test_through_spark_connect_releases_priors_and_models_are_those_of_one_machine(tmp_path):
     for part in ("grpc", "grpc_status", "zstandard", "google.protobuf"):

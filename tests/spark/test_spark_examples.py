@@ -7,8 +7,6 @@ import pytest
 
 import labeldp as ldp
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 @pytest.mark.parametrize("name", ldp.spark.__all__)
 def test_the_example_of_a_name_gives_what_it_says(name, spark):

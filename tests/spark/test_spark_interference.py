@@ -13,10 +13,7 @@ from labeldp.spark import dataframe_model, executor
 from spark import interference_cases as ways
 from spark.interference_cases import LABELS, WAYS, differences, read_table, replay, write_table
 
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.filterwarnings("ignore"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 LONG = bool(os.environ.get("LABELDP_LONG"))

@@ -15,10 +15,7 @@ from labeldp.exact.row_ids import IntegerIds, public_places
 from labeldp.spark import dataframe_model, model_passes
 
 fit_model = ldp.spark.fit_model
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
 
 BOUNDS = (0.0, 5.0)
 FEATURES = ["a", "b"]

@@ -10,10 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import labeldp as ldp
 from labeldp.exact.row_ids import IntegerIds, public_places
 
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
 NAMES = {"features": ["a", "b"], "label": "y", "id": "id", "bounds": (0.0, 100.0)}
 
 

@@ -20,10 +20,7 @@ from labeldp.release.stream import LabelCounts, prepare_counts
 estimate_prior, privatize = ldp.spark.estimate_prior, ldp.spark.privatize
 DataError, LabelError, ParameterError = ldp.errors.DataError, ldp.errors.LabelError, ldp.errors.ParameterError
 
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
 
 BOUNDS = (0.0, 5.0)
 ROWS = 3000

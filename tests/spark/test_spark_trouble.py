@@ -6,8 +6,6 @@ import pytest
 
 from conftest import spark_program
 
-pytestmark = pytest.mark.xdist_group("spark trouble")
-
 
 @pytest.fixture(scope="module")
 def answer(tmp_path_factory):
