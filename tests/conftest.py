@@ -35,15 +35,19 @@ if sys.platform == "win32":
 QUICK_TESTS = 3
 """Of each file, `make test-fast` runs so many tests, those that are not slow, with one case each."""
 
-ON_SPARK = ("test_spark_examples", "test_spark_interference", "test_spark_model", "test_spark_ols")
-TOGETHER = {
-    **dict.fromkeys([*ON_SPARK, "test_spark_release"], "spark"),
-    "test_spark_trouble": "spark in trouble",
-    **dict.fromkeys(["test_report", "test_report_check", "test_report_browser"], "reports"),
-    **dict.fromkeys(["test_hostile_models", "test_model_files", "test_fuzz_models"], "saved models"),
-    **{name: name for name in ("test_attacks_objects", "test_attacks_reports", "test_cli_cards", "test_fit_cli")},
-    **{name: name for name in ("test_row_release", "test_run", "test_units", "test_verify_card")},
+SHARED = {
+    "spark": ("spark_examples", "spark_interference", "spark_model", "spark_ols", "spark_release"),
+    "a cluster in trouble": ("spark_trouble",),
+    "reports": ("report", "report_check", "report_browser"),
+    "saved models": ("hostile_models", "model_files", "fuzz_models"),
+    "networks": ("run", "tables"),
+    **{name: (name,) for name in ("attacks_objects", "attacks_reports", "choices_browser", "cli_cards")},
+    **{
+        name: (name,)
+        for name in ("files_faults", "fit_cli", "page_browser", "row_release", "units", "verify_card")
+    },
 }
+TOGETHER = {f"test_{file}": name for name, files in SHARED.items() for file in files}
 """Files whose tests run in one process, which it names: what they share takes seconds to make."""
 
 LONG = {"README", "guide", "test_spark_connect", "test_examples", "test_platforms"}

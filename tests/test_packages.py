@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import labeldp
+from conftest import TOGETHER
 
 SOURCE = Path(labeldp.__file__).parent
 
@@ -62,3 +63,7 @@ def test_mutation_testing_names_modules_and_tests_that_exist():
     tests = Path(__file__).parent
     assert [module for module in MODULES if not (SOURCE / module).exists()] == []
     assert all((tests / folder).is_dir() for module in MODULES for folder in tests_of(module))
+
+
+def test_files_whose_tests_run_together_exist():
+    assert {*TOGETHER} <= {path.stem for path in Path(__file__).parent.rglob("test_*.py")}
