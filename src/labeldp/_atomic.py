@@ -139,8 +139,8 @@ def regular_status(path: str | os.PathLike[str], handle: int | None = None) -> o
         status = os.stat(path if handle is None else handle)
     except (FileNotFoundError, NotADirectoryError):
         raise DataNotFoundError(f"there is no file {os.fspath(path)}") from None
-    except ValueError:  # a null character
-        raise DataError("a path must not contain a null character") from None
+    except ValueError:
+        raise DataError("a path must be valid UTF-8 and must not contain a null character") from None
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise DataError(f"{os.fspath(path)} is a link that leads back to itself") from None

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import wraps
 from importlib import import_module
 from inspect import Parameter, Signature
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -204,6 +205,11 @@ def _known_decimal(given: Mapping[str, Any]) -> str | None:
     return None
 
 
+def path(text: str) -> Path:
+    """Return a path that was typed, without a look at the disk, where Typer's own way fails for some names."""
+    return Path(text)
+
+
 def _parameter(option: Option) -> Parameter:
     """Return an option as a parameter that Typer understands."""
     nothing = "" if option.type is bool else None  # Typer would show <bool>
@@ -214,6 +220,8 @@ def _parameter(option: Option) -> Parameter:
         info["help"] = option.help.format(mechanisms=", ".join(mechanism_choices()))
     if option.panel:
         info["rich_help_panel"] = option.panel
+    if option.type in (Path, list[Path]):
+        info["parser"] = path
     default = option.default
     if option.parse is split_names and option.type is str:
         default = join_names(default)
