@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
@@ -308,7 +310,7 @@ class RepeatedReleaseWarning(UserWarning):
 
 
 class WeakModelWarning(UserWarning):
-    """A fitted model is next to useless, by its own private predictions: it is a constant, or at a bound.
+    """A fitted model is next to useless, by what is private in it: a constant, at a bound, or fitted to noise.
 
     Examples
     --------
@@ -350,3 +352,11 @@ def describe(value: object) -> str:
     ("'lokal'", '0', 'list')
     """
     return repr(value) if value is None or isinstance(value, str | Number | np.bool_) else type(value).__name__
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line: the first outside of this package, and of a pipeline of scikit-learn."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] in ("labeldp", "sklearn"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

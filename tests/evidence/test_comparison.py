@@ -4,6 +4,7 @@ import math
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import labeldp as ldp
@@ -70,6 +71,13 @@ def test_the_advice_is_the_least_budget_that_keeps_most_and_says_so_if_there_is_
 def test_labels_that_do_not_average_out_are_never_advised_and_auto_only_if_none_is_clearly_better():
     assert comparison(MODELS, risks=(1.05, 1.0)).best_mechanism(1.0) == "auto"
     assert comparison(MODELS, risks=(1.2, 1.0)).best_mechanism(1.0) == "rp"
+
+
+def test_text_columns_are_encoded_as_the_regressors_do():
+    towns = pd.DataFrame({"town": ["Bath", "York"] * 200})
+    labels = np.tile([1.0, 4.0], 200)
+    result = compared.compare_table(towns, labels, (0.0, 5.0), budgets=[20.0], mechanisms=["laplace"])
+    assert result.models["model released", 20.0] < 0.5
 
 
 def test_a_handful_of_rows_is_refused():

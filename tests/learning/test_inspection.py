@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
 
 import labeldp as ldp
 from helpers import seeded
@@ -42,6 +43,23 @@ def test_a_fit_says_when_the_model_is_the_private_constant(kind):
     with pytest.warns(WEAK, match="nearly the same for all rows") as caught:
         model(kind).fit(X[:20], Y[:20])
     assert caught[0].filename == __file__
+
+
+FITS = {
+    "fit": lambda private: private.fit(X, Y),
+    "pipeline": lambda private: make_pipeline(private).fit(X, Y),
+    "fit_and_score": lambda private: ldp.fit_and_score(private, X, Y, epsilon=5.0),
+}
+
+
+@pytest.mark.filterwarnings("always::labeldp.errors.WeakModelWarning")
+@pytest.mark.parametrize("way", FITS)
+def test_a_fit_says_at_the_line_of_its_user_when_an_estimator_learns_the_noise(way):
+    forest = RandomForestRegressor(10, random_state=0)
+    private = model("labels", epsilon=0.5, rounds=1, trust="local").set_params(estimator=forest)
+    with pytest.warns(WEAK, match="RandomForestRegressor learns the noise.*min_samples_leaf=100") as caught:
+        FITS[way](private)
+    assert [one.filename for one in caught if one.category is WEAK] == [__file__]
 
 
 @pytest.mark.filterwarnings("error::labeldp.errors.WeakModelWarning")

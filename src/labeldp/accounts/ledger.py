@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-import warnings
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import Any, Literal
 
 from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, refuse_long, refuse_overspend, total_of
 from labeldp.accounts.ledger_file import FileStore
-from labeldp.errors import LedgerError, ParameterError, RepeatedReleaseWarning, Setting
+from labeldp.errors import LedgerError, ParameterError, RepeatedReleaseWarning, Setting, warn
 
 
 @dataclasses.dataclass(eq=False)
@@ -288,7 +287,7 @@ def ledger_to_charge(ledger: Ledger | None, labels: Any) -> Ledger:
     """Return the ledger to charge; without one, a new one, with a warning if these labels were released before."""
     if ledger is not None:
         return ledger
-    warn_if_seen(labels, stacklevel=4)
+    warn_if_seen(labels)
     return Ledger()
 
 
@@ -297,7 +296,7 @@ _warned: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """Label arrays that were released without a ledger, and those that a warning was given for, by identity."""
 
 
-def warn_if_seen(labels: Any, stacklevel: int = 3) -> None:
+def warn_if_seen(labels: Any) -> None:
     """Warn, once, if this very object, whatever is in it, was released before without a ledger."""
     key = id(labels)
     is_repeated = key in _released
@@ -307,9 +306,8 @@ def warn_if_seen(labels: Any, stacklevel: int = 3) -> None:
         return
     if is_repeated and key not in _warned:
         _warned[key] = labels
-        warnings.warn(
+        warn(
             "these labels were released before: each release costs epsilon again, and the costs add up. "
             "Keep one release and reuse it, or pass a ledger that counts.",
             RepeatedReleaseWarning,
-            stacklevel=stacklevel,
         )

@@ -30,6 +30,8 @@ from labeldp.evidence.previews import data_frame
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.release.curator import mean_variance
+from labeldp.tables.encoder import TableEncoder
+from labeldp.tables.frames import as_table, frame_names, is_frame
 
 REGRESSORS: dict[str, Callable[..., Any]] = {
     "labels released": LabelReleaseRegressor,
@@ -180,7 +182,7 @@ def _learner(estimator: Any) -> Callable[..., Any]:
 
 
 def compare_table(
-    X: ArrayLike,
+    X: Any,
     labels: ArrayLike,
     bounds: Interval,
     *,
@@ -195,8 +197,8 @@ def compare_table(
 
     Parameters
     ----------
-    X : array-like
-        Features.
+    X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
+        Features, as the regressors take them.
     labels : array-like
         Labels that anyone may see.
     bounds : (lo, hi)
@@ -225,6 +227,9 @@ def compare_table(
     >>> comparison.trained, comparison.mechanisms, len(comparison.table("model"))
     (150, ['laplace', 'rp'], 4)
     """
+    if is_frame(X):
+        table = as_table(X)
+        X = TableEncoder.fit(table, frame_names(X)).transform(table)
     X, labels = np.asarray(X, np.float64), np.asarray(labels, np.float64)
     if labels.size < _FEWEST:
         raise DataError(f"{labels.size} rows are too few to compare models on: give at least {_FEWEST}")

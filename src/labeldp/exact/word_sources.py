@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-import warnings
 import weakref
 from typing import NoReturn, Protocol
 
@@ -23,7 +22,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
 from labeldp._values import Words
-from labeldp.errors import InsecureRandomnessWarning, ParameterError, Setting
+from labeldp.errors import InsecureRandomnessWarning, ParameterError, Setting, warn
 
 CHUNK = 1 << 15
 """Labels are handled in pieces of this many, so that their words and all scratch arrays stay in the cache."""
@@ -136,12 +135,11 @@ class SeededWords:
 
 
 def warn_of_seed() -> None:
-    """Warn the caller's caller that noise from a seed is not private."""
-    warnings.warn(
+    """Warn that noise from a seed is not private."""
+    warn(
         "random_state makes the noise repeatable and therefore removable: use it in tests and "
         "experiments, never for a release.",
         InsecureRandomnessWarning,
-        stacklevel=3,
     )
 
 

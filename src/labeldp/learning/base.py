@@ -19,7 +19,6 @@ Only steps 4, 5 and 8 read labels.
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import replace
 from typing import Any, Self
 
@@ -31,7 +30,7 @@ from labeldp._values import Array
 from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.accounts.terms import Terms
-from labeldp.errors import ParameterError, WeakModelWarning
+from labeldp.errors import ParameterError, WeakModelWarning, warn
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.features import PublicFeatures
@@ -112,7 +111,7 @@ class PrivateRegressor(TableRegressor):
                 raise
         self._replace_state(fitting)
         if self.weakness_ is not None:
-            warnings.warn(self.weakness_, WeakModelWarning, stacklevel=2)
+            warn(self.weakness_, WeakModelWarning)
         return self
 
     def fit_rows(self, request: FitRequest, rows: LabelRows, source: WordSource, *, y: Any = None) -> None:
@@ -125,7 +124,7 @@ class PrivateRegressor(TableRegressor):
         noise = request.unit_noise(plan.epsilon) if plan.for_labels else None
         _ = rows.table.spectrum  # may need more memory than there is: before the charge
         if self.ledger is None and y is not None:
-            warn_if_seen(y, stacklevel=4)
+            warn_if_seen(y)
         self.ledger_ = self._get_ledger()
         payment = plan.pay(self.ledger_)
         measured = measure(rows, plan, source)
@@ -137,7 +136,7 @@ class PrivateRegressor(TableRegressor):
         self._learn(rows, parts, measured)
         if self._ensemble is not None and request.transform is not None:
             self._ensemble = replace(self._ensemble, error=_spread(self._ensemble, measured))
-        self.weakness_ = describe_weakness(*self._fitted_units(rows.table.X), self._scale.bounds)
+        self.weakness_ = self._weakness(rows.table.X)
 
     def _learn(self, rows: LabelRows, parts: list[Any], measured: Measured) -> None:
         """Learn from what was released: sums, and labels if there are any."""
@@ -147,6 +146,10 @@ class PrivateRegressor(TableRegressor):
         rows.announce("model")
         measured = learn_interactions(parts, measured)
         self._public, self._ensemble = measured.table.public, ensemble_of(parts, measured)
+
+    def _weakness(self, X: Any) -> str | None:
+        """Return what is wrong with the model, by what was released; None if nothing is."""
+        return describe_weakness(*self._fitted_units(X), self._scale.bounds)
 
     def _fitted_units(self, X: Any) -> tuple[Array, float]:
         """Return predictions for some public rows in units of the bounds, and the private spread around them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ from labeldp._values import Array, Epsilon, LabelBounds, as_fraction, parse_numb
 from labeldp.accounts.budget import Budget, new_charge
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.numbers import number, percent
-from labeldp.errors import ParameterError
+from labeldp.errors import ParameterError, warn
 from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
 from labeldp.learning.coverage_plan import CoveragePlan, plan_coverage
 from labeldp.learning.held_out import fresh_predictions, innermost
@@ -235,7 +234,7 @@ def private_intervals(
         transform=scale.transform,
     )
     if result.full:
-        warnings.warn(result.summary(), stacklevel=2)
+        warn(result.summary())
     return result
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -63,7 +64,8 @@ class LabelReleaseRegressor(PrivateRegressor):
     ledger_ : Ledger
         Where the budget went.
     weakness_ : str or None
-        What is wrong with the model, if its own predictions show it: it is a constant, or at a bound.
+        What is wrong with the model, if its own predictions or private labels show it: it is a constant, at a
+        bound, or `estimator` learnt the noise.
     encoder_ : TableEncoder or None
         How the columns of a data frame became numbers; None if the fit got an array.
     feature_names_in_ : array of str
@@ -161,15 +163,43 @@ class LabelReleaseRegressor(PrivateRegressor):
         p parameters learnt from n rows it is too small by p/n of all variance, and e^prediction too large by as
         much.
         """
-        release, own = self.release_, clone(self.estimator)
-        weight = 1 / (release.noise + release.knowledge.variance / 2)
-        weight = weight / weight.mean()
-        weights = {"sample_weight": weight} if has_fit_parameter(own, "sample_weight") else {}
-        own.fit(X, release.labels, **weights)
+        release = self.release_
+        own = self._train(X, release.labels, release.weight)
         if self.terms_.transform is not None:
             excess = (release.labels - np.asarray(own.predict(X))) ** 2 - release.noise + release.hidden
-            self._spread = max(0.0, float(np.average(excess, weights=weight**2)))
+            self._spread = max(0.0, float(np.average(excess, weights=release.weight**2)))
         return own
+
+    def _train(self, X: Array, labels: Array, weight: Array) -> Any:
+        """Return the user's estimator, fitted to private labels."""
+        own = clone(self.estimator)
+        return own.fit(X, labels, **({"sample_weight": weight} if has_fit_parameter(own, "sample_weight") else {}))
+
+    def _weakness(self, X: Any) -> str | None:
+        return super()._weakness(X) or (None if self.estimator_ is None else self._learnt_noise(X))
+
+    def _learnt_noise(self, X: Array) -> str | None:
+        """Return that the estimator learns noise, if it does from noise alone, as large as the labels'.
+
+        It is fitted to half of the rows and predicts the others: a fit to all may halve the noise.
+        """
+        release, rng = self.release_, np.random.default_rng(0)
+        train, test = np.array_split(rng.permutation(release.noise.size), 2)
+        middle = release.knowledge.middle
+        labels = middle + np.sqrt(release.noise[train]) * rng.standard_normal(train.size)
+        try:
+            with warnings.catch_warnings(action="ignore"):  # the fit to all rows has given them
+                predicted = self._train(X[train], labels, release.weight[train]).predict(X[test])
+        except Exception:  # too few rows for it: what was paid for is not lost to a check
+            return None
+        square = float(np.mean((release.knowledge.clip(np.asarray(predicted)) - middle) ** 2)) / 2
+        if square <= release.knowledge.variance:
+            return None
+        return (
+            f"{type(self.estimator).__name__} learns the noise of labels: from noise alone, as large as theirs, "
+            "it makes predictions that vary more than labels do; let it average more rows (min_samples_leaf=100, "
+            "n_neighbors=200), leave estimator out, or give a larger epsilon"
+        )
 
     def _fitted_units(self, X: Any) -> tuple[Array, float]:
         if self._ensemble is not None:

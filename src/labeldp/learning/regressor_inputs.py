@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -91,7 +90,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(names)
         if self.encoder_.left_out:
             listed = "; ".join(f"{name!r}: {why}" for name, why in self.encoder_.left_out)
-            warnings.warn(f"columns of no use were left out ({listed})", UserWarning, stacklevel=4)
+            warn(f"columns of no use were left out ({listed})")
         return self.encoder_.transform(table)
 
     def _inputs(self, X: Any) -> Any:
@@ -103,11 +102,9 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         if is_frame(X):
             return encoder.transform(as_table(X))
-        warnings.warn(
+        warn(
             f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names: its "
-            "columns are taken in the order of the fit",
-            UserWarning,
-            stacklevel=3,
+            "columns are taken in the order of the fit"
         )
         return encoder.transform(as_table(X, list(self.feature_names_in_)))
 

@@ -102,6 +102,12 @@ class RowRelease(HoldsTerms):
         return RowRelease, tuple(fields.values())
 
     @property
+    def weight(self) -> NDArray[np.float64]:
+        """How much each label counts for a learner, 1 on average: noisier ones less."""
+        weight = 1 / (self.noise + self.knowledge.variance / 2)
+        return np.asarray(weight / weight.mean())
+
+    @property
     def clipped(self) -> bool:
         """Whether any interval is narrower than the bounds, so that labels are not fully unbiased."""
         low, high = self.terms.bounds[0]
