@@ -380,7 +380,8 @@ _TABLE = (
     ),
     Option(
         "estimators",
-        "Regressors to train on private labels besides, such as sklearn.linear_model.Ridge, with commas.",
+        "Regressors to train on private labels besides, with commas: classes such as sklearn.linear_model.Ridge, "
+        "or instances such as mine.forest, with --import mine.py.",
         default=(),
         parse=split_names,
         metavar="CLASSES",

@@ -72,12 +72,12 @@ def test_figures_are_the_same_in_full_as_json_csv_and_latex_and_no_pipe_cuts_a_t
 
 def test_own_estimators_and_modules_are_compared(table, tmp_path):
     own = tmp_path / "mine_of_a_test.py"
-    own.write_text("from sklearn.linear_model import Ridge\nclass Mine(Ridge):\n    pass\n")
-    classes = ("--import", own, "--estimators", "mine_of_a_test.Mine,sklearn.tree.DecisionTreeRegressor")
+    own.write_text("from sklearn.linear_model import Ridge\nmine = Ridge(2)\n")
+    classes = ("--import", own, "--estimators", "mine_of_a_test.mine,sklearn.tree.DecisionTreeRegressor")
     shown = run("compare", table, *OPTIONS, "--public", *classes, "--csv").stdout
     names = {line.split(",")[1] for line in shown.splitlines() if line.startswith("model,")}
-    assert shown.count("labels released, Mine") == shown.count("not private, DecisionTreeRegressor") == 2, names
-    for wrong in ("sklearn.tree.Nothing", "nothing_of_a_test.Mine", "math.pi", "pathlib.Path"):
+    assert shown.count("labels released, mine") == shown.count("not private, DecisionTreeRegressor") == 2, names
+    for wrong in ("Ridge", "sklearn.tree.Nothing", "nothing_of_a_test.Mine", "math.pi", "pathlib.Path"):
         assert "--estimators" in said("compare", table, *OPTIONS, "--public", "--estimators", wrong, code=2)
 
 

@@ -27,16 +27,19 @@ def import_modules(names: Iterable[str]) -> None:
 
 
 def load_estimators(names: Iterable[str]) -> dict[str, Any]:
-    """Return an instance of each class, named as in ``sklearn.linear_model.Ridge``, by the class's own name."""
+    """Return regressors by their own names: instances, or classes such as ``sklearn.linear_model.Ridge``."""
     estimators = {}
     for name in names:
         module, _, kind = name.rpartition(".")
+        if not module:
+            raise ParameterError(Setting("estimators", name), " needs its module: sklearn.linear_model.Ridge, say")
         try:
-            estimators[kind] = getattr(import_module(module), kind)()
+            found = getattr(import_module(module), kind)
+            estimators[kind] = found() if isinstance(found, type) else found
         except (Exception, SystemExit) as error:
             raise ParameterError(Setting("estimators", name), f": {type(error).__name__}: {error}") from None
         if not hasattr(estimators[kind], "fit") or not hasattr(estimators[kind], "predict"):
-            raise ParameterError(Setting("estimators", name), " must be a class with fit and predict")
+            raise ParameterError(Setting("estimators", name), " must have fit and predict")
     return estimators
 
 
