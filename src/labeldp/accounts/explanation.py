@@ -55,8 +55,7 @@ _CLUSTER = (
 )
 _AGAIN = "{again} without need: that would cost again, and the costs add up. Keep this one and reuse it."
 _NOT_SCORED = (
-    "How wrong they are was not measured. For more budget a private score says it: labeldp fit --score, or "
-    "private_score in Python."
+    "A private score says how wrong they are, for more budget: labeldp fit --score, fit_and_score in Python."
 )
 _BESIDE_LABEL = "How noisy each label is stands beside it in the release."
 _ONE_ROW = "Take one released value for the truth about one row."
