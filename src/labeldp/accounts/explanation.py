@@ -54,9 +54,7 @@ _CLUSTER = (
     "destroyed when it is closed."
 )
 _AGAIN = "{again} without need: that would cost again, and the costs add up. Keep this one and reuse it."
-_NOT_SCORED = (
-    "A private score says how wrong they are, for more budget: labeldp fit --score, fit_and_score in Python."
-)
+_NOT_SCORED = "A private score says how wrong they are, for more budget: labeldp fit --score, or fit_and_score."
 _BESIDE_LABEL = "How noisy each label is stands beside it in the release."
 _ONE_ROW = "Take one released value for the truth about one row."
 _BESIDE = "Publish the true labels, or anything else computed from them without noise, beside it."

@@ -12,7 +12,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from labeldp._values import Array, Labels
-from labeldp.errors import LabelError, ParameterError
+from labeldp.errors import LabelError, ParameterError, warn
 from labeldp.learning.features import PIECE
 from labeldp.release.names import name_of_labels
 from labeldp.tables.encoder import TableEncoder
