@@ -32,6 +32,7 @@ from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.accounts.terms import Terms
 from labeldp.errors import ParameterError, WeakModelWarning, warn
 from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.learning.ensemble import Ensemble
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.features import PublicFeatures
 from labeldp.learning.fit_plan import FitRequest
@@ -45,7 +46,6 @@ from labeldp.learning.label_rounds import (
     measure,
 )
 from labeldp.learning.label_units import LabelScale
-from labeldp.learning.learner import Ensemble
 from labeldp.learning.regressor_inputs import TableRegressor, refuse_arguments
 from labeldp.learning.rows_here import RowsHere
 from labeldp.learning.threads import idle_cores, limit_threads, steps

@@ -21,12 +21,13 @@ from labeldp.errors import ParameterError, PrivacyProofError
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.bayes import Posterior, explained_risk
 from labeldp.learning.bayes_solvers import Observations
+from labeldp.learning.ensemble import Ensemble, PrivateRows
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.label_queries import Query
 from labeldp.learning.label_range import find_range
 from labeldp.learning.label_units import UNIT, LabelSummary, Limits
-from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble, quick_linear
+from labeldp.learning.learner import fit_ensemble, quick_linear
 from labeldp.learning.relevance import can_learn, learn_lengths
 from labeldp.learning.sum_model import SumModel, fit_mean, fit_sums
 from labeldp.mechanisms.base import Mechanism

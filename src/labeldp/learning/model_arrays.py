@@ -18,9 +18,9 @@ from labeldp._values import Array
 from labeldp.errors import CardError
 from labeldp.learning.array_files import Arrays, ArraySpec, read_arrays
 from labeldp.learning.bayes import Posterior
+from labeldp.learning.ensemble import Ensemble
 from labeldp.learning.features import ALL_PAIRS, BLOCKS, FOURIER, PAIRED, WAVES, WIDE, PublicFeatures, wave_count
 from labeldp.learning.label_units import LabelSummary
-from labeldp.learning.learner import Ensemble
 from labeldp.learning.projection import Projection
 from labeldp.learning.threads import idle_cores
 from labeldp.learning.waves import FREQUENCIES

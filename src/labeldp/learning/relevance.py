@@ -7,11 +7,11 @@ from scipy.sparse import csr_array, vstack
 
 from labeldp._values import Array, Index
 from labeldp.learning.bayes import Posterior
+from labeldp.learning.ensemble import PrivateRows
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.features import even_rows
 from labeldp.learning.groups import NoisySums
 from labeldp.learning.label_units import Limits
-from labeldp.learning.learner import PrivateRows
 from labeldp.learning.length_evidence import Averages, Evidence, Relevance, first_lengths
 
 MOST_COLUMNS = 60
