@@ -8,7 +8,6 @@ import numpy as np
 from labeldp._values import Sums
 from labeldp.exact.word_sources import resolve_source
 from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.features import PublicFeatures
 from labeldp.learning.fit_plan import FitRequest
 from labeldp.learning.label_queries import Query
 from labeldp.learning.label_rounds import measure
@@ -31,7 +30,7 @@ def main() -> None:
             groups.extend([] if query.rows.group is None else [query.rows.group])
             return super().add_up(query)
 
-    rows = Recorder(FeatureTable(PublicFeatures.fit(X), X), labels, resolve_source(None), lambda step: None)
+    rows = Recorder(FeatureTable.fit(X), labels, resolve_source(None), lambda step: None)
     plan = FitRequest(epsilon=0.2, bounds=(0, 1), labels=False).plan(ROWS)
     found = measure(rows, plan, resolve_source(None)).sums
     figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")

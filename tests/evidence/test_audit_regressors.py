@@ -21,7 +21,6 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.learning import label_queries, label_range, label_rounds, learner, sum_model
 from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.features import PublicFeatures
 from labeldp.learning.group_search import GroupSearch
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
@@ -37,13 +36,12 @@ SURE = 1 - 1e-7
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Make fits cheap without touching what happens to a label."""
-    once = cache(lambda: PublicFeatures.fit(X))
-    table = FeatureTable(once(), X)
+    table = FeatureTable.fit(X)
     search = cache(lambda prior: GroupSearch.of.__func__(GroupSearch, table, np.frombuffer(prior)))
     unknown_variance = sum_model.unknown_variance
     widest = lambda width, **_: unknown_variance(width)[-4:-3]  # noqa: E731  (the last without interactions)
     for module, name, value in (
-        (PublicFeatures, "fit", lambda _: once()),
+        (FeatureTable, "fit", lambda _: FeatureTable(table.public, X)),
         (FeatureTable, "spectrum", table.spectrum),
         (sum_model, "GroupSearch", SimpleNamespace(of=lambda _, prior: search(prior.tobytes()))),
         (sum_model, "unknown_variance", widest),

@@ -14,10 +14,9 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.learning import epsilon_split, sum_model
+from labeldp.learning import sum_model
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.features import PublicFeatures
 from labeldp.learning.group_search import GroupSearch
 from labeldp.learning.label_units import Limits
 from labeldp.learning.sum_model import fit_sums
@@ -26,7 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
 BOUNDS = Limits(0.0, 5.0)
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
-TABLE = FeatureTable(PublicFeatures.fit(X), X)
+TABLE = FeatureTable.fit(X)
 PAIR = (np.array([0.0, 1.0, 1.0]), np.array([5.0, 1.0, 1.0]))
 CLAIM, RUNS = 0.5, 120
 SURE = 1 - 1e-7
@@ -67,15 +66,15 @@ def all_measured(monkeypatch):
     table = TABLE.with_lengths(lengths, 0.0)
     search = cache(lambda prior: GroupSearch.of(table, np.frombuffer(prior)))
     for name, value in {
-        "_LEAST_STRENGTH": 1.0,
-        "learn_lengths": lambda *_, **__: sum_model.Relevance(lengths, 0.0, lengths, lengths),
-        "estimate_spread": lambda noisy, epsilon, width: (width / 4) ** 2,
-        "unknown_variance": lambda width, **_: unknown(width)[-1:],
-        "GroupSearch": SimpleNamespace(of=lambda _, prior: search(prior.tobytes())),
+        "epsilon_split.FEWEST_FOR_LENGTHS": 0.0,
+        "epsilon_split.FEWEST_FOR_SPREAD": 0.0,
+        "sum_model._LEAST_STRENGTH": 1.0,
+        "sum_model.learn_lengths": lambda *_, **__: sum_model.Relevance(lengths, 0.0, lengths, lengths),
+        "sum_model.estimate_spread": lambda noisy, epsilon, width: (width / 4) ** 2,
+        "sum_model.unknown_variance": lambda width, **_: unknown(width)[-1:],
+        "sum_model.GroupSearch": SimpleNamespace(of=lambda _, prior: search(prior.tobytes())),
     }.items():
-        monkeypatch.setattr(sum_model, name, value)
-    for name in ("FEWEST_FOR_LENGTHS", "FEWEST_FOR_SPREAD"):
-        monkeypatch.setattr(epsilon_split, name, 0.0)
+        monkeypatch.setattr(f"labeldp.learning.{name}", value)
 
 
 def audited():

@@ -6,7 +6,6 @@ import pytest
 from labeldp.learning.bayes import fit_linear, unknown_variance
 from labeldp.learning.bayes_solvers import solve_likely, solve_many
 from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.features import PublicFeatures
 
 COLUMNS = {"pairs of columns": 3, "many columns": 11, "pairs of directions": 14, "few waves": 30}
 
@@ -17,7 +16,7 @@ def table_of(rows, columns, seed=0):
     X[:, 0] = np.round(X[:, 0])  # ties
     X[:, 1] = np.exp(3 * X[:, 1])
     X[:, 2] = 7.0
-    return X, FeatureTable(PublicFeatures.fit(X), X)
+    return X, FeatureTable.fit(X)
 
 
 def plain_ranks(values, quantiles):

@@ -9,7 +9,6 @@ from labeldp.learning import relevance
 from labeldp.learning.bayes import Posterior
 from labeldp.learning.ensemble import PrivateRows
 from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.features import PublicFeatures
 from labeldp.learning.groups import Groups, NoisySums
 from labeldp.learning.label_units import Limits
 from labeldp.learning.length_evidence import first_lengths
@@ -19,7 +18,7 @@ COLUMNS = 6
 
 def table_of(rows, columns=COLUMNS):
     X = np.random.default_rng(0).uniform(-1, 1, (rows, columns))
-    return FeatureTable(PublicFeatures.fit(X), X)
+    return FeatureTable.fit(X)
 
 
 def noisy_sums(table, groups):

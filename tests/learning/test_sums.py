@@ -12,7 +12,6 @@ from labeldp.learning import base
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.exact_products import exact_product
 from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.features import PublicFeatures
 from labeldp.learning.fit_plan import FitRequest
 from labeldp.learning.label_queries import STEPS, DistanceQuery, RowRules, SumQuery
 from labeldp.learning.label_range import CELLS, find_range
@@ -29,7 +28,7 @@ WORST = (-1e308, 1.0, 5e-324, 3.3, 6.0, 1e308)
 def full_table(rows, columns=2):
     X = np.random.default_rng(1).normal(size=(rows, columns))
     X[:, 0] = np.rint(X[:, 0])
-    return FeatureTable(PublicFeatures.fit(X), X)
+    return FeatureTable.fit(X)
 
 
 def random_labels(seed, rows=ROWS):

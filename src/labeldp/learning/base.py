@@ -101,7 +101,7 @@ class PrivateRegressor(TableRegressor):
             limit_threads(idle_cores()),
         ):
             step("public features")
-            table = FeatureTable(PublicFeatures.fit(X), X)
+            table = FeatureTable.fit(X)
             rows = RowsHere(table, scale.units(labels), source, step)
             try:
                 fitting.fit_rows(request, rows, source, y=y)

@@ -55,6 +55,11 @@ class FeatureTable:
         self._products: dict[bytes, tuple[Small, Array]] = {}
         self._earlier: dict[bytes, tuple[Small, Array]] = {}  # those of the same rows with other interactions
 
+    @classmethod
+    def fit(cls, X: Any) -> FeatureTable:
+        """Return the features of public rows, by maps that are fitted to them."""
+        return cls(PublicFeatures.fit(X), X)
+
     def with_lengths(self, lengths: Array, doubt: float) -> FeatureTable:
         """Return the same rows with interactions on these lengths of columns, and the log odds against them."""
         table = copy(self)

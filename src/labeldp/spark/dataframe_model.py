@@ -20,7 +20,6 @@ from labeldp.learning.bayes_solvers import Observations
 from labeldp.learning.boosted_trees import GROWN
 from labeldp.learning.ensemble import PrivateRows
 from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.features import PublicFeatures
 from labeldp.learning.label_queries import Query, SumQuery
 from labeldp.learning.label_range import CELLS
 from labeldp.learning.label_rounds import Part, Round
@@ -143,7 +142,7 @@ class ClusterRows:
         X = values.view(np.float64)
         if (places[1:] == places[:-1]).any() or (share == 1.0 and len(X) != count):
             raise DataError("rows share an id, or the table changed while it was read")
-        return cls(frame, bounds, count, key, label, FeatureTable(PublicFeatures.fit(X), X), places, share)
+        return cls(frame, bounds, count, key, label, FeatureTable.fit(X), places, share)
 
     def announce(self, step: str) -> None:
         """Show nothing: Spark has pages of its own."""
