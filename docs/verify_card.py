@@ -542,6 +542,12 @@ def check_rest(card: Card) -> str:
     require("model" not in card or scored == ("score" in purposes), "a score, or the charge for it, is missing")
     require(split is None or (split["train_rows"], split["test_rows"]) == rows, "the split has other rows")
     require(len(set(map(len, table.values()))) == 1, "the lists of the regression are not of one length")
+    fit = {"standard_error": 0, "rsquared": 0, "pvalue": 0, **card.get("fit", {})}
+    right = min([fit["standard_error"], *table.get("bse", []), *table.get("bse_ols", [])]) >= 0
+    right = right and all(0 <= part <= 1 for part in (fit["rsquared"], fit["pvalue"], *table.get("pvalues", [])))
+    ends = zip(table.get("conf_int", []), table.get("params", []), strict=False)
+    right = right and all(low <= value <= high for (low, high), value in ends)
+    require(right, "a standard error, p-value, R² or interval of the regression cannot be")
     right = len(card.get("rounding", card["bounds"])) == len(card["bounds"])
     require(right and card.get("file", card)["rows"] == card["rows"], "rounding of columns, or rows of the file")
     return "trust, bounds, priors, rows, score and file agree"

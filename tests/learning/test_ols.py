@@ -6,6 +6,7 @@ import json
 from contextlib import redirect_stdout
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from matplotlib import pyplot
 from scipy import stats
 
 import labeldp as ldp
+from forged_cards import forged
 from helpers import FALSE_ALARM, seeded
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import DataError, LabelDPError
@@ -23,7 +25,7 @@ from labeldp.exact import DiscreteLaplace
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.estimate_law import EstimateLaw, Spread, possible_variances
 from labeldp.learning.ols_design import WEIGHT, Design
-from labeldp.learning.ols_estimate import curve_weights
+from labeldp.learning.ols_squares import Squares
 from labeldp.learning.ols_sums import GRID, Center, add_up_array, curve_of
 
 BOUNDS = (0.0, 100.0)
@@ -50,6 +52,13 @@ def quiet_ols(X, y, source, **options):
 
 def least_squares(X, y):
     return np.linalg.lstsq(np.column_stack([np.ones(len(X)), X]), y, rcond=None)[0]
+
+
+def robust_errors(model, y):
+    """Return standard errors of least squares without privacy, robust to unequal variances (HC0)."""
+    inverse = np.linalg.inv(model.T @ model)
+    scores = model * (y - model @ np.linalg.lstsq(model, y, rcond=None)[0])[:, None]
+    return np.sqrt(np.diag(inverse @ scores.T @ scores @ inverse))
 
 
 # ---- estimates ------------------------------------------------------------------------------------------------
@@ -81,15 +90,26 @@ def test_without_intercept_labels_count_from_zero():
     assert table.names == ["x1", "x2", "x3"]
 
 
-def test_robust_errors_are_those_of_statsmodels_where_variances_differ():
-    sm = pytest.importorskip("statsmodels.api")
+def test_robust_errors_are_those_without_privacy_where_variances_differ():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(20_000, 2))
     y = np.clip(50 + 5 * X[:, 0] + 3 * (0.5 + np.minimum(np.abs(X[:, 0]), 2)) * rng.normal(size=20_000), *BOUNDS)
-    peer = sm.OLS(y, sm.add_constant(X)).fit(cov_type="HC1")
     robust, classical = (quiet_ols(X, y, NoNoise(), epsilon=20.0, robust=robust) for robust in (True, False))
-    np.testing.assert_allclose(robust.bse, peer.bse, rtol=0.1)
-    assert classical.bse[1] < 0.9 * peer.bse[1]
+    errors = robust_errors(np.column_stack([np.ones(len(X)), X]), y)
+    np.testing.assert_allclose(robust.bse, errors, rtol=0.1)
+    assert classical.bse[1] < 0.9 * errors[1]
+
+
+@pytest.mark.parametrize("epsilon", [3.0, 20.0])
+def test_errors_are_those_without_privacy_where_the_line_is_wrong_in_rows_of_great_leverage(epsilon):
+    """Squares around the middle of the bounds gave 0.3 and 0.4 of the first two standard errors."""
+    rng = np.random.default_rng(3)
+    X = np.column_stack([np.exp(rng.normal(size=20_000)), rng.normal(size=20_000)])
+    y = np.clip(20 + 15 * np.log1p(X[:, 0]) + 4 * X[:, 1] + 8 * rng.normal(size=20_000), *BOUNDS)
+    table, errors = quiet_ols(X, y, NoNoise(), epsilon=epsilon), robust_errors(np.insert(X, 0, 1, axis=1), y)
+    assert (np.abs(table.params - least_squares(X, y)) < 0.25 * errors).all()
+    assert (table.bse > 0.9 * errors).all()
+    assert (table.bse[:2] < 1.4 * errors[:2]).all()
 
 
 def test_intervals_cover_and_p_values_of_a_true_zero_are_uniform():
@@ -175,11 +195,18 @@ def test_possible_variances_close_in_on_exact_squares_and_stay_positive():
 @pytest.mark.parametrize("ratio", [1e-6, 1.0, 1e4, 1e9])
 def test_integer_weights_of_a_row_add_up_to_the_limit_at_most(columns, ratio):
     X = np.random.default_rng(0).standard_t(3, size=(500, columns))
-    weights = Design.of(X, [f"x{k}" for k in range(columns)], intercept=True).weights(ratio)
-    center = Center(np.full(500, 0.5), 0.5, 0.01)
-    for rows in (weights.rows, curve_weights(weights.of_labels(), 1.0, center, WEIGHT, robust=True)):
-        assert (rows == np.rint(rows)).all()
-        assert np.abs(rows).sum(axis=1).max() <= WEIGHT
+    design = Design.of(X, [f"x{k}" for k in range(columns)], intercept=True)
+    line = 0.5 + X[:, 0]  # far beyond the bounds, too
+    for guess, reach in ((np.full(500, 0.5), 0.5), (np.clip(line, 0, 1), 0.1)):
+        center = Center(guess, reach, 0.01, line=line)
+        squares = Squares.choose(design, design.weights(ratio), center, 1.0, robust=True)
+        weights = design.weights(ratio, limit=int((1 - squares.room) * WEIGHT)).rows
+        sizes, constant = np.abs(weights).sum(axis=1), int(weights[0, 0])
+        curve, tilt = squares.integers(sizes, constant, center)
+        for rows in (weights, curve, tilt):
+            assert (rows == np.rint(rows)).all()
+        assert (sizes + np.abs(tilt).sum(axis=1)).max() <= WEIGHT
+        assert constant + np.abs(curve).sum(axis=1).max() <= WEIGHT
 
 
 @pytest.mark.parametrize("weight", [WEIGHT + 1, np.nan])
@@ -187,7 +214,7 @@ def test_weights_that_the_proof_does_not_cover_release_nothing(weight):
     center, budget = Center(np.full(3, 0.5), 0.5, 0.01), SumBudget(Fraction(1), 3)
     good, bad = np.ones((3, 1)), np.array([[1.0], [weight], [1.0]])
     both = np.column_stack([np.ones(3), np.full(3, WEIGHT)])
-    for weights in ((bad, good), (good, bad), (both, good)):
+    for weights in ((bad, good, good), (good, bad, good), (good, good, bad), (both, good, good)):
         with pytest.raises(ldp.errors.PrivacyProofError, match="the weights of a row"):
             center.release(add_up_array(np.full(3, 0.5)), *weights, budget, Fraction(1), seeded(0), whole=True)
     assert budget.left == 1
@@ -211,6 +238,22 @@ def test_a_label_and_its_curve_move_by_the_grid_at_most(factor):
     one[:3], two[:3] = [0, GRID, GRID], [GRID // 2, GRID // 2, GRID // 4]
     moved = np.abs(one - two) + np.abs(curve_of(one, factor) - curve_of(two, factor))
     assert 0.99 * GRID < moved.max() <= GRID + 1
+
+
+@pytest.mark.parametrize(("linear", "tilt", "curve"), [(1, 0, 1), (0.25, 0.75, 1), (0.5, -0.5, 1)])
+def test_one_label_moves_all_sums_together_by_what_the_card_says(linear, tilt, curve):
+    """Before noise, of a release whose weights are as large as they may be."""
+    shares = [np.full((1, 1), np.rint(share * WEIGHT)) for share in (linear, curve, tilt)]
+
+    def exact(label):
+        sums = []
+        budget = SimpleNamespace(release=lambda exact, *_, **__: sums.append(exact) or exact, rows=1)
+        Center(np.full(1, 0.5), 0.5, 0.01).release(add_up_array(np.array([label])), *shares, budget, 1, None)
+        return sums[0]
+
+    ends = [exact(label) for label in np.linspace(0, 1, 41)]
+    moved = max(np.abs(one - two).sum() for one in ends for two in ends)
+    assert 0.99 * (GRID + 1) * WEIGHT < moved <= (GRID + 1) * WEIGHT
 
 
 def test_the_curve_of_every_label_is_exact_and_takes_steps_that_no_label_changes():
@@ -283,6 +326,31 @@ def test_both_verifiers_prove_the_card(people, tmp_path):
     with redirect_stdout(io.StringIO()):
         assert checker().verify(text)[0] == "holds"
     assert json.loads(text)["regression"]["params"] == table.params.tolist()
+
+
+IMPOSSIBLE = {
+    "bse": ("regression", [1.0, 1.0, -1.0, 1.0]),
+    "bse_ols": ("regression", [1.0, 1.0, -1.0, 1.0]),
+    "pvalues": ("regression", [0.0, 1.0, 1.5, 0.5]),
+    "conf_int": ("regression", [[1e6, 2e6]] * 4),
+    "rsquared": ("fit", 1.1),
+    "standard_error": ("fit", -0.1),
+    "pvalue": ("fit", -0.1),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_both_verifiers_refuse_figures_that_cannot_be(name):
+    X, y = data()
+    content = json.loads(ldp.private_ols(X, y, epsilon=4.0, bounds=BOUNDS).to_card())
+    del content["checksum"]
+    content["fit"] = {"rsquared": 0.5, "standard_error": 0.01, "pvalue": 0.3}
+    with redirect_stdout(io.StringIO()):
+        assert ldp.verify_card(forged(content)).holds
+        assert checker().verify(forged(content).encode())[0] == "holds"
+        content[IMPOSSIBLE[name][0]][name] = IMPOSSIBLE[name][1]
+        assert not ldp.verify_card(forged(content)).holds
+        assert checker().verify(forged(content).encode())[0] != "holds"
 
 
 def test_a_seed_is_not_private_and_the_card_says_so():
@@ -403,6 +471,8 @@ def test_a_table_prints_as_text_latex_frame_and_picture(tmp_path):
     text = table.summary()
     assert all(name in text for name in (*table.names, "P>|t|", "[0.025", "std err without privacy", "ε = 1"))
     assert r"a\_b \& c" in table.to_latex()
+    with pytest.raises(ldp.errors.ParameterError, match=r"to_latex\(alpha=0.1\)"):
+        table.to_latex(0.1)
     assert list(table.to_frame(0.1).columns[-3:]) == ["[0.05", "0.95]", "std err without privacy"]
     assert [label.get_text() for label in table.plot().get_yticklabels()] == table.names[1:]
     assert pyplot.gca().get_xlabel() == "coefficient"  # so that pyplot.savefig writes it
@@ -432,7 +502,7 @@ def test_what_noise_would_hide_is_left_blank_on_every_output(factor):
     text, card, known = table.summary(), json.loads(table.to_card()), factor == 1
     assert (table.rsquared is not None) is known is bool(np.isfinite(table.bse_without_privacy).all())
     assert ("fit" in card) is ("bse_ols" in card["regression"]) is known
-    assert ("R² is not estimated" not in text) is ("hide them" not in text) is known
+    assert ("R² is not estimated" not in text) is ("hidden by noise" not in text) is known
     assert "nan" not in text + table.to_latex()
     assert ("without privacy" in str(table.plot().get_legend_handles_labels()[1])) is known
     pyplot.close()
@@ -478,11 +548,13 @@ def test_a_formula_codes_categories_and_predicts_other_rows_in_the_same_way():
         ldp.private_ols(X, y, epsilon=5.0, bounds=BOUNDS, on="x1")
 
 
-def robust_errors(model, y):
-    """Return standard errors of least squares without privacy, robust to unequal variances (HC0)."""
-    inverse = np.linalg.inv(model.T @ model)
-    scores = model * (y - model @ np.linalg.lstsq(model, y, rcond=None)[0])[:, None]
-    return np.sqrt(np.diag(inverse @ scores.T @ scores @ inverse))
+def test_columns_that_a_formula_does_not_name_may_hold_anything():
+    X, y = data()
+    frame = pd.DataFrame({"a": X[:, 0], "mixed": [1, "two"] * 1000, "pay": y})
+    table = quiet_ols(frame, frame["pay"], seeded(0), on="a")
+    np.testing.assert_allclose(table.predict(frame), table.params @ [np.ones(2000), X[:, 0]])
+    with pytest.raises(ldp.errors.ParameterError, match="'mixed'"):
+        quiet_ols(frame, frame["pay"], seeded(0), on="a + mixd")
 
 
 def test_a_small_group_of_great_variance_has_large_errors():

@@ -18,6 +18,11 @@ METRICS = {
 }
 """Names of figures, and what they are called, in the order of a summary."""
 
+_CURVED = (
+    "So the relation is curved, and coefficients, with their intervals, are those of the best straight line, not "
+    "of an effect that is the same everywhere. Add squares or categories."
+)
+
 DEFAULT_METRICS = ("rmse", "mae")
 """What a score measures unless others are asked for."""
 
@@ -91,3 +96,17 @@ def describe_quality(quality: Any, charges: Iterable[Charge]) -> str | None:
     told = ", ".join(f"{name} {text}" for name, text in describe_figures(figures).items())
     price = total_of(charge for charge in charges if charge.purpose == "score")
     return f"{told}, measured on {quality['rows']:,} rows for {price}" if told else None
+
+
+def describe_fit(fit: Any) -> list[str]:
+    """Return what a card says of how well a table of coefficients fits, in sentences."""
+    words = ["R² is not estimated: noise would hide it."]
+    if "rsquared" in fit:
+        words = [f"R² is about {fit['rsquared']:.3f} ± {fit['standard_error']:.3f}, its standard error by noise."]
+    if "pvalue" not in fit:
+        return [
+            *words,
+            "Lack of fit is not tested: noise would hide it for this ε, or all columns are categories.",
+        ]
+    result = f"Lack of fit is tested by squared predictions (RESET): p = {fit['pvalue']:.3f}."
+    return [*words, f"{result} {_CURVED}" if fit["pvalue"] < 0.05 else result]

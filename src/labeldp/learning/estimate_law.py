@@ -16,9 +16,8 @@ _POINTS, _REACH = 2048, 40.0
 _NEGLIGIBLE = 1e-9
 """Frequencies at which the characteristic function is smaller are left out."""
 
-_RATIO_DEVIATION = 0.4
-"""How far unequal variances move a coefficient's sampling variance, before the noisy squares are looked at: a
-factor whose logarithm follows a t distribution with 4 degrees of freedom and this scale."""
+_MEAN_LOG = 0.08
+"""By how much less than 0 the logarithm of a ratio of variances is on average, so that its mean is about 1."""
 
 _LARGEST_VARIANCE, _MEAN_DEVIATION = 0.25, 0.3
 """Of labels between 0 and 1: the largest variance, and the mean of their standard deviation, which follows an
@@ -36,11 +35,15 @@ class Spread:
         Of the noise.
     chance : float
         Of the error by chance, in parts of the true variance.
+    unequal : float
+        How far unequal variances may move it from the mean variance, before squares are looked at: by a factor
+        whose logarithm follows a t distribution with 4 degrees of freedom and this scale.
     """
 
     value: float
     scale: float
     chance: float = 0.0
+    unequal: float = 0.4
 
     def log_likelihood(self, variances: Array) -> Array:
         """Return how likely the estimate is for each true variance, as a logarithm and up to a factor."""
@@ -71,7 +74,7 @@ def possible_variances(mean: Spread, own: Spread | None) -> tuple[Array, Array]:
     centers = np.log(common[0])
 
     def log_density(log: Array) -> Array:
-        ratios = (log[:, None] - centers) / _RATIO_DEVIATION + _RATIO_DEVIATION / 2
+        ratios = (log[:, None] - centers + _MEAN_LOG) / own.unequal
         prior = (1 + ratios**2 / 4) ** -2.5 @ common[1]
         return np.asarray(np.log(prior) + own.log_likelihood(np.exp(log)))
 

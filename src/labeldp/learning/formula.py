@@ -136,12 +136,16 @@ class Formula:
         """The columns that were written as ``C(column)``, in order."""
         return list(dict.fromkeys(factor.column for term in self.terms for factor in term if factor.category))
 
+    def refuse_missing(self, names: Sequence[str]) -> None:
+        """Refuse a table with these columns if the formula uses another."""
+        for name in self.columns:
+            if name not in names:
+                near = nearest(name, names)
+                raise _error(f"uses the column {name!r}, which is not there" + (f": {near!r}?" if near else ""))
+
     def fit(self, table: Any) -> Coefficients:
         """Return its coefficients on an Arrow table of public columns, whose values are the levels."""
-        for name in self.columns:
-            if name not in table.column_names:
-                near = nearest(name, table.column_names)
-                raise _error(f"uses the column {name!r}, which is not there" + (f": {near!r}?" if near else ""))
+        self.refuse_missing(table.column_names)
         references: dict[str, str] = {}
         for factor in (factor for term in self.terms for factor in term):
             name, wanted = factor.column, factor.level
@@ -180,10 +184,15 @@ class Coefficients:
         """The name of each coefficient."""
         return [":".join(str(part) for part in parts) for parts in self.columns]
 
+    @property
+    def sources(self) -> list[str]:
+        """The columns of a table that they are made of, in order."""
+        return list(dict.fromkeys(factor.column for column in self.columns for factor in column))
+
     def transform(self, table: Any) -> Array:
         """Return the columns of an Arrow table, rows × coefficients."""
         values: dict[str, Array] = {}
-        for name in dict.fromkeys(factor.column for column in self.columns for factor in column):
+        for name in self.sources:
             if name not in table.column_names:
                 raise DataError(f"the column {name!r} is missing")
             values[name] = (_texts if name in self.levels else _numbers)(table, name)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from itertools import compress
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,7 +29,7 @@ from labeldp.learning.ols_sums import AddUp, add_up_array
 from labeldp.learning.regression_table import RegressionTable
 from labeldp.release.names import UNNAMED, name_of_labels, same_name
 from labeldp.release.plan import Plan
-from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order
+from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order, select_columns
 
 _MOST_ROWS = 1 << 30
 
@@ -168,12 +167,15 @@ def pay_for_table(
 def _columns(X: Any, on: str | None, label_names: list[str]) -> tuple[Array, Coefficients | None]:
     """Return public columns as numbers, and, of a data frame, how its columns become these."""
     if is_frame(X):
-        formulas = [] if on is None else [Formula.parse(on, label) for label in label_names]
-        public = [not any(same_name(name, label) for label in label_names) for name in frame_names(X)]
-        table = as_table(
-            X.loc[:, public] if hasattr(X, "loc") else X.select(list(compress(frame_names(X), public)))
-        )
-        named = formulas[0].fit(table) if formulas else Coefficients.plain(table.column_names)
+        public = [name for name in frame_names(X) if not any(same_name(name, label) for label in label_names)]
+        if on is None:
+            named, table = Coefficients.plain(public), as_table(select_columns(X, public))
+        else:
+            for label in label_names:
+                formula = Formula.parse(on, label)
+            formula.refuse_missing(public)
+            table = as_table(select_columns(X, formula.columns))
+            named = formula.fit(table)
         return named.transform(table), named
     if on is not None:
         raise ParameterError(Setting("on"), " names columns: X must be a data frame")

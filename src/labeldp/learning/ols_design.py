@@ -33,14 +33,14 @@ _MOST_LEVERAGE = 0.9
 _CONSTANTS = (1 / 16, 1 / 8, 1 / 4)
 """Parts of a row's weight for the sum of all labels, of which the intercept is made."""
 
-_KAPPAS = 2.0 ** (np.arange(-12, 7) / 2)
+_KAPPAS = 2.0 ** (np.arange(-24, 13) / 4)
 _SAMPLE = 4000
 _INTERCEPT = 0.3
 """Weights are chosen by the summed variances of the coefficients, in which the intercept counts so much."""
 
-_BEND, _BIAS = 0.5, 0.25
-"""Curvature that the model leaves out, in standard deviations of a label, and the bias that it may cause, in
-standard errors of a coefficient."""
+_BEND, _FAR, _BIAS = 0.4, 10.0, 0.25
+"""Curvature that the model leaves out, in standard deviations of a label, and the distance, in standard deviations
+of a direction, up to which it goes on; and the bias that it may cause, in standard errors of a coefficient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Design:
     back: Array = field(repr=False)
     white: Array = field(repr=False)
     intercept: bool
-    _known: dict[tuple[int, int, bool, int], Weights] = field(default_factory=dict, repr=False)
+    _known: dict[tuple[int, int, bool], tuple[float, float]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, columns: Array, names: Sequence[str], *, intercept: bool) -> Design:
@@ -160,12 +160,12 @@ class Design:
             The absolute integer weights of a row add up to this at most.
         """
         powers = [round(math.log2(max(value, 2.0**-40))) for value in (ratio, ratio * narrow)]
-        key = (powers[0], powers[1], rough, limit)
+        key = (powers[0], powers[1], rough)
         if key not in self._known:
             noise = np.full(self.size, 2.0 ** powers[0])
             noise[: self.intercept] = 2.0 ** powers[1]
-            self._known[key] = self._integers(*self._choose(noise, 0.0 if rough else _BEND), limit)
-        return self._known[key]
+            self._known[key] = self._choose(noise, 0.0 if rough else _BEND)
+        return self._integers(*self._known[key], limit)
 
     def _choose(self, noise: Array, bend: float, most: int = _SAMPLE) -> tuple[float, float]:
         """Return the factor before the projection and the constant of least risk, on a sample of rows.
@@ -239,7 +239,7 @@ def project(rows: Array) -> Array:
 
 def _bends(white: Array, model: Array) -> Array:
     """Return squares of the directions, as far as the model leaves them out, with a standard deviation of 1."""
-    squares = np.clip(white**2, 0, 9)
+    squares = np.minimum(white**2, _FAR**2)
     rest = squares - model @ np.linalg.lstsq(model, squares, rcond=None)[0]
     deviation = rest.std(axis=0)
     return np.asarray(rest[:, deviation > 1e-3] / deviation[deviation > 1e-3])

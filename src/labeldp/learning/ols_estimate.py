@@ -10,18 +10,16 @@ import numpy as np
 from labeldp._values import Array
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.epsilon_split import SumBudget
-from labeldp.learning.estimate_law import EstimateLaw, Spread, possible_variances
+from labeldp.learning.estimate_law import EstimateLaw, possible_variances
 from labeldp.learning.label_units import Pair
 from labeldp.learning.ols_design import WEIGHT, Design
+from labeldp.learning.ols_squares import Squares
 from labeldp.learning.ols_sums import AddUp, Center, find_center
 
 _TEST, _SEEN = 0.05, 90
 """At most this part of a row's weight for the test of fit, and how much is needed, for a width of one standard
 deviation and over rows·ε: a bend with a standard deviation of a quarter of the errors' then moves its sum by four
 standard deviations of the noise. Four times as much is given, if there is enough."""
-
-_CUT = 1.0
-"""How much rows that are cut off from sums of squares may differ in variance from the others."""
 
 _EDGE, _NEARLY_ALL = 0.05, 0.9
 """So near to a bound, in widths, values lie at it; and the part of all rows."""
@@ -79,9 +77,9 @@ def estimate(
     source : source of words
     bounds : (lo, hi)
     robust : bool
-        Whether variances may differ between rows. Where labels are not known to lie near a rough fit, robust
-        variances are not taken below those for equal variances: if the true relation is no straight line, what is
-        subtracted from squares around the middle of the bounds is too much for some coefficients.
+        Whether variances may differ between rows. Where there is no rough fit, robust variances are not taken
+        below those for equal variances: if the true relation is no straight line, what is subtracted from squares
+        around the middle of the bounds is too much for some coefficients.
     """
     low, high = bounds
     width = high - low
@@ -92,17 +90,19 @@ def estimate(
     bend = _bend(design, center, epsilon)
     limit = WEIGHT - int(np.abs(bend).max(initial=0))
     narrow = 1 / center.width**2  # the noise of the constant's sum, which is of labels as they are
-    weights = design.weights(2 * scale**2 / center.variance, narrow=narrow, limit=limit)
+    ratio = 2 * scale**2 / center.variance
+    weights = design.weights(ratio, narrow=narrow, limit=limit)
+    squares = Squares.choose(design, weights, center, epsilon, robust=robust)
+    weights = design.weights(ratio, narrow=narrow, limit=math.floor(limit * (1 - squares.room)))
     share = weights.of_labels()
-    limit = WEIGHT - int(weights.rows[0, 0]) if whole else WEIGHT
-    curve = curve_weights(share, epsilon, center, limit, robust=robust)
     rows = np.hstack([weights.rows, bend])
-    sums, squares = center.release(add_up, rows, curve, budget, budget.left, source, whole=whole)
+    curve, tilt = squares.integers(np.abs(rows).sum(axis=1), int(whole * weights.rows[0, 0]), center)
+    sums, found = center.release(add_up, rows, curve, tilt, budget, budget.left, source, whole=whole)
     values = weights.solve @ (sums[: design.size] + origin * weights.rows.sum(axis=0))
     noise = weights.noise_scales(np.where(np.arange(design.size) < whole, 1 / epsilon, scale))
     fit = design.standard(values) - origin
     moves = design.standard(noise)
-    mean_square, own = _spreads(design, fit - center.guess, moves, squares, curve, center, scale)
+    mean_square, *own = squares.spreads(design, fit, moves, found, curve, tilt, center, scale)
     plain = possible_variances(mean_square, None)
     common = float(plain[0] @ plain[1])
     bias = center.excess**2 / budget.rows  # labels that are clipped count as an error of their own
@@ -111,7 +111,7 @@ def estimate(
         variances, probabilities = plain
         if robust:
             unequal = possible_variances(mean_square, own[k])
-            if center.near or unequal[0] @ unequal[1] >= common:
+            if center.line is not None or unequal[0] @ unequal[1] >= common:
                 variances, probabilities = unequal
         variances = variances + bias if k >= whole else variances
         laws.append(EstimateLaw(variances * (width**2 * size), probabilities, width * np.abs(noise[k])))
@@ -142,72 +142,15 @@ def _bend(design: Design, center: Center, epsilon: float) -> Array:
     """
     rows = len(design.model)
     part = _SEEN * center.width / math.sqrt(center.variance) / (rows * epsilon)
-    if center.rough is None or part > _TEST:
+    if center.line is None or part > _TEST:
         return np.zeros((rows, 0))
-    squares = (center.rough - center.rough.mean()) ** 2
+    rough = np.clip(center.line, 0.0, 1.0)
+    squares = (rough - rough.mean()) ** 2
     rest = squares - design.model @ np.linalg.lstsq(design.model, squares, rcond=None)[0]
     if rest.std() <= 1e-6 * squares.std():
         return np.zeros((rows, 0))
     most = max(8, math.floor(min(4 * part, _TEST) * WEIGHT))
     return np.asarray(np.rint(most * np.clip(rest / (4 * rest.std()), -1, 1)))[:, None]
-
-
-def curve_weights(share: Array, epsilon: float, center: Center, limit: int, *, robust: bool) -> Array:
-    """Return integer weights of squares, the same for all rows and, if robust, as in each coefficient.
-
-    Rows that weigh far more than the others are cut off as far as that adds less to the error than noise would.
-    """
-    rows, size = share.shape
-    if not robust:
-        return np.full((rows, 1), float(limit))
-    profile = share**2 / (share**2).mean(axis=0) / size
-    totals = profile.sum(axis=1)
-    unit = center.width**2 / center.factor * (size + 1) / (epsilon * rows * center.variance)
-    most = min(
-        (float(totals.max()) * 2.0**-k for k in range(8)),
-        key=lambda most: (unit * most) ** 2 + (_CUT * float(np.maximum(totals - most, 0).mean())) ** 2,
-    )
-    profile *= np.minimum(1, most / np.maximum(totals, 1e-300))[:, None]
-    part = limit * size / (size + 1) - size / 2 - 1
-    plain = np.full((rows, 1), limit / (size + 1))
-    return np.asarray(np.rint(np.hstack([plain, profile * (part / most)])))
-
-
-def _spreads(
-    design: Design, moved: Array, moves: Array, squares: Array, curve: Array, center: Center, scale: float
-) -> tuple[Spread, list[Spread]]:
-    """Return the variance of labels around the model, plain and as each coefficient weights the rows.
-
-    Squares are around the guess: those of the way from there to the model are subtracted, without what noise adds.
-
-    Parameters
-    ----------
-    design : Design
-    moved : array
-        From the guess to the model, for each row.
-    moves : array, rows × sums
-        How far noise on each sum moves the model.
-    squares, curve, center
-        Noisy sums of squares around the guess, and their weights.
-    scale : float
-        Of the noise on a sum whose weights are at most 1.
-    """
-    rows = len(design.model)
-    inflation = 2 * (moves**2).sum(axis=1)
-    inverse = np.linalg.inv(design.model.T @ design.model)
-    leverage = np.einsum("ij,jk,ik->i", design.model, inverse, design.model)
-    totals = np.maximum(curve.sum(axis=0), 1)
-    freedom = 1 / (1 - leverage @ curve / totals)
-    freedom[1:] **= 4  # as HC4 does at most: with few rows, robust variances are too small otherwise
-    means = (squares - (moved**2 - inflation) @ curve) / totals * freedom
-    products = moves.T @ moves / rows
-    doubt = 4 * float((products**2).sum()) + 4 * float(((moved @ moves / rows) ** 2).sum())
-    chance = np.sqrt(2 * (curve**2).sum(axis=0)) / totals  # of squares of errors with a kurtosis of 5
-    unit = center.width / center.factor * scale * WEIGHT
-    scales = np.hypot(unit / totals * freedom, math.sqrt(doubt))
-    figures = np.column_stack([means, scales, chance]).tolist()
-    mean, *own = [Spread(*each) for each in figures]
-    return mean, own
 
 
 def _r_squared(fit: Array, moves: Array, plain: tuple[Array, Array], *, centered: bool) -> Pair | None:

@@ -82,25 +82,23 @@ class Center:
         Of labels around the model, a guess.
     excess : float
         By how much labels are clipped in all, at most.
-    rough : array, optional
-        Rough predictions, if there are any.
+    line : array, optional
+        Rough predictions, if there are any; they may lie beyond the bounds.
+    near : bool
+        Whether labels are known to lie near rough predictions, which are then the guess.
     """
 
     guess: Array = field(repr=False)
     reach: float
     variance: float
     excess: float = 0.0
-    rough: Array | None = field(default=None, repr=False)
+    line: Array | None = field(default=None, repr=False)
+    near: bool = False
 
     @property
     def width(self) -> float:
         """The range of what is summed."""
         return 2 * self.reach
-
-    @property
-    def near(self) -> bool:
-        """Whether labels are known to lie near rough predictions."""
-        return self.guess is self.rough
 
     @property
     def factor(self) -> int:
@@ -112,6 +110,7 @@ class Center:
         add_up: AddUp,
         weights: Array,
         curve: Array,
+        tilt: Array,
         budget: SumBudget,
         epsilon: Fraction,
         source: WordSource,
@@ -120,30 +119,35 @@ class Center:
     ) -> tuple[Array, Array]:
         """Return noisy weighted sums of labels, clipped around the guess, and of squared distances from it.
 
+        From the squares, ``tilt`` times the distances are subtracted: squares around another center, nearly.
+
         Parameters
         ----------
         add_up : AddUp
         weights, curve : arrays of integers, rows × sums
             Of labels and of squares.
+        tilt : array of integers, rows × sums of squares
+            In units of `tilt_unit`.
         budget, epsilon, source
             What pays for it, with which part, and where noise comes from.
         whole : bool
             Whether the first sum is of labels that are not clipped.
         """
         first = int(whole)
-        both = np.abs(weights[:, first:]).sum(axis=1), np.abs(curve).sum(axis=1)
+        both = np.abs(np.hstack([weights[:, first:], tilt])).sum(axis=1), np.abs(curve).sum(axis=1)
         in_all = np.abs(weights[:, :first]).sum(axis=1) + np.maximum(*both)
         if not (in_all <= WEIGHT).all():  # nor is what is not a number
             raise PrivacyProofError(f"the weights of a row add up to more than {WEIGHT}")
-        weights, curve = weights.astype(np.int16), curve.astype(np.int16)
+        packed = [integers.astype(np.int16) for integers in (weights, curve, tilt)]
         guess, reach, width, factor = self.guess, self.reach, self.width, self.factor
 
         def weighted(labels: Array, rows: Any) -> Sums:
-            linear, bent = weights[rows].astype(np.float64), curve[rows].astype(np.float64)
+            linear, bent, tilted = (integers[rows].astype(np.float64) for integers in packed)
             with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
                 near = np.clip(labels - guess[rows], -reach, reach) / width + 0.5
                 places, plain = (np.clip(np.rint(units * GRID), 0, GRID) for units in (near, labels))
-                parts = [plain @ linear[:, :first], places @ linear[:, first:], curve_of(places, factor) @ bent]
+                squares = curve_of(places, factor) @ bent - places @ tilted
+                parts = [plain @ linear[:, :first], places @ linear[:, first:], squares]
                 return np.concatenate(parts).astype(np.int64)
 
         sums = add_up(weighted)
@@ -151,7 +155,7 @@ class Center:
         noisy = budget.release(sums, epsilon, source, kind="weighted sums", what=what, steps=(GRID + 1) * WEIGHT)
         linear, squares = np.split(noisy / GRID, [weights.shape[1]])
         linear[first:] = (width * (linear - weights.sum(axis=0) / 2) + guess @ weights)[first:]
-        return linear, width**2 / factor * squares
+        return linear, width**2 / factor * (squares + tilt.sum(axis=0) / 2)
 
 
 def curve_of(places: Array, factor: int) -> Array:
@@ -177,12 +181,14 @@ def find_center(design: Design, add_up: AddUp, budget: SumBudget, source: WordSo
     middle = np.full(budget.rows, 0.5)
     cells = lambda: add_up(lambda labels, _: count(labels, (0.0, 1.0), CELLS))  # noqa: E731
     low, high = (design.intercept and find_range(cells, (0.0, 1.0), budget, source)) or (0.0, 1.0)
-    rough = _rough_fit(design, add_up, (low, high), budget, source, origin)
-    if rough is None and (low, high) == (0.0, 1.0):
+    line = _rough_fit(design, add_up, (low, high), budget, source, origin)
+    if line is None and (low, high) == (0.0, 1.0):
         return Center(middle, 0.5, GUESS**2)
-    guess = np.full(budget.rows, (low + high) / 2) if rough is None else rough
+    guess = np.full(budget.rows, (low + high) / 2) if line is None else np.clip(line, 0.0, 1.0)
     limits = _limits(design, guess, add_up, budget, source)
-    return Center(middle, 0.5, GUESS**2, 0.0, rough) if limits is None else Center(guess, *limits, rough)
+    if limits is None:
+        return Center(middle, 0.5, GUESS**2, line=line)
+    return Center(guess, *limits, line=line, near=line is not None)
 
 
 def _rough_fit(
@@ -198,9 +204,10 @@ def _rough_fit(
         return None
     part = Fraction(f"{most * min(1, error / _ENOUGH):.2g}")
     center = Center(np.full(budget.rows, (low + high) / 2), width / 2, GUESS**2)
-    sums, _ = center.release(add_up, weights.rows, weights.rows[:, :0], budget, part, source)
+    none = weights.rows[:, :0]
+    sums, _ = center.release(add_up, weights.rows, none, none, budget, part, source)
     values = weights.solve @ (sums + origin * weights.rows.sum(axis=0))
-    return np.clip(design.standard(values) - origin, 0.0, 1.0)
+    return design.standard(values) - origin
 
 
 def _limits(

@@ -16,22 +16,16 @@ from labeldp._atomic import atomic_file
 from labeldp._values import Array
 from labeldp.accounts.budget import Budget, Charge
 from labeldp.accounts.numbers import number
+from labeldp.accounts.scores import describe_fit
 from labeldp.accounts.terms import Terms
 from labeldp.errors import DataError, MissingExtraError, ParameterError
 from labeldp.learning.formula import Coefficients
 from labeldp.learning.ols_estimate import Estimates
-from labeldp.tables.frames import as_table, is_frame
+from labeldp.tables.frames import as_table, is_frame, select_columns
 
 _COLUMNS = ("coef", "std err", "t", "P>|t|")
+_FIT = ("rsquared", "standard_error")
 ORDINARY = "std err without privacy"
-_HIDDEN = "not estimated: noise would hide"
-
-_FIT_NOTES = {
-    None: "Lack of fit is not tested: noise for this ε would hide it, or all columns are categories.",
-    False: "Lack of fit is tested by squared predictions (RESET).",
-    True: "Squared predictions explain labels beyond the model (RESET), so the relation is curved: coefficients "
-    "describe a straight line through it with the weights of this table. Add squares or categories.",
-}
 
 _CLIPPED = (
     "To save noise, slopes are from labels that were clipped {} from a rough fit. By noisy counts, this moves a "
@@ -46,9 +40,8 @@ _FAINT = (
     "{} or more."
 )
 _ROBUST = (
-    "Standard errors include the noise. They allow for unequal variances of labels around the fitted line, with "
-    "features held fixed. Where the true relation is curved, they may be too small by half: robust errors of "
-    "statsmodels count the misfit of the line in full, as if features were sampled again, and these do not."
+    "Standard errors include the noise. They allow for unequal variances of labels around the fitted line and for "
+    "its misfit, as robust errors (HC1) do without privacy."
 )
 
 
@@ -157,7 +150,7 @@ class RegressionTable:
         if is_frame(X):
             if self.columns is None:
                 raise DataError("the table was made from an array without names: give an array")
-            columns = self.columns.transform(as_table(X))
+            columns = self.columns.transform(as_table(select_columns(X, self.columns.sources)))
         else:
             columns = np.asarray(X, dtype=np.float64)
         if columns.ndim != 2 or columns.shape[1] != size:
@@ -170,12 +163,14 @@ class RegressionTable:
     def summary(self, alpha: float = 0.05) -> str:
         """Return the table as text, laid out as statsmodels does, with notes on how it was made."""
         kind = "robust" if self.robust else "nonrobust"
+        found = self.estimates.r_squared
+        explained = "not estimated" if found is None else "{:.3f} ± {:.3f}".format(*found)
         fit = "not tested" if self.fit_pvalue is None else f"p = {self.fit_pvalue:.3f}"
         facts = [
             ("Dep. Variable:", self.label, "No. Observations:", f"{self.terms.rows:,}"),
             ("Model:", "OLS, private labels", "Privacy:", str(self.cost)),
             ("Covariance Type:", kind, "Bounds:", self._bounds()),
-            ("R-squared:", self._explained() or "not estimated", "Lack of fit:", fit),
+            ("R-squared:", explained, "Lack of fit:", fit),
         ]
         rows = self.cells(alpha)
         first, *sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -224,6 +219,8 @@ class RegressionTable:
         without_privacy : bool
             Whether to show about what standard errors would be without privacy.
         """
+        if isinstance(path, float):
+            raise ParameterError(f"the first argument is a file to write to: say to_latex(alpha={path})")
         shown = [row if without_privacy else row[:-1] for row in self.cells(alpha)]
         head, *rows = [" & ".join(map(_latex, row)) + r" \\" for row in shown]
         columns = "l" + "r" * head.count("&")
@@ -294,11 +291,10 @@ class RegressionTable:
         }
         if np.isfinite(self.estimates.ordinary).all():
             regression["bse_ols"] = self.estimates.ordinary.tolist()
-        if self.estimates.r_squared is not None:
-            more["fit"] = dict(zip(("rsquared", "standard_error"), self.estimates.r_squared, strict=True))
-            more["fit"] |= {} if self.fit_pvalue is None else {"pvalue": self.fit_pvalue}
+        if self.rsquared is not None:
+            more["fit"] = self._fit()
         more |= {"label": self.label, "features": self.names[int(self.intercept) :]}
-        more |= {"note": "\n".join(self.notes()[:-1])}  # the guarantee is on every card
+        more |= {"note": "\n".join(self._made())}
         return self.terms.to_card("labeldp.model", model="private_ols", regression=regression, **more)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -342,32 +338,34 @@ class RegressionTable:
         return [head, *([name, *row] for name, row in zip(self.names, numbers, strict=True))]
 
     def notes(self) -> list[str]:
-        """Return how the table was made, in sentences; the last is the guarantee."""
-        kind = _ROBUST if self.robust else "Standard errors are for equal variances and include the noise."
-        shown, known = self._explained(), np.isfinite(self.estimates.ordinary).all()
-        ordinary = "estimated for equal variances" if known else f"{_HIDDEN} them"
+        """Return how the table was made and how well it fits, in sentences; the last is the guarantee."""
         guarantee = self.terms.guarantee.replace("this card lists", "this table shows")
-        levels = {} if self.columns is None else self.columns.levels
+        return [*self._made(), *describe_fit(self._fit()), f"{guarantee[0].upper()}{guarantee[1:]}."]
+
+    def _made(self) -> list[str]:
+        """Return the notes that the figures on a card do not show."""
+        found, levels = self.estimates, {} if self.columns is None else self.columns.levels
+        kind = _ROBUST if self.robust else "Standard errors are for equal variances and include the noise."
+        ordinary = "estimated for equal variances" if np.isfinite(found.ordinary).all() else "hidden by noise"
         compared = ", ".join(f"{name} = {listed[0]}" for name, listed in levels.items())
         return [
             *([f"Categories are compared with: {compared}."] if compared else []),
             f"{kind} Intervals and p-values follow from the exact law of the noise.",
             "Coefficients are those of least squares on labels clipped to the bounds. Where the true relation is "
             "curved, the weights of rows may move them by a fraction of a standard error.",
-            *([] if self.estimates.clipped is None else [_CLIPPED.format(*map(number, self.estimates.clipped))]),
-            *([] if self.estimates.edge is None else [_EDGE.format(number(self.estimates.edge))]),
-            *([] if self.estimates.faint is None else [_FAINT.format(number(self.estimates.faint))]),
-            _FIT_NOTES[None if self.fit_pvalue is None else self.fit_pvalue < 0.05],
-            f"R² is about {shown}, its standard error by noise." if shown else f"R² is {_HIDDEN} it.",
+            *([] if found.clipped is None else [_CLIPPED.format(*map(number, found.clipped))]),
+            *([] if found.edge is None else [_EDGE.format(number(found.edge))]),
+            *([] if found.faint is None else [_FAINT.format(number(found.faint))]),
             f"Standard errors without privacy are {ordinary}.",
-            f"{guarantee[0].upper()}{guarantee[1:]}.",
         ]
+
+    def _fit(self) -> dict[str, float]:
+        """Return what is known of how well the table fits, as a card has it."""
+        pair = () if self.estimates.r_squared is None else zip(_FIT, self.estimates.r_squared, strict=True)
+        return {**dict(pair), **({} if self.fit_pvalue is None else {"pvalue": self.fit_pvalue})}
 
     def _bounds(self) -> str:
         return " to ".join(map(number, self.terms.bounds[0]))
-
-    def _explained(self) -> str:
-        return "{:.3f} ± {:.3f}".format(*self.estimates.r_squared) if self.estimates.r_squared else ""
 
     def _named(self, values: Array, columns: list[Any] | None = None) -> Any:
         if not self.frame:

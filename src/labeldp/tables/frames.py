@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,13 @@ def refuse_other_order(X: Any, y: Any) -> None:
 def frame_names(frame: Any) -> list[str]:
     """Return the names of a data frame's columns, in order; other than text they are written out."""
     return [str(name) for name in column_names(frame) or ()]
+
+
+def select_columns(frame: Any, names: Collection[str]) -> Any:
+    """Return some columns of a data frame, in its order; names that it does not have are passed over."""
+    listed = frame_names(frame)
+    kept = [name in names for name in listed]
+    return frame.loc[:, kept] if hasattr(frame, "loc") else frame.select(list(compress(listed, kept)))
 
 
 def as_table(X: Any, names: Sequence[str] | None = None) -> Any:

@@ -10,6 +10,7 @@ from labeldp._values import Array
 from labeldp.accounts.accuracy import Accuracy, noise_and_bias
 from labeldp.accounts.numbers import number, percent, tick, times
 from labeldp.accounts.reading import ReadCard
+from labeldp.accounts.scores import describe_fit
 from labeldp.accounts.statistic import proof_of
 from labeldp.app.report.figures import COLOURS, DASHES, INK, blank, legend, stacked, visible
 from labeldp.app.report.page import Section
@@ -61,9 +62,7 @@ def coefficient_sections(content: dict[str, Any]) -> list[Section]:
     }
     if "bse_ols" in table:
         columns["std err without privacy"] = [number(error) for error in table["bse_ols"]]
-    words = content.get("note", "").splitlines() or ["Standard errors, intervals and p-values include the noise."]
-    if "pvalue" in content.get("fit", {}):
-        words = [*words, f"Lack of fit: p = {content['fit']['pvalue']:.3f}."]
+    words = [*content.get("note", "").splitlines(), *describe_fit(content.get("fit", {}))]
     rows = list(map(list, zip(*columns.values(), strict=True)))
     title = f"The regression table of {content.get('label', 'the label')}"
     return [Section(title, [], list(columns), rows), Section("How to read it", words, **_intervals(table))]

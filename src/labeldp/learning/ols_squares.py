@@ -1,0 +1,178 @@
+"""Squares around the fitted line, from which standard errors of `private_ols` follow.
+
+A coefficient's sampling variance is a sum of squared errors, weighted by the squares of the labels' weights in it.
+Where the line is wrong, errors are large in the rows of the greatest weight. So squares are taken around a rough
+line, not around the middle of the bounds, and rows are cut off as little as noise allows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from labeldp._values import Array
+from labeldp.learning.estimate_law import Spread
+from labeldp.learning.ols_design import WEIGHT, Design, Weights
+from labeldp.learning.ols_sums import Center
+
+_ROOMS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4)
+"""Parts of a row's weight that may be kept for the rough line."""
+
+_SCALES = 2.0 ** np.arange(10)
+"""Factors of the weights of squares, over the largest for which no row is cut off."""
+
+_BEND, _UNEQUAL = 0.5, 0.4
+"""Misfit that grows as leverage does, as its standard deviation in those of a label; and the scale of ratios of
+variances where there is none."""
+
+_DOUBT = 0.5
+"""How much a relative error of variances counts beside the noise of coefficients."""
+
+
+@dataclass(frozen=True, slots=True)
+class Squares:
+    """Weights of squares: the same for all rows and, if robust, as in each coefficient.
+
+    Attributes
+    ----------
+    profile : array, rows × coefficients
+        Squared weights of labels; each column has the same mean, and rows add up to 1 on average.
+    scale : float
+        Rows get this times their profile, in parts of the largest weight, unless they are cut off.
+    unequal : array
+        For each coefficient, how far unequal variances may move its own.
+    room : float
+        The part of a row's weight that is kept for the rough line.
+    """
+
+    profile: Array = field(repr=False)
+    scale: float
+    unequal: Array
+    room: float = 0.0
+
+    @classmethod
+    def choose(cls, design: Design, weights: Weights, center: Center, epsilon: float, *, robust: bool) -> Squares:
+        """Return the weights of the least error, by noise and by rows that are cut off.
+
+        Rows of great leverage count more where they are cut off: a misfit may be larger there, up to what the
+        bounds allow.
+        """
+        share = weights.of_labels() if robust else weights.rows[:, :0]
+        rows, size = share.shape
+        profile = share**2 / (share**2).mean(axis=0) / max(size, 1)
+        if not robust:
+            return cls(profile, 1.0, np.zeros(0))
+        leverage = (design.white**2).sum(axis=1)
+        excess = (leverage - leverage.mean()) / max(leverage.std(), 1e-9 * leverage.mean())
+        farthest = 0.5 if center.line is None else np.abs(center.line - 0.5)
+        misfit = np.minimum(_BEND * np.abs(excess), (farthest + 0.5) / math.sqrt(center.variance))
+        harm = 1 + misfit**2
+        unequal = np.hypot(_UNEQUAL, np.log(size * (harm @ profile) / rows) / 2)
+        totals, heights = profile.sum(axis=1), np.abs(weights.rows).sum(axis=1)
+        slopes = slice(int(design.intercept), None)
+        noise = 2 * (weights.noise_scales(center.width / epsilon)[slopes] ** 2).sum(axis=1)
+        ratio = float((noise / (share**2).sum(axis=0)[slopes]).mean()) / center.variance
+        unit = center.width**2 / center.factor * size / (epsilon * center.variance)
+        best = (math.inf, 1.0, 0.0)
+        for room in _ROOMS if center.line is not None else (0.0,):
+            limits = _limits((1 - room) * heights, 0, size, center)
+            for scale in (_SCALES * (limits.max() / totals.max())).tolist():
+                seen = np.minimum(scale * totals, limits)
+                error = (unit * WEIGHT / seen.sum()) ** 2 + float(((totals - seen / scale) * harm).mean()) ** 2
+                best = min(best, (ratio / (1 - room) ** 2 + _DOUBT * error / (1 + ratio), scale, room))
+        return cls(profile, best[1] / WEIGHT, unequal, best[2])
+
+    def integers(self, heights: Array, constant: int, center: Center) -> tuple[Array, Array]:
+        """Return integer weights of squares and of distances, so that squares are around the rough line.
+
+        Parameters
+        ----------
+        heights : array
+            The weights of each row in sums of labels.
+        constant : int
+            The part of them that is for labels that are not clipped.
+        center : Center
+        """
+        rows, size = self.profile.shape
+        plain = np.full((rows, 1), float((WEIGHT - constant) // (size + 1)))
+        if not size:
+            return plain, np.zeros((rows, 1))
+        limits = _limits(heights, constant, size, center)
+        totals = self.profile.sum(axis=1)
+        part = np.minimum(self.scale * WEIGHT, limits / np.maximum(totals, 1e-300))
+        own = np.rint(self.profile * part[:, None])
+        tilt = np.trunc(own * _tilts(center)[:, None])
+        return np.hstack([plain, own]), np.hstack([np.zeros((rows, 1)), tilt])
+
+    def spreads(
+        self,
+        design: Design,
+        fit: Array,
+        moves: Array,
+        squares: Array,
+        curve: Array,
+        tilt: Array,
+        center: Center,
+        scale: float,
+    ) -> list[Spread]:
+        """Return the variance of labels around the model, plain and as each coefficient weights the rows.
+
+        Squares are around the guess, or nearly around the rough line: what lies between these and the fitted line
+        is subtracted, without what noise adds.
+
+        Parameters
+        ----------
+        design : Design
+        fit : array
+            Fitted values.
+        moves : array, rows × sums
+            How far noise on each sum moves them.
+        squares, curve, tilt, center
+            Noisy sums of squares, and their weights.
+        scale : float
+            Of the noise on a sum whose weights are at most 1.
+        """
+        rows = len(design.model)
+        moved, inflation = fit - center.guess, 2 * (moves**2).sum(axis=1)
+        inverse = np.linalg.inv(design.model.T @ design.model)
+        leverage = np.einsum("ij,jk,ik->i", design.model, inverse, design.model)
+        totals = np.maximum(curve.sum(axis=0), 1)
+        freedom = 1 / (1 - leverage @ curve / totals)
+        freedom[1:] **= 4  # as HC4 does at most: with few rows, robust variances are too small otherwise
+        between = (moved**2 - inflation) @ curve - center.width / center.factor * (moved @ tilt)
+        means = (squares - between) / totals * freedom
+        means[1:] += self._beyond(fit, means[1:], curve[:, 1:])
+        products = moves.T @ moves / rows
+        doubt = 4 * float((products**2).sum()) + 4 * float(((moved @ moves / rows) ** 2).sum())
+        chance = np.sqrt(2 * (curve**2).sum(axis=0)) / totals  # of squares of errors with a kurtosis of 5
+        unit = center.width / center.factor * scale * WEIGHT
+        scales = np.hypot(unit / totals * freedom, math.sqrt(doubt))
+        unequal = np.append(_UNEQUAL, self.unequal)
+        return [Spread(*each) for each in np.column_stack([means, scales, chance, unequal]).tolist()]
+
+    def _beyond(self, fit: Array, means: Array, seen: Array) -> Array:
+        """Return what rows add that are cut off, and whose fitted values no label can have.
+
+        Their squares are those of labels that may lie anywhere between the bounds. Of other rows that are cut off,
+        squares are as large as of those that are seen.
+        """
+        beyond = np.flatnonzero(np.abs(fit - 0.5) > 0.5)
+        rest = np.maximum(self.scale * WEIGHT * self.profile[beyond] - seen[beyond], 0)
+        more = np.maximum((fit[beyond, None] - 0.5) ** 2 + 1 / 12 - np.maximum(means, 0), 0)
+        return np.asarray((rest * more).sum(axis=0) / (self.scale * WEIGHT * self.profile.sum(axis=0)))
+
+
+def _tilts(center: Center) -> Array:
+    """Return how much of a distance to subtract from a square, for squares around the rough line."""
+    line = center.guess if center.line is None else center.line
+    return np.asarray(2 * center.factor / center.width * (line - center.guess))
+
+
+def _limits(heights: Array, constant: int, size: int, center: Center) -> Array:
+    """Return the largest sum of the weights of a row's squares, beside those of labels and of all squares."""
+    rounding = size / 2 + 1
+    most = (WEIGHT - constant) * size / (size + 1)
+    room = (WEIGHT - heights) / np.maximum(np.abs(_tilts(center)), 1e-9)
+    return np.asarray(np.clip(np.minimum(most, room) - rounding, 0, None))
