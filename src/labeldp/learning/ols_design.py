@@ -87,7 +87,7 @@ class Design:
     back: Array = field(repr=False)
     white: Array = field(repr=False)
     intercept: bool
-    _known: dict[tuple[int, int, bool], tuple[float, float]] = field(default_factory=dict, repr=False)
+    _known: dict[tuple[int, int, bool], Array] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, columns: Array, names: Sequence[str], *, intercept: bool) -> Design:
@@ -164,8 +164,11 @@ class Design:
         if key not in self._known:
             noise = np.full(self.size, 2.0 ** powers[0])
             noise[: self.intercept] = 2.0 ** powers[1]
-            self._known[key] = self._choose(noise, 0.0 if rough else _BEND)
-        return self._integers(*self._known[key], limit)
+            kappa, constant = self._choose(noise, 0.0 if rough else _BEND)
+            self._known[key] = _joined(self._directions(kappa, self.white), constant * self.intercept)
+        most = limit - (self.size + 1) // 2  # rounding adds a half to each weight at most
+        rows = np.rint(most * self._known[key])
+        return Weights(rows, self.back @ np.linalg.inv(rows.T @ self.model))
 
     def _choose(self, noise: Array, bend: float, most: int = _SAMPLE) -> tuple[float, float]:
         """Return the factor before the projection and the constant of least risk, on a sample of rows.
@@ -182,16 +185,17 @@ class Design:
         share[: self.intercept] = _INTERCEPT
         best = (math.inf, 1.0, 0.0)
         for kappa in _KAPPAS.tolist():
-            directions = self._directions(kappa, white)
-            for constant in _CONSTANTS if self.intercept else (0.0,):
-                weights = _joined(directions, constant)
-                gram = grow * weights.T @ model
+            weights = _joined(self._directions(kappa, white), 0.5 * self.intercept)
+            products = [grow * weights.T @ other for other in (model, weights, bends)]
+            for constant in _CONSTANTS if self.intercept else (0.5,):
+                parts = np.full(self.size, 2 * (1 - constant))
+                parts[: self.intercept] = 2 * constant
+                gram, spread, bent = (parts[:, None] * product for product in products)
                 if np.linalg.cond(gram) > 1e9:
                     continue
                 solve = self.back @ np.linalg.inv(gram)
-                spread = grow * weights.T @ weights + np.diag(noise)
-                variances = np.einsum("ij,jk,ik->i", solve, spread, solve)
-                bias = bend * np.abs(grow * solve @ (weights.T @ bends)).max(axis=1, initial=0.0)
+                variances = np.einsum("ij,jk,ik->i", solve, spread * parts + np.diag(noise), solve)
+                bias = bend * np.abs(solve @ bent).max(axis=1, initial=0.0)
                 risk = float((share * np.maximum(variances, (bias / _BIAS) ** 2) / base).sum())
                 best = min(best, (risk, kappa, constant))
         if best[0] < math.inf:
@@ -206,12 +210,6 @@ class Design:
         if self.intercept:
             directions -= directions.mean(axis=0)
         return np.asarray(directions / np.abs(directions).sum(axis=1).max())
-
-    def _integers(self, kappa: float, constant: float, limit: int) -> Weights:
-        directions = self._directions(kappa, self.white)
-        most = limit - (self.size + 1) // 2  # rounding adds a half to each weight at most
-        rows = np.rint(most * _joined(directions, constant))
-        return Weights(rows, self.back @ np.linalg.inv(rows.T @ self.model))
 
 
 def _joined(directions: Array, constant: float) -> Array:
