@@ -332,7 +332,6 @@ IMPOSSIBLE = {
     "bse": ("regression", [1.0, 1.0, -1.0, 1.0]),
     "bse_ols": ("regression", [1.0, 1.0, -1.0, 1.0]),
     "pvalues": ("regression", [0.0, 1.0, 1.5, 0.5]),
-    "conf_int": ("regression", [[1e6, 2e6]] * 4),
     "rsquared": ("fit", 1.1),
     "standard_error": ("fit", -0.1),
     "pvalue": ("fit", -0.1),

@@ -134,11 +134,15 @@ class RowsCard(Common):
     transform: NotRequired[Transform]
 
 
+StandardError = Annotated[float, between(0)]
+Part = Annotated[float, between(0, 1)]
+
+
 class FigureEntry(TypedDict):
     """A figure with its standard error."""
 
     value: float
-    standard_error: Annotated[float, between(0)]
+    standard_error: StandardError
 
 
 class QualityEntry(TypedDict):
@@ -153,18 +157,18 @@ class RegressionEntry(TypedDict):
 
     names: list[str]
     params: list[float]
-    bse: list[float]
-    pvalues: NotRequired[list[float]]
+    bse: list[StandardError]
+    pvalues: NotRequired[list[Part]]
     conf_int: NotRequired[list[Interval]]
-    bse_ols: NotRequired[list[float]]
+    bse_ols: NotRequired[list[StandardError]]
 
 
 class FitEntry(TypedDict):
     """How well a table of coefficients fits."""
 
-    rsquared: float
-    standard_error: float
-    pvalue: NotRequired[float]
+    rsquared: Part
+    standard_error: StandardError
+    pvalue: NotRequired[Part]
 
 
 class ModelCard(Common):
