@@ -95,8 +95,9 @@ def look_at_regression(table: RegressionTable) -> Look:
     table.plot(axes)
     axes.locator_params(axis="x", nbins=4)
     legend(axes, columns=1)  # which hides no interval
-    text = "Coefficients with their 95 % intervals, beside how wide intervals would be without privacy."
     header, *rows = table.cells()
+    beside = ", beside how wide intervals would be without privacy" if any(row[-1] for row in rows) else ""
+    text = f"Coefficients with their 95 % intervals{beside}."
     title = f"What explains {table.label}"
     return _look(figure, title, text, title, header, rows)
 
