@@ -32,8 +32,8 @@ NOTES = {
     ),
     "prior": "Labels are private ones, as privatize would release them with this prior, errors of clipping too.",
     "score": (
-        "A score: for this ε more, on {held} rows held out, it shows by how much predictions are typically wrong "
-        "(RMSE), if by that much."
+        "A score costs this ε more. It shows the typical error (RMSE) of predictions on {held} rows held out; an "
+        "error below “error a score shows” is hidden by its noise."
     ),
     "model": (
         "A model keeps so much of what features explain: 100 % is as good as a good model without privacy, 0 % "
