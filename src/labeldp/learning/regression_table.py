@@ -325,7 +325,7 @@ class RegressionTable:
 
     def cells(self, alpha: float = 0.05) -> list[list[str]]:
         """Return the table's cells as text, under a row of names."""
-        formats = [number, number, "{:.2f}".format, "{:.3f}".format, number, number, _number_or_blank]
+        formats = [number, number, _ratio, "{:.3f}".format, number, number, _number_or_blank]
         head, *rows = self.values(alpha)
         return [head, *([row[0], *(show(x) for show, x in zip(formats, row[1:], strict=True))] for row in rows)]
 
@@ -380,6 +380,10 @@ class RegressionTable:
 def _write(path: str | os.PathLike[str], text: str) -> None:
     with atomic_file(path, public=True) as file:
         file.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
 
 
 def _number_or_blank(value: float) -> str:

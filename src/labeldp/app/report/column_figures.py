@@ -55,7 +55,10 @@ def coefficient_sections(content: dict[str, Any]) -> list[Section]:
         "": table["names"],
         "coef": [number(value) for value in values],
         "std err": [number(error) for error in errors],
-        "t": [f"{value / error:.2f}" if error else "" for value, error in zip(values, errors, strict=True)],
+        "t": [
+            f"{value / error:.2f}".replace("-", "−") if error else ""
+            for value, error in zip(values, errors, strict=True)
+        ],
         "P>|t|": [f"{pvalue:.3f}" for pvalue in table["pvalues"]],
         "[0.025": [number(low) for low, _ in ends],
         "0.975]": [number(high) for _, high in ends],
