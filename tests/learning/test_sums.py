@@ -10,7 +10,7 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.learning import base
 from labeldp.learning.epsilon_split import SumBudget
-from labeldp.learning.exact_products import exact_product
+from labeldp.learning.feature_maps import exact_product
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.fit_plan import FitRequest
 from labeldp.learning.label_queries import STEPS, DistanceQuery, RowRules, SumQuery

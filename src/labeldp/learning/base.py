@@ -11,7 +11,7 @@ A fit, step by step, with the module of each step:
 7. Steps 5 and 6 are repeated with residuals in place of labels (`sum_model`).
 8. If ε suffices, labels are released one by one around predictions, in rounds (`label_rounds`).
 9. The linear model learns from them too, and boosted trees join in where they help (`learner`).
-10. All that was fitted replaces the old state; a weak model gives a warning (`weakness`).
+10. All that was fitted replaces the old state; a weak model gives a warning (`ensemble`).
 
 Only steps 4, 5 and 8 read labels.
 """
@@ -32,7 +32,7 @@ from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.accounts.terms import Terms
 from labeldp.errors import ParameterError, WeakModelWarning, warn
 from labeldp.exact.word_sources import WordSource, resolve_source
-from labeldp.learning.ensemble import Ensemble
+from labeldp.learning.ensemble import Ensemble, describe_weakness, sample_rows
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.features import PublicFeatures
 from labeldp.learning.fit_plan import FitRequest
@@ -49,7 +49,6 @@ from labeldp.learning.label_units import LabelScale
 from labeldp.learning.regressor_inputs import TableRegressor, refuse_arguments
 from labeldp.learning.rows_here import RowsHere
 from labeldp.learning.threads import idle_cores, limit_threads, steps
-from labeldp.learning.weakness import describe_weakness, sample_rows
 from labeldp.mechanisms.base import Mechanism
 from labeldp.tables.encoder import TableEncoder
 

@@ -17,8 +17,8 @@ from labeldp._values import Array, Index
 from labeldp.learning.bayes import unknown_variance
 from labeldp.learning.bayes_solvers import Observations
 from labeldp.learning.ensemble import Ensemble, PrivateRows
+from labeldp.learning.feature_maps import Codes
 from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.ranks import Codes
 from labeldp.learning.threads import idle_cores, limit_threads
 
 _VALIDATION_ROWS, GROWN = 60_000, 400_000

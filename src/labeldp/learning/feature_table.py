@@ -13,9 +13,9 @@ import numpy as np
 from labeldp._values import Array, Index, Small
 from labeldp.learning.bayes import MEAN_VARIANCE, Posterior, fit_linear
 from labeldp.learning.bayes_solvers import Choices, Observations
+from labeldp.learning.feature_maps import Codes
 from labeldp.learning.features import PIECE, PublicFeatures, even_rows
 from labeldp.learning.label_units import Limits
-from labeldp.learning.ranks import Codes
 
 _SAMPLE = 10_000
 """Rows at most, evenly spread, that stand for all rows of a table."""

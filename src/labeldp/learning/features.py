@@ -25,10 +25,19 @@ import numpy as np
 from scipy.sparse import issparse
 
 from labeldp._values import Array, Index, Small
-from labeldp.learning.exact_products import fill_product, ordered_product
-from labeldp.learning.projection import Projection, varies
-from labeldp.learning.ranks import Codes, RankMap, quantiles
-from labeldp.learning.waves import fill_pairs, fill_waves, frequencies, interaction_waves
+from labeldp.learning.feature_maps import (
+    Codes,
+    Projection,
+    RankMap,
+    fill_pairs,
+    fill_product,
+    fill_waves,
+    frequencies,
+    interaction_waves,
+    ordered_product,
+    quantiles,
+    varies,
+)
 
 BLOCKS = 5
 INTERACTIONS = BLOCKS - 1

@@ -14,7 +14,7 @@ import numpy as np
 from labeldp._values import Array, Index, Small
 from labeldp.learning.bayes import Posterior
 from labeldp.learning.bayes_solvers import Observations
-from labeldp.learning.exact_products import exact_product
+from labeldp.learning.feature_maps import exact_product
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.features import PIECE, PublicFeatures, even_rows
 from labeldp.learning.label_units import Limits

@@ -20,8 +20,8 @@ from scipy.sparse import csr_array
 
 from labeldp._values import Array, Index, Small
 from labeldp.learning.bayes import MEAN_VARIANCE
+from labeldp.learning.feature_maps import FREQUENCIES, frequencies
 from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.waves import FREQUENCIES, frequencies
 
 _LENGTH, _COMMON, _STRENGTH = 1.0, 0.7, 1.0
 """Prior deviations of the logarithms of each length, of what all lengths share, and of strengths."""

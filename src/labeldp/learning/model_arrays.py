@@ -19,11 +19,10 @@ from labeldp.errors import CardError
 from labeldp.learning.array_files import Arrays, ArraySpec, read_arrays
 from labeldp.learning.bayes import Posterior
 from labeldp.learning.ensemble import Ensemble
+from labeldp.learning.feature_maps import FREQUENCIES, Projection
 from labeldp.learning.features import ALL_PAIRS, BLOCKS, FOURIER, PAIRED, WAVES, WIDE, PublicFeatures, wave_count
 from labeldp.learning.label_units import LabelSummary
-from labeldp.learning.projection import Projection
 from labeldp.learning.threads import idle_cores
-from labeldp.learning.waves import FREQUENCIES
 
 _MAX_TREES, _MAX_TREE = 1_000, 127
 """Trees of a model, and nodes of a tree; labeldp grows 250 trees of 61 nodes at most."""
