@@ -516,7 +516,7 @@ def check_origins(card: Card) -> str:
     for key, different in noise.items():
         total = exact_sum(cost_of(one)[0] for one in different), exact_sum(cost_of(one)[1] for one in different)
         require_paid(total, paid[key], "the noise of a prior")
-    return f"{len(found)} private priors cost no more than was charged for them"
+    return f"{sum(map(len, noise.values()))} private priors cost no more than was charged for them"
 
 
 def check_rest(card: Card) -> str:

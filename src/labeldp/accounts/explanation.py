@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from labeldp.accounts.accuracy import describe_noise
 from labeldp.accounts.budget import Budget, Charge, missing_charges, rounded_up, total_of
-from labeldp.accounts.numbers import EXAMPLE, WEAK, is_weak, odds_figures, odds_sentence, whose_labels
+from labeldp.accounts.numbers import EXAMPLE, WEAK, is_weak, number, odds_figures, odds_sentence, whose_labels
 from labeldp.accounts.scores import describe_quality
 from labeldp.accounts.statistic import origins_of, proven_cost
 
@@ -46,7 +46,7 @@ _WHATEVER = (
     "It holds whatever else someone knows or will learn, and however much they compute, short of breaking "
     "AES-256. It does not hide what the features reveal about a label without this release."
 )
-_PUBLIC = "Public from the start: every feature, the number and order of the rows, and the bounds."
+_PUBLIC = "Public from the start: {columns}, {rows}, and the bounds."
 _OPEN = "The mechanism with all its settings: privacy rests on its randomness, not on secrecy."
 _DRAWN = "The randomness behind the noise: drawn from a secure source, used once, never stored."
 _CLUSTER = (
@@ -58,6 +58,10 @@ _NOT_SCORED = "A private score says how wrong they are, for more budget: labeldp
 _BESIDE_LABEL = "How noisy each label is stands beside it in the release."
 _ONE_ROW = "Take one released value for the truth about one row."
 _BESIDE = "Publish the true labels, or anything else computed from them without noise, beside it."
+_CLIPPED = (
+    "Labels below {low} or above {high} were moved there before noise: means of groups with very low or very high "
+    "labels are pulled towards the middle, however many rows they have."
+)
 _REUSE = "Reuse the noisy labels as often as you like: any number of models, searches and plots cost nothing more."
 _AVERAGE = (
     "Average over many rows: noise that hides one label cancels out over many. Means and models need {unbiased}."
@@ -198,21 +202,29 @@ def _sections(terms: Terms, kind: str, about: Mapping[str, Any], meaning: list[s
     else:
         kept.append("Which labels were clipped to the interval, and how far.")
         released = _released_labels(terms, kind, about)
-        noise = [_BESIDE_LABEL] if kind == "row-release" else _noise(terms)
+        noise = [_BESIDE_LABEL] if kind == "row-release" else [*_noise(terms), *describe_clipping(terms)]
         column = about.get("file", {}).get("unbiased_column")
         do = [_REUSE, _AVERAGE.format(unbiased=f"the column {column}" if column else "the debiased labels")]
         do_not = [_AGAIN.format(again="Release the same labels again"), _ONE_ROW]
+    columns = "the other columns of the file" if "columns" in about.get("file", {}) else "every feature"
     return {
         "What was done": [done, *_mechanism_names(terms)],
         "What the owner says": _statements(terms),
         "What it means": meaning,
-        "What is released": [*released, _PUBLIC],
+        "What is released": [*released, _PUBLIC.format(columns=columns, rows=public_rows(about))],
         "What stays private": kept,
         "What it cost": _cost(terms),
         "How noisy it is": noise,
         "Do": do,
         "Do not": [*do_not, _BESIDE],
     }
+
+
+def public_rows(about: Mapping[str, Any]) -> str:
+    """Return what is public of the rows; where they were put in random order, the order of the source is not."""
+    if about.get("file", {}).get("row_order") == "shuffled":
+        return "the number of the rows (which are in random order)"
+    return "the number and order of the rows"
 
 
 def _sections_without_privacy(sections: Sections) -> Sections:
@@ -296,6 +308,17 @@ def _cost(terms: Terms) -> list[str]:
         lines.append("A person may have rows on both sides, so both count for everyone.")
     if people > 1:
         lines.append(f"That covers persons with up to {people:,} rows (group privacy).")
+    return lines
+
+
+def describe_clipping(terms: Terms) -> list[str]:
+    """Return what clipping to less than the bounds does to groups, for each column where it does."""
+    lines = []
+    for k, (mechanism, bounds) in enumerate(zip(terms.mechanisms, terms.bounds, strict=False)):
+        low, high = mechanism.domain
+        if (low, high) != bounds and getattr(mechanism, "outside", None) != "uniform":
+            where = "" if len(terms.mechanisms) == 1 else f"Column {k}: "
+            lines.append(where + _CLIPPED.format(low=number(low), high=number(high)))
     return lines
 
 

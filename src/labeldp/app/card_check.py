@@ -15,6 +15,8 @@ from labeldp import tables as files
 from labeldp._atomic import as_path
 from labeldp._values import Array
 from labeldp.accounts.accuracy import is_possible
+from labeldp.accounts.budget import missing_charges
+from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.signatures import check_signature
 from labeldp.accounts.verification import Check, Verification, verify_card
@@ -34,6 +36,7 @@ def verify_files(
     signature: str | None = None,
     trusted: Sequence[Ed25519PublicKey] = (),
     require_signature: bool = False,
+    ledger: Ledger | None = None,
     verification: Verification | None = None,
 ) -> Verification:
     """Check a card as `verify_card` does, with its signature, and compare it with the file or folder it names.
@@ -51,6 +54,8 @@ def verify_files(
         One of them must have signed the card, if any are given.
     require_signature : bool
         Whether somebody must have signed it.
+    ledger : Ledger, optional
+        The charges of the card must be in it.
     verification : Verification, optional
         What `verify_card` returned for this card, where that was called before.
     """
@@ -62,6 +67,7 @@ def verify_files(
             covered = ", and so are the checksums of its files" if _entry(card)[1] else "; it has none of a file"
             checks[0] = replace(checks[0], detail=checks[0].detail + covered)
         checks += _file_checks(card, None if file is None else Path(file), folder)
+        checks += [] if ledger is None else [_charged(card, ledger)]
     return Verification(tuple(checks), card)
 
 
@@ -90,6 +96,14 @@ def _file_checks(card: ReadCard, path: Path | None, folder: str | os.PathLike[st
     if check.holds and card.kind == "release":
         columns = {"column": entry.get("column"), "unbiased_column": entry.get("unbiased_column")}
         yield from _table(card, entry, columns, path)
+
+
+def _charged(card: ReadCard, ledger: Ledger) -> Check:
+    """Look for the charges of a card in a ledger."""
+    if missing_charges(card.terms.charges, ledger.charges):
+        detail = "the charges of this release are not all in it: it was cut, or is the ledger of other labels"
+        return Check("ledger", False, f"{ledger.path}: {detail}")
+    return Check("ledger", True, "the charges of this release are in it")
 
 
 def _entry(card: ReadCard) -> tuple[dict[str, Any], dict[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any
 
 from labeldp.accounts.budget import rounded_up
@@ -80,7 +81,22 @@ def readable(line: Difference) -> Difference:
     for pattern, word in _WORDS.items():
         name = re.sub(pattern, word, name)
     name = re.sub(r"s\[([0-9]+)\]", lambda found: f" {int(found[1]) + 1}", name)
-    return name.replace(".", ": "), one, other
+    return name.replace(".", ": "), _plain(one), _plain(other)
+
+
+def _plain(value: Any) -> Any:
+    """Return lists, and fields by their names, as text; of a charge, what it was for and its cost."""
+    if isinstance(value, dict) and {"what", "budget"} <= value.keys():
+        return f"{value['what']}, ε = {rounded_up(Fraction(value['budget'][0]))}"
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {_plain(item)}" for name, item in value.items())
+    return ", ".join(str(_plain(item)) for item in value) if isinstance(value, list) else value
+
+
+def _are_comparable(one: list[Any], other: list[Any]) -> bool:
+    """Whether to compare lists item by item: short ones of one length, or of items with fields."""
+    same_length = len(one) == len(other) or all(isinstance(item, dict) for item in (*one, *other))
+    return same_length and max(len(one), len(other)) <= MOST_ITEMS
 
 
 def _walk(path: str, one: Any, other: Any) -> Iterator[Difference]:
@@ -89,8 +105,8 @@ def _walk(path: str, one: Any, other: Any) -> Iterator[Difference]:
     if isinstance(one, dict) and isinstance(other, dict):
         for name in sorted({*one, *other}):
             yield from _walk(f"{path}.{name}".removeprefix("."), one.get(name), other.get(name))
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other) <= MOST_ITEMS:
-        for k, pair in enumerate(zip(one, other, strict=True)):
+    elif isinstance(one, list) and isinstance(other, list) and _are_comparable(one, other):
+        for k, pair in enumerate(zip_longest(one, other)):
             yield from _walk(f"{path}[{k}]", *pair)
     else:
         yield path, one, other

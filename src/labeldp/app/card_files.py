@@ -42,7 +42,9 @@ def read_card_file(path: Path) -> tuple[Path, str]:
     if card == path and not is_card_name(path.name) and os.path.lexists(beside):
         card = beside
     if card.is_dir():
-        raise ParameterError(f"{path} holds no card.json, and there is no {beside.name} beside it")
+        cards = ", ".join(sorted(each.name for each in path.glob("*.card.json"))[:3])
+        instead = f"name a card in it, such as {cards}" if cards else f"there is no {beside.name} beside it"
+        raise ParameterError(f"{path} holds no card.json: {instead}")
     if card == path and path.suffix == ".zip":
         raise ParameterError(f"{path} is an archive: unpack it first, and name a file from it")
     data = read_regular(card, MAX_TEXT)
@@ -52,14 +54,14 @@ def read_card_file(path: Path) -> tuple[Path, str]:
 
 
 def card_of_report(report: Path, checksum: object) -> Path:
-    """Return the card with a checksum that lies beside a report, under one of the names that cards have there."""
-    stem = report.name.removesuffix(".html").removesuffix(".report")
+    """Return the card with a checksum that lies beside a page, under one of the names that cards have there."""
+    stem = report.stem.removesuffix(".report").removesuffix(".summary")
     beside = [name for name in sorted(os.listdir(report.parent)) if name.startswith(f"{stem}.")]
     for name in (*filter(is_card_name, beside), "card.json", f"{stem}/card.json"):
         path = report.parent / name
         if os.path.lexists(path) and str(checksum) in read_card_file(path)[1]:
             return path
-    raise ParameterError(f"the card of {report.name} is not beside it: name it after the report")
+    raise ParameterError(f"the card of {report.name} is not beside it: name it after the page")
 
 
 def is_card_name(name: str) -> bool:
@@ -109,8 +111,8 @@ def report_path(card: Path, kind: str = "report") -> Path:
     return card.with_name(f"{card.name.removesuffix('.json').removesuffix('.card')}.{kind}.html")
 
 
-def reports_beside(card: Path) -> list[Path]:
-    """Return where the report of a card may lie: beside it, beside a model's folder, or as a regression's page.
+def reports_beside(card: Path, kind: str = "report") -> list[Path]:
+    """Return where a page on a card may lie: beside it, beside a model's folder, or as a regression's page.
 
     Examples
     --------
@@ -121,9 +123,9 @@ def reports_beside(card: Path) -> list[Path]:
         return []
     if card.name == "card.json":
         folder = card.parent if card.parent.name else card.parent.absolute()
-        return [report_path(card), folder.parent / f"{folder.name}.report.html"]
+        return [report_path(card, kind), folder.parent / f"{folder.name}.{kind}.html"]
     page = card.parent / card.name.removesuffix(".card.json")
-    return [report_path(card), *([page] if page.suffix == ".html" else [])]
+    return [report_path(card, kind), *([page] if page.suffix == ".html" else [])]
 
 
 def sign_card_file(card: Path, key: Path, passphrase: Callable[[], str], *, force: bool = False) -> list[str]:

@@ -177,7 +177,7 @@ def fit_file(
             if model.weakness_ is not None:
                 expected.insert(0, f"Note: {model.weakness_}.")
             card = write_model(model, inputs.encoder, draft, label=label, note=note, quality=risk)
-        try_report(report, card, problems, ledger=ledger, force=force)
+        try_report(report, card, problems, ledger=ledger, force=force, like=Path(out, "card.json"))
     return FileFit(out, card, terms.summary("model", **about), expected, notes, problems)
 
 

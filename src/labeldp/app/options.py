@@ -316,6 +316,12 @@ _TABLE = (
     ),
     Option("other_card", "Another card to compare with.", type=Path, metavar="CARD", **_POSITIONAL),
     Option("summary", "One A4 page for a data-protection impact assessment.", **_FLAG),
+    Option(
+        "paid_from",
+        "The ledger that it was charged to: it must hold these charges, and a report shows what is left.",
+        **_FILE,
+        flags=("--ledger",),
+    ),
     Option("ledgers", "Ledger files.", type=list[Path], metavar="LEDGER...", **_POSITIONAL),
     Option("file", "What was released with it; found by its name beside the card.", **_FILE, flags=()),
     Option("card", "Where the card goes; by default OUT.card.json.", **_FILE),

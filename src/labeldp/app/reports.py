@@ -52,12 +52,18 @@ def reserve_report(path: str | os.PathLike[str] | None, *, force: bool) -> Itera
 
 
 def try_report(
-    path: str | os.PathLike[str] | None, card: str, problems: Problems, *, ledger: Ledger, force: bool
+    path: str | os.PathLike[str] | None,
+    card: str,
+    problems: Problems,
+    *,
+    ledger: Ledger,
+    force: bool,
+    like: str | os.PathLike[str],
 ) -> None:
-    """Write the report of a release that is in place, if one was asked for."""
+    """Write the report of a release that is in place, if one was asked for; see `write_report`."""
     if path is not None:
         with note_problem(problems, NO_REPORT):
-            write_report(path, card, ledger=ledger if ledger.path else None, force=force)
+            write_report(path, card, ledger=ledger if ledger.path else None, force=force, like=like)
 
 
 def privatize_and_report(
@@ -76,5 +82,5 @@ def privatize_and_report(
     with reserve_report(report, force=force):
         others = {"the report": report}
         done = privatize_file(source, out, ledger=ledger, force=force, others=others, **options)
-        try_report(report, done.card, problems, ledger=ledger, force=force)
+        try_report(report, done.card, problems, ledger=ledger, force=force, like=out)
     return done, problems

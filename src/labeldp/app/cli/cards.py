@@ -86,23 +86,24 @@ def _show_explanation(explanation: Explanation, console: Console) -> None:
 # ---- verify -------------------------------------------------------------------------------------------
 
 
-@command("card_file", "file", "trusted", "signature", "require_signature", "as_json")
+@command("card_file", "file", "trusted", "signature", "require_signature", "paid_from", "as_json")
 def verify(
     card_file: Path,
     file: Path | None,
     trusted: list[Path],
     signature: Path | None,
     require_signature: bool,
+    paid_from: Path | None,
     as_json: bool,
 ) -> None:
     """Check a card again: checksum, contradictions, proofs, the noise of sums, and the file that it names.
 
     The verdict is an exit code: 0 if the card holds, 4 if anything does not, or it is not private, 5 if it cannot
-    be checked here, because it names a mechanism that is not known or does not say what was released. A report,
-    with its card beside it or after it, is written again from the card and compared; so is a report beside the
-    card, under its usual name. A signature beside the card, CARD.sig, is checked too; with --trust there must be
-    one, by that key. The last line says whether the card is signed; --require-signature makes it an error if it
-    is not.
+    be checked here, because it names a mechanism that is not known or does not say what was released. A report or
+    a summary, with its card beside it or after it, is written again from the card and compared; so are those
+    beside the card, under their usual names. With --ledger, the card's charges must be in that ledger. A signature
+    beside the card, CARD.sig, is checked too; with --trust there must be one, by that key. The last line says
+    whether the card is signed; --require-signature makes it an error if it is not.
 
     What is released: nothing. A card holds no label, and nothing is written.
     """
@@ -113,12 +114,12 @@ def verify(
     from labeldp.app.report.report_check import check_report, check_reports_beside, stated_card  # noqa: PLC0415
 
     page = None
-    if card_file.suffix == ".html":
+    if card_file.suffix in (".html", ".md"):
         page = read_regular(card_file, MAX_TEXT).decode(errors="replace")
         about = stated_card(page)
         if file is None and about is None:
             raise ParameterError(
-                f"{card_file.name} does not say from which card it was written, as a summary does not: verify the "
+                f"{card_file.name} does not say from which card it was written: verify the "
                 "card, labeldp verify CARD, and write the page again from it to compare"
             )
         card_file, file = file or card_of_report(card_file, (about or {}).get("card", "")), None
@@ -132,6 +133,7 @@ def verify(
         signature=read_signature(path, signature),
         trusted=[read_key(key, read_public_key) for key in trusted],
         require_signature=require_signature,
+        ledger=_opened(paid_from),
     )
     reports = check_reports_beside(path, text, result) if page is None else check_report(page, text, result)
     result = replace(result, checks=(*result.checks, *reports))
@@ -145,6 +147,10 @@ def verify(
         raise typer.Exit(EXIT["claim" if result.verdict == "does not hold" else "open"])
 
 
+def _opened(ledger: Path | None) -> Ledger | None:
+    return None if ledger is None else Ledger.open(ledger, create="never")
+
+
 def _show_checks(result: Verification, checks: list[tuple[str, bool | None, str]], console: Console) -> None:
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
@@ -155,15 +161,19 @@ def _show_checks(result: Verification, checks: list[tuple[str, bool | None, str]
         mark, style = marks[holds]
         table.add_row(Text(mark, style), Text(name, style), Text(detail, "red" if holds is False else ""))
     failed = {name for name, holds, _ in checks if holds is False}
+    file = "model" if result.card is not None and result.card.kind == "model" else "table"
+    beside = {"file": file, "ledger": "ledger", "report": "report", "figures": "report", "summary": "summary"}
     if result.holds:
         compared = all(holds is not None for name, holds, _ in checks if name == "file")
         verdict, style = "The card holds." + ("" if compared else " Its file was not compared."), "bold green"
     elif result.verdict == "cannot be checked here":
         verdict, style = "The card cannot be checked here: it may hold, or not.", "bold yellow"
-    elif failed <= {"report", "figures"}:
-        others = tuple(check for check in result.checks if check.name not in failed)
+    elif result.card is not None and failed <= beside.keys():
+        others = tuple(check for check in result.checks if check.name not in beside)
         card = "holds" if replace(result, checks=others).holds else "cannot be checked here"
-        verdict, style = f"The card {card}, and its report does NOT hold.", "bold red"
+        parts = sorted({beside[name] for name in failed})
+        verb = "does" if len(parts) == 1 else "do"
+        verdict, style = f"The card {card}, and its {' and '.join(parts)} {verb} NOT hold.", "bold red"
     elif failed == {"privacy"}:
         verdict, style = "The card agrees with itself, and says NOT PRIVATE.", "bold red"
     else:
@@ -209,16 +219,15 @@ def sign(card_file: Path, key: Path, force: bool) -> None:
 
 
 @command(
-    *("card_file", "out", "summary", "ledger", "force"),
+    *("card_file", "out", "summary", "paid_from", "force"),
     out={
         "type": Path,
         "default": None,
         "metavar": "FILE",
         "help": "Where to write, or -; by default beside the card, or beside a model's folder.",
     },
-    ledger={"part_of": "", "panel": "", "help": "A ledger, to show what is left."},
 )
-def report(card_file: Path, out: Path | None, summary: bool, ledger: Path | None, force: bool) -> None:
+def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | None, force: bool) -> None:
     """Explain a card on one HTML page: what was released, what it cost, what it protects, what to expect.
 
     The card is checked, its proof run again, and its file compared, as labeldp verify does; where something does
@@ -237,24 +246,25 @@ def report(card_file: Path, out: Path | None, summary: bool, ledger: Path | None
     kind = "summary" if summary else "report"
     target = out or report_path(card_file.resolve() if card_file.is_dir() else path, kind)
     to = str(target)
-    refuse_same({f"the {kind}": to}, {"the card": path, "the ledger": ledger})
+    refuse_same({f"the {kind}": to}, {"the card": path, "the ledger": paid_from})
     Target(to, force).refuse()
-    spent = None if ledger is None else Ledger.open(ledger, create="never")
+    ledger = _opened(paid_from)
     result = verify_files(
         text,
         file=None if path in (card_file, card_file / "card.json") else card_file,
         folder=None if path == Path("-") else path.parent,
         signature=read_signature(path, None),
+        ledger=ledger,
     )
     if summary:
         is_markdown = to == PIPE or target.suffix == ".md"
-        page = summary_page(text, markdown=is_markdown, ledger=spent, verification=result)
+        page = summary_page(text, markdown=is_markdown, ledger=ledger, verification=result)
     else:
-        page = render_report(text, ledger=spent, verification=result)
+        page = render_report(text, ledger=ledger, verification=result)
     if to == PIPE:
         typer.echo(page)
         return
-    write_page(target, page, force=force)
+    write_page(target, page, force=force, like=path)
     tell(news(), f"The {kind} is in {target}")
 
 

@@ -72,6 +72,7 @@ def write_report(
     *,
     ledger: Ledger | None = None,
     force: bool = False,
+    like: str | os.PathLike[str] | None = None,
 ) -> None:
     """Write the report of a card: one HTML file, whole or not at all.
 
@@ -83,6 +84,8 @@ def write_report(
         As for `render_report`.
     force : bool
         Whether to replace a file.
+    like : path-like, optional
+        The file that the report is about: who may not read it may not read the report.
 
     Raises
     ------
@@ -103,7 +106,7 @@ def write_report(
     """
     Target(str(path), force).refuse()
     page = render_report(card_text, ledger=ledger)
-    write_page(path, page, force=force)
+    write_page(path, page, force=force, like=like)
 
 
 def render_report(

@@ -135,7 +135,7 @@ def render_page(
     ]
     return Template(home.joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=escaped(title),
-        about=f'<meta name="labeldp-report" content="{escaped(about)}">\n' if about else "",
+        about=about_tag(about) if about else "",
         when=f" · {escaped(when)}" if when else "",
         style=home.joinpath("style.css").read_text(encoding="utf-8").strip(),
         lead=_paragraphs_html(lead),
@@ -145,7 +145,14 @@ def render_page(
     )
 
 
-def write_page(path: str | os.PathLike[str], page: str, *, force: bool = False) -> None:
+def about_tag(about: str) -> str:
+    """Return what a page was written from, for programs."""
+    return f'<meta name="labeldp-report" content="{escaped(about)}">\n'
+
+
+def write_page(
+    path: str | os.PathLike[str], page: str, *, force: bool = False, like: str | os.PathLike[str] | None = None
+) -> None:
     """Write a page, whole or not at all.
 
     Parameters
@@ -156,6 +163,8 @@ def write_page(path: str | os.PathLike[str], page: str, *, force: bool = False) 
         From `render_page` or `render_report`.
     force : bool
         Whether to replace a file.
+    like : path-like, optional
+        The file that the page is about: who may not read it may not read the page.
 
     Raises
     ------
@@ -172,5 +181,6 @@ def write_page(path: str | os.PathLike[str], page: str, *, force: bool = False) 
     True
     """
     Target(str(path), force).refuse()
-    with atomic_file(path, public=True, replace=force) as unfinished:
+    most = 0o666 if like is None or not os.path.isfile(like) else os.stat(like).st_mode
+    with atomic_file(path, public=True, most=most, replace=force) as unfinished:
         unfinished.write_text(page, encoding="utf-8", newline="\n")

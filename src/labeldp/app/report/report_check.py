@@ -1,4 +1,4 @@
-"""A report compared with its card: it is written again from the card, and both are compared."""
+"""A report or a summary compared with its card: it is written again from the card, and both are compared."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from typing import Annotated, Any
 
 from labeldp import __version__
 from labeldp._atomic import read_regular
+from labeldp.accounts.signatures import check_signature
 from labeldp.accounts.verification import Check, Verification
 from labeldp.app.card_files import reports_beside
 from labeldp.app.report.card_report import RecordedLedger, render_report
 from labeldp.app.report.reviewer import environment
+from labeldp.app.report.summary import summary_page
 from labeldp.errors import LabelDPError, Message
 from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.mechanisms.typed_data import like, read
@@ -32,7 +34,7 @@ _HERE = re.compile(r"#[\w-]+|url\(#[\w-]+\)", re.ASCII)
 
 
 def stated_card(page: str) -> dict[str, Any] | None:
-    """Return what a report says of the card that it was written from; None if it is no report that says so."""
+    """Return what a page says of the card that it was written from; None if it does not say so."""
     found = _ABOUT.search(page)
     try:
         about = json.loads(unescape(found[1])) if found else None
@@ -42,7 +44,7 @@ def stated_card(page: str) -> dict[str, Any] | None:
 
 
 def check_report(page: str, card_text: str, verification: Verification) -> Iterator[Check]:
-    """Write the report of a card again, and compare both: outside figures they must be the same text.
+    """Write the report or the summary of a card again, and compare: outside figures both must be the same text.
 
     Figures that another version of Matplotlib drew otherwise cannot be compared; they may only have the tags,
     attributes and properties that such figures have here.
@@ -50,32 +52,38 @@ def check_report(page: str, card_text: str, verification: Verification) -> Itera
     Parameters
     ----------
     page : str
-        The report.
+        The report or the summary.
     card_text : str
         The card's text.
     verification : Verification
         What `verify_card` returned for it.
     """
     about = stated_card(page)
+    kind = "summary" if about and "summary" in about else "report"
     if about is None or about.get("version") != __version__:
         by = "it does not say by which version" if about is None else f"by labeldp {about.get('version')}"
         detail = f"cannot be checked: written {by}, and this is labeldp {__version__}"
-        yield Check("report", None, detail, needed=True)
+        yield Check(kind, None, detail, needed=True)
         return
     try:
         card = verification.require_card(allow_open=True)
         ledger = RecordedLedger.from_data(about.get("ledger"), card.terms.charges)
-        limit = like(_WRITTEN_WITH, "names and versions")
-        written_with = read(Annotated[str, limit], about.get("environment"), "what the report was written with")
-        again = render_report(card_text, ledger=ledger, verification=verification, written_with=written_with)
+        if kind == "summary":
+            again, written_with = _summary_again(page, card_text, ledger, verification), ""
+        else:
+            limit = like(_WRITTEN_WITH, "names and versions")
+            written_with = read(
+                Annotated[str, limit], about.get("environment"), "what the report was written with"
+            )
+            again = render_report(card_text, ledger=ledger, verification=verification, written_with=written_with)
     except LabelDPError as error:
-        yield Check("report", None, Message("it cannot be written again: ", error), needed=True)
+        yield Check(kind, None, Message("it cannot be written again: ", error), needed=True)
         return
-    if difference := _difference(page, again):
-        yield Check("report", False, difference)
+    if difference := _difference(page, again, kind):
+        yield Check(kind, False, difference)
         return
     beyond = "" if ledger is None else ", but for figures of a ledger, which the card does not hold"
-    yield Check("report", True, f"written again from the card, it is the same{beyond}")
+    yield Check(kind, True, f"written again from the card, it is the same{beyond}")
     if page != again:
         yield _figures(page, again, written_with)
     if ledger is not None:
@@ -89,8 +97,8 @@ def check_report(page: str, card_text: str, verification: Verification) -> Itera
 def check_reports_beside(
     card: Path, card_text: str, verification: Verification, is_allowed: Callable[[Path], bool] = Path.is_file
 ) -> Iterator[Check]:
-    """Compare a card with the reports that lie beside it; one that cannot be compared does not count."""
-    for path in reports_beside(card):
+    """Compare a card with the reports and the summary beside it; one that cannot be compared does not count."""
+    for path in dict.fromkeys([*reports_beside(card), *reports_beside(card, "summary")]):
         if is_allowed(path):
             try:
                 page = read_regular(path, MAX_TEXT).decode(errors="replace")
@@ -101,17 +109,33 @@ def check_reports_beside(
                 yield replace(check, detail=Message(f"{path.name}: ", check.detail), needed=False)
 
 
-def _difference(page: str, again: str) -> str:
-    """Return how a report differs from that of its card, texts in figures included; nothing if it does not."""
+def _summary_again(page: str, card_text: str, ledger: RecordedLedger | None, verification: Verification) -> str:
+    """Return the summary nearest to a page, which may be older than a signature or written without the file."""
+    kept = [check for check in verification.checks if check.name not in ("file", "signature")]
+    signatures = [check for check in verification.checks if check.name == "signature"]
+    markdown, texts = (stated_card(page) or {}).get("summary") == "markdown", _texts(page)
+    written = [
+        summary_page(
+            card_text, markdown=markdown, ledger=ledger, verification=replace(verification, checks=checks)
+        )
+        for compared in (True, None)
+        for signed in (*signatures, check_signature(card_text, None))
+        for checks in [(*kept, Check("file", compared, ""), signed)]
+    ]
+    return max(written, key=lambda again: sum(map(str.__eq__, texts, _texts(again))))
+
+
+def _difference(page: str, again: str, kind: str) -> str:
+    """Return how a page differs from that of its card, texts in figures included; nothing if it does not."""
     given, right = (stated_card(text) or {} for text in (page, again))
     if given.get("card") != right.get("card"):
-        return "it is the report of another card"
+        return f"it is the {kind} of another card"
     for said, text in zip_longest(_texts(page), _texts(again)):
         if said != text:
             says, gives = (repr(words[:80]) if words else "nothing" for words in (said, text))
-            return f"it says {says} where the report written again says {gives}"
+            return f"it says {says} where the {kind} written again says {gives}"
     same = _FIGURE.split(page) == _FIGURE.split(again)
-    return "" if same else "it has other tags or attributes than the report written again"
+    return "" if same else f"it has other tags or attributes than the {kind} written again"
 
 
 def _figures(page: str, again: str, written_with: str) -> Check:
@@ -142,8 +166,7 @@ class _Texts(HTMLParser):
         self.texts: list[str] = []
 
     def handle_data(self, data: str) -> None:
-        if data.strip():
-            self.texts.append(" ".join(data.split()))
+        self.texts += [" ".join(line.split()) for line in data.splitlines() if line.strip()]
 
 
 def _texts(page: str) -> list[str]:

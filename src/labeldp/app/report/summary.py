@@ -10,12 +10,15 @@ from typing import Any
 
 from labeldp import __version__
 from labeldp.accounts.budget import Budget, missing_charges, total_of
+from labeldp.accounts.explanation import describe_clipping, public_rows
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import PEOPLE, number, odds_figures
 from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.verification import Verification, verify_card
-from labeldp.app.report.card_report import last_time
+from labeldp.app.report.card_report import RecordedLedger, last_time
 from labeldp.app.report.figures import escaped, visible
+from labeldp.app.report.page import about_tag
+from labeldp.mechanisms.typed_data import canonical
 
 MOST_NAMES = 400
 """Characters of the names of columns: the page is one page, however many there are."""
@@ -33,19 +36,23 @@ _RELEASED = {
     "mechanism": "nothing yet",
 }
 _TABLE = (
-    "All other columns, the number of rows and the bounds are released as they are, and have to be assessed by "
-    "themselves."
+    "The other columns of the released table, the number of rows and the bounds are released as they are, and "
+    "have to be assessed by themselves."
 )
 _NO_TABLE = (
     "No column of the table is released. The other columns count as public: the guarantee does not cover what the "
     "result reveals about them, nor the number of rows and the bounds."
 )
 _ELSEWHERE = "What else was released from the same records is not on the card: ask for the ledger."
-_OPEN = "That someone is in the table, {columns}, the number and order of the rows, and the bounds."
+_OPEN = "That someone is in the table, {columns}, {rows}, and the bounds."
 
 
 def summary_page(
-    card_text: str, *, markdown: bool, ledger: Ledger | None = None, verification: Verification | None = None
+    card_text: str,
+    *,
+    markdown: bool,
+    ledger: Ledger | RecordedLedger | None = None,
+    verification: Verification | None = None,
 ) -> str:
     """Return one page on a card: what was shared, why, with whom, and what can be learnt about a person.
 
@@ -75,15 +82,21 @@ def summary_page(
     card = verification.require_card()
     title = f"{card.explain().title}: summary for an assessment"
     sections = _sections(card, verification, ledger)
-    foot = f"{_verified(verification)} by labeldp {__version__}, from the card {json.loads(card_text)['checksum']}"
+    checksum = json.loads(card_text)["checksum"]
+    foot = f"{_verified(verification)} by labeldp {__version__}, from the card {checksum}"
+    stated = None if ledger is None else RecordedLedger(ledger.limit, ledger.charges).as_data(card.terms.charges)
+    form = "markdown" if markdown else "html"
+    about = about_tag(canonical({"version": __version__, "card": checksum, "ledger": stated, "summary": form}))
     if markdown:
         parts = [f"## {heading}\n\n" + "\n\n".join(map(_plain, lines)) for heading, lines in sections.items()]
-        return "\n\n".join([f"# {_plain(title)}", *parts, f"---\n\n{foot}"]) + "\n"
+        return "\n\n".join([f"# {_plain(title)}", *parts, f"---\n\n{foot}", about])
     main = ""
     for heading, lines in sections.items():
         main += f"<h2>{heading}</h2>" + "".join(f"<p>{escaped(line)}</p>" for line in lines) + "\n"
     template = resources.files("labeldp.app.report").joinpath("summary.html").read_text(encoding="utf-8")
-    return Template(template).substitute(title=escaped(title), main=main, foot=f"<p>{escaped(foot)}</p>")
+    return Template(template).substitute(
+        title=escaped(title), main=main, foot=f"<p>{escaped(foot)}</p>", about=about
+    )
 
 
 def _plain(line: str) -> str:
@@ -98,12 +111,15 @@ def _verified(verification: Verification) -> str:
 
 
 def _signature(verification: Verification) -> str:
-    """Return whether somebody signed the card, as far as that was looked at."""
-    signed = [check.detail for check in verification.checks if check.name == "signature"]
-    return f"Signature: {signed[0] if signed else 'not looked at'}"
+    """Return which key signed the card, as far as that was looked at; whose key it is, a reader has to know."""
+    signed = next((check.detail for check in verification.checks if check.name == "signature"), "not looked at")
+    key = re.search("SHA256:[A-Za-z0-9+/]+", signed)
+    return f"Signature: {f'by the key {key[0]}' if key else signed}"
 
 
-def _sections(card: ReadCard, verification: Verification, ledger: Ledger | None) -> dict[str, list[str]]:
+def _sections(
+    card: ReadCard, verification: Verification, ledger: Ledger | RecordedLedger | None
+) -> dict[str, list[str]]:
     terms, said, split = card.terms, card.terms.declaration, card.terms.split
     explanation = card.explain(None if ledger is None else ledger.charges)
     texts, cost, total = explanation.sections, explanation.budget, total_of(terms.charges)
@@ -117,6 +133,7 @@ def _sections(card: ReadCard, verification: Verification, ledger: Ledger | None)
         why=_SPLIT.format(total=total) if cost != total and terms.charges else "",
         others=_TABLE if is_table else _NO_TABLE,
     )
+    columns = "its other columns that are released" if is_table else "what the result reveals of other columns"
     bounds = " and ".join(dict.fromkeys(f"{number(low, 9)} to {number(high, 9)}" for low, high in terms.bounds))
     spent = [line for line in texts.get("What it cost", ())[1:] if not line.startswith("  ")]
     sections = {
@@ -124,6 +141,7 @@ def _sections(card: ReadCard, verification: Verification, ledger: Ledger | None)
         "What was shared": [
             texts["What was done"][0],
             *texts["What is released"][:1],
+            *(describe_clipping(terms)[:4] if card.kind == "release" else ()),
             f"Date: {last_time(terms.charges) or 'not stated on the card'}. {_signature(verification)}.",
         ],
         "Why, with whom, and in which bounds": [
@@ -135,7 +153,7 @@ def _sections(card: ReadCard, verification: Verification, ledger: Ledger | None)
         "What can be learnt about a person at most": learnt if explanation.private else ["Everything."],
         "What was spent": [f"This release: {total}.", *spent, _spent_before(card, ledger)],
         "What is not protected": [
-            _OPEN.format(columns="all other columns" if is_table else "what the result reveals of other columns"),
+            _OPEN.format(columns=columns, rows=public_rows(card.content)),
             *_other_columns(card.content.get("file", {})),
             "What other columns reveal about the private value without this release.",
         ],
@@ -156,7 +174,7 @@ def _other_columns(file: dict[str, Any]) -> list[str]:
     return [f"Columns that are released as they are: {shown}"] if names else []
 
 
-def _spent_before(card: ReadCard, ledger: Ledger | None) -> str:
+def _spent_before(card: ReadCard, ledger: Ledger | RecordedLedger | None) -> str:
     if ledger is None:
         return _ELSEWHERE
     others = total_of(missing_charges(ledger.charges, card.terms.charges))
