@@ -20,7 +20,7 @@ from labeldp.app.report.figures import escaped, visible
 from labeldp.app.report.page import about_tag
 from labeldp.mechanisms.typed_data import canonical
 
-MOST_NAMES = 400
+MOST_NAMES = 300
 """Characters of the names of columns: the page is one page, however many there are."""
 
 _ASSESSMENT = (
@@ -141,7 +141,7 @@ def _sections(
         "What was shared": [
             texts["What was done"][0],
             *texts["What is released"][:1],
-            *(describe_clipping(terms)[:4] if card.kind == "release" else ()),
+            *(describe_clipping(terms)[:2] if card.kind == "release" else ()),
             f"Date: {last_time(terms.charges) or 'not stated on the card'}. {_signature(verification)}.",
         ],
         "Why, with whom, and in which bounds": [
