@@ -68,7 +68,7 @@ def _one_mix() -> None:
 def _no_slope() -> None:
     """Private labels as the mechanism gives them, clipped."""
     whole = label_rounds.design_interval
-    label_rounds.design_interval = lambda *a: replace(whole(*a), shift=0.0, slope=1.0)
+    label_rounds.design_interval = lambda *a: replace(whole(*a), slope=1.0)
 
 
 def _no_groups() -> None:

@@ -19,7 +19,7 @@ from sklearn.dummy import DummyRegressor
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.learning import label_queries, label_range, label_rounds, learner, sum_model
+from labeldp.learning import interval_design, label_queries, label_range, learner, sum_model
 from labeldp.learning.feature_table import FeatureTable
 from labeldp.learning.group_search import GroupSearch
 
@@ -46,8 +46,7 @@ def quick(monkeypatch):
         (sum_model, "GroupSearch", SimpleNamespace(of=lambda _, prior: search(prior.tobytes()))),
         (sum_model, "unknown_variance", widest),
         (learner, "unknown_variance", widest),
-        (label_rounds, "_LOWER", (0.0, 0.2)),
-        (label_rounds, "_UPPER", (0.8, 1.0)),
+        (interval_design, "_HALF_WIDTHS", np.array([1.0, 6.0])),
     ):
         monkeypatch.setattr(module, name, value)
 

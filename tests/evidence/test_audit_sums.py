@@ -70,7 +70,7 @@ def all_measured(monkeypatch):
         "epsilon_split.FEWEST_FOR_SPREAD": 0.0,
         "sum_model._LEAST_STRENGTH": 1.0,
         "sum_model.learn_lengths": lambda *_, **__: sum_model.Relevance(lengths, 0.0, lengths, lengths),
-        "sum_model.estimate_spread": lambda noisy, epsilon, width: (width / 4) ** 2,
+        "sum_model.estimate_spread": lambda noisy, rows, epsilon, width: (width / 4) ** 2,
         "sum_model.unknown_variance": lambda width, **_: unknown(width)[-1:],
         "sum_model.GroupSearch": SimpleNamespace(of=lambda _, prior: search(prior.tobytes())),
     }.items():

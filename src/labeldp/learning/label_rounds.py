@@ -7,9 +7,9 @@ they must offer.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -17,13 +17,14 @@ import numpy as np
 
 from labeldp._values import Array, Index, Sums
 from labeldp.accounts.statistic import Statistic
-from labeldp.errors import ParameterError, PrivacyProofError
+from labeldp.errors import PrivacyProofError
 from labeldp.exact.word_sources import WordSource
-from labeldp.learning.bayes import Posterior, explained_risk
+from labeldp.learning.bayes import Posterior
 from labeldp.learning.bayes_solvers import Observations
 from labeldp.learning.ensemble import Ensemble, PrivateRows
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.interval_design import Interval, Residuals, design_interval, learner_risk
 from labeldp.learning.label_queries import Query
 from labeldp.learning.label_range import find_range
 from labeldp.learning.label_units import UNIT, LabelSummary, Limits
@@ -31,23 +32,11 @@ from labeldp.learning.learner import fit_ensemble, quick_linear
 from labeldp.learning.relevance import can_learn, learn_lengths
 from labeldp.learning.sum_model import SumModel, fit_mean, fit_sums
 from labeldp.mechanisms.base import Mechanism
-from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise
 from labeldp.release.plan import Plan
 
-_RESIDUAL_CELLS = 40
-_FLAT_CELLS = _UNIT_BINS = 64
-"""Cells of what is known of residuals, of labels before anything is, and of either as a prior on [0, 1]."""
-
-_BIAS = 0.5
-"""How much of the variance that clipping hides is lost to a learner; the rest its slope brings back."""
-
-_LOWER = (0.0, 0.005, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
-_UPPER = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.995, 1.0)
-"""Quantiles of residuals at which intervals may begin and end."""
-
-_LEAST_WIDTH, _LEAST_VARIANCE = 1e-6, 1e-12
-"""Of an interval, and of labels in it, in ranges: below them floating point would decide."""
+_LEAST_WIDTH = 1e-6
+"""Of an interval, in ranges: below it floating point would decide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,23 +82,6 @@ class RowPart(Part):
     scale: Array
     noise: Array
     hidden: float
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Where labels, minus their prediction, are distinguished in a round.
-
-    The unbiased label of the clipped residual c is mapped to shift + slope · c, the best straight line for
-    the residual itself under what is known of it: that takes out most of the bias of clipping.
-    """
-
-    low: float
-    high: float
-    shift: float
-    slope: float
-    hidden: float
-    """Variance of the residual around that line: what clipping hides."""
-    unit_prior: Histogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,13 +187,13 @@ def draw_rounds(rows: LabelRows, measured: Measured, plan: Plan, noise: UnitNois
         if parts:
             ensemble = ensemble_of(parts, measured, quick=True)
         if parts or measured.sums is not None:
-            values, masses = _residual_prior(ensemble.error, knowledge.width)
-        else:  # all labels are equally likely
-            values = knowledge.width * np.linspace(-0.5, 0.5, _FLAT_CELLS)
-            masses = np.full(_FLAT_CELLS, 1 / _FLAT_CELLS)
-        signal, spectrum = knowledge.variance / 2, table.spectrum
-        interval = design_interval(values, masses, noise, spectrum, signal, ensemble.rest, rows.count)
-        mechanism = plan.request.design(interval.unit_prior, 0, plan.epsilon, rows.count)
+            residuals = Residuals.of_variance(ensemble.error, knowledge.width)
+        else:
+            residuals = Residuals.uniform(knowledge.width)
+        signal, rest = knowledge.variance / 2, ensemble.rest
+        risk = partial(learner_risk, spectrum=table.spectrum, signal=signal, rest=rest, rows=rows.count)
+        interval = design_interval(residuals, noise, risk)
+        mechanism = plan.request.design(interval.unit_prior(), 0, plan.epsilon, rows.count)
         part = rows.draw(Round(number, share, interval, mechanism, knowledge, ensemble), table)
         if part is not None:
             parts.append(part)
@@ -266,82 +238,20 @@ def learn_interactions(parts: Sequence[Part], measured: Measured) -> Measured:
     return replace(measured, table=sums.table, sums=sums)
 
 
-def design_interval(
-    values: Array, masses: Array, noise: UnitNoise, spectrum: Array, signal: float, rest: float, rows: int
-) -> Interval:
-    """Return the interval of least expected risk of a learner.
-
-    Parameters
-    ----------
-    values, masses : arrays
-        What is known of the residuals: increasing values and their probabilities.
-    noise : function
-        Variance of the unbiased label on [0, 1] of the mechanism that will be used.
-    spectrum : array
-        Eigenvalues of the public features.
-    signal, rest : float
-        Guessed variance that the features explain, and what they do not.
-    rows : int
-    """
-    total = np.cumsum(masses)
-    lows = np.unique([values[0], *_quantiles(values, total, _LOWER[1:])])
-    highs = np.unique([values[-1], *_quantiles(values, total, _UPPER[:-1])])
-    span, mean = values[-1] - values[0], float(masses @ values)
-    low, high = np.repeat(lows, highs.size), np.tile(highs, lows.size)
-    low, high = (ends[high - low >= _LEAST_WIDTH * span] for ends in (low, high))
-    clipped = np.clip(values, low[:, None], high[:, None])  # a row for each interval
-    means, least = clipped @ masses, _LEAST_VARIANCE * span**2
-    centred = clipped - means[:, None]
-    variance = centred**2 @ masses
-    if not (variance >= least).any():
-        raise ParameterError("the bounds leave no interval in which labels can be distinguished")
-    slope = centred @ (masses * (values - mean)) / np.maximum(variance, least)
-    shift = mean - slope * means
-    hidden = (values - shift[:, None] - slope[:, None] * clipped) ** 2 @ masses
-    unit = (clipped - low[:, None]) / (high - low)[:, None]
-    spread = noise((unit - 0.5) ** 2 @ masses)
-    level = (spread * (slope * (high - low)) ** 2 + rest) / rows
-    lost = np.array([explained_risk(spectrum, signal, each) for each in level.tolist()])
-    strength = float(spectrum.sum()) * signal
-    risk = lost + _BIAS * hidden * (1 - lost / strength if strength > 0 else 1.0)
-    k = int(np.argmin(np.where(variance >= least, risk, np.inf)))
-    cell = np.minimum((unit[k] * _UNIT_BINS).astype(np.int64), _UNIT_BINS - 1)
-    heights = np.bincount(cell, masses, _UNIT_BINS).astype(np.float64)
-    prior = Histogram.of(np.linspace(0.0, 1.0, _UNIT_BINS + 1), heights)
-    ends = float(low[k]), float(high[k])
-    return Interval(*ends, float(shift[k]), float(slope[k]), float(hidden[k]), prior)
-
-
-def _quantiles(values: Array, total: Array, shares: Sequence[float]) -> Array:
-    return values[np.minimum(np.searchsorted(total, shares), values.size - 1)]
-
-
-def _residual_prior(variance: float, width: float) -> tuple[Array, Array]:
-    """Return values and masses of a distribution between a bell and a double exponential."""
-    reach = min(width, 6 * math.sqrt(variance))
-    edges = reach * np.sinh(3 * np.linspace(-1, 1, _RESIDUAL_CELLS + 1)) / math.sinh(3)
-    values = (edges[1:] + edges[:-1]) / 2
-    rate = math.sqrt(2 / variance)
-    bell = np.exp(-0.5 * values**2 / variance) / math.sqrt(2 * math.pi * variance)
-    masses = (0.5 * bell + 0.25 * rate * np.exp(-np.abs(values) * rate)) * np.diff(edges)
-    return values, masses / masses.sum()
-
-
 @np.errstate(all="ignore")  # a warning that depends on labels would leak them
 def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: WordSource) -> RowPart:
     """Randomise labels over an interval around each centre, inside the bounds."""
     interval, mechanism, knowledge = plan.interval, plan.mechanism, plan.knowledge
-    least = _LEAST_WIDTH * knowledge.width  # of an interval that lies beyond the bounds, that much stays inside
-    low = np.clip(centre + interval.low, knowledge.low, knowledge.high - least)
-    high = np.clip(centre + interval.high, low + least, knowledge.high)
+    least = _LEAST_WIDTH * knowledge.width  # that much of an interval stays inside the bounds
+    low = np.clip(centre - interval.half_width, knowledge.low, knowledge.high - least)
+    high = np.clip(centre + interval.half_width, low + least, knowledge.high)
     width = high - low
     channel = mechanism.channel
     unit = channel.debias(mechanism.randomize_checked((knowledge.clip(labels) - low) / width, source))
-    offset, scale = centre + interval.shift + interval.slope * (low - centre), interval.slope * width
+    offset, scale = centre + interval.slope * (low - centre), interval.slope * width
     private = offset + scale * unit
-    spread = (
-        float(interval.unit_prior.masses @ channel.variance(interval.unit_prior.centers)) / channel.slope() ** 2
-    )
+    prior = interval.unit_prior()
+    spread = float(prior.masses @ channel.variance(prior.centers)) / channel.slope() ** 2
     noise = np.asarray(spread * scale**2)
     return RowPart(
         private=PrivateRows(rows, np.asarray(private), float(noise.mean()), plan.number),

@@ -23,14 +23,10 @@ from labeldp.learning.label_units import LabelSummary
 from labeldp.mechanisms import card_format
 
 SCHEMA = "labeldp.row-release"
-_ANY, _VARIANCE, _COUNT = (
-    ArraySpec("<f8", ("rows",)),
-    ArraySpec("<f8", ("rows",), 0),
-    ArraySpec("<i8", ("rows",), 0),
-)
 _ARRAYS = {
-    **{"labels": _ANY, "offset": _ANY, "scale": _VARIANCE, "noise": _VARIANCE, "hidden": _VARIANCE},
-    **{"low": _ANY, "high": _ANY, "start": _ANY, "round": _COUNT, "part": _COUNT},
+    **dict.fromkeys(("labels", "offset", "low", "high", "start"), ArraySpec("<f8", ("rows",))),
+    **dict.fromkeys(("scale", "noise", "hidden"), ArraySpec("<f8", ("rows",), 0)),
+    **dict.fromkeys(("round", "part"), ArraySpec("<i8", ("rows",), 0)),
 }
 """All arrays of a release."""
 
@@ -106,12 +102,6 @@ class RowRelease(HoldsTerms):
         """How much each label counts for a learner, 1 on average: noisier ones less."""
         weight = 1 / (self.noise + self.knowledge.variance / 2)
         return np.asarray(weight / weight.mean())
-
-    @property
-    def clipped(self) -> bool:
-        """Whether any interval is narrower than the bounds, so that labels are not fully unbiased."""
-        low, high = self.terms.bounds[0]
-        return bool((self.low > low).any() or (self.high < high).any())
 
     def summary(self) -> str:
         """Return what was done, for people."""

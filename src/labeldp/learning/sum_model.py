@@ -221,7 +221,7 @@ class _StagedFit:
         epsilon = self.budget.part(*split.SPREAD)
         (exact,) = self.add_up(query)
         noisy = self.budget.release(exact, epsilon, self.source, kind="counts", what="counts of distances")
-        self.spread = estimate_spread(noisy, float(epsilon), self.width)
+        self.spread = estimate_spread(noisy, self.budget.rows, float(epsilon), self.width)
         self.is_measured = True
 
     def expected_spread(self) -> float:
@@ -245,7 +245,7 @@ class _StagedFit:
         return SumModel(self.linear, self.released, self.starts[0], spread, self.rest, self.table, self.relevance)
 
 
-def estimate_spread(noisy: Sums, epsilon: float, width: float) -> float:
+def estimate_spread(noisy: Sums, rows: int, epsilon: float, width: float) -> float:
     """Return the variance of residuals that fits noisy counts of their distances best.
 
     Residuals are taken to lie between a normal and a double exponential distribution, as where intervals are
@@ -255,12 +255,12 @@ def estimate_spread(noisy: Sums, epsilon: float, width: float) -> float:
     ----------
     noisy : array of int
         Counts by halves of the width, from `DistanceQuery`.
+    rows : int
     epsilon : float
         Of these counts.
     width : float
         The largest distance.
     """
-    rows = max(1.0, float(noisy.sum()))
     edges = np.append(2.0 ** -np.arange(OCTAVES), 0.0)  # from far to near, in widths
     best = (math.inf, 0.0)
     for deviation in 2.0 ** (-np.arange(4, 48) / 4):
