@@ -235,4 +235,5 @@ def test_an_option_is_spelled_by_each_interface_in_its_way(name):
     setting = ldp.errors.Setting(name, "x")
     flag, field = sentences.as_flag(setting), sentences.as_field(setting)
     assert flag.startswith("-") == bool(OPTIONS[name].all_flags)
-    assert (OPTIONS[name].field or flag) in field
+    asked = "ticks" if name == "drop" else OPTIONS[name].field or flag  # the page shows columns with ticks
+    assert asked in field
