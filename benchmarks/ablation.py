@@ -23,7 +23,7 @@ import numpy as np
 import typer
 
 from benchmarks.accuracy.tables import load, names
-from labeldp.learning import bayes, epsilon_split, group_search, label_rounds, learner
+from labeldp.learning import bayes, epsilon_split, groups, label_rounds, learner
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 
@@ -73,7 +73,7 @@ def _no_slope() -> None:
 
 def _no_groups() -> None:
     """The mean is the only sum."""
-    group_search._COUNTS = (1,)
+    groups._COUNTS = (1,)
 
 
 def _no_range() -> None:

@@ -28,7 +28,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.report import Sheet, commit, cpu, load, met
 from labeldp import LabelReleaseRegressor, ModelReleaseRegressor
-from labeldp.learning import base, boosted_trees, ensemble, threads
+from labeldp.learning import base, learner, threads
 
 HERE = Path(__file__).parent
 REGRESSORS = {"labels": LabelReleaseRegressor, "model": ModelReleaseRegressor}
@@ -101,7 +101,7 @@ def busy(limited: int) -> dict[str, float]:
     """Return wall seconds of a fit on a quiet and on a busy machine, with threads limited or not."""
     X, y = table(20_000, 20)
     if not limited:
-        for module in (base, boosted_trees, ensemble):
+        for module in (base, learner):
             module.idle_cores = threads.usable_cores  # as before there was a limit
 
     def fit() -> None:

@@ -7,11 +7,10 @@ import numpy as np
 
 from labeldp._values import Sums
 from labeldp.exact.word_sources import resolve_source
-from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FitRequest
 from labeldp.learning.label_queries import Query
-from labeldp.learning.label_rounds import measure
-from labeldp.learning.rows_here import RowsHere
+from labeldp.learning.label_rounds import RowsHere, measure
 
 ROWS, NAMES = 20_000, ("age", "hours", "height")
 

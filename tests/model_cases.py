@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import labeldp as ldp
 from forged_cards import forged
-from labeldp.learning import ensemble, feature_table, label_units, models
+from labeldp.learning import features, fit_plan, learner, models
 
 BOUNDS = (0.0, 5.0)
 
@@ -40,14 +40,14 @@ def fitted():
 def with_trees():
     """The same model with boosted trees blended in, as fits on many rows have them."""
     X = encoder().transform(table())
-    known = label_units.LabelSummary(0.0, 1.0, variance=1.0, sums=3)
-    inputs = feature_table.FeatureTable(fitted()._public, X).codes(np.arange(len(X)))
+    known = fit_plan.LabelSummary(0.0, 1.0, variance=1.0, sums=3)
+    inputs = features.FeatureTable(fitted()._public, X).codes(np.arange(len(X)))
     synthetic = np.random.default_rng(2).normal(size=len(X))
     trees = HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=5, max_features=0.6, random_state=0)
     trees.fit(inputs, synthetic)
     model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)
     model.__dict__.update(fitted().__dict__)
-    model._ensemble = ensemble.Ensemble(fitted()._ensemble.linear, trees, 0.5, 0.1, 0.2, known)
+    model._ensemble = learner.Ensemble(fitted()._ensemble.linear, trees, 0.5, 0.1, 0.2, known)
     return model
 
 

@@ -19,9 +19,9 @@ from sklearn.dummy import DummyRegressor
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.learning import interval_design, label_queries, label_range, learner, sum_model
-from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.group_search import GroupSearch
+from labeldp.learning import label_queries, label_rounds, learner, sum_model
+from labeldp.learning.features import FeatureTable
+from labeldp.learning.groups import GroupSearch
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
@@ -46,7 +46,7 @@ def quick(monkeypatch):
         (sum_model, "GroupSearch", SimpleNamespace(of=lambda _, prior: search(prior.tobytes()))),
         (sum_model, "unknown_variance", widest),
         (learner, "unknown_variance", widest),
-        (interval_design, "_HALF_WIDTHS", np.array([1.0, 6.0])),
+        (label_rounds, "_HALF_WIDTHS", np.array([1.0, 6.0])),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -153,7 +153,7 @@ def test_the_ledgers_total_bounds_what_an_audit_of_a_fit_finds_and_more_is_detec
 def raw_range(count_labels, bounds, budget, source):
     """The published mistake, in another place: where labels lie is read off them."""
     places = np.flatnonzero(count_labels())
-    width = (bounds[1] - bounds[0]) / label_range.CELLS
+    width = (bounds[1] - bounds[0]) / label_queries.CELLS
     return bounds[0] + width * places[0], bounds[0] + width * (places[-1] + 1)
 
 

@@ -16,9 +16,9 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.learning import sum_model
 from labeldp.learning.epsilon_split import SumBudget
-from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.group_search import GroupSearch
-from labeldp.learning.label_units import Limits
+from labeldp.learning.features import FeatureTable
+from labeldp.learning.fit_plan import Limits
+from labeldp.learning.groups import GroupSearch
 from labeldp.learning.sum_model import fit_sums
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]

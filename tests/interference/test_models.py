@@ -14,7 +14,7 @@ from interference import changes
 from interference.harness import Way, assert_nothing_leaks, assert_same, overspending, run
 from interference.outputs import described_error
 from interference.replay import replaced
-from labeldp.learning import epsilon_split, label_range, ols_estimate, ols_sums, relevance
+from labeldp.learning import epsilon_split, label_queries, ols_estimate, ols_sums, relevance
 
 BOUNDS = changes.BOUNDS
 ROWS = 240
@@ -93,7 +93,7 @@ def test_everything_of_a_model_that_measured_all_it_can(model, tmp_path):
         return release(budget, *exact, what=what, **options)
 
     few = [(epsilon_split, f"FEWEST_FOR_{name}", 0.0) for name in ("RANGE", "GROUPS", "SPREAD")]
-    loose = label_range, "MOST_LABELS", -1e9  # bounds count as loose
+    loose = label_queries, "MOST_LABELS", -1e9  # bounds count as loose
     with replaced(*few, loose, (epsilon_split.SumBudget, "release", spy)):
         assert_nothing_leaks(Way(lambda labels: fitted(MODELS[model](), labels)), *pair("all rows"), tmp_path)
     assert {"largest count of a window", "counts of windows", "counts of distances"} <= set(asked)

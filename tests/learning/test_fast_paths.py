@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from labeldp.learning.bayes import fit_linear, unknown_variance
-from labeldp.learning.bayes_solvers import solve_likely, solve_many
-from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.bayes import fit_linear, solve_likely, solve_many, unknown_variance
+from labeldp.learning.features import FeatureTable
 
 COLUMNS = {"pairs of columns": 3, "many columns": 11, "pairs of directions": 14, "few waves": 30}
 

@@ -17,9 +17,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.learning.label_rounds import Interval, Round, draw_part
-from labeldp.learning.label_units import LabelSummary
-from labeldp.learning.rows_here import RowsHere
+from labeldp.learning.fit_plan import LabelSummary
+from labeldp.learning.label_rounds import Interval, Round, RowsHere, draw_part
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(300, 2))

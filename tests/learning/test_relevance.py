@@ -7,11 +7,11 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.learning import relevance
 from labeldp.learning.bayes import Posterior
-from labeldp.learning.ensemble import PrivateRows
-from labeldp.learning.feature_table import FeatureTable
+from labeldp.learning.features import FeatureTable
+from labeldp.learning.fit_plan import Limits
 from labeldp.learning.groups import Groups, NoisySums
-from labeldp.learning.label_units import Limits
-from labeldp.learning.length_evidence import first_lengths
+from labeldp.learning.learner import PrivateRows
+from labeldp.learning.relevance import first_lengths
 
 COLUMNS = 6
 

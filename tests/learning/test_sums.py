@@ -11,11 +11,9 @@ from helpers import seeded
 from labeldp.learning import base
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.feature_maps import exact_product
-from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.fit_plan import FitRequest
-from labeldp.learning.label_queries import STEPS, DistanceQuery, RowRules, SumQuery
-from labeldp.learning.label_range import CELLS, find_range
-from labeldp.learning.label_units import Limits
+from labeldp.learning.features import FeatureTable
+from labeldp.learning.fit_plan import FitRequest, Limits
+from labeldp.learning.label_queries import CELLS, STEPS, DistanceQuery, RowRules, SumQuery, find_range
 from labeldp.learning.sum_model import fit_sums
 from labeldp.release.curator import count
 

@@ -18,8 +18,8 @@ from labeldp.accounts.terms import Terms
 from labeldp.app.inputs import Inputs, read_inputs
 from labeldp.app.reports import Problems, reserve_report, try_report
 from labeldp.errors import Message, Setting, WeakModelWarning
+from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.label_regressor import LabelReleaseRegressor
-from labeldp.learning.label_units import LabelScale
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
 from labeldp.learning.score import NOT_SCORED, fit_and_score, plan_test

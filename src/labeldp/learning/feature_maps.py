@@ -18,6 +18,10 @@ from sklearn.utils.extmath import randomized_svd
 
 from labeldp._values import Array, Small
 
+BLOCKS = 5
+INTERACTIONS = BLOCKS - 1
+"""The number of blocks of features, and the position of the last one, which is empty until lengths are learnt."""
+
 _TILE = 256
 """Rows that are multiplied at once: they fit into a processor's cache."""
 

@@ -1,26 +1,216 @@
 """The parameters of a fit, its plan, its rounds of labels and the mechanism of each round.
 
+All that learns works on labels in units of their bounds, from 0 to 1: no result depends on the label's unit.
 `labeldp.learning.epsilon_split` says how ε is split.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from labeldp._values import EPSILON_RANGE, Array, Epsilon, parse_integer
+from labeldp._values import EPSILON_RANGE, Array, Bounds, Epsilon, parse_choice, parse_integer
 from labeldp.errors import ParameterError, Setting
 from labeldp.learning.epsilon_split import share_for_labels
-from labeldp.learning.label_units import UNIT
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise, auto_classes, choose_mechanism
 from labeldp.mechanisms.registry import mechanism_class
 from labeldp.release.plan import Plan, Request
+
+Pair = tuple[float, float]
+
+UNIT = Bounds((0.0, 1.0))
+"""The bounds of labels in these units."""
+
+TRANSFORMS = ("log", "sqrt")
+
+_MIDDLE, _TERMS = math.sqrt(0.5), 12
+"""The middle of mantissas from 0.5 to 1; terms of the series around it, of which the next is below 1e-18."""
+
+
+class Limits(NamedTuple):
+    """The range to which labels are clipped."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """From the lower to the upper limit."""
+        return self.high - self.low
+
+    @property
+    def middle(self) -> float:
+        """What labels are measured from where they are summed."""
+        return (self.low + self.high) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSummary:
+    """What is known of the labels before they are released one by one.
+
+    Attributes
+    ----------
+    low, high : float
+        The range to which they are clipped, inside the bounds.
+    variance : float
+        Of labels, a guess.
+    residual : float
+        In files of 0.2.0, the mean square of labels around the first predictions; not measured any more, and 0.
+    sums : int
+        How many noisy sums there are.
+    """
+
+    low: float
+    high: float
+    variance: float
+    residual: float = 0.0
+    sums: int = 0
+
+    @property
+    def limits(self) -> Limits:
+        """The range."""
+        return Limits(self.low, self.high)
+
+    @property
+    def width(self) -> float:
+        """The range's width."""
+        return self.limits.width
+
+    @property
+    def middle(self) -> float:
+        """The middle of the range."""
+        return self.limits.middle
+
+    def in_bounds(self, bounds: Pair) -> LabelSummary:
+        """Return knowledge of labels in units of the bounds as knowledge of the labels themselves."""
+        low, high = from_units(np.array([self.low, self.high]), bounds).tolist()
+        square = (bounds[1] - bounds[0]) ** 2
+        return LabelSummary(low, high, self.variance * square, self.residual * square, self.sums)
+
+    def clip(self, values: Array) -> Array:
+        """Return values inside the range."""
+        return np.asarray(np.clip(values, self.low, self.high))
+
+
+@np.errstate(all="ignore")  # a warning that depends on labels would leak them
+def unit_labels(labels: Array, bounds: Pair) -> Array:
+    """Return labels, clipped to their bounds, in units of these: from 0 to 1."""
+    low, high = bounds
+    return np.asarray((np.clip(labels, low, high) - low) / (high - low))
+
+
+def from_units(values: Array | float, bounds: Pair) -> Array:
+    """Return values in units of the bounds in the label's unit, in the same order; 0 and 1 are the bounds.
+
+    Examples
+    --------
+    >>> from_units(np.array([0.0, 0.25, 1.0]), (0.1, 0.3)).tolist()
+    [0.1, 0.15, 0.3]
+    """
+    low, high = bounds
+    units = np.asarray(values, dtype=np.float64)
+    result = low + (high - low) * units  # 1 may miss the upper bound by a rounding error
+    beyond = np.where(units > 1, np.maximum(result, high), high)
+    return np.where(units < 1, np.minimum(result, high), beyond)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelScale:
+    """What a fit works with in place of labels: their transform, if any, in bounds of its own.
+
+    Attributes
+    ----------
+    bounds : (lo, hi)
+        Of the label.
+    transform : {None, "log", "sqrt"}
+
+    Examples
+    --------
+    >>> scale = LabelScale.parse((1.0, 100.0), "log")
+    >>> scale.units(np.array([0.5, 1.0, 10.0, 100.0])).round(9).tolist()
+    [0.0, 0.0, 0.5, 1.0]
+    >>> scale.means(np.array([0.0, np.log(10.0)]), variance=0.5).round(3).tolist()    # of log-normal labels
+    [1.284, 12.84]
+    """
+
+    bounds: Pair
+    transform: str | None = None
+
+    @classmethod
+    def parse(cls, bounds: Pair, transform: Any) -> Self:
+        """Return the scale, or refuse bounds that the transform cannot take."""
+        if transform is None:
+            return cls(bounds)
+        name = parse_choice(transform, "transform", TRANSFORMS)
+        if bounds[0] < 0 or (name == "log" and bounds[0] == 0):
+            least = "above 0: the smallest label that matters" if name == "log" else "of 0 or more"
+            raise ParameterError(
+                Setting("transform", name), " needs a lower bound ", least, f", got {bounds[0]:g}"
+            )
+        scale = cls(bounds, name)
+        Bounds(scale.inner)  # which must be far enough apart
+        return scale
+
+    @property
+    def inner(self) -> Pair:
+        """The bounds of transformed labels."""
+        low, high = self._apply(np.array(self.bounds)).tolist()
+        return low, high
+
+    @np.errstate(all="ignore")  # a warning that depends on labels would leak them
+    def apply(self, labels: Array) -> Array:
+        """Return labels, clipped to their bounds, transformed."""
+        return self._apply(np.clip(labels, *self.bounds))
+
+    def units(self, labels: Array) -> Array:
+        """Return labels, clipped and transformed, as units of the bounds."""
+        return unit_labels(self.apply(labels), self.inner)
+
+    def means(self, values: Array, variance: float) -> Array:
+        """Return the means, inside the bounds, of labels whose transforms have these means and this variance.
+
+        exp(m + s²/2) for "log", where transforms are normal; m² + s² for "sqrt", whatever they are.
+        """
+        if self.transform is None:
+            return values
+        with np.errstate(over="ignore"):
+            shift = variance / 2 if self.transform == "log" else variance
+            means = np.exp(values + shift) if self.transform == "log" else values**2 + shift
+        return np.clip(means, *self.bounds)
+
+    def from_units(self, units: Array, variance: float) -> Array:
+        """Return predictions, and their mean squared error, in units of the bounds as predictions of labels."""
+        low, high = self.inner
+        return self.means(from_units(units, (low, high)), variance * (high - low) ** 2)
+
+    def invert(self, values: Array, more: float = 0.0) -> Array:
+        """Return what has these transforms, in the same order, enlarged by a small part and inside the bounds."""
+        if self.transform is None:
+            return values
+        return np.clip(self.means(values, 0.0) * (1 + more), *self.bounds)
+
+    def _apply(self, values: Array) -> Array:
+        if self.transform == "log":
+            return _log(values)
+        return np.sqrt(values) if self.transform == "sqrt" else values
+
+
+def _log(values: Array) -> Array:
+    """Return natural logarithms by the same steps for all values: a library's time may depend on them."""
+    mantissa, exponent = np.frexp(values)
+    ratio = (mantissa - _MIDDLE) / (mantissa + _MIDDLE)
+    series = np.zeros_like(ratio)
+    for k in reversed(range(_TERMS)):
+        series = series * ratio**2 + 1 / (2 * k + 1)
+    return np.asarray(exponent * math.log(2) + math.log(_MIDDLE) + 2 * ratio * series)
+
 
 ROUNDS = (0.2, 0.3, 0.5)
 """Parts of the rows in each round: the last and best intervals serve half of them."""

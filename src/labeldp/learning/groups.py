@@ -2,22 +2,27 @@
 
 The group of a row, and the prediction of its label, are functions of its own features, with the same bits in any
 batch: so rows may be anywhere, and integer sums over groups are the same however rows are added up.
-`labeldp.learning.group_search` chooses the groups.
+
+Groups are chosen without any label. Under pure ε a row may move the released sums by one label's range in all, and
+the information in a sum grows with the square of a row's part in it: so each row belongs to exactly one sum. Which
+one is chosen by the Bayes risk of the linear model under the known noise, step by step (Frank and Wolfe's method).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse import csc_array
 
 from labeldp._values import Array, Index, Small
-from labeldp.learning.bayes import Posterior
-from labeldp.learning.bayes_solvers import Observations
+from labeldp.learning.bayes import Observations, Posterior
 from labeldp.learning.feature_maps import exact_product
-from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.features import PIECE, PublicFeatures, even_rows
-from labeldp.learning.label_units import Limits
+from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures, even_rows
+from labeldp.learning.fit_plan import Limits
 
 SEEN = 400_000
 """Rows at most, evenly spread, whose features stand for those of all rows in their groups."""
@@ -172,3 +177,171 @@ class NoisySums:
     def with_lengths(self, table: FeatureTable) -> NoisySums:
         """Return these sums with the features of a table of the same rows that has other interactions."""
         return replace(self, groups=self.groups.with_lengths(table))
+
+
+_DIRECTIONS = 40
+"""Directions of features in which groups differ; the others hardly vary."""
+
+_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+_ROWS_A_GROUP = 4
+_PATIENCE = 2
+"""Numbers of groups to choose from; rows that each has at least; how many numbers in a row may be worse than the
+best one before the search ends."""
+
+_STEPS, _LEAST_STEP = 8, 0.1
+"""Steps for each number of groups, and the share of rows that change groups in a step at least: it is halved where
+a step does not help."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSearch:
+    """The leading directions of the features under a prior of the weights, and a sample of rows.
+
+    Attributes
+    ----------
+    axes : array, features × directions
+        The last direction is the constant.
+    sample : array, rows × directions
+        Coordinates of the sample.
+    gram : array, directions × directions
+        Mean products of these coordinates.
+    """
+
+    axes: Array
+    sample: Small
+    gram: Array
+
+    @classmethod
+    def of(cls, table: FeatureTable, prior: Array) -> GroupSearch:
+        """Return the search among a table's rows; ``prior`` is the variance of each feature's weight."""
+        root = np.sqrt(prior)
+        scaled = (table.moments * root * root[:, None])[:-1, :-1].astype(np.float32)
+        size = len(scaled)
+        leading = eigh(scaled, subset_by_index=(max(0, size - _DIRECTIONS), size - 1), check_finite=False)[1]
+        directions = np.asarray(root[:-1, None] * leading[:, ::-1], dtype=np.float32)
+        constant = np.float32(root[-1])
+        rows = table.sample_rows()
+        sample = np.full((rows.size, directions.shape[1] + 1), constant, dtype=np.float32)
+        for piece, features in table.pieces(rows):
+            sample[piece, :-1] = features[:, :-1] @ directions
+        axes = np.zeros((size + 1, sample.shape[1]))
+        axes[:-1, :-1] = directions
+        axes[-1, -1] = float(root[-1])
+        return cls(axes, sample, (sample.T @ sample / np.float32(len(sample))).astype(np.float64))
+
+    def groups(
+        self, table: FeatureTable, rows: int, *, noise: float, rest: float, known: Sequence[Small] = ()
+    ) -> Groups:
+        """Return the groups of least Bayes risk.
+
+        Parameters
+        ----------
+        table : FeatureTable
+        rows : int
+            How many there are, of which the table may be a sample.
+        noise : float
+            Variance of the noise of a sum.
+        rest : float
+            Variance of a label that features do not explain.
+        known : arrays
+            Precisions of the weights that earlier sums gave.
+        """
+        precision = np.eye(len(self.gram))
+        for each in known:
+            precision += self.axes.T @ each.astype(np.float64) @ self.axes
+        risk = _Risk(self.sample, self.gram, precision, rows / len(self.sample), noise, rest)
+        most = max(1, table.rows // _ROWS_A_GROUP)
+        least, best, worse = np.inf, np.zeros((len(self.gram), 1), dtype=np.float32), 0
+        for count in takewhile(lambda count: count <= most, _COUNTS):
+            found, scores = self._search(count, risk)
+            if found < least:
+                least, best, worse = found, scores, 0
+            else:
+                worse += 1
+            if worse == _PATIENCE:
+                break
+        return Groups.by_rule(table, self._rule(table, best))
+
+    def _search(self, count: int, risk: _Risk) -> tuple[float, Small]:
+        """Return the least risk found with so many groups, and scores: a row's group has its largest one.
+
+        A row's best group, if all others stay, has the largest slope of the risk: so these are the scores to try.
+        All rows, or a part of them, move to their best groups at once.
+        """
+        rng = np.random.default_rng(0)
+        scores = self._first_scores(count, rng)
+        group = np.argmax(self.sample @ scores, axis=1)
+        least, slope = risk.of(group, count)
+        best = (least, scores)
+        share = 1.0
+        for _ in range(_STEPS):
+            scores = slope.astype(np.float32)
+            moved = np.argmax(self.sample @ scores, axis=1)
+            moved_risk, moved_slope = risk.of(moved, count)
+            best = min(best, (moved_risk, scores), key=lambda pair: pair[0])
+            if share < 1:
+                moved = np.where(rng.random(len(self.sample)) < share, moved, group)
+                moved_risk, moved_slope = risk.of(moved, count)
+            if moved_risk < least:
+                group, least, slope = moved, moved_risk, moved_slope
+            else:
+                share /= 2
+            if share < _LEAST_STEP:
+                break
+        return best
+
+    def _first_scores(self, count: int, rng: np.random.Generator) -> Small:
+        """Return the constant, then leading axes, then random rows, each of the same size over the sample."""
+        size = len(self.gram)
+        scores = np.zeros((size, count), dtype=np.float32)
+        scores[-1, 0] = 1
+        axes = np.arange(1, min(size, count))
+        scores[axes - 1, axes] = 1
+        if count > size:
+            some = rng.choice(len(self.sample), count - size, replace=len(self.sample) < count - size)
+            rows = self.sample[some]
+            scores[:, size:] = (rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-12)[:, None]).T
+        spread = np.linalg.norm(self.sample @ scores, axis=0) / np.sqrt(len(self.sample))
+        return np.asarray(scores / np.maximum(spread, 1e-12), dtype=np.float32)
+
+    def _rule(self, table: FeatureTable, scores: Small) -> Grouping:
+        """Return the rule with these scores, for coordinates that are scaled to lie inside ±1."""
+        largest = np.abs(self.sample).max(axis=0).astype(np.float64)
+        size = 2.0 ** np.frexp(largest)[1]
+        return Grouping(table.public, self.axes / size, scores * size[:, None])
+
+
+@dataclass(frozen=True, slots=True)
+class _Risk:
+    """The Bayes risk of the linear model as a function of the groups of a sample.
+
+    Attributes
+    ----------
+    sample, gram : arrays
+        As in `GroupSearch`.
+    precision : array
+        Of the weights before these sums.
+    times : float
+        Rows for each row of the sample.
+    noise, rest : float
+        Variance of the noise of a sum, and of a label that features do not explain.
+    """
+
+    sample: Small
+    gram: Array
+    precision: Array
+    times: float
+    noise: float
+    rest: float
+
+    def of(self, group: Index, count: int) -> tuple[float, Array]:
+        """Return the risk, and how it falls where a row joins a group, directions × groups."""
+        rows = len(self.sample)
+        ones = np.ones(rows, dtype=np.float32)
+        members = csc_array((ones, group, np.arange(rows + 1)), shape=(count, rows))
+        sums = self.times * np.asarray(members @ self.sample, dtype=np.float64)
+        sizes = np.bincount(group, minlength=count) * self.times
+        variance = self.noise + sizes * self.rest
+        covariance = np.linalg.inv(self.precision + (sums.T / variance) @ sums)
+        risk = float(np.trace(covariance @ self.gram))
+        return risk, (covariance @ self.gram @ covariance @ sums.T) / variance

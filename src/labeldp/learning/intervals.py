@@ -15,8 +15,8 @@ from labeldp.accounts.numbers import number, percent
 from labeldp.errors import ParameterError, warn
 from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
 from labeldp.learning.coverage_plan import CoveragePlan, plan_coverage
+from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.held_out import fresh_predictions, innermost
-from labeldp.learning.label_units import LabelScale
 
 Bounds = tuple[float, float]
 

@@ -18,10 +18,9 @@ from labeldp.accounts.terms import Terms
 from labeldp.errors import ParameterError
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.base import PrivateRegressor
-from labeldp.learning.ensemble import sample_rows
-from labeldp.learning.fit_plan import FitRequest
+from labeldp.learning.fit_plan import FitRequest, LabelScale, from_units, unit_labels
 from labeldp.learning.label_rounds import LabelRows, Measured, RowPart
-from labeldp.learning.label_units import LabelScale, from_units, unit_labels
+from labeldp.learning.learner import sample_rows
 from labeldp.learning.row_release import RowRelease
 
 

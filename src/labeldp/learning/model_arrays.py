@@ -18,10 +18,10 @@ from labeldp._values import Array
 from labeldp.errors import CardError
 from labeldp.learning.array_files import Arrays, ArraySpec, read_arrays
 from labeldp.learning.bayes import Posterior
-from labeldp.learning.ensemble import Ensemble
-from labeldp.learning.feature_maps import FREQUENCIES, Projection
-from labeldp.learning.features import ALL_PAIRS, BLOCKS, FOURIER, PAIRED, WAVES, WIDE, PublicFeatures, wave_count
-from labeldp.learning.label_units import LabelSummary
+from labeldp.learning.feature_maps import BLOCKS, FREQUENCIES, Projection
+from labeldp.learning.features import ALL_PAIRS, FOURIER, PAIRED, WAVES, WIDE, PublicFeatures, wave_count
+from labeldp.learning.fit_plan import LabelSummary
+from labeldp.learning.learner import Ensemble
 from labeldp.learning.threads import idle_cores
 
 _MAX_TREES, _MAX_TREE = 1_000, 127

@@ -31,12 +31,11 @@ from labeldp.accounts.reading import ReadCard, read_any_card
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError, DataNotFoundError, ParameterError
 from labeldp.learning.array_files import MAX_FILE
-from labeldp.learning.ensemble import Ensemble
-from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.features import PIECE, PublicFeatures
+from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures
+from labeldp.learning.fit_plan import UNIT, LabelScale
 from labeldp.learning.inspection import importances
 from labeldp.learning.label_regressor import LabelReleaseRegressor
-from labeldp.learning.label_units import UNIT, LabelScale
+from labeldp.learning.learner import Ensemble
 from labeldp.learning.model_arrays import as_arrays, read_model_arrays
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score

@@ -20,9 +20,8 @@ from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.epsilon_split import SumBudget
-from labeldp.learning.fit_plan import FitRequest
+from labeldp.learning.fit_plan import FitRequest, unit_labels
 from labeldp.learning.formula import Coefficients, Formula
-from labeldp.learning.label_units import unit_labels
 from labeldp.learning.ols_design import GUESS, Design
 from labeldp.learning.ols_estimate import estimate
 from labeldp.learning.ols_sums import AddUp, add_up_array

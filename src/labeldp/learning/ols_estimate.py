@@ -11,7 +11,7 @@ from labeldp._values import Array
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.estimate_law import EstimateLaw, possible_variances
-from labeldp.learning.label_units import Pair
+from labeldp.learning.fit_plan import Pair
 from labeldp.learning.ols_design import WEIGHT, Design
 from labeldp.learning.ols_squares import Squares
 from labeldp.learning.ols_sums import AddUp, Center, find_center

@@ -18,8 +18,8 @@ from labeldp._values import Array, Sums
 from labeldp.errors import PrivacyProofError
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.epsilon_split import SumBudget
-from labeldp.learning.label_range import CELLS, find_range
-from labeldp.learning.label_units import Pair
+from labeldp.learning.fit_plan import Pair
+from labeldp.learning.label_queries import CELLS, find_range
 from labeldp.learning.ols_design import GUESS, WEIGHT, Design
 from labeldp.release.curator import count
 

@@ -1,18 +1,255 @@
-"""How strongly each column takes part in interactions, learnt from noisy sums and private labels."""
+"""How strongly each column takes part in interactions, learnt from noisy sums and private labels.
+
+The interactions of `PublicFeatures` are waves over the ranks of all columns, with one length a column: a column
+with a long one hardly matters. Lengths and strengths of blocks of features maximise the evidence of averages s of
+labels, under a normal prior of their logarithms. With s = Xw + noise, all divided by the deviation of each s, and
+w ~ N(0, R²), R² the strength of each feature's block:
+C = I + X R² Xᵀ, log evidence = −½(log|C| + sᵀ C⁻¹ s), a = C⁻¹ s; its slope by a column x of X is R²(a aᵀ − C⁻¹)x.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import numpy as np
+from scipy.linalg import cho_solve, cholesky
+from scipy.optimize import minimize
 from scipy.sparse import csr_array, vstack
 
-from labeldp._values import Array, Index
-from labeldp.learning.bayes import Posterior
-from labeldp.learning.ensemble import PrivateRows
-from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.features import even_rows
+from labeldp._values import Array, Index, Small
+from labeldp.learning.bayes import MEAN_VARIANCE, Posterior
+from labeldp.learning.feature_maps import FREQUENCIES, frequencies
+from labeldp.learning.features import FeatureTable, even_rows
+from labeldp.learning.fit_plan import Limits
 from labeldp.learning.groups import NoisySums
-from labeldp.learning.label_units import Limits
-from labeldp.learning.length_evidence import Averages, Evidence, Relevance, first_lengths
+from labeldp.learning.learner import PrivateRows
+
+_LENGTH, _COMMON, _STRENGTH = 1.0, 0.7, 1.0
+"""Prior deviations of the logarithms of each length, of what all lengths share, and of strengths."""
+
+_FURTHEST = 4.0
+"""How far from its expectation each of these may be, in prior deviations."""
+
+_SHORT, _LONG = 0.5, 10.0
+"""Lengths before anything is known of them, in ranges of ranks, over the root of the number of columns that
+matter; and the longest."""
+
+_DOUBT = 3.0
+"""Log odds against interactions before anything is known: lengths that fit noise cost more than others gain."""
+
+_STRENGTHS = 3
+"""Blocks whose strength is searched for: linear, additive, interactions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """Lengths of columns.
+
+    Attributes
+    ----------
+    lengths : array
+    doubt : float
+        Log odds against interactions with these lengths, which were chosen to fit: by Laplace's method.
+    center : array
+        Logarithms of the lengths that were expected.
+    point : array
+        What was found, in prior deviations from there: what all lengths share, then each length.
+    """
+
+    lengths: Array
+    doubt: float
+    center: Array
+    point: Array
+
+
+def first_lengths(columns: int) -> Array:
+    """Return lengths before anything is known."""
+    return np.full(columns, _SHORT * math.sqrt(columns))
+
+
+class Averages(NamedTuple):
+    """Averages of labels over groups of rows, and labels of single rows.
+
+    Attributes
+    ----------
+    rows : array of int
+        Rows of the table that stand for all.
+    matrix : sparse array, averages × rows
+        What makes an average of these rows' features.
+    values : array
+        The averages, less the middle of the range, over its width.
+    root : array, averages × 1
+        One over the standard deviation of each.
+    """
+
+    rows: Index
+    matrix: csr_array
+    values: Array
+    root: Small
+
+
+class Evidence:
+    """The evidence of averages of labels, as a function of strengths and lengths.
+
+    Its argument, a point, has the strengths of three blocks (linear, additive, interactions), what lengths share,
+    and each length, in prior deviations from what is expected.
+    """
+
+    def __init__(self, table: FeatureTable, averages: Averages, strengths: Array) -> None:
+        self.matrix, self.transposed = averages.matrix, averages.matrix.T.tocsr()
+        self.root = averages.root
+        self.values = averages.values * self.root[:, 0]
+        self.strengths = strengths
+        self.ranks = np.ascontiguousarray((table.ranks(averages.rows) - np.float32(0.5)).T)
+        self.frequencies = frequencies(table.columns).astype(np.float32)
+        self.block = table.public.block[table.public.block < 2]  # of linear and additive features
+        features = np.concatenate([piece[:, : self.block.size] for _, piece in table.pieces(averages.rows)])
+        constant = np.full((self.values.size, 1), math.sqrt(MEAN_VARIANCE), dtype=np.float32)
+        self.fixed = np.concatenate([self.matrix @ features, constant], axis=1) * self.root
+        self.gram = self.fixed.T @ self.fixed
+        constant_block = [_STRENGTHS]
+        interactions = np.full(2 * FREQUENCIES, _STRENGTHS - 1)
+        self.owner = np.concatenate([self.block, constant_block, interactions])
+
+    def climb(self, center: Array, start: Array, steps: int) -> tuple[float, Relevance]:
+        """Return the best lengths, and their log evidence averaged over lengths that are as likely."""
+        found = minimize(
+            self.loss,
+            np.append(np.zeros(_STRENGTHS), start),
+            (center,),
+            "L-BFGS-B",
+            jac=True,
+            bounds=[(-_FURTHEST, _FURTHEST)] * (_STRENGTHS + start.size),
+            options={"maxiter": steps, "maxfun": 2 * steps},
+        )
+        covariance = found.hess_inv.todense()[_STRENGTHS:, _STRENGTHS:]
+        variances = np.clip(np.linalg.eigvalsh((covariance + covariance.T) / 2), 1e-12, 1.0)
+        volume = 0.5 * float(np.log(variances).sum())
+        point = found.x[_STRENGTHS:]
+        doubt = _DOUBT + 0.5 * float(point @ point) - volume
+        return volume - float(found.fun), Relevance(_lengths(center, point), doubt, center, point)
+
+    def lengths_of_columns_alone(self, found: Relevance) -> Array:
+        """Return logarithms of lengths that are short for columns that matter alone."""
+        scale = self._scale(np.zeros(_STRENGTHS))
+        solution = self._solve(scale, self._waves(found.lengths)[1])
+        weights = (scale * solution.weights)[: self.block.size]
+        alone = np.bincount(np.arange(self.block.size) % len(found.lengths), weights**2)
+        share = np.maximum(alone / max(float(alone.sum()), 1e-300), (_SHORT / _LONG) ** 2)
+        return np.asarray(np.log(_SHORT / np.sqrt(share)))
+
+    def loss(self, point: Array, center: Array) -> tuple[float, Array]:
+        """Return minus the log evidence and log prior of a point, and their slope."""
+        lengths = _lengths(center, point[_STRENGTHS:])
+        scale = self._scale(point[:_STRENGTHS])
+        waves, averaged = self._waves(lengths)
+        solution = self._solve(scale, averaged)
+        by_length = self._slope_by_length(lengths, waves, self._slope_by_wave(solution, scale, averaged))
+        by_strength = 0.5 * np.bincount(self.owner, solution.by_feature, _STRENGTHS + 1)[:_STRENGTHS]
+        slope = np.concatenate([_STRENGTH * by_strength, [_COMMON * by_length.sum()], _LENGTH * by_length])
+        return float(0.5 * point @ point - solution.score), np.asarray(point - slope, dtype=np.float64)
+
+    def _scale(self, strengths: Array) -> Array:
+        """Return the prior deviation of each feature's weight."""
+        deviations = np.exp(0.5 * np.append(self.strengths + _STRENGTH * strengths, 0.0))
+        return np.asarray(deviations[self.owner])
+
+    def _waves(self, lengths: Array) -> tuple[Small, Small]:
+        """Return waves of the rows, and their averages."""
+        angles = (self.ranks / lengths.astype(np.float32)) @ self.frequencies
+        waves = np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / np.float32(math.sqrt(FREQUENCIES))
+        averaged: Small = (self.matrix @ waves) * self.root
+        return np.asarray(waves, dtype=np.float32), averaged
+
+    def _slope_by_wave(self, solution: _Solution, scale: Array, averaged: Small) -> Small:
+        """Return the slope of the log evidence by each average of a wave."""
+        residual = solution.residual.astype(np.float32)
+        slope = np.outer(residual, residual @ averaged) - solution.spread.astype(np.float32)
+        return np.asarray(slope * np.float32(scale[-1] ** 2))
+
+    def _slope_by_length(self, lengths: Array, waves: Small, by_wave: Small) -> Array:
+        """Return the slope of the log evidence by the logarithm of each length."""
+        by_row = self.transposed @ (by_wave * self.root)
+        cosine, sine = np.split(waves, 2, axis=1)
+        by_cosine, by_sine = np.split(by_row, 2, axis=1)
+        turned = self.ranks.T @ (by_cosine * sine - by_sine * cosine)
+        return np.asarray((turned * self.frequencies).sum(axis=1) / lengths)
+
+    def _solve(self, scale: Array, averaged: Small) -> _Solution:
+        """Return the solution in the dimension of averages, or of features if these are fewer."""
+        if self.values.size <= scale.size:
+            return self._solve_by_averages(scale, averaged)
+        return self._solve_by_features(scale, averaged)
+
+    def _solve_by_averages(self, scale: Array, averaged: Small) -> _Solution:
+        values, fixed = self.values, self.fixed.shape[1]
+        scaled = np.concatenate([self.fixed, averaged], axis=1) * scale
+        factor = _factor(scaled @ scaled.T)
+        inverse = cho_solve((factor, True), np.eye(values.size), check_finite=False)
+        residual = inverse @ values
+        weights, spread = residual @ scaled, inverse @ scaled
+        by_feature = weights**2 - np.einsum("ij,ij->j", scaled, spread)
+        score = _score(factor, residual @ values)
+        return _Solution(score, weights, by_feature, residual, spread[:, fixed:] / scale[fixed:])
+
+    def _solve_by_features(self, scale: Array, averaged: Small) -> _Solution:
+        values, fixed = self.values, self.fixed.shape[1]
+        gram = np.block([[self.gram, self.fixed.T @ averaged], [averaged.T @ self.fixed, averaged.T @ averaged]])
+        factor = _factor(gram * scale * scale[:, None])
+        inverse = cho_solve((factor, True), np.eye(scale.size), check_finite=False)
+        small = values.astype(np.float32)
+        moment = scale * np.concatenate([small @ self.fixed, small @ averaged])
+        weights = inverse @ moment
+        by_feature = weights**2 + np.diag(inverse) - 1
+        unscaled = (scale * weights).astype(np.float32)
+        residual = values - self.fixed @ unscaled[:fixed] - averaged @ unscaled[fixed:]
+        half = (scale[:, None] * inverse[:, fixed:] / scale[fixed:]).astype(np.float32)
+        score = _score(factor, values @ values - moment @ weights)
+        return _Solution(score, weights, by_feature, residual, self.fixed @ half[:fixed] + averaged @ half[fixed:])
+
+
+class _Solution(NamedTuple):
+    """The linear model of averages for given strengths and lengths.
+
+    Attributes
+    ----------
+    score : float
+        The log evidence.
+    weights : array
+        Of the features, over their prior deviations.
+    by_feature : array
+        Twice the slope of the log evidence by the logarithm of each feature's strength.
+    residual : array
+        C⁻¹ s.
+    spread : array, averages × waves
+        C⁻¹ X, for the interactions.
+    """
+
+    score: float
+    weights: Array
+    by_feature: Array
+    residual: Array
+    spread: Array
+
+
+def _lengths(center: Array, point: Array) -> Array:
+    return np.asarray(np.exp(center + _COMMON * point[0] + _LENGTH * point[1:]))
+
+
+def _factor(matrix: Array) -> Array:
+    """Return the Cholesky factor of I + a matrix, whose products may be of single precision."""
+    diagonal = np.diag_indices_from(matrix)
+    matrix = matrix.astype(np.float64)
+    matrix[diagonal] = 1 + (1 + 1e-5) * matrix[diagonal]
+    return np.asarray(cholesky(matrix, lower=True, check_finite=False, overwrite_a=True))
+
+
+def _score(factor: Array, fit: float) -> float:
+    """Return the log evidence from the Cholesky factor of C and sᵀ C⁻¹ s."""
+    return -float(np.log(np.diag(factor)).sum() + 0.5 * fit)
+
 
 MOST_COLUMNS = 60
 """With more columns lengths are not learnt: there would be too many for what is known of labels."""

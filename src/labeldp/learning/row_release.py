@@ -19,7 +19,7 @@ from labeldp.accounts.terms import HoldsTerms, Terms
 from labeldp.errors import CardError
 from labeldp.exact.proof import array_bytes
 from labeldp.learning.array_files import MAX_FILE, ArraySpec, read_arrays
-from labeldp.learning.label_units import LabelSummary
+from labeldp.learning.fit_plan import LabelSummary
 from labeldp.mechanisms import card_format
 
 SCHEMA = "labeldp.row-release"

@@ -17,16 +17,13 @@ from scipy.special import erf
 from labeldp._values import Array, Sums
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning import epsilon_split as split
-from labeldp.learning.bayes import EXPLAINED, MEAN_VARIANCE, Posterior, unknown_variance
-from labeldp.learning.bayes_solvers import Observations
+from labeldp.learning.bayes import EXPLAINED, MEAN_VARIANCE, Observations, Posterior, unknown_variance
 from labeldp.learning.epsilon_split import SumBudget
-from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.group_search import GroupSearch
-from labeldp.learning.groups import Groups, NoisySums, Predictor
+from labeldp.learning.features import FeatureTable
+from labeldp.learning.fit_plan import Limits
+from labeldp.learning.groups import Groups, GroupSearch, NoisySums, Predictor
 from labeldp.learning.label_queries import OCTAVES, AddUp, DistanceQuery, RowRules, SumQuery
-from labeldp.learning.label_units import Limits
-from labeldp.learning.length_evidence import Relevance, first_lengths
-from labeldp.learning.relevance import can_learn, learn_lengths
+from labeldp.learning.relevance import Relevance, can_learn, first_lengths, learn_lengths
 
 _FIRST_STRENGTHS = 0.0133 * np.array([0.35, 0.3, 0.2, 0.15, 0.15])
 _FIRST_REST = 0.02

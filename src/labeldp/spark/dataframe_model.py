@@ -16,13 +16,11 @@ from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.errors import DataError
 from labeldp.exact.row_words import ReleaseKey, card_checksum
 from labeldp.exact.word_sources import resolve_source
-from labeldp.learning.bayes_solvers import Observations
-from labeldp.learning.boosted_trees import GROWN
-from labeldp.learning.ensemble import PrivateRows
-from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.label_queries import Query, SumQuery
-from labeldp.learning.label_range import CELLS
+from labeldp.learning.bayes import Observations
+from labeldp.learning.features import FeatureTable
+from labeldp.learning.label_queries import CELLS, Query, SumQuery
 from labeldp.learning.label_rounds import Part, Round
+from labeldp.learning.learner import GROWN, PrivateRows
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.spark.executor import count_labels, spread_by_id, sum_integers, sum_vectors
 from labeldp.spark.frame_checks import check_rows, feature_columns, id_column, label_column, stable_frame

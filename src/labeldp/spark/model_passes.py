@@ -14,11 +14,10 @@ from labeldp._values import Array, Sums, Words
 from labeldp.exact.row_ids import IntegerIds, TextIds, public_places
 from labeldp.exact.row_words import RowWords
 from labeldp.exact.sampling import pieces
-from labeldp.learning.feature_table import FeatureTable
-from labeldp.learning.features import PublicFeatures
+from labeldp.learning.features import FeatureTable, PublicFeatures
+from labeldp.learning.fit_plan import Pair, unit_labels
 from labeldp.learning.label_queries import Query
 from labeldp.learning.label_rounds import Round, draw_part
-from labeldp.learning.label_units import Pair, unit_labels
 from labeldp.spark.executor import SAMPLE, Batches, Counter, Work, array_ids, floats, vector_batch
 from labeldp.spark.session import SealedSecret
 

@@ -23,8 +23,8 @@ from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, step
 from labeldp.errors import ParameterError
 from labeldp.evidence.choices import choice_html
 from labeldp.evidence.previews import Preview, preview
+from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.formula import Formula
-from labeldp.learning.label_units import LabelScale
 from labeldp.learning.score import plan_test
 from labeldp.learning.score_sums import ScorePlan
 from labeldp.release.plan import Request as Plan
