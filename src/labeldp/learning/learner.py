@@ -28,6 +28,9 @@ from labeldp.learning.threads import idle_cores, limit_threads
 _AT_BOUND, _AT_BOUND_SPREAD, _NEARLY_ALL = 0.01, 0.5, 0.95
 """A prediction lies at a bound within this part of the bounds, and of the spread; the share that is too much."""
 
+_OTHER_UNIT = 1e-4
+"""Where labels fill less of the bounds than this, the unit is wrong, whatever their spread."""
+
 _FLAT = 0.05
 """A model counts as constant if its predictions vary by less than this part of the spread around them."""
 
@@ -111,7 +114,7 @@ def describe_weakness(units: Array, spread: float, bounds: Pair) -> str | None:
     """
     near = _AT_BOUND
     if spread:  # in wide bounds all is near the bounds
-        near = min(near, _AT_BOUND_SPREAD * math.sqrt(spread))
+        near = min(near, max(_OTHER_UNIT, _AT_BOUND_SPREAD * math.sqrt(spread)))
     for bound, distance in zip(bounds, (units, 1 - units), strict=True):
         share = float(np.mean(distance < near))
         if share > _NEARLY_ALL:
