@@ -107,8 +107,8 @@ def with_prefix(prefix):
         lambda data: in_formula(data).decode().encode("utf-16"),
         lambda data: in_formula(data).replace(b"<f>", b"<f\n>"),
         swap(b'<c r="D2"', b'<c r="D2"><f t="shared" si="0"/></c><c r="E2"'),
-        swap(b'<c r="A2" t="n">', b'<c r="A2" t="n"><f t="dataTable" ref="A2:D3" r1="C2"/>'),
-        swap(b'<c r="A2" t="n">', b'<c r="A2" t="n" cm="1"><f t="array" ref="A2:D9"/><f/>'),
+        swap(b'<c r="A2" t="n">', b'<c r="A2" t="n"><f t="dataTable" ref="D2:D3" r1="C2"/>'),
+        swap(b'<c r="A2" t="n">', b'<c r="A2" t="n" cm="1"><f t="array" ref="D2:D9"/><f/>'),
     ],
 )
 def test_a_formula_in_a_public_column_is_found_however_it_is_written(place, change):
@@ -223,7 +223,7 @@ def test_two_parts_of_one_name_are_refused(place):
 
 def test_cells_that_a_shared_formula_fills_may_keep_values_alone(place):
     put()
-    rewrite({SHEET: swap(b'<c r="A2" t="n">', b'<c r="A2" t="n"><f t="shared" ref="A2:D7" si="0">C2</f>')})
+    rewrite({SHEET: swap(b'<c r="A2" t="n">', b'<c r="A2" t="n"><f t="shared" ref="D2:D7" si="0">C2</f>')})
     assert '"share"' in str(refused("in.xlsx", error=ldp.errors.ParameterError, label="price"))
 
 

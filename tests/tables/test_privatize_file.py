@@ -265,5 +265,5 @@ def test_a_table_that_holds_other_labels_than_the_mechanism_gives_out_is_not_ver
         wrong = [
             check for check in verify_files(card, file=tmp_path / f"forged-{out}").checks if check.holds is False
         ]
-        assert [check.name for check in wrong] == ["labels"]
-        assert f"600 of 600 values of '{column}'" in wrong[0].detail
+        assert [check.name for check in wrong] == ["noisy labels"]
+        assert f"600 of 600 in '{column}'" in wrong[0].detail
