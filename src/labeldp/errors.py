@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from numbers import Number
+from types import FrameType
 from typing import Self
 
 import numpy as np
@@ -354,9 +355,13 @@ def describe(value: object) -> str:
     return repr(value) if value is None or isinstance(value, str | Number | np.bool_) else type(value).__name__
 
 
+def _package_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line: the first outside of this package, and of a pipeline of scikit-learn."""
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] in ("labeldp", "sklearn"):
+    while frame.f_back is not None and _package_of(frame) in ("labeldp", "sklearn"):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)

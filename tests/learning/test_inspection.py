@@ -1,5 +1,7 @@
 """What a private model shows of itself at no cost: that it is weak, and which columns matter."""
 
+from types import FunctionType
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,6 +62,12 @@ def test_a_fit_says_at_the_line_of_its_user_when_an_estimator_learns_the_noise(w
     with pytest.warns(WEAK, match="RandomForestRegressor learns the noise.*min_samples_leaf=100") as caught:
         FITS[way](private)
     assert [one.filename for one in caught if one.category is WEAK] == [__file__]
+
+
+def test_a_warning_reaches_code_that_has_no_name():
+    release = (lambda: ldp.privatize([1.0], epsilon=1, bounds=(0, 5), random_state=0)).__code__
+    with pytest.warns(ldp.errors.InsecureRandomnessWarning):
+        FunctionType(release, {"ldp": ldp})()
 
 
 @pytest.mark.filterwarnings("error::labeldp.errors.WeakModelWarning")

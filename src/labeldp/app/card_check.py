@@ -100,6 +100,8 @@ def _file_checks(card: ReadCard, path: Path | None, folder: str | os.PathLike[st
 
 def _charged(card: ReadCard, ledger: Ledger) -> Check:
     """Look for the charges of a card in a ledger."""
+    if not card.terms.charges:
+        return Check("ledger", None, "the card has no charges to look for", needed=False)
     if missing_charges(card.terms.charges, ledger.charges):
         detail = "the charges of this release are not all in it: it was cut, or is the ledger of other labels"
         return Check("ledger", False, f"{ledger.path}: {detail}")
