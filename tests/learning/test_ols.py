@@ -360,6 +360,12 @@ def test_a_seed_is_not_private_and_the_card_says_so():
     assert not ldp.verify_card(table.to_card()).holds
 
 
+def test_strict_settings_of_numpy_lose_no_table_that_is_paid_for():
+    X, y = np.random.default_rng(0).normal(size=(2000, 2)), np.full(2000, 50.0)
+    with np.errstate(all="raise"):
+        assert ldp.private_ols(X, y, epsilon=4.0, bounds=(0, 100), random_state=seeded(1)).params[0] > 0
+
+
 def test_an_interrupted_call_has_paid():
     class Interrupted:
         def fill(self, words):

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import labeldp as ldp
 from labeldp.exact.row_ids import IntegerIds, public_places
+from labeldp.spark.model_passes import label_summer
 
 pytestmark = pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
 NAMES = {"features": ["a", "b"], "label": "y", "id": "id", "bounds": (0.0, 100.0)}
@@ -23,6 +24,22 @@ def rows(count=2500):
 def frame(spark, X, y, ids, partitions=3):
     columns = {"a": X[:, 0], "y": y, "id": ids, "b": X[:, 1], "unused": ["text"] * len(y)}
     return spark.createDataFrame(pa.table(columns)).repartition(partitions, "id")
+
+
+def test_sums_of_a_large_batch_are_made_in_blocks_that_floats_hold_exactly():
+    """Spark limits no batch where ``arrow.maxRecordsPerBatch`` is 0."""
+    ids, sizes = np.arange((1 << 20) + 5), []
+
+    def count(labels, rows):
+        sizes.append(labels.size)
+        return np.array([labels.sum(), rows.sum()], dtype=np.int64)
+
+    batch = pa.record_batch({"y": np.ones(ids.size), "id": ids})
+    places = np.sort(public_places(IntegerIds(ids))[:, 0])
+    total = label_summer(count, places, (0.0, 1.0))(batch)
+    assert total.tolist() == [ids.size, ids.sum()]
+    assert max(sizes) == 1 << 20
+    assert label_summer(count, places, (0.0, 1.0))(batch.slice(0, 0)).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(("epsilon", "partitions"), [(20.0, 1), (20.0, 5), (0.2, 3)])

@@ -153,10 +153,12 @@ def pay_for_table(
     plan = Plan(request, rows, Fraction(0), for_sums=request.share)
     payment = plan.pay(ledger)
     budget = SumBudget(plan.for_sums, rows)
+    with np.errstate(all="ignore"):  # a user's strict settings must not lose what is paid for
+        estimates = estimate(design, add_up, budget, source, bounds=request.bounds[0], robust=robust)
     return RegressionTable(
         names=design.names,
         label=label,
-        estimates=estimate(design, add_up, budget, source, bounds=request.bounds[0], robust=robust),
+        estimates=estimates,
         terms=payment.terms(plan, source, statistics=budget.noise),
         robust=robust,
         intercept=design.intercept,

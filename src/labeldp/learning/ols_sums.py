@@ -56,10 +56,10 @@ NEAR = 2
 
 
 def add_up_array(labels: Array) -> AddUp:
-    """Return what adds up integers over labels in an array, in blocks."""
+    """Return what adds up integers over labels in an array, in blocks whose sums floats hold exactly."""
 
     def add_up(count: Count) -> Sums:
-        blocks = [slice(start, start + _BLOCK) for start in range(0, labels.size, _BLOCK)]
+        blocks = [slice(start, start + _BLOCK) for start in range(0, max(labels.size, 1), _BLOCK)]
         return np.asarray(sum(count(labels[block], block) for block in blocks))
 
     return add_up

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from labeldp._values import Array, Sums, Words
+from labeldp._values import Array, Words
 from labeldp.exact.row_ids import IntegerIds, TextIds, public_places
 from labeldp.exact.row_words import RowWords
 from labeldp.exact.sampling import pieces
@@ -18,6 +16,7 @@ from labeldp.learning.features import FeatureTable, PublicFeatures
 from labeldp.learning.fit_plan import Pair, unit_labels
 from labeldp.learning.label_queries import Query
 from labeldp.learning.label_rounds import Round, draw_part
+from labeldp.learning.ols_sums import Count, add_up_array
 from labeldp.spark.executor import SAMPLE, Batches, Counter, Work, array_ids, floats, vector_batch
 from labeldp.spark.session import SealedSecret
 
@@ -36,7 +35,7 @@ def row_sampler(below: float) -> Work:
     return sample
 
 
-def label_summer(sums: Callable[[Array, Any], Sums], places: Words, bounds: Pair) -> Counter:
+def label_summer(sums: Count, places: Words, bounds: Pair) -> Counter:
     """Return a function that adds up labels, as integers; columns: label, id.
 
     ``places`` are those of the table's rows, sorted. ``sums`` gets labels in units of the bounds, and positions of
@@ -45,7 +44,8 @@ def label_summer(sums: Callable[[Array, Any], Sums], places: Words, bounds: Pair
 
     def sum_batch(batch: pa.RecordBatch) -> NDArray[np.int64]:
         rows = np.searchsorted(places, public_places(array_ids(batch.column(1)))[:, 0])
-        return sums(unit_labels(floats(batch.column(0)), bounds), rows)
+        add_up = add_up_array(unit_labels(floats(batch.column(0)), bounds))  # in blocks: Spark's may be too large
+        return add_up(lambda labels, block: sums(labels, rows[block]))
 
     return sum_batch
 
