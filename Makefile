@@ -6,7 +6,8 @@ LOWEST := .venv-lowest
 DIST := .venv-dist
 
 # Assertions as pytest rewrites them, and the library for the processes that tests start, are compiled once.
-RUN_TESTS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadgroup
+TEST_SETTINGS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
+RUN_TESTS := $(TEST_SETTINGS) $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 .PHONY: help env demo paper test test-fast test-lowest check format mutants bench dist docs docs-serve docs-links clean
 
@@ -47,7 +48,7 @@ $(LOWEST)/.done: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("the lowest versions are made for Python 3.11: make test-lowest PYTHON=python3.11") if sys.version_info[:2] != (3, 11) else None'
 	$(PYTHON) -m venv --clear $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.8"
-	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct \
+	$(LOWEST)/bin/uv pip install --quiet --compile-bytecode --python $(LOWEST)/bin/python --resolution lowest-direct \
 		--editable '.[excel,page,plots,spark]' --group dev
 	@touch $@
 
@@ -78,7 +79,7 @@ test-fast: $(VENV)/.dev  ## Run a few quick tests of every file in under a minut
 	$(RUN_TESTS) -m "not slow and not further and not spark and not browser"
 
 test-lowest: $(LOWEST)/.done  ## Run all tests with the lowest versions that pyproject.toml allows; some: TESTS="-m 'not slow'"
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n 2 --dist loadgroup $(TESTS)
+	$(TEST_SETTINGS) $(LOWEST)/bin/python -m pytest -n 2 --dist loadgroup $(TESTS)
 
 check: $(VENV)/.dev  ## Lint, format check and types
 	$(BIN)/ruff check .

@@ -90,21 +90,32 @@ def _overview(over: Any, above: Any) -> Iterator[str]:
 
 
 def _versions(ratios: Any, new: str, old: str) -> Iterator[str]:
-    rows = []
-    for (method, epsilon), group in ratios.groupby(["method", "epsilon"]):
-        for row in group.itertuples():
-            worse = row.ratio * np.exp(-ERRORS * row.se) > WORSE
-            rows.append([_name(row), f"{row.ratio:.3f} ± {row.se * row.ratio:.3f}", "**worse**" if worse else ""])
-        few = group[group.table.isin(INTERACTIONS)]
-        for name, some, goals in (("", group, GOALS), ("interactions, ", few, GOALS_OF_INTERACTIONS)):
-            if some.empty:
-                continue
-            mean, goal = np.exp(np.log(some.ratio).mean()), goals.get(method, {}).get(epsilon)
-            error = mean * np.sqrt((some.se**2).sum()) / len(some)
-            verdict = f"goal {goal:g}: {'met' if mean <= goal else '**missed**'}" if goal else ""
-            rows.append([f"**{name}{method}, ε = {epsilon:g}**", f"**{mean:.3f} ± {error:.3f}**", verdict])
+    """Yield a table of ratios for each method, with means over all tables and over those with interactions."""
+    budgets = sorted(ratios.epsilon.unique())
     yield f"Error of {new} over that of {old} on the same splits ± standard error.\n"
-    yield _grid(["", f"{new} / {old}", ""], rows)
+    for method, some in ratios.groupby("method"):
+        rows = []
+        for table, cells in some.groupby("table", sort=False):
+            texts = {cell.epsilon: _against(cell) for cell in cells.itertuples()}
+            rows.append([table, *(texts.get(epsilon, "") for epsilon in budgets)])
+        few = some[some.table.isin(INTERACTIONS)]
+        rows.append(["**geometric mean**", *_means(some, GOALS.get(method, {}))])
+        if len(few):
+            rows.append(["**interactions of few columns**", *_means(few, GOALS_OF_INTERACTIONS.get(method, {}))])
+        yield _grid([method, *(f"ε = {epsilon:g}" for epsilon in budgets)], rows)
+
+
+def _against(cell: Any) -> str:
+    worse = cell.ratio * np.exp(-ERRORS * cell.se) > WORSE
+    return f"{cell.ratio:.3f} ± {cell.se * cell.ratio:.3f}" + (" **worse**" if worse else "")
+
+
+def _means(ratios: Any, goals: dict[float, float]) -> Iterator[str]:
+    """Yield the mean over tables for each ε, with its goal."""
+    for epsilon, some in ratios.groupby("epsilon"):
+        mean, goal = np.exp(np.log(some.ratio).mean()), goals.get(epsilon)
+        text = f"**{mean:.3f} ± {mean * np.sqrt((some.se**2).sum()) / len(some):.3f}**"
+        yield f"{text} (goal {goal:g}: {'met' if mean <= goal else 'missed'})" if goal else text
 
 
 def _rules(ours: Any, over: Any, base: Any, new: str, old: str) -> Iterator[str]:
