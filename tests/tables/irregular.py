@@ -1,13 +1,14 @@
 """A program: put something that is not a regular file at each path that labeldp opens, and report what happens.
 
-Run as ``python irregular.py KIND SAMPLES FOLDER``; prints the name of each entry point as it starts, and what
-came of it. An entry point that is the last to start, without an outcome, hangs.
+Run as ``python irregular.py SAMPLES FOLDER``; prints the kind and the name of each entry point as it starts, and
+what came of it. An entry point that is the last to start, without an outcome, hangs.
 """
 
 import os
 import shutil
 import sys
 import traceback
+from itertools import product
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -112,12 +113,12 @@ def outcome(call):
     return "refused" if is_clean else f"broken: {result.output} {result.exception!r}"
 
 
-def main(kind, samples, folder):
-    """Try all entry points, each in a folder of its own."""
-    for name, (bad, call) in {**READ, **WRITTEN}.items():
+def main(samples, folder):
+    """Try all entry points with everything that is not a regular file, each in a folder of its own."""
+    for kind, (name, (bad, call)) in product(KINDS, {**READ, **WRITTEN}.items()):
         if name == "page FOLDER" and kind == "folder":
             continue  # it would be served
-        here = Path(folder, name.replace(" ", "-"))
+        here = Path(folder, kind, name.replace(" ", "-"))
         shutil.copytree(samples, here)
         (here / "parts").mkdir()
         shutil.copy(here / "table.csv", here / "parts" / "a.csv")
@@ -125,10 +126,10 @@ def main(kind, samples, folder):
         path = Path(bad)
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         KINDS[kind](path)
-        print(f"start {name}", flush=True)
+        print(f"start {name}, {kind}", flush=True)
         found = outcome(call)
         may_succeed = name in WRITTEN or (name, kind) in FINE
-        print("fine" if found == "refused" or (found == "done" and may_succeed) else found, name, flush=True)
+        print("fine" if found == "refused" or (found == "done" and may_succeed) else found, name, kind, flush=True)
 
 
 if __name__ == "__main__":
