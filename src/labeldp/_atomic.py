@@ -1,8 +1,7 @@
 """Files: which paths are accepted, how they are read, and how they appear complete or not at all.
 
 Only regular files are read: a FIFO or a device would block a program or never end, and a looping link has no
-file. To read a pipe, pass ``-`` where a source is asked for. What each system can promise of writing is in
-``docs/faults.md``.
+file. What each system can promise of writing is in ``docs/faults.md``.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
     --------
     >>> open_regular("/dev/null")
     Traceback (most recent call last):
-    labeldp.errors.DataError: /dev/null is not a regular file; to read from a pipe, use - as the source
+    labeldp.errors.DataError: /dev/null is not a regular file
     """
     return os.fdopen(regular_handle(path), "rb")
 
@@ -148,7 +147,7 @@ def regular_status(path: str | os.PathLike[str], handle: int | None = None) -> o
     if stat.S_ISDIR(status.st_mode):
         raise DataError(f"{os.fspath(path)} is a folder, not a file")
     if not stat.S_ISREG(status.st_mode):
-        raise DataError(f"{os.fspath(path)} is not a regular file; to read from a pipe, use - as the source")
+        raise DataError(f"{os.fspath(path)} is not a regular file")
     return status
 
 

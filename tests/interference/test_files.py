@@ -166,25 +166,15 @@ def test_channels_and_noise_spend_no_more_than_is_charged(name, tmp_path):
 # ---- places ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["csv", "tsv", "csv.gz", "parquet"])
-def test_a_folder(form, tmp_path):
+def test_a_folder(tmp_path):
     """The files of the source were cut elsewhere for other labels."""
 
     def prepare(folder, given):
-        tables.write_parts(folder / "parts", given, form)
+        tables.write_parts(folder / "parts", given, "parquet")
 
-    out = Way(lambda _: privatized("parts", f"out.{form}", format=None), prepare)
+    out = Way(lambda _: privatized("parts", "out.parquet", format=None), prepare)
     first = assert_nothing_leaks(out, *inputs(), tmp_path)
     assert sum(count for _, count in first.calls[0]) == ROWS, "each label is released once"
-
-
-@pytest.mark.parametrize(("form", "shuffle"), list(zip(FORMATS, [False, True] * 2, strict=True)))
-def test_a_pipe(form, shuffle, tmp_path):
-    out = Way(
-        lambda _: privatized("-", "-", card="card.json", shuffle=shuffle),
-        stdin=lambda given: tables.as_bytes(given, form),
-    )
-    assert assert_nothing_leaks(out, *inputs(), tmp_path).stdout
 
 
 # ---- what goes wrong -------------------------------------------------------------------------------------------

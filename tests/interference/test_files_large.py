@@ -16,7 +16,7 @@ from interference import changes, tables
 from interference.harness import Way, assert_nothing_leaks, assert_same
 from interference.tables import LABEL, Input
 from interference.test_commands import WHAT, codes, typed
-from interference.test_files import privatized, way
+from interference.test_files import way
 
 MIB = 1 << 20
 LINE = 1024
@@ -78,18 +78,6 @@ CASES = [("first row", *form) for form in FORMS] + [(change, "csv", "parquet") f
 @pytest.mark.parametrize(("change", "form", "to"), CASES)
 def test_labels_of_other_lengths(change, form, to, tmp_path):
     assert_nothing_leaks(way(form, f"out.{to}"), *CHANGES[change], tmp_path)
-
-
-def test_a_pipe(tmp_path):
-    out = Way(lambda _: privatized("-", "-", card="card.json"), stdin=lambda given: tables.as_bytes(given, "csv"))
-    assert_nothing_leaks(out, *pair(), tmp_path)
-
-
-def test_a_folder_of_texts_of_which_each_has_several_blocks(tmp_path):
-    def prepare(folder, given):
-        tables.write_parts(folder / "parts", dataclasses.replace(given, cuts=(EDGE // 2,)), "csv")
-
-    assert_nothing_leaks(Way(lambda _: privatized("parts", "out.parquet"), prepare), *pair(), tmp_path)
 
 
 @pytest.mark.parametrize("options", [{"shuffle": True}, {"missing": "drop"}, {"debiased": "add"}], ids=str)

@@ -136,57 +136,21 @@ def test_the_order_of_a_dictionary_does_not_show_in_a_shuffled_table():
 
 # ---- types in several files ---------------------------------------------------------------------------------
 
-EXACT = [Decimal(1), Decimal(2), Decimal(3)]
-LARGE = (pa.int64(), [1, 2, 2**53 + 1]), (pa.uint64(), [1, 2, 2**64 - 1])
-FLOATS = pa.float64(), [1.5, 2.0, 3.0]
-
 
 def parts(place, *kinds, label=False):
     """Write a file for each type, of the label or of another column."""
     (place / "in").mkdir()
-    for i, (kind, values) in enumerate(kinds):
-        pair = pa.array(values, kind), pa.array([1.0, 2.0, 3.0])
+    for i, kind in enumerate(kinds):
+        pair = pa.array([1, 2, 3], kind), pa.array([1.0, 2.0, 3.0])
         write(place / "in" / f"{i}.parquet", *(pair[::-1] if label else pair))
 
 
-@pytest.mark.parametrize(
-    "kinds",
-    [
-        (LARGE[0], FLOATS),
-        (LARGE[1], (pa.int64(), [1, 2, 3])),
-        ((pa.decimal128(9, 2), EXACT), (pa.int8(), [1, 2, 3])),
-        ((pa.float32(), [1, 2, 3]), (pa.decimal128(9, 2), EXACT)),
-    ],
-)
-def test_labels_may_be_other_numbers_in_other_files(place, kinds):
+@pytest.mark.parametrize("kinds", [(pa.int64(), pa.float64()), (pa.uint8(), pa.float32(), pa.decimal128(9, 2))])
+def test_labels_may_be_other_numbers_in_other_files_and_public_columns_not(place, kinds):
     parts(place, *kinds, label=True)
-    assert release("in", "out.parquet").terms.rows == 6
-
-
-@pytest.mark.parametrize(
-    "kinds",
-    [
-        (LARGE[0], FLOATS),
-        (LARGE[1], (pa.int64(), [1, 2, 3])),
-        ((pa.int64(), [1, 2, 3]), (pa.string(), ["a", "b", "c"])),
-    ],
-)
-def test_other_columns_must_have_a_type_that_holds_all(place, kinds):
+    assert release("in", "out.parquet").terms.rows == 3 * len(kinds)
+    for file in (place / "in").iterdir():
+        file.unlink()
+    (place / "in").rmdir()
     parts(place, *kinds)
-    refused("in", "out.parquet", error=ldp.errors.DataError)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        ((pa.int16(), [1, 2, 3]), (pa.int64(), [1, 2, 3]), pa.int64()),
-        ((pa.int32(), [1, 2, 3]), FLOATS, pa.float64()),
-        ((pa.uint32(), [1, 2, 3]), (pa.int32(), [1, 2, 3]), pa.int64()),
-        ((pa.null(), [None] * 3), (pa.string(), ["a", "b", "c"]), pa.string()),
-    ],
-)
-def test_types_that_fit_into_one_are_one(place, one, other, expected):
-    parts(place, one, other)
-    release("in", "out.parquet")
-    assert ldp.tables.open_table("out.parquet").schema.field("c").type == expected
-    assert column("out.parquet") == [*one[1], *other[1]]
+    assert "'c'" in str(refused("in", "other.parquet", error=ldp.errors.DataError))

@@ -92,12 +92,3 @@ def test_years_are_names_once_that_is_confirmed(place, name):
     release(name, name.replace("in", "out"), dialect=ldp.tables.Dialect(header=True))
     header = table_header(name.replace("in", "out"), dialect=ldp.tables.Dialect(header=True))
     assert header.names == ("price", "2019", "2020", "2021")
-
-
-def test_a_folder_in_which_one_file_has_no_header_is_refused(place):
-    (place / "parts").mkdir()
-    (place / "parts" / "a.csv").write_text("item,price,size\noak,2.5,20\n")
-    put_text(place / "parts" / "b.csv", rows())
-    told = str(refused("parts", "out.csv"))
-    assert MISSING in told
-    assert LABEL not in told

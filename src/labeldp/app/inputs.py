@@ -47,7 +47,7 @@ def read_rows(
     which are left out, and "categories", which are read as text.
     """
     parse_choice(missing, "missing", ("error", "drop"))
-    from labeldp.tables.columns import label_values  # noqa: PLC0415
+    from labeldp.tables.batches import label_values  # noqa: PLC0415
     from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
     from labeldp.tables.paths import DELIMITERS  # noqa: PLC0415
 

@@ -136,7 +136,7 @@ def fit_file(
     progress = progress or (lambda *_: None)
     refuse_same({"the model": out, "the ledger": ledger.path, "the report": report}, {"the table": source})
     from labeldp.learning.models import columns_text, reserve_model, write_model  # noqa: PLC0415
-    from labeldp.tables.rehearsal import refuse_size  # noqa: PLC0415
+    from labeldp.tables.writer import refuse_size  # noqa: PLC0415
 
     regressor: Any = LabelReleaseRegressor if release == "labels" else ModelReleaseRegressor
     shared = {"transform": transform, "rows_per_person": rows_per_person, "ledger": ledger}

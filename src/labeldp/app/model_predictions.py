@@ -13,7 +13,7 @@ from labeldp.errors import Message, ParameterError, Setting
 from labeldp.release.names import as_text, same_name
 from labeldp.tables.arrow import arrow
 from labeldp.tables.encodings import Tally
-from labeldp.tables.paths import PIPE, refuse_same
+from labeldp.tables.paths import refuse_same
 
 if TYPE_CHECKING:
     from labeldp.tables.dialect import Dialect
@@ -100,8 +100,8 @@ def predict_file(
         )
     schema = pa.schema([*fields, pa.field(column, pa.float64())])
     tally: Tally = Counter()
-    rows, form = 0, format if out == PIPE else None
-    with TableWriter(out, schema, form, force, most=table.rights, dialect=table.dialect_for) as writer:
+    rows = 0
+    with TableWriter(out, schema, None, force, most=table.rights, dialect=table.dialect_for) as writer:
         for batch in output.batches():
             predicted = pa.array(saved.predict(table.parse(batch, needs), tally))
             writer.write(pa.RecordBatch.from_arrays([*batch.select(names).columns, predicted], schema=schema))

@@ -59,13 +59,13 @@ _TABLE = (
     # what is read and written
     Option(
         "source",
-        "A table: CSV, TSV, Excel or Parquet; a file, a folder, or - (pipe).",
+        "A table: a CSV, TSV, Excel or Parquet file, or a folder of Parquet files.",
         metavar="IN",
         **_POSITIONAL,
     ),
     Option(
         "out",
-        "The file to write, or - for a pipe.",
+        "The file to write.",
         default=REQUIRED,
         metavar="OUT",
         flags=("--out", "-o"),

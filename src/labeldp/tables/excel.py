@@ -12,17 +12,18 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from labeldp.errors import DataError, LabelDPError, LabelError, MissingExtraError, ParameterError, Setting
+from labeldp.tables.batches import cut, rows_per_batch
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.sources import Part
 from labeldp.tables.tables import Table
 from labeldp.tables.text_records import HEADER_ROWS
-from labeldp.tables.text_types import LabelText
+from labeldp.tables.text_types import parse_labels
 
 _TYPES = {
     frozenset[type](): pa.string(),
@@ -81,26 +82,24 @@ class Sheet:
 class SheetTable(Table):
     """A table in one sheet of an Excel file; in memory."""
 
-    def __init__(self, parts: list[Part], label: str | None, dialect: Dialect, drop: Collection[str] = ()) -> None:
+    def __init__(self, files: list[Path], label: str | None, dialect: Dialect, drop: Collection[str] = ()) -> None:
         self.dialect = dialect.found(separator=None, decimal=None, thousands=None, encoding=None, sheet=None)
-        self._labels = LabelText(str(label), dialect)
-        if len(parts) > 1:
-            raise DataError("several workbooks are not read as one table: name one, or save them as CSV")
-        self._sheet = read_sheet(parts[0], dialect, label)
-        super().__init__(parts, "xlsx", label, [self._sheet.names], drop)
-        self._refuse_computed(self._sheet, parts[0])
+        self._marks = dialect
+        self._sheet = read_sheet(files[0], dialect, label)
+        super().__init__(files, "xlsx", label, self._sheet.names, drop)
+        self._refuse_computed(self._sheet, files[0])
 
-    def _refuse_computed(self, sheet: Sheet, part: Part) -> None:
+    def _refuse_computed(self, sheet: Sheet, path: Path) -> None:
         """Refuse columns that are hidden, or that formulas may have computed from labels."""
         public = [name for name in self._inside if name != self.label]
         hidden = [name for name in public if name in sheet.hidden]
         if hidden:
             raise ParameterError(
-                f"{part.name} has hidden columns: show them, or leave them out with ", Setting("drop", hidden)
+                f"{path} has hidden columns: show them, or leave them out with ", Setting("drop", hidden)
             )
         if self.label in sheet.formulas:
             raise DataError(
-                f"{part.name} has formulas in the label {self.label!r}, and a total or a running sum would "
+                f"{path} has formulas in the label {self.label!r}, and a total or a running sum would "
                 "release labels of other rows again: leave totals below the table out with ",
                 Setting("skip_last", 1),
                 ", and replace other formulas by their values",
@@ -108,7 +107,7 @@ class SheetTable(Table):
         computed = [name for name in public if name in sheet.formulas]
         if computed:
             raise ParameterError(
-                f"{part.name} has formulas in public columns, which may use the label, directly or through other "
+                f"{path} has formulas in public columns, which may use the label, directly or through other "
                 "cells: leave these columns out with ",
                 Setting("drop", computed),
                 ", or replace the formulas by their values if you know that they do not",
@@ -128,13 +127,13 @@ class SheetTable(Table):
             fields.append(pa.field(name, kind))
         return fields
 
-    def _stored_batches(self, schema: Any) -> Iterator[Any]:
+    def _read(self, schema: Any) -> Iterator[Any]:
         columns = [(self._sheet.columns[field.name], field) for field in schema]
         arrays = [
             self._label_array(cells) if field.name == self.label else _array(cells, field.type)
             for cells, field in columns
         ]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        return cut([pa.RecordBatch.from_arrays(arrays, schema=schema)], rows_per_batch(schema))
 
     def _cells(self, names: Sequence[str], row: int) -> list[str]:
         return [_text(self._sheet.columns[name][row]) for name in names]
@@ -145,17 +144,17 @@ class SheetTable(Table):
         pairs = list(zip(cells, is_number, strict=True))
         texts = pa.array(["" if known else _text(cell) for cell, known in pairs], pa.string())
         floats = [min(max(float(str(cell)), -LAST_FLOAT), LAST_FLOAT) if known else None for cell, known in pairs]
-        return pc.coalesce(pa.array(floats, pa.float64()), self._labels.parse(texts))
+        return pc.coalesce(pa.array(floats, pa.float64()), parse_labels(texts, str(self.label), self._marks))
 
 
 @contextmanager
-def _open(part: Part) -> Iterator[Any]:
+def _open(path: Path) -> Iterator[Any]:
     """Open a workbook, or say what is wrong with it, without the original error, which may quote a label."""
     openpyxl()
     from labeldp.tables.excel_reader import Workbook  # noqa: PLC0415 (needs openpyxl)
 
     try:
-        with part.open() as stream:
+        with pa.OSFile(str(path)) as stream:
             yield Workbook(stream, stream.size())
             return
     except (LabelDPError, MemoryError):
@@ -168,30 +167,30 @@ def _open(part: Part) -> Iterator[Any]:
         complaint = DAMAGED
     except Exception:  # what it says may be a label
         complaint = DAMAGED
-    raise DataError(f"{part.name} {complaint}")
+    raise DataError(f"{path} {complaint}")
 
 
-def sheet_names(part: Part) -> list[str]:
+def sheet_names(path: Path) -> list[str]:
     """Return the names of a workbook's sheets."""
-    with _open(part) as book:
+    with _open(path) as book:
         return list(book.sheets)
 
 
-def read_sheet(part: Part, how: Dialect, label: str | None) -> Sheet:
+def read_sheet(path: Path, how: Dialect, label: str | None) -> Sheet:
     """Return the values of one sheet; its header is looked for by the label's name, if that is known."""
-    with _open(part) as book:
+    with _open(path) as book:
         names = book.sheets
         listed = ", ".join(map(repr, names[:12]))
         if how.sheet is None and len(names) > 1:
             raise ParameterError(
-                f"{part.name} has several sheets ({listed}): choose one with ", Setting("sheet", names[0])
+                f"{path} has several sheets ({listed}): choose one with ", Setting("sheet", names[0])
             )
         if how.sheet is not None and how.sheet not in names:
-            raise ParameterError(f"{part.name} has no sheet {how.sheet!r}; there are {listed}", option="sheet")
+            raise ParameterError(f"{path} has no sheet {how.sheet!r}; there are {listed}", option="sheet")
         reader = book.sheet(how.sheet or names[0], how.skip)
         header, rows = _split(reader.rows(), label)
         if not header:
-            raise DataError(f"{part.name} is empty: the sheet has no values")
+            raise DataError(f"{path} is empty: the sheet has no values")
         reader.dates.clear()  # of titles above the header
         numbers, cells = list[int](), list[list[Any]]()
         for number, row in rows:

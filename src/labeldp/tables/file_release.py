@@ -35,9 +35,8 @@ from labeldp.tables.batches import MOST_SHUFFLED, read_ahead, shuffle_rows, size
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.hints import HintSampler
 from labeldp.tables.identifiers import Identifiers
-from labeldp.tables.opening import Progress, TableInput, table_of
-from labeldp.tables.paths import DELIMITERS, PIPE, as_format, format_in, format_of, refuse_same
-from labeldp.tables.sources import find_parts
+from labeldp.tables.opening import Progress, TableInput, open_table
+from labeldp.tables.paths import DELIMITERS, as_format, format_in, format_of, refuse_pipe, refuse_same
 from labeldp.tables.tables import Table
 from labeldp.tables.writer import TableAndCard, TableWriter
 
@@ -56,8 +55,7 @@ class FileRelease:
         Mechanism, prior, charges and bounds.
     card : str
         The card's text; public.
-    card_path : Path or None
-        None if the table went through a pipe, and no place was named for the card.
+    card_path : Path
     types_changed : dict
         The types, in words, of columns that could not keep theirs: what they were, and what they are.
     notes : tuple of str
@@ -80,7 +78,7 @@ class FileRelease:
     path: str
     terms: Terms
     card: str = field(repr=False)
-    card_path: Path | None
+    card_path: Path
     types_changed: dict[str, tuple[str, str]]
     notes: tuple[str, ...]
 
@@ -121,7 +119,7 @@ def privatize_file(
     Parameters
     ----------
     source, out : path-like
-        CSV, TSV, Excel or Parquet: a file, a folder (``source`` only), or ``-`` for a pipe.
+        CSV, TSV, Excel or Parquet: a file; ``source`` may be a folder of Parquet files.
     label : str
         The private column. In ``out`` it is a column of float64 in the same place, rounded to a power of ten
         that is at most a hundredth of the noise.
@@ -186,16 +184,28 @@ def privatize_file(
     parse_choice(debiased, "debiased", ("replace", "add", "no"))
     parse_choice(missing, "missing", ("error", "drop"))
     to = os.fspath(out)
-    card_path = Path(card) if card is not None else None if to == PIPE else Path(f"{Path(to)}.card.json")
+    refuse_pipe(to)
+    card_path = Path(f"{Path(to)}.card.json" if card is None else card)
     ledger = as_ledger(ledger)
     ledger_path = None if ledger is None else ledger.path
-    signature = None if card_path is None else f"{card_path}.sig"
-    outputs = {"the output": to, "the card": card_path, "the card's signature": signature}
+    outputs = {"the output": Path(to), "the card": card_path, "the card's signature": Path(f"{card_path}.sig")}
     refuse_same({**outputs, "the ledger": ledger_path, **(others or {})}, {"the source": os.fspath(source)})
     progress = progress or (lambda *_: None)
     with TableAndCard(to, card_path, force=force) as places:
         progress("Opening", 0, None)
-        table, out_format = _open(os.fspath(source), to, format, label, dialect or Dialect(), drop)
+        named = None if format is None else as_format(format)
+        out_format = format_in(to) or named or format_of(to)
+        table = open_table(
+            source,
+            named if format_in(os.fspath(source)) is None else None,
+            label=label,
+            as_written=out_format in DELIMITERS,
+            drop=drop,
+            dialect=dialect,
+            exact=True,
+        )
+        for name in drop:
+            table.refuse_unknown(name, "drop")
         rows_in = TableInput(table, drop=missing == "drop", progress=progress)
         output = Output(table, debiased)
         source_of_words = resolve_source(random_state)
@@ -264,20 +274,6 @@ def _release_rows(rows_in: TableInput, stream: LabelStream, output: Output) -> I
         yield output.batch(public, stream.release(labels), stream.mechanism)
 
 
-def _open(
-    source: str, to: str, format: str | None, label: str, dialect: Dialect, drop: Collection[str]
-) -> tuple[Table, str]:
-    """Return the table, and the format to write it in, if its label can be released."""
-    named = None if format is None else as_format(format)
-    parts, kind = find_parts(source, named if format_in(source) is None else None)
-    out_format = (named or kind) if to == PIPE else (format_in(to) or named or format_of(to))
-    as_written = out_format in DELIMITERS
-    table = table_of(parts, kind, label, lambda name: as_written, dialect, exact=True, drop=drop)
-    for name in drop:
-        table.refuse_unknown(name, "drop")
-    return table, out_format
-
-
 class Output:
     """The table that is written: public columns, and what the channel released, in the label's place."""
 
@@ -322,7 +318,7 @@ class Output:
         """Return what the card says of the file."""
         unbiased = self._debiased == "replace"
         return {
-            "name": PIPE if to == PIPE else Path(to).name,
+            "name": Path(to).name,
             "format": writer.format,
             **self._text_facts(writer.format),
             "rows": rows,

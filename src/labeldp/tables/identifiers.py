@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from labeldp.errors import Message, Setting
-from labeldp.tables.batches import size_of
+from labeldp.tables.batches import is_text, size_of
 
 MOST_ROWS = 1 << 16
 MOST_BYTES = 1 << 26
@@ -63,7 +63,7 @@ class Identifiers:
         table = pa.Table.from_batches(self._batches) if self._batches else pa.table({})
         columns = {}
         for name, column in zip(table.column_names, table.columns, strict=True):
-            if _is_text(column.type):
+            if is_text(column.type):
                 columns[name] = pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
             elif types.is_primitive(column.type):
                 columns[name] = column
@@ -91,12 +91,8 @@ class Identifiers:
         return hints
 
 
-def _is_text(kind: Any) -> bool:
-    return bool(types.is_string(kind) or types.is_large_string(kind))
-
-
 def _is_measured(column: Any) -> bool:
-    if _is_text(column.type):
+    if is_text(column.type):
         return bool(pc.any(pc.match_substring_regex(column, _DECIMALS)).as_py())
     return bool(types.is_floating(column.type) or types.is_boolean(column.type))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,13 @@ from numpy.typing import NDArray
 
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.release.names import reads_as_number
-from labeldp.tables.batches import read_ahead
-from labeldp.tables.columns import label_values
+from labeldp.tables.batches import label_values, read_ahead
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.excel import SheetTable, read_sheet, sheet_names
 from labeldp.tables.hints import HintSampler
-from labeldp.tables.paths import DELIMITERS, as_format
-from labeldp.tables.sources import Part, find_parts, schema_of
-from labeldp.tables.tables import MAY_LACK_HEADER, ParquetTable, Table, lacks_header
+from labeldp.tables.parquet import ParquetTable, parquet_schema
+from labeldp.tables.paths import DELIMITERS, as_format, find_files
+from labeldp.tables.tables import MAY_LACK_HEADER, Table, lacks_header
 from labeldp.tables.text_records import TextFile
 from labeldp.tables.text_tables import TextTable
 
@@ -61,18 +61,18 @@ class TableHeader:
         return tuple(f"column {position}" if reads_as_number(name) else name for position, name in pairs)
 
 
-def header_of(parts: list[Part], format: str, dialect: Dialect) -> TableHeader:
+def header_of(files: list[Path], format: str, dialect: Dialect) -> TableHeader:
     """Return the names of the columns in some files; no row is looked at."""
-    part, sheets = parts[0], list[str]()
+    path, sheets = files[0], list[str]()
     if format in DELIMITERS:
-        file = TextFile.find(part, dialect, format, ())
+        file = TextFile.find(path, dialect, format, ())
         dialect, names = file.dialect, file.header[0]
     elif format == "xlsx":
-        sheets = sheet_names(part)
+        sheets = sheet_names(path)
         unclear = dialect.sheet is None and len(sheets) > 1
-        names = [] if unclear else read_sheet(part, dialect, None).names
+        names = [] if unclear else read_sheet(path, dialect, None).names
     else:
-        names = list(part.query(schema_of).names)
+        names = list(parquet_schema(path).names)
     if lacks_header(names, format, dialect):
         return TableHeader(format, dialect, (), tuple(sheets), lacks_header=True)
     return TableHeader(format, dialect, tuple(names), tuple(sheets))
@@ -88,13 +88,14 @@ def open_table(
     drop: Collection[str] = (),
     only: Collection[str] | None = None,
     dialect: Dialect | None = None,
+    exact: bool = False,
 ) -> Table:
     r"""Open a table: CSV, TSV, Excel or Parquet.
 
     Parameters
     ----------
     source : path-like
-        A file, a folder, or ``-`` for standard input, which is kept in memory.
+        A file, or a folder of Parquet files.
     format : str, optional
         One of ``csv``, ``tsv``, ``xlsx`` and ``parquet``; by default the name implies it.
     label : str, optional
@@ -111,6 +112,9 @@ def open_table(
     dialect : Dialect, optional
         How text files are written, and which sheet of a workbook is read; what it does not say is detected from
         the header and the public columns.
+    exact : bool
+        Give a column of text files another type only if all its text comes back from it, so that codes such as
+        007 stay as they are.
 
     Raises
     ------
@@ -129,32 +133,18 @@ def open_table(
     >>> table.schema.names, [batch.num_rows for batch in table.batches(["price"])]
     (['rooms', 'price'], [2])
     """
-    parts, kind = find_parts(os.fspath(source), None if format is None else as_format(format))
+    files, kind = find_files(os.fspath(source), None if format is None else as_format(format))
     dialect = dialect or Dialect()
     if only is not None:
-        drop = {*drop, *(name for name in header_of(parts, kind, dialect).names if name not in only)}
-    return table_of(parts, kind, label, lambda name: as_written or name in text, dialect, drop=drop)
-
-
-def table_of(
-    parts: list[Part],
-    format: str,
-    label: str | None,
-    is_text: Callable[[str], bool],
-    dialect: Dialect,
-    *,
-    exact: bool = False,
-    drop: Collection[str] = (),
-) -> Table:
-    """Return the table in some files; ``exact`` keeps all that public columns hold, ``is_text`` is for text."""
-    if format in DELIMITERS:
-        return TextTable(parts, format, label, is_text, dialect, exact=exact, drop=drop)
-    if format == "xlsx":
-        return SheetTable(parts, label, dialect, drop)
+        drop = {*drop, *(name for name in header_of(files, kind, dialect).names if name not in only)}
+    if kind in DELIMITERS:
+        return TextTable(files, kind, label, dialect, text=None if as_written else text, exact=exact, drop=drop)
+    if kind == "xlsx":
+        return SheetTable(files, label, dialect, drop)
     for option in ("skip", "skip_last"):
         if getattr(dialect, option):
             raise ParameterError(Setting(option), " is for text files and sheets: change the file itself")
-    return ParquetTable(parts, label, exact=exact, drop=drop)
+    return ParquetTable(files, label, drop)
 
 
 Progress = Callable[[str, int, int | None], None]

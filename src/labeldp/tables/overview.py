@@ -21,8 +21,7 @@ from labeldp.tables.encodings import kind_of
 from labeldp.tables.hints import HintSampler
 from labeldp.tables.identifiers import Identifiers
 from labeldp.tables.opening import Progress, TableHeader, TableInput, header_of, open_table
-from labeldp.tables.paths import DELIMITERS
-from labeldp.tables.sources import find_parts
+from labeldp.tables.paths import DELIMITERS, find_files
 from labeldp.tables.tables import Table
 from labeldp.tables.text_records import TextFile
 
@@ -44,7 +43,7 @@ def table_header(source: str | os.PathLike[str], *, dialect: Dialect | None = No
     >>> table_header(path).names
     ('rooms', 'price')
     """
-    return header_of(*find_parts(os.fspath(source), None), dialect or Dialect())
+    return header_of(*find_files(os.fspath(source), None), dialect or Dialect())
 
 
 def count_titles(source: str | os.PathLike[str], encoding: str | None = None) -> int:
@@ -58,10 +57,10 @@ def count_titles(source: str | os.PathLike[str], encoding: str | None = None) ->
     >>> count_titles(path)
     2
     """
-    parts, kind = find_parts(os.fspath(source), None)
+    files, kind = find_files(os.fspath(source), None)
     if kind not in DELIMITERS:
         return 0
-    return TextFile.find(parts[0], Dialect(encoding=encoding), kind, ()).titles(kind)
+    return TextFile.find(files[0], Dialect(encoding=encoding), kind, ()).titles(kind)
 
 
 @dataclass(frozen=True, slots=True)

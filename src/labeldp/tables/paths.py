@@ -1,4 +1,7 @@
-"""Names of files: which format they imply, and where a table may be written. Needs no PyArrow."""
+"""Names of files: which format they imply, which a table is read from, and where one may be written.
+
+Needs no PyArrow.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,10 @@ from dataclasses import dataclass
 from itertools import chain, combinations, product
 from pathlib import Path, PurePath
 from typing import Any
+from urllib.parse import unquote
 
-from labeldp._atomic import MARK, as_path, open_regular, reserve_name
-from labeldp.errors import DataError, ParameterError, Setting
-
-PIPE = "-"
+from labeldp._atomic import MARK, as_path, open_regular, regular_status, reserve_name
+from labeldp.errors import DataError, DataNotFoundError, ParameterError, Setting
 
 FORMATS = ("csv", "tsv", "xlsx", "parquet")
 """The formats; the names of their files end like this."""
@@ -87,21 +89,6 @@ def format_of(name: str) -> str:
     )
 
 
-def sniff_format(start: bytes) -> str:
-    r"""Return the format that a file's first bytes show; text is CSV, or TSV if its first line has tabs only.
-
-    Examples
-    --------
-    >>> sniff_format(b"PAR1...."), sniff_format(b"name,price"), sniff_format(b"name\tprice")
-    ('parquet', 'csv', 'tsv')
-    """
-    for mark, name in {b"PAR1": "parquet", b"PK\3\4": "xlsx"}.items():
-        if start.startswith(mark):
-            return name
-    header = re.split(rb"[\r\n]", start, maxsplit=1)[0]
-    return "tsv" if b"\t" in header and b"," not in header else "csv"
-
-
 def sha256(path: Path, limit: int | None = None) -> str:
     """Return the SHA-256 of a regular file, as cards have it; a file of more than ``limit`` bytes is refused."""
     with open_regular(path) as stream:
@@ -117,7 +104,7 @@ class Target:
     Attributes
     ----------
     to : str
-        A file, a folder, or ``-`` for a pipe.
+        A file or a folder.
     force : bool
         Whether what is there may be replaced.
     may_go : callable or None
@@ -130,15 +117,14 @@ class Target:
 
     def refuse_existing(self) -> None:
         """Refuse to destroy what is there, unless it may be replaced."""
-        if self.to != PIPE and os.path.lexists(Path(self.to)):  # without the slash of a folder
+        if os.path.lexists(Path(self.to)):  # without the slash of a folder
             _refuse_replacing(self.to, self.force, self.may_go)
 
     def refuse(self) -> None:
         """Refuse to write where that cannot work, or would destroy something."""
-        if self.to != PIPE:
-            path = as_path(self.to)
-            self.refuse_existing()
-            _refuse_folder(path)
+        path = as_path(self.to)
+        self.refuse_existing()
+        _refuse_folder(path)
 
 
 @contextmanager
@@ -147,13 +133,12 @@ def reserve(*targets: Target) -> Iterator[None]:
 
     Entered before a charge, so that of two who write to one place at once only one pays. Paths are parsed.
     """
-    places = [target for target in targets if target.to != PIPE]
-    for target in places:
+    for target in targets:
         _refuse_folder(Path(target.to))
     with ExitStack() as stack:
-        for target in places:
+        for target in targets:
             stack.enter_context(reserve_name(target.to))
-        for target in places:
+        for target in targets:
             target.refuse_existing()  # now, as another may have been done just before
         yield
 
@@ -189,7 +174,7 @@ def _refuse_replacing(to: str, force: bool, may_go: Callable[[str], Any] | None)
     elif to.endswith("/"):
         raise ParameterError(f"{path} is a file, not a folder: choose another, or leave out the slash")
     elif path.exists() and not stat.S_ISREG(path.stat().st_mode):
-        raise ParameterError(f"{path} is not a file; for a pipe write -")
+        raise ParameterError(f"{path} is not a regular file: choose another name")
     if not force:
         raise ParameterError(f"{path} exists already: replace it with ", Setting("force", True))
     os.rename(path, path)  # fails where another program has it open, and Windows would not let it be replaced
@@ -205,7 +190,7 @@ def refuse_same(
     Parameters
     ----------
     outputs : mapping
-        What is written, by what to call it; a ledger is written too. None, and the string ``"-"``, are nowhere.
+        What is written, by what to call it; a ledger is written too. None is nowhere.
     inputs : mapping
         What is read: files or folders.
 
@@ -216,7 +201,7 @@ def refuse_same(
     Traceback (most recent call last):
     labeldp.errors.ParameterError: the ledger lies in the folder that is the table, out...: name another
     """
-    named = [(name, Path(path)) for name, path in outputs.items() if path is not None and path != PIPE]
+    named = [(name, Path(path)) for name, path in outputs.items() if path is not None]
     read = [(name, path) for name, where in inputs.items() for path in _places(where)]
     places = [(name, path, as_path(path, follow=True)) for name, path in (*named, *read)]
     targets, sources = places[: len(named)], places[len(named) :]
@@ -239,14 +224,96 @@ def _meet(one: Path, two: Path) -> bool:
     return one == two or not one.exists() or not two.exists() or one.samefile(two)
 
 
-def is_hidden(name: str) -> bool:
+# ---- where a table is read from -------------------------------------------------------------------------------
+
+
+def refuse_pipe(path: str) -> None:
+    """Refuse ``-``: what goes through a pipe cannot be complete or not at all, and labels are read twice."""
+    if path == "-":
+        raise ParameterError(
+            "a table is read from a file and written to a file, not through a pipe: name a file (one that is "
+            "called - is ./-)"
+        )
+
+
+def find_files(source: str, format: str | None) -> tuple[list[Path], str]:
+    """Return the files of a table, in the order of their names and of numbers in them, and their format.
+
+    Raises
+    ------
+    DataError
+        If there are none, several of another format than Parquet, or two are the same file.
+    """
+    refuse_pipe(source)
+    path = as_path(source)
+    if path.is_dir():
+        files = _files_below(path)
+    elif os.path.lexists(path):
+        files = [path]
+    else:
+        raise DataNotFoundError(f"there is no file {source}")
+    if not files:
+        raise DataNotFoundError(f"there are no files in {source}")
+    _refuse_links(files)
+    formats = {format} if format else {format_of(file.name) for file in files}
+    if len(files) > 1 and formats != {"parquet"}:
+        raise DataError(
+            f"{source} has several files, and only Parquet files are read as one table: put the rows into one "
+            "file, or name one of the files"
+        )
+    return files, str(formats.pop())
+
+
+def _refuse_links(files: list[Path]) -> None:
+    """Refuse what is not a regular file, and one with two names: its labels would be released twice."""
+    names: dict[tuple[int, int], Path] = {}
+    for file in files:
+        status = regular_status(file)
+        other = names.setdefault((status.st_dev, status.st_ino), file)
+        if other is not file and status.st_ino:  # some disks on Windows number no files
+            raise DataError(
+                f"{other} and {file} are the same file, and its labels would be released twice: remove the link"
+            )
+
+
+def _sort_key(path: Path) -> list[tuple[int, str]]:
+    """Return a key by which 10 comes after 9: how many files there are may follow from the sizes of labels."""
+    pieces = re.split(r"([0-9]+)", path.as_posix())  # one order of rows on every system
+    return [(int(piece) if place % 2 else 0, piece) for place, piece in enumerate(pieces)]
+
+
+def _files_below(path: Path) -> list[Path]:
+    files: list[Path] = []
+    for here, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if not _is_hidden(name)]
+        if any("=" in name for name in folders):
+            raise DataError(
+                f"{path} has folders named key=value, and what they say is not read: write it as a table of one "
+                "folder first, with a column for each key"
+            )
+        files += (as_path(Path(here, name)) for name in names if not _is_hidden(name))
+    return sorted(files, key=_sort_key)
+
+
+def refuse_label_folders(files: list[Path], label: str) -> None:
+    """Refuse files in folders named by the label: where a row lies would reveal its label."""
+    for folder in {folder for file in files for folder in file.absolute().parts[:-1]}:
+        key, equals, _ = folder.partition("=")
+        if equals and unquote(key).casefold() == label.casefold():
+            raise ParameterError(
+                f"the files lie in folders named by the label, {key}=…/, and where a row lies gives its label "
+                "away: put them all into one folder first, in an order that reveals nothing"
+            )
+
+
+def _is_hidden(name: str) -> bool:
     """Whether a file or folder of this name is no part of a table: hidden, temporary, or a card."""
     return name.startswith((".", "_", "~$")) or name.endswith((".part", ".card.json"))
 
 
 def _places(source: str | os.PathLike[str] | None) -> Iterator[Path]:
     """Yield a source and all files in it, which may be links that lead elsewhere."""
-    if source is None or source == PIPE:
+    if source is None:
         return
     path = Path(source)
     yield path

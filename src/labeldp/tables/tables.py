@@ -11,18 +11,15 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property, reduce
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import types
 
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.release.names import RENAME, as_label_name, look_like_values, nearest, reads_as_number
-from labeldp.tables.batches import CELLS, cut, rows_per_batch
-from labeldp.tables.columns import as_floats, flat_type, refuse_other_than_numbers, value_type
 from labeldp.tables.dialect import NULL_WORDS, Dialect
-from labeldp.tables.paths import DELIMITERS
-from labeldp.tables.sources import Part, guard_arrow, refuse_label_folders, schema_of
+from labeldp.tables.paths import DELIMITERS, refuse_label_folders
 
 MAY_LACK_HEADER = {*DELIMITERS, "xlsx"}
 """Formats in which names may be the values of a row, with its label: messages do not list them."""
@@ -51,14 +48,14 @@ class Table:
 
     Parameters
     ----------
-    parts : list
-        The files, as `open_table` found them.
+    files : list of paths
+        As `find_files` found them.
     format : str
         One of ``csv``, ``tsv``, ``xlsx`` and ``parquet``.
     label : str or None
         The private column.
-    names : list of lists of str
-        The columns of each file.
+    names : list of str
+        Their columns.
     drop : collection of str
         Columns that are not read.
 
@@ -87,20 +84,16 @@ class Table:
     """
 
     def __init__(
-        self, parts: list[Part], format: str, label: str | None, names: list[list[str]], drop: Collection[str] = ()
+        self, files: list[Path], format: str, label: str | None, names: list[str], drop: Collection[str] = ()
     ) -> None:
-        if any(lacks_header(each, format, self.dialect) for each in names):
+        if lacks_header(names, format, self.dialect):
             raise DataError(*_NO_HEADER)
-        if label is not None:
-            as_label_name(label, _RENAME if format in MAY_LACK_HEADER else RENAME)
-            refuse_label_folders(parts, label)
         self.format, self.label, self.stored = format, label, dict[str, Any]()
-        self._parts, self._names = parts, names[0]
+        self._files, self._names = files, names
         if label is not None:  # first: without a header, what else is wrong with names would be about labels
+            as_label_name(label, _RENAME if format in MAY_LACK_HEADER else RENAME)
+            refuse_label_folders(files, label)
             self.refuse_unknown(label)
-        for part, others in zip(parts, names, strict=True):
-            if sorted(others) != sorted(names[0]):
-                raise DataError(f"{part.name} has other columns than {parts[0].name}")
         repeated = [name for name, times in Counter(self._names).items() if times > 1]
         if repeated:
             name = "of the same name" if format in MAY_LACK_HEADER else f"named {repeated[0]!r}"
@@ -162,31 +155,23 @@ class Table:
         """Return some columns of a batch of `as_text` as this table has them."""
         return batch.select(list(columns))
 
-    @cached_property
+    @property
     def rows(self) -> int | None:
         """How many rows there are, or None where only reading shows it."""
-        if self.format != "parquet":
-            return None
-        return sum(int(part.query(lambda file: file.metadata.num_rows)) for part in self._parts)
+        return None
 
     @cached_property
     def rights(self) -> int:
         """Who may read and write all of its files."""
-        modes = [part.path.stat().st_mode for part in self._parts if part.path is not None]
-        return reduce(operator.and_, modes, 0o666)
+        return reduce(operator.and_, (file.stat().st_mode for file in self._files), 0o666)
 
     def _fields(self) -> list[Any]:
         """Return the columns that the files hold."""
         raise NotImplementedError
 
-    def _stored_batches(self, schema: Any) -> Iterator[Any]:
-        """Yield batches of any length, with columns in the types that they have in the whole table."""
-        raise NotImplementedError
-
     def _read(self, schema: Any) -> Iterator[Any]:
         """Yield rows in the types of a schema."""
-        for batch in cut(self._stored_batches(schema), rows_per_batch(schema)):
-            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+        raise NotImplementedError
 
     def _cells(self, names: Sequence[str], row: int) -> list[str]:
         """Return what a row of a text file or a sheet holds in some columns as text, without blanks around it."""
@@ -235,48 +220,3 @@ class Table:
     def _separator_advice(self) -> Sequence[object]:
         """Say how to name what separates values, where something does."""
         return ()
-
-
-class ParquetTable(Table):
-    """A table in Parquet files; a column has a type that holds what all files hold."""
-
-    def __init__(self, parts: list[Part], label: str | None, *, exact: bool, drop: Collection[str] = ()) -> None:
-        self._exact = exact
-        self._schemas = [part.query(schema_of) for part in parts]
-        super().__init__(parts, "parquet", label, [list(schema.names) for schema in self._schemas], drop)
-
-    def _fields(self) -> list[Any]:
-        flat = [pa.schema([self._flat(schema.field(name)) for name in self._inside]) for schema in self._schemas]
-        try:
-            fields = list(pa.unify_schemas(flat, promote_options="permissive"))
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:  # which names a column and types
-            raise DataError(f"the types of a column differ between files, make them the same: {error}") from None
-        first = self._schemas[0]
-        self.stored = {name: first.field(name).type for name in self._inside if name != self.label}
-        for field in fields:
-            if field.name == self.label:
-                refuse_other_than_numbers(field.type, field.name)
-        return [field.with_type(pa.float64()) if field.name == self.label else field for field in fields]
-
-    def _flat(self, field: Any) -> Any:
-        """Return a column as it is read from one file."""
-        kind = value_type(field.type) if field.name == self.label else flat_type(field.name, field.type)
-        return pa.field(field.name, kind, field.nullable)
-
-    def _stored_batches(self, schema: Any) -> Iterator[Any]:
-        for part in self._parts:
-            for batch in part.parquet_batches(schema.names, CELLS // max(8, len(schema.names))):
-                arrays = [self._fit(part, batch.column(field.name), field) for field in schema]
-                yield pa.RecordBatch.from_arrays(arrays, names=schema.names)
-
-    def _fit(self, part: Part, array: Any, field: Any) -> Any:
-        if array.null_count and not field.nullable and field.name != self.label:
-            raise DataError(f"{part.name} is damaged: {field.name!r} has missing values, and its type has none")
-        if types.is_dictionary(array.type):
-            array = part.guard(lambda: array.dictionary.take(array.indices))
-        if array.type == field.type:
-            return array
-        if field.type == pa.float64() and (field.name == self.label or not self._exact):
-            return as_floats(array)
-        complaint = f"some values of the column {field.name!r} are no {field.type}, as in other files"
-        return guard_arrow(lambda: array.cast(field.type), complaint)

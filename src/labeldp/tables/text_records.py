@@ -11,20 +11,21 @@ import codecs
 import csv as python_csv
 import io
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, islice, zip_longest
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from labeldp.errors import DataError, LabelDPError, Setting
 from labeldp.release.names import reads_as_number
+from labeldp.tables.batches import guard_arrow
 from labeldp.tables.dialect import SEPARATOR_NAMES, UTF8, Dialect
-from labeldp.tables.paths import DELIMITERS
-from labeldp.tables.sources import Part, guard_arrow
+from labeldp.tables.paths import DELIMITERS, compression_of
 
 LONGEST_RECORD = 1 << 23
 """Characters of a record that can be read: its public values may have a million, and its label as many."""
@@ -45,19 +46,6 @@ LONGEST_ROW = 1 << 20
 """Bytes that the public values of a row may have, and its label: a row is then shorter than a block."""
 
 LONG_ROW = f"the table has a row or a label of more than {LONGEST_ROW >> 20} MB, or a quote that never ends"
-_LONG_RECORD = "the record is too long"
-_QUOTES = (
-    "has a record that spans lines, or text after a closing quote, in {where}: if a quote is missing there, it "
-    "takes labels into a public value. Fix it, or save the table as Parquet; a column with line breaks can be "
-    "left out with ",
-    Setting("drop", ["COLUMN"]),
-)
-_SKIP = (
-    ". Lines above the header are left out with ",
-    Setting("skip", 1),
-    ", totals below the table with ",
-    Setting("skip_last", 1),
-)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BYTE_ORDER_MARKS = {
     "utf-8-sig": (codecs.BOM_UTF8,),
@@ -98,13 +86,17 @@ class _Raw(io.RawIOBase):
         super().close()
 
 
-def _blocks(part: Part, stream: Any) -> Iterator[bytes]:
-    def read() -> bytes:
-        return bytes(stream.read(1 << 16))
+def _open(path: Path) -> Any:
+    """Return a new Arrow stream of a text file, unpacked if it is compressed."""
+    stream, compression = pa.OSFile(str(path)), compression_of(path.name)
+    return stream if compression is None else pa.CompressedInputStream(stream, compression)
 
-    is_packed = part.compression is not None
-    complaint = f"{part.name} is damaged: it cannot be unpacked"
-    return iter(partial(guard_arrow, read, complaint) if is_packed else read, b"")
+
+def _blocks(path: Path, stream: Any) -> Iterator[bytes]:
+    def read() -> bytes:
+        return guard_arrow(lambda: bytes(stream.read(1 << 16)), f"{path} is damaged: it cannot be unpacked")
+
+    return iter(read, b"")
 
 
 def _in_utf8(blocks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
@@ -131,12 +123,17 @@ def _without_ends(blocks: Iterable[bytes], skip: int, skip_last: int) -> Iterato
         lines = lines[last:]
 
 
-class Records(Iterator[list[str]]):
-    """The records of a stream as lists of values, blank lines left out; bytes that are not text are surrogates.
+class LongLineError(python_csv.Error):
+    """A record begins with a line that is longer than any record may be."""
+
+
+def read_records(stream: Any, separator: str, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """Yield the values of each record, and the number of the line where it ends; blank lines are left out.
 
     Parameters
     ----------
     stream : binary stream of UTF-8
+        Bytes that are not text become surrogates.
     separator : str
     strict : bool
         Whether only a separator or the end of a line may come after a closing quote, and all quotes must be
@@ -145,56 +142,48 @@ class Records(Iterator[list[str]]):
     Raises
     ------
     csv.Error
-        While it is read, if a record is longer than `LONGEST_RECORD`, or its quotes are wrong.
+        If a record is longer than `LONGEST_RECORD`, or its quotes are wrong.
     """
+    text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
+    left = LONGEST_RECORD
 
-    def __init__(self, stream: Any, separator: str, *, strict: bool = False) -> None:
-        self._left = LONGEST_RECORD
-        self._text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
-        self._reader = python_csv.reader(iter(self._next_line, ""), delimiter=separator, strict=strict)
-
-    def _next_line(self) -> str:
-        line = self._text.readline(self._left + 1)
-        self._left -= len(line)
-        if self._left < 0:
-            raise python_csv.Error(_LONG_RECORD)
+    def next_line() -> str:
+        nonlocal left
+        line, before = text.readline(left + 1), left
+        left -= len(line)
+        if left < 0:
+            raise LongLineError if before == LONGEST_RECORD else python_csv.Error
         return line
 
-    def __next__(self) -> list[str]:
-        row: list[str] = []
-        while not row:
-            self._left = LONGEST_RECORD
-            row = next(self._reader)
-        return row
-
-    @property
-    def lines(self) -> int:
-        """How many lines were read."""
-        return int(self._reader.line_num)
+    reader = python_csv.reader(iter(next_line, ""), delimiter=separator, strict=strict)
+    for row in reader:
+        left = LONGEST_RECORD
+        if row:
+            yield reader.line_num, row
 
 
 @dataclass(frozen=True)
 class TextFile:
     """A text file, and how it is written; `find` detects what was not given."""
 
-    part: Part
+    path: Path
     dialect: Dialect
 
     @classmethod
-    def find(cls, part: Part, given: Dialect, format: str, private: Collection[str]) -> TextFile:
+    def find(cls, path: Path, given: Dialect, format: str, private: Collection[str]) -> TextFile:
         """Return a file with its separator and encoding, from its first line; marks in numbers come later.
 
         Text without a byte-order mark is UTF-8 unless an encoding is given.
         """
         encoding = given.encoding
         if encoding is None:
-            with part.open_text() as stream:
-                start = next(_blocks(part, stream), b"")
+            with _open(path) as stream:
+                start = next(_blocks(path, stream), b"")
             marked = (name for name, marks in _BYTE_ORDER_MARKS.items() if start.startswith(marks))
             encoding = next(marked, "utf-8")
-        line = cls(part, given.found(encoding=encoding))._first_line()
+        line = cls(path, given.found(encoding=encoding))._first_line()
         separator = given.separator or _sniff_separator(line, format, private)
-        return cls(part, given.found(separator=separator, encoding=encoding))
+        return cls(path, given.found(separator=separator, encoding=encoding))
 
     def _lines(self, most: int) -> Iterator[str]:
         """Yield the first lines, as far as they can be read."""
@@ -209,13 +198,11 @@ class TextFile:
             line = "\0"
         if "\0" in line:
             raise DataError(
-                f"{self.part.name} has no byte-order mark: name the encoding with the order of its bytes, as in ",
+                f"{self.path} has no byte-order mark: name the encoding with the order of its bytes, as in ",
                 Setting("encoding", "utf-16-le"),
             )
         if len(line) > LONGEST_RECORD:
-            raise DataError(
-                f"{self.part.name} has a first line of more than {LONGEST_RECORD >> 20} million characters"
-            )
+            raise DataError(f"{self.path} has a first line of more than {LONGEST_RECORD >> 20} million characters")
         return line
 
     @property
@@ -225,8 +212,8 @@ class TextFile:
 
     def stream(self) -> Any:
         """Return a new stream of its text in UTF-8, without what is skipped; other bytes are not UTF-8 there."""
-        how, opened = self.dialect, self.part.open_text()
-        blocks = _blocks(self.part, opened)
+        how, opened = self.dialect, _open(self.path)
+        blocks = _blocks(self.path, opened)
         if how.encoding not in UTF8:
             blocks = _in_utf8(blocks, str(how.encoding))
         if how.skip or how.skip_last:
@@ -237,7 +224,7 @@ class TextFile:
         """Return the same as an Arrow stream."""
         how = self.dialect
         is_plain = how.encoding in UTF8 and not how.skip and not how.skip_last
-        return self.part.open_text() if is_plain else pa.PythonFile(self.stream(), mode="r")
+        return _open(self.path) if is_plain else pa.PythonFile(self.stream(), mode="r")
 
     def lines_above(self, label: str) -> int:
         """Return how many lines stand above the first that names the label, if one of the first 50 does."""
@@ -259,7 +246,7 @@ class TextFile:
             values = _split(line, separator)
             names = [value for value in values if value.strip()]
             if not _is_text(names):
-                raise self._fault(self._not_text(), f"line {number + 1}")
+                raise self._not_text(f"line {number + 1}")
             if len(names) > max(1, len(values) // 2):
                 headers.append(0 if any(map(reads_as_number, names)) else number)
                 below = islice(filter(None, lines[number + 1 :]), ROWS_BELOW)
@@ -271,29 +258,26 @@ class TextFile:
     def header(self) -> tuple[list[str], int, bool]:
         """The names of its columns, the blank lines before its header, and whether the header is all."""
         with self.stream() as stream:
-            records, is_all = Records(stream, self.separator), False
+            records, is_all = read_records(stream, self.separator), False
             try:
-                row = next(records, [])
+                line, row = next(records, (0, []))
             except python_csv.Error:
-                row = ["\n"]
-            before = records.lines - 1
+                line, row = 0, ["\n"]
             with suppress(python_csv.Error):
                 is_all = next(records, None) is None
         if not row:
-            raise DataError(f"{self.part.name} is empty")
+            raise DataError(f"{self.path} is empty")
         if not _is_text(row):
-            raise self._fault(self._not_text(), "its header")
+            raise self._not_text("its header")
         if _spans_lines(row):
-            raise DataError(
-                f"{self.part.name} has a line break in its header, or a quote there that is not closed"
-            )
-        return row, before, is_all
+            raise DataError(f"{self.path} has a line break in its header, or a quote there that is not closed")
+        return row, line - 1, is_all
 
     def first_columns(self, private: Collection[str]) -> list[list[str]]:
         """Return the public columns of the first rows, up to one that cannot be read: that is said later."""
         columns = {place: list[str]() for place, name in enumerate(self.header[0]) if name not in private}
         with self.stream() as stream, suppress(python_csv.Error):
-            for row in islice(Records(stream, self.separator), 1, FIRST_ROWS + 1):
+            for _, row in islice(read_records(stream, self.separator), 1, FIRST_ROWS + 1):
                 for place in [place for place in columns if place < len(row)]:
                     columns[place].append(row[place])
         return list(columns.values())
@@ -306,22 +290,22 @@ class TextFile:
         Where something is private, quotes are read strictly: a stray one may take a label in. With ``only_quotes``
         nothing else is looked for in records of one line.
         """
-        header, number, line = list[str](), -1, 0
+        header, number, before = list[str](), -1, 0
         with self.stream() as stream:
-            records = Records(stream, self.separator, strict=bool(private))
+            records = read_records(stream, self.separator, strict=bool(private))
             try:
-                for number, row in enumerate(records):  # a header is row 0
-                    before, line = line, records.lines
+                for number, (line, row) in enumerate(records):  # a header is row 0
                     if not header:
                         header = row
                     elif not only_quotes or line > before + 1:
                         fault = self._fault_of_row(row, header, private, label, f"row {number:,}")
                         if fault is not None:
                             return fault
-            except python_csv.Error as error:
-                where = f"row {number + 1:,}" if header else "its header"
-                is_long = str(error) == _LONG_RECORD and records.lines <= line + 1  # no quote was open
-                return DataError(LONG_ROW) if is_long else self._fault(_QUOTES, where)
+                    before = line
+            except LongLineError:
+                return DataError(LONG_ROW)
+            except python_csv.Error:
+                return self._wrong_quotes(f"row {number + 1:,}" if header else "its header")
         return None
 
     def _fault_of_row(
@@ -331,22 +315,31 @@ class TextFile:
         pairs = [(name, value) for name, value in zip_longest(header, row) if value is not None]
         dropped = {*private} - {label}
         if private and _spans_lines(value for name, value in pairs if name not in dropped):
-            return self._fault(_QUOTES, where)
+            return self._wrong_quotes(where)
         if len(row) != len(header):
             what = "more" if len(row) > len(header) else "fewer"
-            ragged = f"is ragged: {{where}} has {what} values than its header. "
-            return self._fault((ragged, *self.other_separator(), *_SKIP), where)
-        return None if _is_text(row) else self._fault(self._not_text(), where)
+            return DataError(
+                f"{self.path} is ragged: {where} has {what} values than its header. ",
+                *self.other_separator(),
+                ". Lines above the header are left out with ",
+                Setting("skip", 1),
+                ", totals below the table with ",
+                Setting("skip_last", 1),
+            )
+        return None if _is_text(row) else self._not_text(where)
 
-    def _fault(self, parts: Sequence[object], where: str) -> DataError:
-        first, *others = parts
-        return DataError(f"{self.part.name} {str(first).format(where=where)}", *others)
+    def _wrong_quotes(self, where: str) -> DataError:
+        return DataError(
+            f"{self.path} has a record that spans lines, or text after a closing quote, in {where}: if a quote is "
+            "missing there, it takes labels into a public value. Fix it, or save the table as Parquet; a column "
+            "with line breaks can be left out with ",
+            Setting("drop", ["COLUMN"]),
+        )
 
-    def _not_text(self) -> tuple[object, ...]:
-        encoding = str(self.dialect.encoding).upper()
-        return (
-            f"has letters in {{where}} that are not {encoding}: say how its letters are stored; files of Windows "
-            "programs mostly have ",
+    def _not_text(self, where: str) -> DataError:
+        return DataError(
+            f"{self.path} has letters in {where} that are not {str(self.dialect.encoding).upper()}: say how its "
+            "letters are stored; files of Windows programs mostly have ",
             Setting("encoding", "cp1252"),
         )
 

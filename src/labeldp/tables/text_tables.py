@@ -6,10 +6,10 @@ used, its batches are cut again, and what it complains about is looked for again
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from functools import reduce
-from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,12 +18,11 @@ import pyarrow.csv as arrow_csv
 
 from labeldp.errors import DataError, LabelDPError, LabelError, ParameterError, Setting
 from labeldp.release.names import reads_as_number
-from labeldp.tables.batches import cut, rows_per_batch
+from labeldp.tables.batches import cut, guard_arrow, rows_per_batch
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.sources import Part, guard_arrow
 from labeldp.tables.tables import Table
 from labeldp.tables.text_records import LONG_ROW, LONGEST_ROW, TextFile
-from labeldp.tables.text_types import LabelText, TextType, find_marks, parse_text
+from labeldp.tables.text_types import TextType, find_marks, parse_labels, parse_text
 
 BLOCK = 1 << 22
 """Bytes read at a time."""
@@ -34,40 +33,36 @@ _TEXT = pa.string()
 class TextTable(Table):
     """A table in text files; the type of a public column is decided from all of it, and nothing else.
 
-    With ``exact``, a column is another type than text only if all its text comes back from it.
+    Columns in ``text`` are text, all if it is None. With ``exact``, a column is another type than text only if all
+    its text comes back from it.
     """
 
     def __init__(
         self,
-        parts: list[Part],
+        files: list[Path],
         format: str,
         label: str | None,
-        is_text: Callable[[str], bool],
         dialect: Dialect,
         *,
+        text: Collection[str] | None,
         exact: bool,
         drop: Collection[str] = (),
     ) -> None:
-        self._is_text, self._exact = is_text, exact
+        self._as_text, self._exact = text, exact
         private = {*drop, *(() if label is None else (label,))}
         self._has_checked_quotes = not private
-        files = [TextFile.find(part, dialect, format, private) for part in parts]
-        self._files = files
-        self.dialect = files[0].dialect
-        names = [file.header[0] for file in files]
-        if label is not None and label not in names[0] and not (dialect.skip or reads_as_number(label)):
-            self._refuse_titles(files[0], label)
-        super().__init__(parts, format, label, names, drop)
-
-    @staticmethod
-    def _refuse_titles(file: TextFile, label: str) -> None:
-        above = file.lines_above(label)
-        if above:
-            raise ParameterError(
-                f"the column {label!r} is named in line {above + 1} of {file.part.name}, not in its first: leave "
-                "out the lines above with ",
-                Setting("skip", above),
-            )
+        self._file = file = TextFile.find(files[0], dialect, format, private)
+        self.dialect = file.dialect
+        names = file.header[0]
+        if label is not None and label not in names and not (dialect.skip or reads_as_number(label)):
+            above = file.lines_above(label)
+            if above:
+                raise ParameterError(
+                    f"the column {label!r} is named in line {above + 1} of {file.path}, not in its first: leave "
+                    "out the lines above with ",
+                    Setting("skip", above),
+                )
+        super().__init__(files, format, label, names, drop)
 
     @property
     def notes(self) -> list[str]:
@@ -95,17 +90,16 @@ class TextTable(Table):
         """Return a column of text as values; ``before`` counts the rows before it."""
         column = batch.column(field.name)
         if field.name == self.label:
-            return self._labels.parse(column, before)
+            return parse_labels(column, field.name, self.dialect, before)
         return parse_text(column, field.type, self.dialect)
 
     def _fields(self) -> list[Any]:
         kinds = {name: pa.float64() if name == self.label else pa.string() for name in self._inside}
         public = [name for name in self._inside if name != self.label]
-        columns = chain.from_iterable(file.first_columns(self.private) for file in self._files[:10])
-        decimal, thousands = find_marks(columns, self.dialect)
+        decimal, thousands = find_marks(self._file.first_columns(self.private), self.dialect)
         self.dialect = self.dialect.found(decimal=decimal, thousands=thousands)
-        self._labels = LabelText(str(self.label), self.dialect)
-        guesses = {name: TextType(self.dialect, exact=self._exact) for name in public if not self._is_text(name)}
+        typed = [] if self._as_text is None else [name for name in public if name not in self._as_text]
+        guesses = {name: TextType(self.dialect, exact=self._exact) for name in typed}
         for batch in self._text(pa.schema(dict.fromkeys(public, pa.string()))) if guesses else ():
             for name, guess in guesses.items():
                 guess.see(batch.column(name))
@@ -121,13 +115,11 @@ class TextTable(Table):
         """
         texts = pa.schema(dict.fromkeys(schema.names, pa.string()))
         public = [name for name in schema.names if name not in self.private]
-        separators = {file.separator for file in self._files}
         found, problem = False, None
         try:
-            stored = chain.from_iterable(text_batches(file, schema.names) for file in self._files)
-            for batch in cut(stored, rows_per_batch(texts)):
+            for batch in cut(text_batches(self._file, schema.names), rows_per_batch(texts)):
                 refuse_long_rows(batch, public, self.label)
-                found |= may_hide_records(batch, public, separators)
+                found |= may_hide_records(batch, public, self._file.separator)
                 yield batch
         except LabelDPError as error:
             problem = type(error)(*error.args)
@@ -136,12 +128,9 @@ class TextTable(Table):
 
     def _raise_first_fault(self, otherwise: LabelDPError | None) -> None:
         """Raise what is wrong with the files, else another problem; without one only quotes may be wrong."""
-        for file in self._files:
-            problem = file.first_fault(self.private, self.label, only_quotes=otherwise is None)
-            if problem is not None:
-                raise problem
-        if otherwise is not None:
-            raise otherwise
+        problem = self._file.first_fault(self.private, self.label, only_quotes=otherwise is None) or otherwise
+        if problem is not None:
+            raise problem
         self._has_checked_quotes = True
 
     def _read(self, schema: Any) -> Iterator[Any]:
@@ -167,7 +156,7 @@ class TextTable(Table):
 
     def _cells(self, names: Sequence[str], row: int) -> list[str]:
         """Return what a row holds; what is not text is none of it: it may be in a column that is left out."""
-        for batch in chain.from_iterable(text_batches(file, names, pa.binary()) for file in self._files):
+        for batch in text_batches(self._file, names, pa.binary()):
             if row < batch.num_rows:
                 return [column[row].as_py().decode("utf-8", "replace").strip() for column in batch.columns]
             row -= batch.num_rows
@@ -201,7 +190,7 @@ def refuse_long_rows(batch: Any, public: Sequence[str], label: str | None) -> No
             raise DataError(LONG_ROW)
 
 
-def may_hide_records(batch: Any, public: Sequence[str], separators: Collection[str]) -> bool:
+def may_hide_records(batch: Any, public: Sequence[str], separator: str) -> bool:
     """Return whether a public value holds a line break or a separator."""
     texts = [bytes(batch.column(name).buffers()[2] or b"") for name in public]
-    return any(mark.encode() in text for text in texts for mark in ("\n", "\r", *separators))
+    return any(mark.encode() in text for text in texts for mark in ("\n", "\r", separator))

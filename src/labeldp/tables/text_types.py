@@ -96,44 +96,31 @@ _NOT_FINITE = pa.array([sign + word for word in ("inf", "infinity", "nan") for s
 """Words for labels that are no finite numbers, in any case."""
 
 
-class LabelText:
-    """All labels in text come here, and all take the same way: which one must not follow from their values.
+def parse_labels(text: Any, name: str, dialect: Dialect, before: int = 0) -> Any:
+    """Return an Arrow array of label text as float64, null where a label is missing.
+
+    All labels take the same way: which one must not follow from their values. A number beyond the range of floats
+    is the last of them, as in an array: to refuse it, or to leave its row out, would reveal it. Only words such as
+    ``inf`` are infinite. If one is not a number, a `LabelError` says in which row, where ``before`` rows were
+    before these, and no other error is attached.
 
     Examples
     --------
-    >>> labels = LabelText("price", Dialect())
-    >>> labels.parse(pa.array(["1", " 2.5e1 ", "NA", "-1e999", "inf"])).to_pylist()
+    >>> parse_labels(pa.array(["1", " 2.5e1 ", "NA", "-1e999", "inf"]), "price", Dialect()).to_pylist()
     [1.0, 25.0, None, -1.7976931348623157e+308, inf]
-    >>> LabelText("price", Dialect(decimal=",")).parse(pa.array(["9.774,66 €"])).to_pylist()
+    >>> parse_labels(pa.array(["9.774,66 €"]), "price", Dialect(decimal=",")).to_pylist()
     [9774.66]
     """
-
-    def __init__(self, name: str, dialect: Dialect) -> None:
-        self._name, self._dialect = name, dialect
-        self._groups = _groups(dialect) + GROUPS + ("." if dialect.decimal == "," else "")  # never a decimal mark
-
-    def parse(self, text: Any, before: int = 0) -> Any:
-        """Return an Arrow array of label text as float64, null where a label is missing.
-
-        A number beyond the range of floats is the last of them, as in an array: to refuse it, or to leave its row
-        out, would reveal it. Only words such as ``inf`` are infinite. If one is not a number, a `LabelError` says
-        in which row, where ``before`` rows were before these, and no other error is attached.
-        """
-        words = mark_missing(text, self._dialect.na)
-        plain, is_number = _plain(words, self._dialect.decimal, self._groups)
-        is_known = pc.or_(is_number, pc.is_in(pc.ascii_lower(words), value_set=_NOT_FINITE))
-        first = pc.index(is_known, False).as_py()  # no null is found
-        if first >= 0:
-            raise LabelError(*self._complaint(before + first + 1))
-        values = plain.cast(pa.float64())
-        too_large = pc.and_(pc.is_inf(values), is_number)
-        return pc.if_else(too_large, pc.multiply(pc.sign(values), np.finfo(np.float64).max), values)
-
-    def _complaint(self, row: int) -> tuple[object, ...]:
-        decimal, other = ("comma", ".") if self._dialect.decimal == "," else ("point", ",")
-        return (
-            f"the label {self._name!r} is not a number in row {row:,}. Numbers are read with a decimal {decimal}: "
-            f"where {other!r} stands between thousands, add ",
+    words = mark_missing(text, dialect.na)
+    groups = _groups(dialect) + GROUPS + ("." if dialect.decimal == "," else "")  # never a decimal mark
+    plain, is_number = _plain(words, dialect.decimal, groups)
+    is_known = pc.or_(is_number, pc.is_in(pc.ascii_lower(words), value_set=_NOT_FINITE))
+    first = pc.index(is_known, False).as_py()  # no null is found
+    if first >= 0:
+        decimal, other = ("comma", ".") if dialect.decimal == "," else ("point", ",")
+        raise LabelError(
+            f"the label {name!r} is not a number in row {before + first + 1:,}. Numbers are read with a decimal "
+            f"{decimal}: where {other!r} stands between thousands, add ",
             Setting("thousands", other),
             "; where it is the decimal mark, add ",
             Setting("decimal", other),
@@ -141,6 +128,9 @@ class LabelText:
             Setting("na", ["unknown"]),
             "; or convert the column",
         )
+    values = plain.cast(pa.float64())
+    too_large = pc.and_(pc.is_inf(values), is_number)
+    return pc.if_else(too_large, pc.multiply(pc.sign(values), np.finfo(np.float64).max), values)
 
 
 # ---- types of public columns ----------------------------------------------------------------------------------

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,11 +14,20 @@ import pyarrow as pa
 
 from labeldp._atomic import atomic_file, beside
 from labeldp.errors import ParameterError
-from labeldp.tables.batches import size_of
+from labeldp.mechanisms.card_format import MAX_TEXT
+from labeldp.tables.batches import is_text, size_of
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.encoders import Encoder, bare_schema, encoder
-from labeldp.tables.paths import PIPE, Target, as_format, compression_of, format_of, reserve, sha256
-from labeldp.tables.rehearsal import least_size, refuse_schema, refuse_size, refuse_values
+from labeldp.tables.encoders import Encoder, bare_schema, encoder, refuse_schema, refuse_values
+from labeldp.tables.paths import (
+    DELIMITERS,
+    Target,
+    as_format,
+    compression_of,
+    format_of,
+    refuse_pipe,
+    reserve,
+    sha256,
+)
 
 GROUP_ROWS = 1 << 20
 GROUP_BYTES = 1 << 27
@@ -35,11 +43,10 @@ class TableWriter:
     Parameters
     ----------
     path : path-like
-        A file, or ``-`` for standard output, which gets everything at the end.
     schema : pyarrow.Schema
         Its metadata is not written.
     format : str, optional
-        By default the name implies it; a pipe gets CSV.
+        By default the name implies it.
     force : bool
         Replace what is there.
     most : int
@@ -99,7 +106,9 @@ class TableWriter:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            self._path = stack.enter_context(_temporary_path(self._to, self._force, self._most))
+            self._path = stack.enter_context(
+                atomic_file(self._to, public=True, most=self._most, replace=self._force)
+            )
             stream = stack.enter_context(pa.OSFile(str(self._path), "wb"))
             self._encoder: Encoder | None = encoder(
                 stream, self.schema, self.format, compression=self._compression, dialect=self._dialect
@@ -160,29 +169,58 @@ class TableWriter:
 
 
 def _format(to: str, named: str | None) -> str:
+    refuse_pipe(to)
     if to.lower().endswith(".xlsm"):  # Excel opens no such file without macros
         raise ParameterError(f"{to} would be a workbook with macros, and none are written: name it .xlsx")
     if named is not None and not to.endswith("/"):
         return as_format(named)
-    return "csv" if to == PIPE else format_of(to)
+    return format_of(to)
 
 
-# ---- where a table is written until it is complete ------------------------------------------------------------
+# ---- space ----------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _temporary_path(to: str, force: bool, most: int) -> Iterator[Path]:
-    """Give a temporary path, whose content becomes the file or goes to the pipe if nothing goes wrong."""
-    if to == PIPE:
-        with tempfile.TemporaryDirectory() as folder:
-            partial_path = Path(folder, PIPE)
-            yield partial_path
-            with open(partial_path, "rb") as stream:
-                shutil.copyfileobj(stream, sys.stdout.buffer, 1 << 20)
-            sys.stdout.buffer.flush()
-    else:
-        with atomic_file(to, public=True, most=most, replace=force) as partial_path:
-            yield partial_path
+def least_size(batch: Any, format: str, *, compressed: bool) -> int:
+    """Return how many bytes some rows take in a format, at least."""
+    if compressed or format not in DELIMITERS:
+        return int(batch.num_rows) // 8
+    texts = [place for place, kind in enumerate(batch.schema.types) if is_text(kind)]
+    marks = batch.num_rows * batch.num_columns  # separators and ends of lines
+    return size_of(batch.select(texts)) + int(marks)
+
+
+def refuse_size(to: str, size: int) -> None:
+    """Refuse an output of at least this size where there is no space for it and its card.
+
+    Parameters
+    ----------
+    to : str
+        A file or folder.
+    size : int
+        In bytes.
+    """
+    folder = os.path.dirname(os.path.abspath(to))
+    free, needed = shutil.disk_usage(folder).free, size + MAX_TEXT
+    if free < needed:
+        raise OSError(28, f"No space left: about {needed:,} bytes are needed, and {free:,} are free", folder)
+    limit = file_size_limit()
+    if limit is not None and limit < needed:
+        raise OSError(
+            27, f"File too large: files may have {limit:,} bytes here (ulimit -f), {needed:,} are needed"
+        )
+
+
+def file_size_limit() -> int | None:
+    """Return how many bytes a file of this process may have, or None."""
+    if sys.platform == "win32":
+        return None
+    import resource  # noqa: PLC0415 (not on Windows)
+
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+# ---- a table and its card -------------------------------------------------------------------------------------
 
 
 class TableAndCard:
@@ -195,11 +233,9 @@ class TableAndCard:
     signature steps aside. All three are reserved from the start of the block: enter it before the charge.
     """
 
-    def __init__(self, to: str, card: Path | None, *, force: bool) -> None:
+    def __init__(self, to: str, card: Path, *, force: bool) -> None:
         self._to, self._card, self._force = to, card, force
-        self._targets = [Target(to, force)]
-        if card is not None:
-            self._targets += [Target(str(card), force), Target(f"{card}.sig", force=True)]
+        self._targets = [Target(to, force), Target(str(card), force), Target(f"{card}.sig", force=True)]
         self._aside: dict[Path, Path] = {}
         self._reservations = ExitStack()
         self._ready, self._text = False, ""
@@ -217,16 +253,14 @@ class TableAndCard:
         """Clear both places and put the card, with these rights at most; the complete table comes next."""
         self.refuse_targets()  # again: other programs may have put something there
         self._text = text
-        places = [Path(self._to)] if self._force and self._to != PIPE else []
-        places += [self._card] if self._force and self._card is not None else []
-        places += [] if self._card is None else [self._card.with_name(f"{self._card.name}.sig")]
+        places = [Path(self._to), self._card] if self._force else []
+        places.append(self._card.with_name(f"{self._card.name}.sig"))
         self._aside = {path: beside(path, "old") for path in places}
         for path, aside in self._aside.items():
             if os.path.lexists(path):
                 os.rename(path, aside)
-        if self._card is not None:
-            with atomic_file(self._card, public=True, most=most, replace=self._force) as partial_path:
-                partial_path.write_text(text, encoding="utf-8", newline="\n")
+        with atomic_file(self._card, public=True, most=most, replace=self._force) as partial_path:
+            partial_path.write_text(text, encoding="utf-8", newline="\n")
         self._ready = True
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -240,7 +274,7 @@ class TableAndCard:
                 aside.unlink(missing_ok=True)
             return
         text = self._text.encode()
-        if text and self._card is not None and self._card.is_file() and self._card.read_bytes() == text:
+        if text and self._card.is_file() and self._card.read_bytes() == text:
             self._card.unlink()  # any other is somebody else's
         for path, aside in reversed(self._aside.items()):
             if os.path.lexists(aside):

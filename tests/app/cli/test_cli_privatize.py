@@ -1,8 +1,6 @@
 """``labeldp privatize`` as people type it: what cannot work costs a sentence and an exit code, and no budget."""
 
 import contextlib
-import io
-import json
 import os
 import re
 import subprocess
@@ -42,19 +40,6 @@ def test_the_example_works(tmp_path, table):
     assert card.terms.cost == ldp.Budget(1)
     assert "ε = 2 left" in done.stderr
     assert done.stdout == ""
-
-
-def test_pipes_carry_nothing_but_data(tmp_path, table):
-    done = run(*order("-", "-", "--card", tmp_path / "c.json"), text=table.read_bytes())
-    lines = done.stdout.splitlines()
-    assert lines[0] == "rooms,region,price"
-    assert len(lines) == ROWS + 1
-    assert json.loads((tmp_path / "c.json").read_text())["file"]["name"] == "-"
-    packed = io.BytesIO()
-    pq.write_table(pa.table({"price": LABELS}), packed)
-    piped = run(*order("-", "-", "--format", "parquet"), text=packed.getvalue())
-    assert pq.read_table(io.BytesIO(piped.stdout_bytes)).num_rows == ROWS
-    assert "--card" in piped.stderr
 
 
 @pytest.fixture

@@ -125,15 +125,13 @@ def test_codes_in_text_files_keep_their_zeros_and_rows_without_a_label_are_left_
     assert [line.rsplit(",", 1)[0] for line in out] == ["code,area,town", *(row.rsplit(",", 1)[0] for row in rows)]
 
 
-def test_predictions_stay_with_their_rows_over_many_batches_and_files(folder, tmp_path):
-    parts = [homes(3000, seed=k).drop_columns(["price", "id"]) for k in range(2)]
-    (tmp_path / "new").mkdir()
-    for k, part in enumerate(parts):
-        long = part.append_column("text", pa.array([f"{row:02000d}" for row in range(3000)]))
-        pa.csv.write_csv(long, tmp_path / "new" / f"part-{k}.csv")  # of 6 MB: several blocks
-    run("predict", folder / "model", tmp_path / "new", "-o", tmp_path / "out.parquet")
+def test_predictions_stay_with_their_rows_over_many_batches(folder, tmp_path):
+    rows = homes(6000).drop_columns(["price", "id"])
+    long = rows.append_column("text", pa.array([f"{row:02000d}" for row in range(6000)]))
+    pa.csv.write_csv(long, tmp_path / "new.csv")  # of 12 MB: several blocks
+    run("predict", folder / "model", tmp_path / "new.csv", "-o", tmp_path / "out.parquet")
     out = pa.parquet.read_table(tmp_path / "out.parquet")
-    expected = labeldp.load_model(folder / "model").predict(pa.concat_tables(parts))
+    expected = labeldp.load_model(folder / "model").predict(rows)
     assert out["prediction"].to_numpy() == pytest.approx(expected, rel=1e-5)
 
 
@@ -324,7 +322,7 @@ def test_on_a_full_disk_a_fit_leaves_no_model_and_the_ledger_tells_the_truth(
     out, book = tmp_path / "out", tmp_path / "budget.jsonl"
     out.mkdir()
     if charged:
-        monkeypatch.setattr("labeldp.tables.rehearsal.refuse_size", lambda *_: None)
+        monkeypatch.setattr("labeldp.tables.writer.refuse_size", lambda *_: None)
     with ExitStack() as later:
         room = resource.getrlimit(resource.RLIMIT_FSIZE)
         later.callback(resource.setrlimit, resource.RLIMIT_FSIZE, room)

@@ -13,11 +13,7 @@ from command_line import files_in
 from helpers import posix_only
 
 SAMPLES = Path(__file__).parents[2] / "data" / "0.2.0"
-LABEL = ["--label", "income", "--bounds", "0", "100"]
 WAITING = [
-    ["privatize", "-", "-o", "out.csv", *LABEL, "--epsilon", "1", "--ledger", "new.jsonl"],
-    ["fit", "-", "-o", "new", *LABEL, "--epsilon", "1", "--ledger", "new.jsonl"],
-    ["predict", "model", "-", "-o", "out.csv"],
     ["explain", "-"],
     ["verify", "-"],
     ["audit", "-"],

@@ -192,7 +192,7 @@ def _bounds(texts: Sequence[str], given: dict[str, Any]) -> tuple[float, ...]:
 
 def _known_decimal(given: Mapping[str, Any]) -> str | None:
     """Return the decimal mark of a command's table, if it was given, or public columns show it."""
-    if given.get("source", "-") == "-" or "dialect" not in given:
+    if "source" not in given or "dialect" not in given:
         return None
     from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
 

@@ -240,14 +240,15 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
     from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
     from labeldp.app.report import render_report, write_page  # noqa: PLC0415
     from labeldp.app.report.summary import summary_page  # noqa: PLC0415
-    from labeldp.tables.paths import PIPE, Target, refuse_same  # noqa: PLC0415
+    from labeldp.tables.paths import Target, refuse_same  # noqa: PLC0415
 
     path, text = read_card_file(card_file)
     kind = "summary" if summary else "report"
     target = out or report_path(card_file.resolve() if card_file.is_dir() else path, kind)
-    to = str(target)
-    refuse_same({f"the {kind}": to}, {"the card": path, "the ledger": paid_from})
-    Target(to, force).refuse()
+    is_printed = str(target) == "-"
+    if not is_printed:
+        refuse_same({f"the {kind}": target}, {"the card": path, "the ledger": paid_from})
+        Target(str(target), force).refuse()
     ledger = _opened(paid_from)
     result = verify_files(
         text,
@@ -257,11 +258,11 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
         ledger=ledger,
     )
     if summary:
-        is_markdown = to == PIPE or target.suffix == ".md"
+        is_markdown = is_printed or target.suffix == ".md"
         page = summary_page(text, markdown=is_markdown, ledger=ledger, verification=result)
     else:
         page = render_report(text, ledger=ledger, verification=result)
-    if to == PIPE:
+    if is_printed:
         typer.echo(page)
         return
     write_page(target, page, force=force, like=path)

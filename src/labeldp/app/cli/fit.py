@@ -67,7 +67,7 @@ def regress(source: str, out: Path, ledger: Ledger, no_intercept: bool, classica
 
 @command(
     *("model", "source", "out", "column", "keep", "drop", "format", *DIALECT, "force"),
-    out={"help": "The table to write, or - for a pipe."},
+    out={"help": "The table to write."},
 )
 def predict(model: Path, source: str, out: str, column: str, keep: list[str], **given: Any) -> None:
     """Add a private model's predictions to a table.

@@ -45,11 +45,7 @@ def privatize(source: str, out: str, ledger: Ledger, report: Path | None, **give
     notes = [f"The column {name!r} could not stay {old}: it is {new} now." for name, (old, new) in changed]
     if not asked:
         notes.append("Hints on what may give labels away are shown on a terminal only.")
-    if done.card_path is None:
-        notes.append("No card was kept, because the table went through a pipe: --card FILE keeps one.")
-    else:
-        what = "The table's card is" if done.path == "-" else f"The table is in {done.path}, its card"
-        notes.append(f"{what} in {done.card_path}; both may be made public.")
+    notes.append(f"The table is in {done.path}, its card in {done.card_path}; both may be made public.")
     if report is not None and not problems:
         notes.append(f"The report is in {report}.")
     tell(screen, done.terms.summary(), *done.notes, *notes, *ledger_notes(ledger))

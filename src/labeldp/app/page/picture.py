@@ -18,7 +18,7 @@ from labeldp.app.report.figures import COLOURS, blank, legend, svg, visible
 from labeldp.app.sentences import counted
 from labeldp.learning.models import load_model
 from labeldp.learning.regression_table import RegressionTable
-from labeldp.tables.columns import label_values
+from labeldp.tables.batches import label_values
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.opening import open_table
 
