@@ -323,3 +323,11 @@ def test_a_fit_has_no_more_threads_than_cores_and_sets_all_back(monkeypatch):
         label_model(Spy(), epsilon=4.0).fit(X[:60], Y[:60])
         assert {pool["num_threads"] for pool in threadpool_info()} == {2}
     assert (THREADS[0], THREADS[-1]) == ({2}, {1}), "a trial before the fit, and the fit"
+
+
+@both
+def test_strict_settings_of_numpy_lose_no_fit_that_is_paid_for(regressor):
+    table = np.random.default_rng(0).normal(size=(2500, 3))
+    with np.errstate(all="raise"):
+        model = regressor(epsilon=2.0, bounds=BOUNDS, random_state=seeded(1)).fit(table, 2.5 + table[:, 0])
+    assert model.score(table, 2.5 + table[:, 0]) > 0.5

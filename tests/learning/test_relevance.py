@@ -32,20 +32,32 @@ def noisy_sums(table, groups):
     return NoisySums(Groups(group, sizes, features, sizes), sums, 1.0)
 
 
-@pytest.mark.parametrize("labels", [0, 900], ids=["few averages", "more averages than features"])
-def test_the_slope_of_the_evidence_is_that_of_differences(labels):
+@pytest.mark.parametrize(
+    ("labels", "noise", "step"),
+    [(0, 0.05, 0.02), (900, 0.05, 0.02), (900, 1e-6, 0.002)],
+    ids=["few averages", "more averages than features", "hardly any noise"],
+)
+def test_the_slope_of_the_evidence_is_that_of_differences(labels, noise, step):
     table, rng = table_of(1_000).with_lengths(first_lengths(COLUMNS), 0.0), np.random.default_rng(2)
-    linear = Posterior(np.zeros(1), 0.5, 0.02, 0.01, (), (0.01, 0.005, 0.001, 0.001, 0.01))
+    linear = Posterior(np.zeros(1), 0.5, 0.02, noise / 5, (), (0.01, 0.005, 0.001, 0.001, 0.01))
     rows = np.arange(labels)
-    private = [PrivateRows(rows, 0.5 + 0.3 * table.X[rows, 0] * table.X[rows, 1], 0.05, 0)] if labels else []
+    private = [PrivateRows(rows, 0.5 + 0.3 * table.X[rows, 0] * table.X[rows, 1], noise, 0)] if labels else []
     sums, limits = [noisy_sums(table, 40)], Limits(0.0, 1.0)
     evidence = relevance.gather_evidence(table, linear, limits, sums, private, 0.05)
     center, point = np.log(first_lengths(COLUMNS)), 0.3 * rng.normal(size=4 + COLUMNS)
-    slope, step = evidence.loss(point, center)[1], 0.02
+    slope = evidence.loss(point, center)[1]
     for k in range(point.size):
         move = step * np.eye(point.size)[k]
         difference = evidence.loss(point + move, center)[0] - evidence.loss(point - move, center)[0]
         assert slope[k] == pytest.approx(difference / (2 * step), rel=0.02, abs=0.02)
+
+
+def test_rounding_below_zero_stops_no_fit():
+    rounded = np.array([[1.0, 1.0 + 1e-7], [1.0 + 1e-7, 1.0]])
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.cholesky(rounded)
+    factor = relevance.factorise(rounded)
+    np.testing.assert_allclose(factor @ factor.T, rounded, atol=1e-5)
 
 
 def test_products_of_features_on_other_lengths_are_those_made_anew():

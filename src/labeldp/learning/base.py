@@ -256,6 +256,7 @@ class PrivateRegressor(TableRegressor):
             warn(self.weakness_, WeakModelWarning)
         return self
 
+    @np.errstate(all="ignore")  # a user's strict settings must not lose what is paid for
     def fit_rows(self, request: FitRequest, rows: LabelRows, source: WordSource, *, y: Any = None) -> None:
         """Charge the ledger, measure, release labels in rounds and learn from them, wherever the rows are.
 

@@ -13,10 +13,12 @@ less likely than the best.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from labeldp._values import Array, Index, Small
@@ -91,6 +93,20 @@ class Observations:
     def variance(self, rest: float) -> float:
         """Return the variance of an observation around what features explain."""
         return self.share * rest + self.noise
+
+
+_MORE = (0.0, 1e-6, 1e-4, 1e-2, 1.0)
+"""Parts of a diagonal that are added to it, one after the other, until rounding does no harm."""
+
+
+def factorise(matrix: NDArray[Any]) -> NDArray[Any]:
+    """Return the lower Cholesky factor; rounding must not lose what was paid for."""
+    for more in _MORE:
+        padded = matrix.copy(order="F")
+        padded[np.diag_indices_from(matrix)] *= 1 + more
+        with suppress(np.linalg.LinAlgError):
+            return np.asarray(cholesky(padded, lower=True, check_finite=False, overwrite_a=True))
+    return np.diag(np.sqrt(np.diag(matrix)))
 
 
 Solver = Callable[[list[Observations], Index, float, Choices], tuple[Array, Array]]
@@ -229,9 +245,9 @@ class _System(NamedTuple):
 
     def solve(self, prior: Array) -> tuple[float, Array]:
         """Return the log evidence and the posterior mean under a prior variance of each weight."""
-        matrix = self.gram.T.copy(order="F")  # LAPACK works on it in place
+        matrix = self.gram.T.copy(order="F")
         matrix[np.diag_indices_from(matrix)] += self.unit / prior
-        factor = cholesky(matrix, lower=True, check_finite=False, overwrite_a=True)
+        factor = factorise(matrix)
         half = solve_triangular(factor, self.moment, lower=True, check_finite=False)
         gain = 0.5 * float(half.astype(np.float64) @ half) / self.unit
         log_factor = float(np.log(np.diag(factor).astype(np.float64)).sum())

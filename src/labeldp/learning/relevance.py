@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg import cho_solve
 from scipy.optimize import minimize
 from scipy.sparse import csr_array, vstack
 
-from labeldp._values import Array, Index, Small
-from labeldp.learning.bayes import MEAN_VARIANCE, Posterior
+from labeldp._values import Array, Index, Numbers, Small
+from labeldp.learning.bayes import MEAN_VARIANCE, Posterior, factorise
 from labeldp.learning.feature_maps import FREQUENCIES, frequencies
 from labeldp.learning.features import FeatureTable, even_rows
 from labeldp.learning.fit_plan import Limits
@@ -38,6 +38,13 @@ matter; and the longest."""
 
 _DOUBT = 3.0
 """Log odds against interactions before anything is known: lengths that fit noise cost more than others gain."""
+
+_SINGLE = 1e5
+"""Numbers are of single precision if signal over noise, of all averages together, is less than this: rounding
+errors, of about 1e-6 of the signal, are far below the noise then."""
+
+_GUARD = 1e-5
+"""Added to a diagonal, as a part of it: for products of single precision, and since averages are of some rows."""
 
 _STRENGTHS = 3
 """Blocks whose strength is searched for: linear, additive, interactions."""
@@ -98,15 +105,21 @@ class Evidence:
     """
 
     def __init__(self, table: FeatureTable, averages: Averages, strengths: Array) -> None:
-        self.matrix, self.transposed = averages.matrix, averages.matrix.T.tocsr()
-        self.root = averages.root
+        precision = float(np.square(averages.root, dtype=np.float64).sum())
+        is_strong = precision * float(np.exp(strengths).sum()) >= _SINGLE
+        self.kind: Any = np.float64 if is_strong else np.float32
+        self.matrix = averages.matrix.astype(self.kind)
+        self.transposed = self.matrix.T.tocsr()
+        self.root: Numbers = averages.root.astype(self.kind)
         self.values = averages.values * self.root[:, 0]
         self.strengths = strengths
-        self.ranks = np.ascontiguousarray((table.ranks(averages.rows) - np.float32(0.5)).T)
-        self.frequencies = frequencies(table.columns).astype(np.float32)
+        self.ranks: Numbers = np.ascontiguousarray(
+            (table.ranks(averages.rows) - np.float32(0.5)).T, dtype=self.kind
+        )
+        self.frequencies: Numbers = frequencies(table.columns).astype(self.kind)
         self.block = table.public.block[table.public.block < 2]  # of linear and additive features
         features = np.concatenate([piece[:, : self.block.size] for _, piece in table.pieces(averages.rows)])
-        constant = np.full((self.values.size, 1), math.sqrt(MEAN_VARIANCE), dtype=np.float32)
+        constant = np.full((self.values.size, 1), math.sqrt(MEAN_VARIANCE), dtype=self.kind)
         self.fixed = np.concatenate([self.matrix @ features, constant], axis=1) * self.root
         self.gram = self.fixed.T @ self.fixed
         constant_block = [_STRENGTHS]
@@ -156,20 +169,20 @@ class Evidence:
         deviations = np.exp(0.5 * np.append(self.strengths + _STRENGTH * strengths, 0.0))
         return np.asarray(deviations[self.owner])
 
-    def _waves(self, lengths: Array) -> tuple[Small, Small]:
+    def _waves(self, lengths: Array) -> tuple[Numbers, Numbers]:
         """Return waves of the rows, and their averages."""
-        angles = (self.ranks / lengths.astype(np.float32)) @ self.frequencies
-        waves = np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / np.float32(math.sqrt(FREQUENCIES))
-        averaged: Small = (self.matrix @ waves) * self.root
-        return np.asarray(waves, dtype=np.float32), averaged
+        angles = (self.ranks / lengths.astype(self.kind)) @ self.frequencies
+        waves = np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / self.kind(math.sqrt(FREQUENCIES))
+        averaged: Numbers = (self.matrix @ waves) * self.root
+        return waves, averaged
 
-    def _slope_by_wave(self, solution: _Solution, scale: Array, averaged: Small) -> Small:
+    def _slope_by_wave(self, solution: _Solution, scale: Array, averaged: Numbers) -> Numbers:
         """Return the slope of the log evidence by each average of a wave."""
-        residual = solution.residual.astype(np.float32)
-        slope = np.outer(residual, residual @ averaged) - solution.spread.astype(np.float32)
-        return np.asarray(slope * np.float32(scale[-1] ** 2))
+        residual = solution.residual.astype(self.kind)
+        slope = np.outer(residual, residual @ averaged) - solution.spread.astype(self.kind)
+        return np.asarray(slope * self.kind(scale[-1] ** 2))
 
-    def _slope_by_length(self, lengths: Array, waves: Small, by_wave: Small) -> Array:
+    def _slope_by_length(self, lengths: Array, waves: Numbers, by_wave: Numbers) -> Array:
         """Return the slope of the log evidence by the logarithm of each length."""
         by_row = self.transposed @ (by_wave * self.root)
         cosine, sine = np.split(waves, 2, axis=1)
@@ -177,16 +190,16 @@ class Evidence:
         turned = self.ranks.T @ (by_cosine * sine - by_sine * cosine)
         return np.asarray((turned * self.frequencies).sum(axis=1) / lengths)
 
-    def _solve(self, scale: Array, averaged: Small) -> _Solution:
+    def _solve(self, scale: Array, averaged: Numbers) -> _Solution:
         """Return the solution in the dimension of averages, or of features if these are fewer."""
         if self.values.size <= scale.size:
             return self._solve_by_averages(scale, averaged)
         return self._solve_by_features(scale, averaged)
 
-    def _solve_by_averages(self, scale: Array, averaged: Small) -> _Solution:
+    def _solve_by_averages(self, scale: Array, averaged: Numbers) -> _Solution:
         values, fixed = self.values, self.fixed.shape[1]
         scaled = np.concatenate([self.fixed, averaged], axis=1) * scale
-        factor = _factor(scaled @ scaled.T)
+        factor = _factor(scaled @ scaled.T, _GUARD)
         inverse = cho_solve((factor, True), np.eye(values.size), check_finite=False)
         residual = inverse @ values
         weights, spread = residual @ scaled, inverse @ scaled
@@ -194,18 +207,18 @@ class Evidence:
         score = _score(factor, residual @ values)
         return _Solution(score, weights, by_feature, residual, spread[:, fixed:] / scale[fixed:])
 
-    def _solve_by_features(self, scale: Array, averaged: Small) -> _Solution:
+    def _solve_by_features(self, scale: Array, averaged: Numbers) -> _Solution:
         values, fixed = self.values, self.fixed.shape[1]
         gram = np.block([[self.gram, self.fixed.T @ averaged], [averaged.T @ self.fixed, averaged.T @ averaged]])
-        factor = _factor(gram * scale * scale[:, None])
+        factor = _factor(gram * scale * scale[:, None], 0.0 if self.kind is np.float64 else _GUARD)
         inverse = cho_solve((factor, True), np.eye(scale.size), check_finite=False)
-        small = values.astype(np.float32)
+        small = values.astype(self.kind)
         moment = scale * np.concatenate([small @ self.fixed, small @ averaged])
         weights = inverse @ moment
         by_feature = weights**2 + np.diag(inverse) - 1
-        unscaled = (scale * weights).astype(np.float32)
+        unscaled = (scale * weights).astype(self.kind)
         residual = values - self.fixed @ unscaled[:fixed] - averaged @ unscaled[fixed:]
-        half = (scale[:, None] * inverse[:, fixed:] / scale[fixed:]).astype(np.float32)
+        half = (scale[:, None] * inverse[:, fixed:] / scale[fixed:]).astype(self.kind)
         score = _score(factor, values @ values - moment @ weights)
         return _Solution(score, weights, by_feature, residual, self.fixed @ half[:fixed] + averaged @ half[fixed:])
 
@@ -238,12 +251,12 @@ def _lengths(center: Array, point: Array) -> Array:
     return np.asarray(np.exp(center + _COMMON * point[0] + _LENGTH * point[1:]))
 
 
-def _factor(matrix: Array) -> Array:
-    """Return the Cholesky factor of I + a matrix, whose products may be of single precision."""
+def _factor(matrix: Array, guard: float) -> Array:
+    """Return the Cholesky factor of I + a matrix, whose diagonal first grows by a part of it."""
     diagonal = np.diag_indices_from(matrix)
     matrix = matrix.astype(np.float64)
-    matrix[diagonal] = 1 + (1 + 1e-5) * matrix[diagonal]
-    return np.asarray(cholesky(matrix, lower=True, check_finite=False, overwrite_a=True))
+    matrix[diagonal] = 1 + (1 + guard) * matrix[diagonal]
+    return factorise(matrix)
 
 
 def _score(factor: Array, fit: float) -> float:
