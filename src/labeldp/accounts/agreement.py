@@ -56,7 +56,8 @@ def _check_charges(card: Data, terms: Terms) -> None:
     require(is_paid, "it must list charges, each with a positive and finite epsilon")
     same_rows = len({charge.rows_per_person for charge in charges}) == 1
     require(same_rows, "all of its charges must have the same rows_per_person")
-    require(card["guarantee"] == terms.guarantee, "its charges do not give the guarantee it states")
+    guarantees = (terms.guarantee, terms.guarantee_of(card.get("file", {})))  # the first also in older files
+    require(card["guarantee"] in guarantees, "its charges do not give the guarantee it states")
     require(card["cost"] == terms.cost.rounded(), "its charges do not give the cost it states")
     trusted = terms.trust == "curator" or not any(map(terms.charges_for, ("sums", "mean", "score")))
     require(trusted, "with local trust nobody can sum labels, and it charges for sums")

@@ -132,6 +132,11 @@ class Terms:
             + "; features, the number and order of rows, and bounds are public"
         )
 
+    def guarantee_of(self, file: Data) -> str:
+        """Return what is promised of a file: where its rows are in random order, their order is not public."""
+        is_shuffled = file.get("row_order") == "shuffled"
+        return self.guarantee.replace("number and order", "number") if is_shuffled else self.guarantee
+
     def summary(self, kind: str = "release", **about: Any) -> str:
         """Return what was done, for people: the part of `explain` in which releases differ."""
         return explain(self, kind, about).text(SUMMARY)
@@ -161,7 +166,7 @@ class Terms:
             **({} if self.split is None else {"split": self.split}),
         }
         content = {
-            "guarantee": self.guarantee,
+            "guarantee": self.guarantee_of(more.get("file", {})),
             "cost": self.cost.rounded(),
             "secure": self.secure,
             "rows": self.rows,

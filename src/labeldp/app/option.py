@@ -68,23 +68,34 @@ def parse_figure(text: str, name: str, decimals: str = ".,") -> float:
     ...
     labeldp.errors.ParameterError: bounds must be clear: 60.000 could be 60 or 60000, so write one of them
     """
+    found = readings(text, decimals)
+    if len(found) > 1:
+        one, other = found
+        raise ParameterError(
+            Setting(name), f" must be clear: {text.strip()} could be {one} or {other}, so write one of them"
+        )
+    if not found:
+        raise ParameterError(Setting(name), f" must be a number, such as 1.5, got {text.strip()!r}")
+    return float(found[0])
+
+
+def readings(text: str, decimals: str = ".,") -> list[str]:
+    """Return the numbers that a text can be read as, without marks between thousands.
+
+    Examples
+    --------
+    >>> readings("50,000"), readings("50,000", "."), readings("fifty")
+    (['50', '50000'], ['50000'], [])
+    """
     typed = re.sub(CURRENCY, r"\1", text.strip().replace("−", "-"))
-    readings = set[float]()
-    plain = None if re.search(r"[.,\s]", typed) else _float(typed)
-    if plain is not None:
-        return plain
+    if not re.search(r"[.,\s]", typed) and _float(typed) is not None:
+        return [typed]
+    found = set[float]()
     for decimal in decimals:
         groups = GROUPS + ".,".replace(decimal, "")
         if re.search(number_pattern(decimal, groups), typed):
-            readings.add(float(re.sub(f"[{groups}]", "", typed).replace(decimal, ".")))
-    if len(readings) > 1:
-        low, high = sorted(f"{reading:.15g}" for reading in readings)
-        raise ParameterError(
-            Setting(name), f" must be clear: {typed} could be {low} or {high}, so write one of them"
-        )
-    if not readings:
-        raise ParameterError(Setting(name), f" must be a number, such as 1.5, got {typed!r}")
-    return readings.pop()
+            found.add(float(re.sub(f"[{groups}]", "", typed).replace(decimal, ".")))
+    return [repr(number).removesuffix(".0") for number in sorted(found)]
 
 
 def _unchanged(value: Any) -> Any:

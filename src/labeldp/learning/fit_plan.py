@@ -150,9 +150,11 @@ class LabelScale:
             return cls(bounds)
         name = parse_choice(transform, "transform", TRANSFORMS)
         if bounds[0] < 0 or (name == "log" and bounds[0] == 0):
-            least = "above 0: the smallest label that matters" if name == "log" else "of 0 or more"
+            above, such_as = ("above 0", abs(bounds[1]) / 100) if name == "log" else ("of 0 or more", 0)
             raise ParameterError(
-                Setting("transform", name), " needs a lower bound ", least, f", got {bounds[0]:g}"
+                Setting("transform", name),
+                f" needs a lower bound {above}, got {bounds[0]:g}: give the smallest label that matters, such as "
+                f"{such_as:g}; labels below it count as that",
             )
         scale = cls(bounds, name)
         Bounds(scale.inner)  # which must be far enough apart

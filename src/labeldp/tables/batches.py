@@ -175,7 +175,8 @@ def refuse_other_than_numbers(kind: Any, name: str) -> None:
     held = value_type(kind)
     if not (types.is_integer(held) or types.is_floating(held) or types.is_decimal(held)):
         raise LabelError(
-            f"the label {name!r} must be a column of numbers, and is of type {held}: convert it to numbers first"
+            f"the label {name!r} must be a column of numbers, and is of type {held}: name another column, or "
+            "convert it to numbers first"
         )
 
 

@@ -119,8 +119,9 @@ def parse_labels(text: Any, name: str, dialect: Dialect, before: int = 0) -> Any
     if first >= 0:
         decimal, other = ("comma", ".") if dialect.decimal == "," else ("point", ",")
         raise LabelError(
-            f"the label {name!r} is not a number in row {before + first + 1:,}. Numbers are read with a decimal "
-            f"{decimal}: where {other!r} stands between thousands, add ",
+            f"the label {name!r} is not a number in row {before + first + 1:,}. If it is text, name another column as ",
+            Setting("label"),
+            f". Numbers are read with a decimal {decimal}: where {other!r} stands between thousands, add ",
             Setting("thousands", other),
             "; where it is the decimal mark, add ",
             Setting("decimal", other),

@@ -98,7 +98,7 @@ def test_options_say_how_a_file_is_written(tmp_path):
 
 MISTAKES = {
     "misspelt column": ({"--label": "prise"}, "did you mean 'price'"),
-    "text as the label": ({"--label": "region"}, "is not a number in row"),
+    "text as the label": ({"--label": "region"}, "If it is text, name another column as --label"),
     "unknown extension out": ({"-o": "out.doc"}, "implies no known format"),
     "no folder": ({"-o": "nowhere/out.csv"}, "no folder"),
     "no file": ({"IN": "nothing.csv"}, "no file"),

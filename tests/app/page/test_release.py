@@ -153,6 +153,13 @@ def test_the_request_says_all_that_is_released(client):
         assert part in words
 
 
+def test_what_was_typed_for_the_budget_stays_while_the_bounds_are_changed(client):
+    begun = client.read("homes.csv", "price")
+    client.describe(begun, missing="drop")
+    assert client.budget(begun, purpose="rent index", show="column").path.endswith("/column")
+    assert 'value="rent index"' in client.describe(begun, missing="drop").html
+
+
 @pytest.mark.parametrize(
     ("field", "text"),
     [

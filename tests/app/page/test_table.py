@@ -44,6 +44,12 @@ def test_what_is_wrong_with_the_private_column_is_shown_beside_its_field(client,
     assert 'aria-invalid="true"' in answer.html
 
 
+def test_a_figure_that_can_be_read_in_two_ways_offers_both(client):
+    unfinished = client.read("homes.csv", "price")
+    html = client.describe(unfinished, bounds=("0", "60.000"), missing="drop").html
+    assert re.findall('data-fill="([^"]*)" data-into="bounds" data-typed="60.000"', html) == ["60", "60000"]
+
+
 def test_bounds_are_repeated_as_they_were_read(client):
     unfinished = client.read("homes.csv", "price")
     pages = [client.describe(unfinished, bounds=("0,5", "60000"), missing="drop")]
@@ -172,12 +178,14 @@ def test_titles_above_the_header_are_left_out_for_the_owner_to_agree_and_totals_
     failed.reading.wait()
     asked = client.show(failed, "table")
     assert "cannot be read" not in asked.words  # it is a question
+    assert "puts every private value into a second row" in asked.words
     shown = shown_fields(asked.html, ">Leave out the last row<")
     read = client.unfinished(client.post(f"{failed.path}/table", **shown))
     read.reading.wait()
     assert read.seen.rows == 99
     client.describe(read, bounds=("0", "60.000"))  # the decimal mark of the table is a comma
     assert read.options["bounds"] == (0, 60000)
+    assert "English form: 60,000.5" in client.show(read, "budget").words
     left_out = "left out: 3 title lines above the header, 1 row at the end (a total)"
     assert all(left_out in page.words for page in (client.show(read, "table"), client.budget(read)))
     assert "--skip 3 --skip-last 1" in client.release(read).words

@@ -61,6 +61,8 @@ def budget_step(request: Request, unfinished: Unfinished, form: FormData | None)
     folder, problems = site_of(request).folder, dict[str, str]()
     if form is not None:
         unfinished.keep_typed(form, FIELDS)
+        if form.get("show") in ("table", "column"):
+            return go(request, f"{unfinished.path}/{form['show']}")
         unfinished.request = unfinished.release = None
         if "show" not in form:
             unfinished.request = _parse(folder, unfinished, form, problems)

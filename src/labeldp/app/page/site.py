@@ -17,6 +17,7 @@ from starlette.templating import Jinja2Templates
 from labeldp import __version__
 from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.numbers import number
+from labeldp.app.option import readings
 from labeldp.app.options import OPTIONS, RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.guard import Keys
@@ -122,6 +123,7 @@ class Site:
             "name": self.folder.name,
             "paid_for": paid_for,
             "plain": plain_words,
+            "readings": readings,
             "rounded_up": rounded_up,
             "thousands": "{:,}".format,
             "zip": zip,

@@ -64,19 +64,38 @@ addEventListener("change", () => {
 
 // Another ledger has other sums: show them, with all that was typed.
 document.querySelector("[data-refresh]")?.addEventListener("change", ({ target }) => {
-  const show = document.createElement("input");
-  Object.assign(show, { type: "hidden", name: "show", value: "ledger" });
-  target.form.append(show);
   target.form.action += "#ledger";
-  target.form.submit();
+  leave(target.form, "budget");
 });
 
-for (const start of document.querySelectorAll("[data-start]")) {
-  const button = document.createElement("button"), field = document.getElementById("epsilon");
-  Object.assign(button, { type: "button", className: "quiet", textContent: start.textContent });
+function leave(form, step) {
+  const show = document.createElement("input");
+  Object.assign(show, { type: "hidden", name: "show", value: step });
+  form.append(show);
+  form.submit();
+}
+
+// What can be typed into a field is a button, which is marked while the field has that value.
+for (const choice of document.querySelectorAll("[data-fill]")) {
+  const button = document.createElement("button"), { fill, into, typed } = choice.dataset;
+  const field = [...document.getElementsByName(into)].find((each) => typed === undefined || each.value === typed);
+  const mark = () => button.setAttribute("aria-pressed", field.value.trim() === fill);
+  Object.assign(button, { type: "button", className: "quiet", textContent: choice.textContent });
   button.addEventListener("click", () => {
-    field.value = start.dataset.start;
+    field.value = fill;
     field.dispatchEvent(new Event("input", { bubbles: true }));
+    if (!button.isConnected) field.focus(); // it went with the problem
   });
-  start.replaceWith(button);
+  field.addEventListener("input", mark);
+  mark();
+  choice.replaceWith(button);
+}
+
+// A link to another step takes what was typed with it.
+const kept = document.querySelector("form[data-keep]");
+for (const link of kept ? document.querySelectorAll("a[data-step]") : []) {
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    leave(kept, link.dataset.step);
+  });
 }
