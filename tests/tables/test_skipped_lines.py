@@ -4,6 +4,7 @@ import pytest
 from openpyxl import Workbook
 
 import labeldp as ldp
+from labeldp.tables.overview import count_titles
 from tables.file_cases import refused, release
 
 ROWS = [(f"town {row}", row / 4, 1 + row % 4) for row in range(30)]
@@ -86,11 +87,20 @@ def test_a_model_is_not_fitted_to_a_total_either(place, columns):
         assert caught.value.option == "skip_last"
 
 
-def test_how_many_lines_stand_above_the_header_is_suggested(place):
-    put_text(place / "in.csv", [*TITLES, HEADER, *ROWS])
-    error = refused("in.csv", error=ldp.errors.ParameterError)
+@pytest.mark.parametrize("titles", [TITLES, [("Homes", "in 2024"), ("as of May",)]])
+@pytest.mark.parametrize("name", PUT)
+def test_how_many_lines_stand_above_the_header_is_suggested(place, name, titles):
+    PUT[name](place / name, [*titles, HEADER, *ROWS])
+    error = refused(name, error=ldp.errors.ParameterError)
     assert error.option == "skip"
     assert "skip=2" in str(error)
+    assert count_titles(name, ldp.tables.Dialect()) == 2
+
+
+def test_no_title_is_found_where_a_value_or_half_a_header_may_be_one(place):
+    put_sheet(place / "in.xlsx", [("Homes", "in 2024"), *ROWS])  # no header
+    (place / "in.csv").write_text('"town\nof birth",price\nYork,2.5\n')
+    assert [count_titles(name, ldp.tables.Dialect()) for name in ("in.xlsx", "in.csv")] == [0, 0]
     (place / "in.csv").write_text("oak,3.5\nash,2.5\n")  # no header, and a label that is named like a value
     assert refused("in.csv", label="2.5").option != "skip"
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from labeldp.errors import DataError, LabelDPError, LabelError, MissingExtraError, ParameterError, Setting
+from labeldp.release.names import reads_as_number
 from labeldp.tables.batches import cut, rows_per_batch
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.tables import Table
-from labeldp.tables.text_records import HEADER_ROWS
+from labeldp.tables.text_records import HEADER_ROWS, MOST_TITLES, ROWS_BELOW
 from labeldp.tables.text_types import parse_labels
 
 _TYPES = {
@@ -177,7 +178,7 @@ def sheet_names(path: Path) -> list[str]:
 
 
 def read_sheet(path: Path, how: Dialect, label: str | None) -> Sheet:
-    """Return the values of one sheet; its header is looked for by the label's name, if that is known."""
+    """Return the values of one sheet; if the label is named below the first row, say so."""
     with _open(path) as book:
         names = book.sheets
         listed = ", ".join(map(repr, names[:12]))
@@ -188,10 +189,16 @@ def read_sheet(path: Path, how: Dialect, label: str | None) -> Sheet:
         if how.sheet is not None and how.sheet not in names:
             raise ParameterError(f"{path} has no sheet {how.sheet!r}; there are {listed}", option="sheet")
         reader = book.sheet(how.sheet or names[0], how.skip)
-        header, rows = _split(reader.rows(), label)
+        rows = reader.rows()
+        first = next(rows, (0, Row()))[1]
+        header = _texts(first)
+        if label is not None and label not in header.values() and not (how.skip or reads_as_number(label)):
+            _refuse_titles(rows, label, path)
+        if None in first.values():
+            raise RefusedError("has a formula in its header: replace it by its value")
         if not header:
             raise DataError(f"{path} is empty: the sheet has no values")
-        reader.dates.clear()  # of titles above the header
+        reader.dates.clear()  # of the header
         numbers, cells = list[int](), list[list[Any]]()
         for number, row in rows:
             if row.keys() & header.keys():
@@ -209,25 +216,31 @@ def read_sheet(path: Path, how: Dialect, label: str | None) -> Sheet:
     return Sheet(list(header.values()), dict(zip(header.values(), columns, strict=True)), *noted)
 
 
-def _split(rows: Iterator[tuple[int, Row]], label: str | None) -> tuple[dict[int, str], Iterator[tuple[int, Row]]]:
-    """Return the header, which names the label if one is known, else has two values or more; and what is below."""
-    top = list[tuple[int, Row]]()
-    for number, row in rows:
-        top.append((number, row))
-        texts = _texts(row)
-        if number <= HEADER_ROWS and (label in texts.values() if label is not None else len(texts) > 1):
-            return _header(row), rows
-        if number >= HEADER_ROWS:
-            break
-    below = chain(top, rows)
-    return _header(next(below, (0, {}))[1]), below
+def _refuse_titles(rows: Iterator[tuple[int, Row]], label: str, path: Path) -> None:
+    """Say which row names the label, if one of the first 50 does."""
+    for number, row in islice(rows, HEADER_ROWS):
+        if label in _texts(row).values():
+            raise ParameterError(
+                f"the column {label!r} is named in row {number} of {path}, not in its first: leave out the rows "
+                "above with ",
+                Setting("skip", number - 1),
+            )
 
 
-def _header(row: Row) -> dict[int, str]:
-    """Return the names in a row; a column whose name is a formula would be left out."""
-    if None in row.values():
-        raise RefusedError("has a formula in its header: replace it by its value")
-    return _texts(row)
+def count_sheet_titles(path: Path, how: Dialect) -> int:
+    """Return how many rows seem to be titles: a header names all columns in which the rows below it have values.
+
+    Of these rows only which cells are filled is looked at. As in text, a row with numbers may be one of values.
+    """
+    with _open(path) as book:
+        if how.sheet is None and len(book.sheets) > 1:
+            return 0
+        rows = list(islice(book.sheet(how.sheet or book.sheets[0], 0).rows(), HEADER_ROWS))
+    for place, (number, row) in enumerate(rows[:MOST_TITLES], 1):
+        names = _texts(row)
+        if len(names) > 1 and all(below.keys() <= names.keys() for _, below in rows[place : place + ROWS_BELOW]):
+            return 0 if any(map(reads_as_number, names.values())) else number - 1
+    return 0
 
 
 def _texts(row: Row) -> dict[int, str]:

@@ -18,6 +18,7 @@ from labeldp.errors import Message
 from labeldp.exact.word_sources import resolve_source
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.encodings import kind_of
+from labeldp.tables.excel import count_sheet_titles
 from labeldp.tables.hints import HintSampler
 from labeldp.tables.identifiers import Identifiers
 from labeldp.tables.opening import Progress, TableHeader, TableInput, header_of, open_table
@@ -46,21 +47,21 @@ def table_header(source: str | os.PathLike[str], *, dialect: Dialect | None = No
     return header_of(*find_files(os.fspath(source), None), dialect or Dialect())
 
 
-def count_titles(source: str | os.PathLike[str], encoding: str | None = None) -> int:
-    r"""Return how many lines above the header of a text file seem to be titles, for the owner to agree to.
+def count_titles(source: str | os.PathLike[str], dialect: Dialect) -> int:
+    r"""Return how many lines above the header, or rows of a sheet, seem to be titles, for the owner to agree to.
 
     Examples
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
     >>> _ = path.write_text("Flats, 2025\n\nrooms;area;price\n2;60,5;3,5\n")
-    >>> count_titles(path)
+    >>> count_titles(path, Dialect())
     2
     """
     files, kind = find_files(os.fspath(source), None)
-    if kind not in DELIMITERS:
-        return 0
-    return TextFile.find(files[0], Dialect(encoding=encoding), kind, ()).titles(kind)
+    if kind == "xlsx":
+        return count_sheet_titles(files[0], dialect)
+    return TextFile.find(files[0], dialect, kind, ()).titles(kind) if kind in DELIMITERS else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,8 @@ class Table:
         if near := nearest(name, self._names):
             advice = [f"did you mean {near!r}?"]
         elif self.format in MAY_LACK_HEADER:
-            advice = ["does the first line name the columns?", *self._separator_advice()]
+            above = "does the first line name the columns? Lines above those names are left out with "
+            advice = [above, Setting("skip", 1), ".", *self._separator_advice()]
         raise ParameterError(f"there is no column {name!r}; ", *advice, option=option)
 
     def _separator_advice(self) -> Sequence[object]:

@@ -247,6 +247,8 @@ class TextFile:
             names = [value for value in values if value.strip()]
             if not _is_text(names):
                 raise self._not_text(f"line {number + 1}")
+            if line.count('"') % 2:  # a header that spans lines, which is refused as one
+                return number
             if len(names) > max(1, len(values) // 2):
                 headers.append(0 if any(map(reads_as_number, names)) else number)
                 below = islice(filter(None, lines[number + 1 :]), ROWS_BELOW)
@@ -270,7 +272,10 @@ class TextFile:
         if not _is_text(row):
             raise self._not_text("its header")
         if _spans_lines(row):
-            raise DataError(f"{self.path} has a line break in its header, or a quote there that is not closed")
+            raise DataError(
+                f"{self.path} has a line break in its header, or a quote there that is not closed: write each name "
+                "in one line"
+            )
         return row, line - 1, is_all
 
     def first_columns(self, private: Collection[str]) -> list[list[str]]:

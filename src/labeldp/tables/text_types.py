@@ -118,8 +118,9 @@ def parse_labels(text: Any, name: str, dialect: Dialect, before: int = 0) -> Any
     first = pc.index(is_known, False).as_py()  # no null is found
     if first >= 0:
         decimal, other = ("comma", ".") if dialect.decimal == "," else ("point", ",")
+        row = before + first + 1
         raise LabelError(
-            f"the label {name!r} is not a number in row {before + first + 1:,}. If it is text, name another column as ",
+            f"the label {name!r} is not a number in row {row:,}. If it is text, name another column as ",
             Setting("label"),
             f". Numbers are read with a decimal {decimal}: where {other!r} stands between thousands, add ",
             Setting("thousands", other),

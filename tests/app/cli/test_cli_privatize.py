@@ -42,6 +42,16 @@ def test_the_example_works(tmp_path, table):
     assert done.stdout == ""
 
 
+def test_another_ledger_that_may_have_paid_for_the_same_labels_is_named_before_the_charge(tmp_path, table):
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    run(*order(table, tmp_path / "a.csv", "--ledger", first))
+    renamed = table.rename(tmp_path / "flats.csv")
+    assert "paid for" not in run(*order(renamed, tmp_path / "b.csv", "--ledger", first)).stderr
+    done = flat(run(*order(renamed, tmp_path / "c.csv", "--ledger", second)).stderr)
+    assert f"{first} paid for {tmp_path / 'a.csv.card.json'}" in done
+    assert f"{second} does not count that" in done
+
+
 @pytest.fixture
 def telling(tmp_path):
     path = tmp_path / "in.parquet"

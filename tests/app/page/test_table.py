@@ -148,14 +148,17 @@ def test_excel_asks_for_its_sheet_and_any_column_name_can_be_private_or_left_out
     book = openpyxl.Workbook()
     book.active.title = "notes"
     sheet = book.create_sheet("pay")
-    for row in [["age", "net\nincome", "gross\nincome"], *([n % 60, n % 7, n % 5] for n in range(60))]:
+    titles = [["Salaries", "as of May"], []]
+    for row in [*titles, ["age", "net\nincome", "gross\nincome"], *([n % 60, n % 7, n % 5] for n in range(60))]:
         sheet.append(row)
     book.save(client.site.folder.root / "book.xlsx")
     answer = client.post("/open", path="book.xlsx")
     assert "The workbook has several" in answer.words
     form = next(part for part in answer.html.split("<form")[1:] if 'name="sheet"' in part)
     assert "<button formnovalidate" in form  # no private column need be chosen first
-    begun = client.unfinished(client.written(client.unfinished(answer), sheet="pay"))
+    answer = client.written(client.unfinished(answer), sheet="pay")
+    assert "Is this the header? 2 lines above it were left out" in answer.words
+    begun = client.unfinished(answer)
     begun = client.unfinished(client.name(begun, "gross\nincome", drop=["net\nincome"]))
     begun.reading.wait()
     assert (begun.label, list(begun.seen.columns), begun.seen.rows) == ("gross\nincome", ["age"], 60)

@@ -20,10 +20,20 @@ from typer.core import TyperCommand, TyperGroup
 from labeldp import __version__
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.cli.own_mechanisms import import_modules
-from labeldp.app.cli.shell import UsageError, ask_decimal, explained, plain_usage, spell_out
+from labeldp.app.cli.shell import (
+    UsageError,
+    ask_decimal,
+    confirm,
+    explained,
+    news,
+    plain_usage,
+    someone_looks,
+    spell_out,
+    tell,
+)
 from labeldp.app.option import REQUIRED, Option, join_names, parse_figure, parse_options, split_names
 from labeldp.app.options import DIALECT, LEDGER, OPTIONS, RECORD
-from labeldp.errors import ParameterError
+from labeldp.errors import Message, ParameterError, Setting
 
 __all__ = ["COMMANDS", "DIALECT", "EXIT_CODES", "LEDGER", "RECORD", "app", "command", "load_command"]
 
@@ -163,12 +173,38 @@ def command(
 def _run(function: Callable[..., None], given: dict[str, Any]) -> None:
     """Call a command; if the table does not show its decimal mark, ask for it and try again."""
     try:
+        if "ledger" in given:
+            _ask_about_earlier(given)
         function(**given)
     except ParameterError as error:
         decimal = ask_decimal() if error.option == "decimal" and "dialect" in given else None
         if decimal is None:
             raise
         function(**{**given, "dialect": given["dialect"].found(decimal=decimal)})
+
+
+def _ask_about_earlier(given: Mapping[str, Any]) -> None:
+    """Say which other ledgers may have paid for the same labels, and ask where somebody can answer."""
+    from labeldp.app.earlier_releases import ledgers_elsewhere  # noqa: PLC0415 (slow to import)
+    from labeldp.tables.opening import header_of  # noqa: PLC0415 (an extra)
+    from labeldp.tables.paths import find_files  # noqa: PLC0415
+
+    ledger, label, source = given["ledger"], given["label"], given["source"]
+    folder = Path(ledger.path or given["out"]).parent
+    ledgers = sorted(folder.glob("*.jsonl"))
+    cards = sorted([*folder.glob("*.card.json"), *folder.glob("*/card.json")])
+    if not ledgers or not cards:
+        return
+    names = header_of(*find_files(source, given["format"]), given["dialect"]).names
+    found = ledgers_elsewhere(ledger, ledgers, cards, label, names)
+    for other, card in found.items():
+        same = f"{other} paid for {card}, a release of a column {label!r} from a table with the same columns"
+        unknown = f"{ledger.path} does not count that" if ledger.path else "no ledger is given that counts it"
+        advice = ". If these are the same people, give ", Setting("ledger", str(other))
+        why = ": the costs add up for whoever sees both releases."
+        tell(news(), Message(f"{same}, and {unknown}", *advice, why), style="yellow")
+    if found and someone_looks():
+        confirm(news(), "Charge another ledger all the same?")
 
 
 _TEXTS = {float: str, tuple[float, float]: tuple[str, str]}

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.console import Console
 
 from labeldp.accounts.ledger import Ledger, ledger_notes
 from labeldp.app.cli import DIALECT, LEDGER, RECORD, command
-from labeldp.app.cli.shell import EXIT, Bars, news, progress, raise_problem, someone_looks, tell
+from labeldp.app.cli.shell import Bars, confirm, news, progress, raise_problem, someone_looks, tell
 from labeldp.app.reports import privatize_and_report
 from labeldp.errors import Message
 
@@ -57,10 +55,7 @@ def _ask(screen: Console, bars: Bars | None, hints: Sequence[str]) -> None:
     with nullcontext() if bars is None else bars.aside():
         tell(screen, *(Message("For you alone: ", hint) for hint in hints), style="yellow")
         tell(screen, "What you see here, and what you answer, depends on true labels: keep it to yourself.")
-        screen.print("Release the table as it is? [y/N] ", end="")
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):  # typer's own question writes to stdout
-            tell(screen, "Stopped. Nothing was charged, and nothing written.")
-            raise typer.Exit(EXIT["stopped"])
+        confirm(screen, "Release the table as it is?")
 
 
 @command("folder", "no_open", "port", stopped="The page is closed.")

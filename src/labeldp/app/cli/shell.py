@@ -230,6 +230,14 @@ def ask_decimal(figures: str = "") -> str | None:
     return answer if answer in (".", ",") else None
 
 
+def confirm(screen: Console, question: str) -> None:
+    """Ask a question, and end the command unless the answer is yes."""
+    screen.print(f"{question} [y/N] ", end="")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):  # typer's own question writes to stdout
+        tell(screen, "Stopped. Nothing was charged, and nothing written.")
+        raise typer.Exit(EXIT["stopped"])
+
+
 def print_json(**data: Any) -> None:
     """Print data for scripts."""
     typer.echo(json.dumps(data, indent=2, allow_nan=False))

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import odds_figures
 from labeldp.accounts.reading import read_any_card
+from labeldp.app.earlier_releases import ledgers_elsewhere
 from labeldp.app.model_fit import fit_file
 from labeldp.app.page.budget_step import preview_of, score_of
 from labeldp.app.page.chosen_folder import ChosenFolder
@@ -70,8 +71,17 @@ def release_step(request: Request, unfinished: Unfinished, form: FormData | None
         cautions=preview_of(unfinished, release.options["epsilon"]).cautions(),
         rows=rows,
         score=score_of(release, rows),
+        elsewhere=_elsewhere(site_of(request).folder, unfinished, book, rows) if state != "done" else {},
         result=work.result if work and state == "done" else None,
     )
+
+
+def _elsewhere(folder: ChosenFolder, unfinished: Unfinished, book: Ledger, rows: int) -> dict[str, str]:
+    """Return other ledgers of the folder that may have paid for the same values, each with a certificate."""
+    ledgers, cards = (map(folder.inside, names) for names in (folder.ledgers(), folder.cards()))
+    names = unfinished.table.header.names
+    found = ledgers_elsewhere(book, ledgers, cards, str(unfinished.label), names, rows)
+    return {folder.name(ledger): folder.name(card) for ledger, card in found.items()}
 
 
 def _start(site: Site, unfinished: Unfinished, release: ReleaseRequest) -> Work:

@@ -97,7 +97,8 @@ def _without_titles(source: Path, encoding: str | None = None) -> TableFile:
     Lines that are not UTF-8 are read in the encoding that is most likely then.
     """
     try:
-        return TableFile.open(source, Dialect(skip=count_titles(source, encoding), encoding=encoding))
+        dialect = Dialect(encoding=encoding)
+        return TableFile.open(source, replace(dialect, skip=count_titles(source, dialect)))
     except LabelDPError as error:
         if error.option != "encoding" or encoding is not None:
             raise
@@ -167,6 +168,9 @@ def _reread(unfinished: Unfinished, begun: Unfinished, form: FormData) -> Unfini
     if problems:
         raise ParameterError("; ".join(problems.values()))
     dialect, before = Dialect(**options), table.dialect
+    if dialect.sheet != before.sheet and dialect.skip == before.skip:
+        dialect = replace(dialect, skip=count_titles(table.source, dialect))
+        begun.typed["skip"] = [str(dialect.skip)]
     is_typed = all(begun.typed[name] == typed.get(name, [""]) for name in DIALECT)
     marks = {name: getattr(dialect, name) or getattr(before, name) for name in ("decimal", "thousands")}
     if not is_typed or dialect.found(**marks) != before:
