@@ -99,7 +99,8 @@ def main() -> None:
             for features, income in zip(survey.features, survey.income, strict=True)
         ]
         (folder / "survey.csv").write_text("\n".join(rows) + "\n")
-        shown = {command: run(command, folder) for command in COMMANDS}
+        here = f"{folder.resolve()}/"  # the ledger is named by its whole path
+        shown = {command: run(command, folder).replace(here, "") for command in COMMANDS}
     draw(shown, OUT)
 
 

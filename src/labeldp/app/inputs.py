@@ -40,8 +40,8 @@ def read_rows(
     dialect: Dialect | None,
     progress: Progress | None,
     columns: Mapping[str, Sequence[str]],
-) -> tuple[Any, Array, list[str]]:
-    """Return public columns as an Arrow table, labels, and what to say of the table.
+) -> tuple[Any, Array, list[str], int]:
+    """Return public columns as an Arrow table, labels, what to say of the table, and who may read its files.
 
     ``columns`` are the names given by the options "features", which are read, all if there are none, "drop",
     which are left out, and "categories", which are read as text.
@@ -76,7 +76,7 @@ def read_rows(
         notes.append(f"Left out, because they have no label: {counted(int(missing_rows.sum()), 'row')}.")
     if not len(labels):
         raise ParameterError("no row has a label")
-    return read.select(names), labels, notes
+    return read.select(names), labels, notes, table.rights
 
 
 def read_inputs(
@@ -90,7 +90,7 @@ def read_inputs(
 ) -> Inputs:
     """Read a table, and refuse whatever cannot be used before anything is paid."""
     given = {"features": features, "drop": drop, "categories": categories}
-    read, labels, notes = read_rows(source, label, columns=given, **reading)
+    read, labels, notes, _ = read_rows(source, label, columns=given, **reading)
     encoder = TableEncoder.fit(read, read.column_names, categories=categories, strict=bool(features))
     refuse_too_wide(read.num_rows, encoder.width)
     tally: Tally = Counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,6 +83,7 @@ def fit_file(
     report: str | os.PathLike[str] | None = None,
     force: bool = False,
     progress: Progress | None = None,
+    say: Callable[[list[str]], None] | None = None,
 ) -> FileFit:
     """Learn to predict a private column, and save a model that is ε-differentially private for every label.
 
@@ -112,6 +113,8 @@ def fit_file(
         Where to write a report.
     progress : callable, optional
         As in `labeldp.privatize_file`; what it raises before the charge stops the fit, and nothing is spent.
+    say : callable, optional
+        Called before the charge with what ``notes`` will be: all of it is public.
 
     Examples
     --------
@@ -157,8 +160,9 @@ def fit_file(
             columns_text(inputs.encoder, label)  # refuses what a model cannot hold
             rows, names = len(inputs.labels), ", ".join(inputs.encoder.names)
             notes = [f"The model predicts {label} from {names or 'no column'}.", *inputs.notes]
-            if score is not None:
-                notes.append(plan_test(rows, score, bounds, metrics).describe())
+            notes.append(no_score(rows) if score is None else plan_test(rows, score, bounds, metrics).describe())
+            if say is not None:
+                say(notes)
             refuse_size(f"{out}/", 80 * rows if release == "labels" else 0)
             progress("Fitting", 0, None)
             with (
@@ -169,7 +173,7 @@ def fit_file(
                 risk = _fit(model, inputs, score, metrics, problems)
             about: dict[str, Any] = {"model": type(model).__name__}
             terms, note = model.terms_, None
-            expected = [not_scored(rows)] if score is None else []
+            expected = list[str]()
             if risk is not None:
                 terms, about["quality"] = terms_with_score(terms, risk), risk.as_data()
                 note = score_note(terms, risk)
@@ -209,16 +213,16 @@ def score_note(terms: Terms, risk: Risk) -> str:
     )
 
 
-def not_scored(rows: int) -> str:
-    """Return what a score would cost, where none was asked for.
+def no_score(rows: int) -> str:
+    """Return what a score would cost, where none is asked for.
 
     Examples
     --------
-    >>> not_scored(4000)
-    'Its error was not measured. A score ..., held out, would cost ε = 0.3 for those rows: add score=0.3.'
+    >>> no_score(4000)
+    'The error is not measured: a score on a tenth of the rows, held out, costs ε = 0.3 for those; add score=0.3.'
     """
     enough = max(0.2, math.ceil(10_000 / rows) / 10)  # a tenth of the rows, and noise below a typical error
     if enough > 20:
-        return Message(f"Its error was not measured: {rows:,} rows are too few for ", Setting("score"), ".")
-    cost = f"A score on a tenth of the rows, held out, would cost ε = {enough:g} for those rows"
-    return Message(f"Its error was not measured. {cost}: add ", Setting("score", enough), ".")
+        return Message(f"The error is not measured: {rows:,} rows are too few for ", Setting("score"), ".")
+    cost = f"a score on a tenth of the rows, held out, costs ε = {enough:g} for those"
+    return Message(f"The error is not measured: {cost}; add ", Setting("score", enough), ".")

@@ -89,7 +89,7 @@ def regress_file(
     columns = {} if formula is None else {"features": formula.columns, "categories": formula.categories}
     reading: dict[str, Any] = {"missing": missing, "format": format, "dialect": dialect, "progress": progress}
     with reserve(Target(str(path), force), Target(str(card), force)):
-        read, labels, notes = read_rows(str(source), label, columns=columns, **reading)
+        read, labels, notes, rights = read_rows(str(source), label, columns=columns, **reading)
         if progress is not None:
             progress("Fitting", 0, None)
         table = private_ols(read, labels, on=on, ledger=ledger, label=label, **options)
@@ -97,7 +97,7 @@ def regress_file(
         files = {} if path.suffix == ".html" else {path.name: hashlib.sha256(written.encode()).hexdigest()}
         about = table.to_card(files=files) if files else table.to_card()  # a page is written again from its card
         for target, text in ((card, about), (path, written)):
-            with atomic_file(target, public=True, replace=force) as unfinished:
+            with atomic_file(target, public=True, most=rights, replace=force) as unfinished:
                 unfinished.write_text(text, encoding="utf-8", newline="\n")
     return FileRegression(card, table, notes)
 

@@ -38,13 +38,29 @@ def test_fit_says_what_it_cost_how_good_it_should_be_and_what_was_left_out(folde
         "A model was trained on",
         "ε = 2 in all",
         "id was left out: nearly every row has a value of its own",
-        "would cost ε = 2.5 for those rows: add --score 2.5",  # a guess would be taken for a measure
+        "costs ε = 2.5 for those; add --score 2.5",  # a guess would be taken for a measure
         "labeldp predict",
         "No ledger was kept",
     ):
         assert words in (folder / "said").read_text()
     assert labeldp.load_model(folder / "model").encoder.names == ["area", "town", "lift"]
     assert not (folder / "model" / "release.npz").exists()
+
+
+def test_what_a_score_shows_or_would_cost_is_said_before_the_charge(folder, tmp_path):
+    ledger, told = labeldp.Ledger(), []
+
+    def say(notes):
+        told.append(notes[-1])
+        raise KeyboardInterrupt
+
+    for score in (None, 3.0):
+        options = {"label": "price", "bounds": (0, 5), "epsilon": 2, "score": score, "ledger": ledger, "say": say}
+        with pytest.raises(KeyboardInterrupt):
+            labeldp.fit_file(folder / "homes.parquet", tmp_path / "model", **options)
+    assert "add score=2.5" in told[0]
+    assert "A score of 40 rows for ε = 3 shows" in told[1]
+    assert not ledger.charges
 
 
 def test_predictions_are_good_and_the_other_columns_as_they_were(folder, tmp_path):

@@ -47,11 +47,14 @@ def test_the_table_and_its_card_say_the_same_and_both_verifiers_prove_it(survey,
     assert "does NOT hold" in said("verify", out, code=4)
 
 
-def test_figures_of_the_file_are_those_of_the_function_in_full(survey, tmp_path):
+def test_figures_of_the_file_are_those_of_the_function_in_full_and_as_private_as_the_source(survey, tmp_path):
+    survey.chmod(0o600)
     said("regress", survey, *WHAT, "--on", FORMULA, "-o", tmp_path / "table.csv")
     head, *rows = csv.reader((tmp_path / "table.csv").read_text(encoding="utf-8").splitlines())
     regression = ldp.accounts.read_any_card((tmp_path / "table.csv.card.json").read_text()).content["regression"]
     assert head[1:3] == ["coef", "std err"]
+    modes = {(tmp_path / name).stat().st_mode & 0o777 for name in ("table.csv", "table.csv.card.json")}
+    assert modes == {0o600} or sys.platform == "win32"
     assert [row[0] for row in rows] == regression["names"]
     assert [float(row[1]) for row in rows] == regression["params"]
 

@@ -210,6 +210,20 @@ def test_the_charges_of_a_card_must_be_in_the_ledger_that_is_named(table):
     assert not list(table.glob("*.html"))
 
 
+def test_what_a_summary_shows_of_a_ledger_is_compared_with_it_and_later_charges_are_none_of_its(table):
+    summary, book = table / "out.csv.summary.html", table / "out.jsonl"
+    run("report", table / "out.csv", "--summary", "--ledger", book)
+    later = ldp.Ledger.open(book)
+    ldp.privatize([1.0, 2.0], epsilon=0.25, bounds=(0, 5), ledger=later)
+    assert "✓ ledger what else was spent" in said("verify", summary, "--ledger", book)
+    run("report", table / "out.csv", "--summary", "--ledger", book, "--force")
+    lie = summary.read_text().replace("ε = 0.25 for other", "ε = 0.2 for other").replace("1/4", "1/5")
+    assert lie != summary.read_text()
+    summary.write_text(lie)
+    assert "✓ summary" in said("verify", summary)
+    assert "it shows another limit, or another sum" in said("verify", summary, "--ledger", book, code=4)
+
+
 def test_random_order_columns_left_out_and_clipping_are_said_as_they_are(tmp_path):
     rows = "".join(f"{i},{i % 7},{min(4000, 1.03**i):.0f}\n" for i in range(300))
     (tmp_path / "in.csv").write_text("id,size,price\n" + rows)

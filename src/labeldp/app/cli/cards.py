@@ -101,9 +101,10 @@ def verify(
     The verdict is an exit code: 0 if the card holds, 4 if anything does not, or it is not private, 5 if it cannot
     be checked here, because it names a mechanism that is not known or does not say what was released. A report or
     a summary, with its card beside it or after it, is written again from the card and compared; so are those
-    beside the card, under their usual names. With --ledger, the card's charges must be in that ledger. A signature
-    beside the card, CARD.sig, is checked too; with --trust there must be one, by that key. The last line says
-    whether the card is signed; --require-signature makes it an error if it is not.
+    beside the card, under their usual names. With --ledger, the card's charges must be in that ledger, and what
+    such a page shows of it is compared. A signature beside the card, CARD.sig, is checked too; with --trust there
+    must be one, by that key. The last line says whether the card is signed; --require-signature makes it an error
+    if it is not.
 
     What is released: nothing. A card holds no label, and nothing is written.
     """
@@ -124,6 +125,7 @@ def verify(
             )
         card_file, file = file or card_of_report(card_file, (about or {}).get("card", "")), None
     path, text = read_card_file(card_file)
+    ledger = _opened(paid_from)
     if file is None and path != card_file and page is None:
         file = card_file  # the file that the user named, whatever file the card beside it names
     result = verify_files(
@@ -133,9 +135,12 @@ def verify(
         signature=read_signature(path, signature),
         trusted=[read_key(key, read_public_key) for key in trusted],
         require_signature=require_signature,
-        ledger=_opened(paid_from),
+        ledger=ledger,
     )
-    reports = check_reports_beside(path, text, result) if page is None else check_report(page, text, result)
+    if page is None:
+        reports = check_reports_beside(path, text, result, paid_from=ledger)
+    else:
+        reports = check_report(page, text, result, ledger)
     result = replace(result, checks=(*result.checks, *reports))
     checks = [(check.name, check.holds, printable(spelled(check.detail, as_flag))) for check in result.checks]
     if as_json:

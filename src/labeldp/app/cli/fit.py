@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from labeldp.accounts.ledger import Ledger, ledger_notes
 from labeldp.app.cli import DIALECT, LEDGER, RECORD, command
-from labeldp.app.cli.shell import PlainConsole, news, progress, raise_problem, tell
+from labeldp.app.cli.shell import PlainConsole, news, progress, raise_problem, tell, tell_aside
 from labeldp.app.model_fit import fit_file
 from labeldp.app.model_predictions import predict_file
 from labeldp.app.regression import regress_file
@@ -31,8 +32,8 @@ def fit(source: str, out: Path, ledger: Ledger, release: str, report: Path | Non
     private labels are in it too; true labels never are.
     """
     with progress() as bars:
-        done = fit_file(source, out, ledger=ledger, release=release, report=report, progress=bars, **given)
-    tell(news(), *done.notes)
+        given |= {"progress": bars, "say": partial(tell_aside, bars)}
+        done = fit_file(source, out, ledger=ledger, release=release, report=report, **given)
     tell(PlainConsole(), done.summary, *done.expected)
     tell(PlainConsole(), f"The model is in {out}:  labeldp predict {shlex.quote(str(out))} TABLE -o OUT")
     if release == "labels":

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from io import TextIOWrapper
 from types import FrameType
 from typing import Any, NoReturn
@@ -278,6 +278,12 @@ class Bars:
         self._bar.stop()
         yield
         self._bar.start()
+
+
+def tell_aside(bars: Bars | None, texts: Iterable[str]) -> None:
+    """Tell people something while bars are drawn, if any are."""
+    with nullcontext() if bars is None else bars.aside():
+        tell(news(), *texts)
 
 
 @contextmanager

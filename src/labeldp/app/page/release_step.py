@@ -13,7 +13,7 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import odds_figures
 from labeldp.accounts.reading import read_any_card
 from labeldp.app.earlier_releases import ledgers_elsewhere
-from labeldp.app.model_fit import fit_file
+from labeldp.app.model_fit import fit_file, no_score
 from labeldp.app.page.budget_step import preview_of, score_of
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.commands import commands
@@ -71,6 +71,7 @@ def release_step(request: Request, unfinished: Unfinished, form: FormData | None
         cautions=preview_of(unfinished, release.options["epsilon"]).cautions(),
         rows=rows,
         score=score_of(release, rows),
+        no_score=spelled(no_score(rows), as_field),
         elsewhere=_elsewhere(site_of(request).folder, unfinished, book, rows) if state != "done" else {},
         result=work.result if work and state == "done" else None,
     )

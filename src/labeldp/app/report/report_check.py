@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
@@ -14,15 +14,18 @@ from typing import Annotated, Any
 
 from labeldp import __version__
 from labeldp._atomic import read_regular
+from labeldp._values import Data
+from labeldp.accounts.budget import Charge
+from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.signatures import check_signature
 from labeldp.accounts.verification import Check, Verification
 from labeldp.app.card_files import reports_beside
 from labeldp.app.report.card_report import RecordedLedger, render_report
 from labeldp.app.report.reviewer import environment
 from labeldp.app.report.summary import summary_page
-from labeldp.errors import LabelDPError, Message
+from labeldp.errors import LabelDPError, Message, Setting
 from labeldp.mechanisms.card_format import MAX_TEXT
-from labeldp.mechanisms.typed_data import like, read
+from labeldp.mechanisms.typed_data import canonical, like, read
 
 _ABOUT = re.compile(r'<meta name="labeldp-report" content="([^"]{1,10000})">')
 _VERSION = r"[\w.+-]{1,30}"
@@ -43,7 +46,9 @@ def stated_card(page: str) -> dict[str, Any] | None:
     return about if isinstance(about, dict) else None
 
 
-def check_report(page: str, card_text: str, verification: Verification) -> Iterator[Check]:
+def check_report(
+    page: str, card_text: str, verification: Verification, paid_from: Ledger | None = None
+) -> Iterator[Check]:
     """Write the report or the summary of a card again, and compare: outside figures both must be the same text.
 
     Figures that another version of Matplotlib drew otherwise cannot be compared; they may only have the tags,
@@ -57,6 +62,8 @@ def check_report(page: str, card_text: str, verification: Verification) -> Itera
         The card's text.
     verification : Verification
         What `verify_card` returned for it.
+    paid_from : Ledger, optional
+        The ledger whose figures the page shows, as they were when it was written.
     """
     about = stated_card(page)
     kind = "summary" if about and "summary" in about else "report"
@@ -95,15 +102,34 @@ def check_report(page: str, card_text: str, verification: Verification) -> Itera
     if page != again:
         yield _figures(page, again, written_with)
     if ledger is not None:
-        yield Check(
+        yield _ledger_figures(kind, about["ledger"], paid_from, card.terms.charges)
+
+
+def _ledger_figures(kind: str, stated: Data, ledger: Ledger | None, own: Sequence[Charge]) -> Check:
+    """Compare what a page shows of a ledger with the ledger itself, which may have further charges by now."""
+    if ledger is None:
+        return Check(
             "ledger",
             None,
-            "the limit, what is left and what else was spent were not compared: look into the ledger",
+            Message(
+                "the limit, what is left and what else was spent were not compared: add ", Setting("paid_from")
+            ),
         )
+    ends = range(len(ledger.charges), -1, -1)
+    states = (RecordedLedger(ledger.limit, ledger.charges[:end]).as_data(own) for end in ends)
+    if canonical(stated) in map(canonical, states):
+        return Check(
+            "ledger", True, "what else was spent, and the limit, are as it shows, now or before later charges"
+        )
+    return Check(kind, False, "it shows another limit, or another sum of what else was spent, than the ledger has")
 
 
 def check_reports_beside(
-    card: Path, card_text: str, verification: Verification, is_allowed: Callable[[Path], bool] = Path.is_file
+    card: Path,
+    card_text: str,
+    verification: Verification,
+    is_allowed: Callable[[Path], bool] = Path.is_file,
+    paid_from: Ledger | None = None,
 ) -> Iterator[Check]:
     """Compare a card with the reports and the summary beside it; one that cannot be compared does not count."""
     for path in dict.fromkeys([*reports_beside(card), *reports_beside(card, "summary")]):
@@ -113,7 +139,7 @@ def check_reports_beside(
             except (LabelDPError, OSError):
                 yield Check("report", None, f"{path.name} cannot be read", needed=False)
                 continue
-            for check in check_report(page, card_text, verification):
+            for check in check_report(page, card_text, verification, paid_from):
                 yield replace(check, detail=Message(f"{path.name}: ", check.detail), needed=False)
 
 
