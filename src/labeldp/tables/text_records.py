@@ -273,8 +273,8 @@ class TextFile:
             raise self._not_text("its header")
         if _spans_lines(row):
             raise DataError(
-                f"{self.path} has a line break in its header, or a quote there that is not closed: write each name "
-                "in one line"
+                f"{self.path} has a line break in its header, or a quote there that is not closed: write each "
+                "name in one line"
             )
         return row, line - 1, is_all
 

@@ -211,15 +211,13 @@ def test_the_charges_of_a_card_must_be_in_the_ledger_that_is_named(table):
 
 
 def test_what_a_summary_shows_of_a_ledger_is_compared_with_it_and_later_charges_are_none_of_its(table):
-    summary, book = table / "out.csv.summary.html", table / "out.jsonl"
+    summary, book, copy = table / "out.csv.summary.html", table / "out.jsonl", table / "copy.jsonl"
+    copy.write_bytes(book.read_bytes())
     run("report", table / "out.csv", "--summary", "--ledger", book)
-    later = ldp.Ledger.open(book)
-    ldp.privatize([1.0, 2.0], epsilon=0.25, bounds=(0, 5), ledger=later)
+    ldp.privatize([1.0, 2.0], epsilon=0.5, bounds=(0, 5), ledger=ldp.Ledger.open(book))
     assert "✓ ledger what else was spent" in said("verify", summary, "--ledger", book)
-    run("report", table / "out.csv", "--summary", "--ledger", book, "--force")
-    lie = summary.read_text().replace("ε = 0.25 for other", "ε = 0.2 for other").replace("1/4", "1/5")
-    assert lie != summary.read_text()
-    summary.write_text(lie)
+    ldp.privatize([1.0, 2.0], epsilon=0.25, bounds=(0, 5), ledger=ldp.Ledger.open(copy))
+    run("report", table / "out.csv", "--summary", "--ledger", copy, "--force")
     assert "✓ summary" in said("verify", summary)
     assert "it shows another limit, or another sum" in said("verify", summary, "--ledger", book, code=4)
 
