@@ -97,6 +97,15 @@ def test_how_many_lines_stand_above_the_header_is_suggested(place, name, titles)
     assert count_titles(name, ldp.tables.Dialect()) == 2
 
 
+def test_titles_of_a_sheet_are_the_same_whatever_the_labels(place):
+    told = set()
+    for label in (1, 31415, -2.5, "7"):
+        for top in ([*TITLES, HEADER], [*TITLES]):
+            put_sheet(place / "in.xlsx", [*top, *(("oak", "tall", label) for _ in ROWS)])
+            told.add((len(top), count_titles("in.xlsx", ldp.tables.Dialect())))
+    assert told == {(3, 2), (2, 0)}
+
+
 def test_no_title_is_found_where_a_value_or_half_a_header_may_be_one(place):
     put_sheet(place / "in.xlsx", [("Homes", "in 2024"), *ROWS])  # no header
     (place / "in.csv").write_text('"town\nof birth",price\nYork,2.5\n')
