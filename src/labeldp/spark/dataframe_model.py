@@ -23,9 +23,9 @@ from labeldp.learning.label_rounds import Part, Round
 from labeldp.learning.learner import GROWN, PrivateRows
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.spark.executor import count_labels, spread_by_id, sum_integers, sum_vectors
-from labeldp.spark.frame_checks import check_rows, feature_columns, id_column, label_column, stable_frame
+from labeldp.spark.frame_checks import check_rows, stable_inputs
 from labeldp.spark.model_passes import query_answerer, round_drawer, row_masker, row_sampler
-from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, release_key, seal
+from labeldp.spark.session import SealedSecret, as_seed, release_key, seal
 
 
 def fit_model(
@@ -93,12 +93,7 @@ def fit_model(
     )
     request = model.request()
     pair = request.bounds[0]
-    label = label_column(df, label)
-    id = id_column(df, id, label)
-    names = feature_columns(df, features, label)
-    refuse_revealing_log(df)
-    inputs = [column(label).cast("double"), column(id), *(column(name).cast("double") for name in names)]
-    source = stable_frame(df, materialize, [one.alias(f"c{k}", metadata={}) for k, one in enumerate(inputs)])
+    names, source = stable_inputs(df, label, id, features, materialize)
     try:
         rows = source.frame
         count = check_rows(rows, "c0", "c1", rows.columns[2:], check_ids=check_ids)

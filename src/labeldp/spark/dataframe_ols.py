@@ -20,9 +20,9 @@ from labeldp.learning.ols_sums import Count
 from labeldp.learning.regression_table import RegressionTable
 from labeldp.spark.dataframe_model import sort_sample
 from labeldp.spark.executor import sum_integers, sum_vectors
-from labeldp.spark.frame_checks import check_rows, feature_columns, id_column, label_column, stable_frame
+from labeldp.spark.frame_checks import check_rows, stable_inputs
 from labeldp.spark.model_passes import label_summer, row_sampler
-from labeldp.spark.session import as_seed, column, refuse_revealing_log
+from labeldp.spark.session import as_seed
 
 MOST_NUMBERS = 1 << 25
 """Features that the driver takes, and that weights are computed from."""
@@ -84,12 +84,7 @@ def private_ols(
     """
     seed, ledger = as_seed(random_state), as_ledger(ledger)
     request = FitRequest(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, labels=False)
-    label = label_column(df, label)
-    id = id_column(df, id, label)
-    names = feature_columns(df, features, label)
-    refuse_revealing_log(df)
-    inputs = [column(label).cast("double"), column(id), *(column(name).cast("double") for name in names)]
-    stable = stable_frame(df, materialize, [one.alias(f"c{k}", metadata={}) for k, one in enumerate(inputs)])
+    names, stable = stable_inputs(df, label, id, features, materialize)
     try:
         frame = stable.frame
         rows = check_rows(frame, "c0", "c1", frame.columns[2:], check_ids=check_ids)

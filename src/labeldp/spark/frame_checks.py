@@ -14,7 +14,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.release.names import as_label_name, nearest
-from labeldp.spark.session import column, is_connect, without_labels
+from labeldp.spark.session import column, is_connect, refuse_revealing_log, without_labels
 
 _ID_TYPES = (T.IntegralType, T.StringType, T.BinaryType)
 _FLAT_TYPES = (*_ID_TYPES, T.NumericType, T.BooleanType, T.CharType, T.VarcharType, T.DatetimeType)
@@ -164,6 +164,18 @@ def stable_frame(df: DataFrame, materialize: bool | None, columns: Sequence[Colu
     if materialize or (materialize is None and not _is_stored(df)):
         return StableFrame(without_labels(lambda: rows.localCheckpoint(eager=True)), is_checkpoint=True)
     return StableFrame(rows, is_checkpoint=False)
+
+
+def stable_inputs(
+    df: DataFrame, label: str, id: str, features: object, materialize: bool | None
+) -> tuple[list[str], StableFrame]:
+    """Return the features' names, and label, id and features as columns c0, c1 …, checked and computed once."""
+    label = label_column(df, label)
+    id = id_column(df, id, label)
+    names = feature_columns(df, features, label)
+    refuse_revealing_log(df)
+    inputs = [column(label).cast("double"), column(id), *(column(name).cast("double") for name in names)]
+    return names, stable_frame(df, materialize, [one.alias(f"c{k}", metadata={}) for k, one in enumerate(inputs)])
 
 
 def _is_stored(df: DataFrame) -> bool:
