@@ -62,6 +62,12 @@ WITH = {"metrics": {"score": 9.0}}
 """Options that others need."""
 
 
+def given_for(command, name):
+    """Return what else a command is given; the mechanism is one that is designed at once."""
+    quick = {} if command == "fit" or name in ("mechanism", "zeta") else {"mechanism": "two-point"}
+    return {**GIVEN, **quick, **WITH.get(name, {})}
+
+
 def takes(command, name):
     """Whether the function behind a command has a parameter, or its dialect a field, of this name."""
     has_dialect = command in ("privatize", "fit") and OPTIONS[name].part_of == "dialect"
@@ -89,7 +95,7 @@ def table(tmp_path_factory):
 
 def call(command, table, out, name, value):
     """Call the API with one value changed."""
-    given = {**GIVEN, **({"ledger": ldp.Ledger()} if command == "fit" else {}), **WITH.get(name, {})}
+    given = given_for(command, name) | ({"ledger": ldp.Ledger()} if command == "fit" else {})
     if OPTIONS[name].part_of == "dialect":
         given["dialect"] = ldp.tables.Dialect(**{name: value})
     else:
@@ -99,7 +105,7 @@ def call(command, table, out, name, value):
 
 def words(command, table, out, name, value):
     """Return the same as it is typed."""
-    given = {**GIVEN, **WITH.get(name, {}), name: value}
+    given = given_for(command, name) | {name: value}
     typed = [command, table, "-o", out]
     for each, now in given.items():
         flag, repeated = OPTIONS[each].all_flags[0], OPTIONS[each].type == list[str]
