@@ -117,8 +117,25 @@ class Target:
 
     def refuse_existing(self) -> None:
         """Refuse to destroy what is there, unless it may be replaced."""
-        if os.path.lexists(Path(self.to)):  # without the slash of a folder
-            _refuse_replacing(self.to, self.force, self.may_go)
+        path, force = Path(self.to), self.force
+        if not os.path.lexists(path):
+            return
+        if path.is_dir():
+            if path.is_symlink():
+                raise ParameterError(f"{path} is a link to a folder: name the folder itself")
+            if self.may_go is None:
+                raise ParameterError(f"{path} is a folder: name a file in it, such as {path / 'table.csv'}")
+            names = os.listdir(path)
+            if not all(map(self.may_go, names)):
+                raise ParameterError(f"{path} is a folder with other files in it: choose another")
+            force = force or not names
+        elif self.to.endswith("/"):
+            raise ParameterError(f"{path} is a file, not a folder: choose another, or leave out the slash")
+        elif path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            raise ParameterError(f"{path} is not a regular file: choose another name")
+        if not force:
+            raise ParameterError(f"{path} exists already: replace it with ", Setting("force", True))
+        os.rename(path, path)  # fails where another program has it open, and Windows would not let it be replaced
 
     def refuse(self) -> None:
         """Refuse to write where that cannot work, or would destroy something."""
@@ -160,26 +177,6 @@ def _refuse_folder(path: Path) -> None:
         ) from None
 
 
-def _refuse_replacing(to: str, force: bool, may_go: Callable[[str], Any] | None) -> None:
-    path = Path(to)
-    if path.is_dir():
-        if path.is_symlink():
-            raise ParameterError(f"{path} is a link to a folder: name the folder itself")
-        if may_go is None:
-            raise ParameterError(f"{path} is a folder: name a file in it, such as {path / 'table.csv'}")
-        names = os.listdir(path)
-        if not all(map(may_go, names)):
-            raise ParameterError(f"{path} is a folder with other files in it: choose another")
-        force = force or not names
-    elif to.endswith("/"):
-        raise ParameterError(f"{path} is a file, not a folder: choose another, or leave out the slash")
-    elif path.exists() and not stat.S_ISREG(path.stat().st_mode):
-        raise ParameterError(f"{path} is not a regular file: choose another name")
-    if not force:
-        raise ParameterError(f"{path} exists already: replace it with ", Setting("force", True))
-    os.rename(path, path)  # fails where another program has it open, and Windows would not let it be replaced
-
-
 def refuse_same(
     outputs: Mapping[str, str | os.PathLike[str] | None], inputs: Mapping[str, str | os.PathLike[str] | None]
 ) -> None:
@@ -201,15 +198,15 @@ def refuse_same(
     Traceback (most recent call last):
     labeldp.errors.ParameterError: the ledger lies in the folder that is the table, out...: name another
     """
-    named = [(name, Path(path)) for name, path in outputs.items() if path is not None]
-    read = [(name, path) for name, where in inputs.items() for path in _places(where)]
-    places = [(name, path, as_path(path, follow=True)) for name, path in (*named, *read)]
-    targets, sources = places[: len(named)], places[len(named) :]
-    for name, path, one in targets:
-        if one.name.casefold().endswith(MARK):
+    targets = [(name, Path(path)) for name, path in outputs.items() if path is not None]
+    sources = [(name, path) for name, where in inputs.items() for path in _places(where)]
+    leads_to = {path: as_path(path, follow=True) for _, path in (*targets, *sources)}
+    for name, path in targets:
+        if leads_to[path].name.casefold().endswith(MARK):
             raise ParameterError(f"{name}, {path}, ends in {MARK}, as files that reserve a name do: name another")
     pairs = chain(combinations(reversed(targets), 2), product(targets, sources))
-    for (name, path, one), (other, place, two) in pairs:
+    for (name, path), (other, place) in pairs:
+        one, two = leads_to[path], leads_to[place]
         if _meet(one, two) or (one.exists() and two.exists() and one.samefile(two)):
             raise ParameterError(f"{name} and {other} are the same file, {path}: name another")
         for inner, outer, lies, where, shown in ((name, other, one, two, path), (other, name, two, one, place)):
