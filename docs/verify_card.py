@@ -143,7 +143,7 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "quality": "rows:size figures:figures",
     "split": "method:shuffled/ seed:integer train_rows:size test_rows:size",
     "regression": "names:text* params:number* bse:error* pvalues?:part* conf_int?:number&* bse_ols?:error*",
-    "fit": "rsquared:part standard_error:error pvalue?:part",
+    "fit": "rsquared?:part standard_error?:error pvalue?:part",
     "labeldp.mechanism": """schema:text version:integer checksum:text mechanism:text parameters:any% channel:kind=
         proof:proof origin?:origin""",
     "labeldp.release": COMMON + "file?:file label?:text id?:text release?:text",

@@ -166,8 +166,8 @@ class RegressionEntry(TypedDict):
 class FitEntry(TypedDict):
     """How well a table of coefficients fits."""
 
-    rsquared: Part
-    standard_error: StandardError
+    rsquared: NotRequired[Part]
+    standard_error: NotRequired[StandardError]
     pvalue: NotRequired[Part]
 
 

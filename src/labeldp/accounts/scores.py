@@ -101,7 +101,7 @@ def describe_quality(quality: Any, charges: Iterable[Charge]) -> str | None:
 def describe_fit(fit: Any) -> list[str]:
     """Return what a card says of how well a table of coefficients fits, in sentences."""
     words = ["R² is not estimated: noise would hide it."]
-    if "rsquared" in fit:
+    if fit.keys() >= {"rsquared", "standard_error"}:
         words = [f"R² is about {fit['rsquared']:.3f} ± {fit['standard_error']:.3f}, its standard error by noise."]
     if "pvalue" not in fit:
         return [

@@ -16,9 +16,6 @@ _POINTS, _REACH = 2048, 40.0
 _NEGLIGIBLE = 1e-9
 """Frequencies at which the characteristic function is smaller are left out."""
 
-_MEAN_LOG = 0.08
-"""By how much less than 0 the logarithm of a ratio of variances is on average, so that its mean is about 1."""
-
 _LARGEST_VARIANCE, _MEAN_DEVIATION = 0.25, 0.3
 """Of labels between 0 and 1: the largest variance, and the mean of their standard deviation, which follows an
 exponential law before anything is known."""
@@ -36,8 +33,9 @@ class Spread:
     chance : float
         Of the error by chance, in parts of the true variance.
     unequal : float
-        How far unequal variances may move it from the mean variance, before squares are looked at: by a factor
-        whose logarithm follows a t distribution with 4 degrees of freedom and this scale.
+        How far unequal variances may move it from the mean variance, before squares are looked at: the density of
+        the standard deviation is that of a t distribution with 4 degrees of freedom and this scale, at the
+        logarithm of the ratio of both variances.
     """
 
     value: float
@@ -74,8 +72,8 @@ def possible_variances(mean: Spread, own: Spread | None) -> tuple[Array, Array]:
     centers = np.log(common[0])
 
     def log_density(log: Array) -> Array:
-        ratios = (log[:, None] - centers + _MEAN_LOG) / own.unequal
-        prior = (1 + ratios**2 / 4) ** -2.5 @ common[1]
+        ratios = log[:, None] - centers
+        prior = (np.exp(ratios / 2) * (1 + (ratios / own.unequal) ** 2 / 4) ** -2.5) @ common[1]
         return np.asarray(np.log(prior) + own.log_likelihood(np.exp(log)))
 
     return _posterior(log_density, float(centers.min()) - 2, min(float(centers.max()) + 4, top))

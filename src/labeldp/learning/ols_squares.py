@@ -140,17 +140,36 @@ class Squares:
         leverage = np.einsum("ij,jk,ik->i", design.model, inverse, design.model)
         totals = np.maximum(curve.sum(axis=0), 1)
         freedom = 1 / (1 - leverage @ curve / totals)
-        freedom[1:] **= 4  # as HC4 does at most: with few rows, robust variances are too small otherwise
+        freedom[1:] **= 2  # as HC3 does: with few rows, robust variances are too small otherwise
         between = (moved**2 - inflation) @ curve - center.width / center.factor * (moved @ tilt)
         means = (squares - between) / totals * freedom
-        means[1:] += self._beyond(fit, means[1:], curve[:, 1:])
         products = moves.T @ moves / rows
         doubt = 4 * float((products**2).sum()) + 4 * float(((moved @ moves / rows) ** 2).sum())
         chance = np.sqrt(2 * (curve**2).sum(axis=0)) / totals  # of squares of errors with a kurtosis of 5
         unit = center.width / center.factor * scale * WEIGHT
         scales = np.hypot(unit / totals * freedom, math.sqrt(doubt))
+        if curve.shape[1] > 1:
+            means[1:], scales[1:] = self._all_rows(design, means, scales, curve[:, 1:])
+            means[1:] += self._beyond(fit, means[1:], curve[:, 1:])
         unequal = np.append(_UNEQUAL, self.unequal)
         return [Spread(*each) for each in np.column_stack([means, scales, chance, unequal]).tolist()]
+
+    def _all_rows(self, design: Design, means: Array, scales: Array, seen: Array) -> tuple[Array, Array]:
+        """Return robust means of squares, and their scales, as they would be if no row were cut off.
+
+        Variances may grow as the squares of directions do. How much they do so is estimated, as far as noise
+        allows, by how means of the rows that are seen differ from the mean of all rows.
+        """
+        squares = design.white**2
+        shapes = (squares - squares.mean(axis=0)) / np.maximum(squares.std(axis=0), 1e-9)
+        near, wanted = (
+            each.T @ shapes / np.maximum(each.sum(axis=0), 1e-300)[:, None] for each in (seen, self.profile)
+        )
+        prior = (_UNEQUAL * max(float(means[0]), float(scales[0]))) ** 2
+        noise = np.diag(2 * scales[1:] ** 2 + 1e-9 * prior) + 2 * scales[0] ** 2  # never singular
+        gain = prior * (wanted - near) @ near.T @ np.linalg.inv(prior * near @ near.T + noise)
+        added = np.einsum("ij,jk,ik->i", gain, noise, gain) / 2
+        return means[1:] + gain @ (means[1:] - means[0]), np.sqrt(scales[1:] ** 2 + added)
 
     def _beyond(self, fit: Array, means: Array, seen: Array) -> Array:
         """Return what rows add that are cut off, and whose fitted values no label can have.

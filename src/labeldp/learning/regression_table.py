@@ -291,8 +291,8 @@ class RegressionTable:
         }
         if np.isfinite(self.estimates.ordinary).all():
             regression["bse_ols"] = self.estimates.ordinary.tolist()
-        if self.rsquared is not None:
-            more["fit"] = self._fit()
+        if fit := self._fit():
+            more["fit"] = fit
         more |= {"label": self.label, "features": self.names[int(self.intercept) :]}
         more |= {"note": "\n".join(self._made())}
         return self.terms.to_card("labeldp.model", model="private_ols", regression=regression, **more)
