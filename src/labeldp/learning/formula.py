@@ -75,11 +75,13 @@ Term = tuple[Factor, ...]
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """The right-hand side of a regression.
+    """The right-hand side of a regression: before `fit` as it was written, then one term for each coefficient.
 
     Attributes
     ----------
     terms : tuple of terms
+    levels : dict
+        Of each category, that of reference first; empty before `fit`.
 
     Examples
     --------
@@ -95,6 +97,12 @@ class Formula:
     """
 
     terms: tuple[Term, ...]
+    levels: dict[str, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def plain(cls, names: Sequence[str]) -> Formula:
+        """Return a coefficient for each of some columns of numbers."""
+        return cls(tuple((Factor(name),) for name in names))
 
     @classmethod
     def parse(cls, text: str, label: str | None = None) -> Formula:
@@ -127,6 +135,11 @@ class Formula:
         return cls(tuple(terms))
 
     @property
+    def names(self) -> list[str]:
+        """The name of each term."""
+        return [":".join(map(str, term)) for term in self.terms]
+
+    @property
     def columns(self) -> list[str]:
         """The columns of the table that it uses, in order."""
         return list(dict.fromkeys(factor.column for term in self.terms for factor in term))
@@ -143,8 +156,8 @@ class Formula:
                 near = nearest(name, names)
                 raise _error(f"uses the column {name!r}, which is not there" + (f": {near!r}?" if near else ""))
 
-    def fit(self, table: Any) -> Coefficients:
-        """Return its coefficients on an Arrow table of public columns, whose values are the levels."""
+    def fit(self, table: Any) -> Formula:
+        """Return it with a term for each coefficient, on an Arrow table of public columns that has all levels."""
         self.refuse_missing(table.column_names)
         references: dict[str, str] = {}
         for factor in (factor for term in self.terms for factor in term):
@@ -153,70 +166,39 @@ class Formula:
                 raise _error(f"names two reference levels for {name!r}")
         texts = [name for name in self.columns if not _is_number(table.column(name).type)]
         levels = {name: _levels(table, name, references.get(name)) for name in [*self.categories, *texts]}
-        columns = [column for term in self.terms for column in _expand(term, levels)]
-        result = Coefficients(tuple(columns), levels)
-        if len(set(result.names)) < len(columns):
+        result = Formula(tuple(each for term in self.terms for each in _expand(term, levels)), levels)
+        if len(set(result.names)) < len(result.terms):
             raise _error("gives two coefficients one name: rename a column or a level")
         return result
 
-
-@dataclass(frozen=True, slots=True)
-class Coefficients:
-    """The columns of a regression, each the product of parts.
-
-    Attributes
-    ----------
-    columns : tuple of terms
-    levels : dict
-        Of each category, that of reference first.
-    """
-
-    columns: tuple[Term, ...]
-    levels: dict[str, list[str]] = field(default_factory=dict)
-
-    @classmethod
-    def plain(cls, names: Sequence[str]) -> Coefficients:
-        """Return a coefficient for each of some columns of numbers."""
-        return cls(tuple((Factor(name),) for name in names))
-
-    @property
-    def names(self) -> list[str]:
-        """The name of each coefficient."""
-        return [":".join(str(part) for part in parts) for parts in self.columns]
-
-    @property
-    def sources(self) -> list[str]:
-        """The columns of a table that they are made of, in order."""
-        return list(dict.fromkeys(factor.column for column in self.columns for factor in column))
-
     def transform(self, table: Any) -> Array:
-        """Return the columns of an Arrow table, rows × coefficients."""
+        """Return the values of its terms on an Arrow table, rows × coefficients."""
         values: dict[str, Array] = {}
-        for name in self.sources:
+        for name in self.columns:
             if name not in table.column_names:
                 raise DataError(f"the column {name!r} is missing")
             values[name] = (_texts if name in self.levels else _numbers)(table, name)
             if name in self.levels and (new := sorted(set(values[name]) - set(self.levels[name]))):
                 raise DataError(f"the column {name!r} has a level that the regression does not know: {new[0]!r}")
-        result = np.ones((table.num_rows, len(self.columns)))
-        for k, column in enumerate(self.columns):
-            for part in column:
-                value = values[part.column]
-                result[:, k] *= value**part.power if part.level is None else value == part.level
+        result = np.ones((table.num_rows, len(self.terms)))
+        for k, term in enumerate(self.terms):
+            for factor in term:
+                value = values[factor.column]
+                result[:, k] *= value**factor.power if factor.level is None else value == factor.level
         return result
 
 
 def _expand(term: Term, levels: dict[str, list[str]]) -> list[Term]:
-    """Return the columns of a term: a category has one for each level but its reference."""
-    columns: list[Term] = [()]
+    """Return a term for each coefficient: a category has one for each level but its reference."""
+    terms: list[Term] = [()]
     for factor in term:
         name, parts = factor.column, [factor]
         if name in levels:
             if factor.power > 1:
                 raise _error(f"has a power of {name!r}, which is not a number")
             parts = [Factor(name, level=level) for level in levels[name][1:]]
-        columns = [(*before, part) for before in columns for part in parts]
-    return columns
+        terms = [(*before, part) for before in terms for part in parts]
+    return terms
 
 
 def _levels(table: Any, name: str, reference: str | None) -> list[str]:

@@ -21,7 +21,7 @@ from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.fit_plan import FitRequest, unit_labels
-from labeldp.learning.formula import Coefficients, Formula
+from labeldp.learning.formula import Formula
 from labeldp.learning.ols_design import GUESS, Design
 from labeldp.learning.ols_estimate import estimate
 from labeldp.learning.ols_sums import AddUp, add_up_array
@@ -165,12 +165,12 @@ def pay_for_table(
     )
 
 
-def _columns(X: Any, on: str | None, label_names: list[str]) -> tuple[Array, Coefficients | None]:
+def _columns(X: Any, on: str | None, label_names: list[str]) -> tuple[Array, Formula | None]:
     """Return public columns as numbers, and, of a data frame, how its columns become these."""
     if is_frame(X):
         public = [name for name in frame_names(X) if not any(same_name(name, label) for label in label_names)]
         if on is None:
-            named, table = Coefficients.plain(public), as_table(select_columns(X, public))
+            named, table = Formula.plain(public), as_table(select_columns(X, public))
         else:
             for label in label_names:
                 formula = Formula.parse(on, label)

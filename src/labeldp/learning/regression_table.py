@@ -16,16 +16,14 @@ from labeldp._atomic import atomic_file
 from labeldp._values import Array
 from labeldp.accounts.budget import Budget, Charge
 from labeldp.accounts.numbers import number
-from labeldp.accounts.scores import describe_fit
+from labeldp.accounts.scores import coefficient_cells, describe_fit
 from labeldp.accounts.terms import Terms
 from labeldp.errors import DataError, MissingExtraError, ParameterError
-from labeldp.learning.formula import Coefficients
+from labeldp.learning.formula import Formula
 from labeldp.learning.ols_estimate import Estimates
 from labeldp.tables.frames import as_table, is_frame, select_columns
 
-_COLUMNS = ("coef", "std err", "t", "P>|t|")
 _FIT = ("rsquared", "standard_error")
-ORDINARY = "std err without privacy"
 
 _CLIPPED = (
     "To save noise, slopes are from labels that were clipped {} from a rough fit. By noisy counts, this moves a "
@@ -63,7 +61,7 @@ class RegressionTable:
         Whether the first coefficient is the intercept.
     estimates : Estimates
         Coefficients and their laws.
-    columns : Coefficients, optional
+    columns : Formula, optional
         How columns of a data frame become those of the regression; None for an array.
     frame : bool
         Whether X was a data frame of pandas: then results are pandas objects.
@@ -83,7 +81,7 @@ class RegressionTable:
     robust: bool
     intercept: bool
     estimates: Estimates = field(repr=False)
-    columns: Coefficients | None = None
+    columns: Formula | None = None
     frame: bool = False
 
     # ---- figures ------------------------------------------------------------------------------------
@@ -150,7 +148,7 @@ class RegressionTable:
         if is_frame(X):
             if self.columns is None:
                 raise DataError("the table was made from an array without names: give an array")
-            columns = self.columns.transform(as_table(select_columns(X, self.columns.sources)))
+            columns = self.columns.transform(as_table(select_columns(X, self.columns.columns)))
         else:
             columns = np.asarray(X, dtype=np.float64)
         if columns.ndim != 2 or columns.shape[1] != size:
@@ -192,7 +190,7 @@ class RegressionTable:
         except ImportError:
             raise MissingExtraError("a data frame needs pandas: pip install pandas") from None
         (_, *columns), *rows = self.values(alpha)
-        return pandas.DataFrame([row[1:] for row in rows], index=self.names, columns=columns)
+        return pandas.DataFrame([row[1:] for row in rows], self.names, columns)
 
     def to_latex(
         self,
@@ -282,15 +280,9 @@ class RegressionTable:
         **more : pure data
             Further public entries, such as which file the table is in.
         """
-        regression = {
-            "names": self.names,
-            "params": self.estimates.values.tolist(),
-            "bse": self._deviations().tolist(),
-            "pvalues": self._pvalues().tolist(),
-            "conf_int": self._ends(0.05).tolist(),
-        }
-        if np.isfinite(self.estimates.ordinary).all():
-            regression["bse_ols"] = self.estimates.ordinary.tolist()
+        regression = self._figures()
+        if not np.isfinite(self.estimates.ordinary).all():
+            del regression["bse_ols"]
         if fit := self._fit():
             more["fit"] = fit
         more |= {"label": self.label, "features": self.names[int(self.intercept) :]}
@@ -325,17 +317,26 @@ class RegressionTable:
 
     def cells(self, alpha: float = 0.05) -> list[list[str]]:
         """Return the table's cells as text, under a row of names."""
-        formats = [number, number, _ratio, "{:.3f}".format, number, number, _number_or_blank]
-        head, *rows = self.values(alpha)
-        return [head, *([row[0], *(show(x) for show, x in zip(formats, row[1:], strict=True))] for row in rows)]
+        return coefficient_cells(self._figures(alpha), alpha)
 
     def values(self, alpha: float = 0.05) -> list[list[Any]]:
         """Return the table's names and numbers, under a row of names."""
+        head = self.cells(alpha)[0]
         values, deviations = self.estimates.values, self._deviations()
         columns = [values, deviations, values / deviations, self._pvalues(), self._ends(alpha)]
         numbers = np.column_stack([*columns, self.estimates.ordinary]).tolist()
-        head = ["", *_COLUMNS, f"[{alpha / 2:.3g}", f"{1 - alpha / 2:.3g}]", ORDINARY]
         return [head, *([name, *row] for name, row in zip(self.names, numbers, strict=True))]
+
+    def _figures(self, alpha: float = 0.05) -> dict[str, list[Any]]:
+        """Return the table's columns as a card has them; NaN where noise would hide a number."""
+        return {
+            "names": self.names,
+            "params": self.estimates.values.tolist(),
+            "bse": self._deviations().tolist(),
+            "pvalues": self._pvalues().tolist(),
+            "conf_int": self._ends(alpha).tolist(),
+            "bse_ols": self.estimates.ordinary.tolist(),
+        }
 
     def notes(self) -> list[str]:
         """Return how the table was made and how well it fits, in sentences; the last is the guarantee."""
@@ -380,14 +381,6 @@ class RegressionTable:
 def _write(path: str | os.PathLike[str], text: str) -> None:
     with atomic_file(path, public=True) as file:
         file.write_text(text, encoding="utf-8", newline="\n")
-
-
-def _ratio(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
-
-
-def _number_or_blank(value: float) -> str:
-    return "" if np.isnan(value) else number(value)
 
 
 _LATEX = (

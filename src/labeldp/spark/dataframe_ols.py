@@ -14,7 +14,7 @@ from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.errors import DataError
 from labeldp.exact.word_sources import resolve_source
 from labeldp.learning.fit_plan import FitRequest
-from labeldp.learning.formula import Coefficients
+from labeldp.learning.formula import Formula
 from labeldp.learning.ols import pay_for_table, public_design
 from labeldp.learning.ols_sums import Count
 from labeldp.learning.regression_table import RegressionTable
@@ -105,4 +105,4 @@ def private_ols(
         table = pay_for_table(request, design, add_up, ledger, source, label=label, robust=bool(robust))
     finally:
         stable.drop()
-    return replace(table, columns=Coefficients.plain(names))
+    return replace(table, columns=Formula.plain(names))

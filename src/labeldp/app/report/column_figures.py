@@ -10,7 +10,7 @@ from labeldp._values import Array
 from labeldp.accounts.accuracy import Accuracy, noise_and_bias
 from labeldp.accounts.numbers import number, percent, tick, times
 from labeldp.accounts.reading import ReadCard
-from labeldp.accounts.scores import describe_fit
+from labeldp.accounts.scores import coefficient_cells, describe_fit
 from labeldp.accounts.statistic import proof_of
 from labeldp.app.report.figures import COLOURS, DASHES, INK, blank, legend, stacked, visible
 from labeldp.app.report.page import Section
@@ -50,25 +50,10 @@ def coefficient_sections(content: dict[str, Any]) -> list[Section]:
     table = content.get("regression")
     if table is None or not {"pvalues", "conf_int"} <= table.keys():
         return []
-    values, errors, ends = table["params"], table["bse"], table["conf_int"]
-    columns: dict[str, list[str]] = {
-        "": table["names"],
-        "coef": [number(value) for value in values],
-        "std err": [number(error) for error in errors],
-        "t": [
-            f"{value / error:.2f}".replace("-", "−") if error else ""
-            for value, error in zip(values, errors, strict=True)
-        ],
-        "P>|t|": [f"{pvalue:.3f}" for pvalue in table["pvalues"]],
-        "[0.025": [number(low) for low, _ in ends],
-        "0.975]": [number(high) for _, high in ends],
-    }
-    if "bse_ols" in table:
-        columns["std err without privacy"] = [number(error) for error in table["bse_ols"]]
+    head, *rows = coefficient_cells(table)
     words = [*content.get("note", "").splitlines(), *describe_fit(content.get("fit", {}))]
-    rows = list(map(list, zip(*columns.values(), strict=True)))
     title = f"The regression table of {content.get('label', 'the label')}"
-    return [Section(title, [], list(columns), rows), Section("How to read it", words, **_intervals(table))]
+    return [Section(title, [], head, rows), Section("How to read it", words, **_intervals(table))]
 
 
 def _intervals(table: dict[str, Any]) -> dict[str, Any]:
