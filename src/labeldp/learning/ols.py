@@ -184,7 +184,8 @@ def _columns(X: Any, on: str | None, label_names: list[str]) -> tuple[Array, For
         values = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(
-            "X must be a dense table and hold numbers only: give categories as a data frame and a formula"
+            "X must be a dense table of numbers, or a data frame with a formula: ",
+            Setting("on", "age + C(region)"),
         ) from None
     if values.ndim != 2:
         raise ParameterError(

@@ -269,7 +269,7 @@ class RegressionTable:
         ax.set_yticks(places, names)
         ax.set_ylim(len(names) - 0.5, -0.5)
         ax.set_xlabel("coefficient")
-        ax.legend(frameon=False, fontsize=9)
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=9)
         return ax
 
     def to_card(self, **more: Any) -> str:
