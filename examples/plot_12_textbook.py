@@ -88,9 +88,9 @@ ratios = {title: each["private std err"] / each["its std err"] for title, each i
 pd.concat(ratios).rename("private / not private").round(1).to_frame()
 
 # %%
-# With ε = 3, intervals would be at most 1.7 times as wide as without privacy, but for the match rate
-# still three times. Another release would cost another ε, so decide before the first. `preview`
-# says what each ε would buy, here for as many rows as there are workers: the ± of a column with a
+# With ε = 3, intervals would be at most 1.7 times as wide as without privacy, but three times for
+# the match rate. Another release would cost another ε, so decide before the first. `preview` says
+# what each ε would buy, here for as many rows as there are workers: the ± of a column with a
 # standard deviation of 1, if errors are a tenth of the bounds' width.
 
 budgets = [0.5, 1.0, 3.0, 10.0]
