@@ -413,7 +413,7 @@ BAD = {
     "huge": (FRAME.assign(b=FRAME.b * 1e120), Y, {}, "'b' has values beyond"),
     "two of a name": (FRAME.set_axis(["a", "b", "a"], axis=1), Y, {}, "two columns are called 'a'"),
     "intercept twice": (FRAME.rename(columns={"a": "Intercept"}), Y, {}, "Intercept"),
-    "text array": (np.array([["x"]] * 200), Y, {}, "numbers only"),
+    "text array": (np.array([["x"]] * 200), Y, {}, "table of numbers"),
     "swapped": (Y, X, {}, "X comes first"),
     "one row in a level": (
         FRAME.assign(g=np.arange(200) == 7),
