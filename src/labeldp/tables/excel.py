@@ -22,7 +22,7 @@ from labeldp.errors import DataError, LabelDPError, LabelError, MissingExtraErro
 from labeldp.release.names import reads_as_number
 from labeldp.tables.batches import cut, rows_per_batch
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.tables import Table
+from labeldp.tables.tables import Table, refuse_titles
 from labeldp.tables.text_records import HEADER_ROWS, MOST_TITLES, ROWS_BELOW
 from labeldp.tables.text_types import parse_labels
 
@@ -192,8 +192,12 @@ def read_sheet(path: Path, how: Dialect, label: str | None) -> Sheet:
         rows = reader.rows()
         first = next(rows, (0, Row()))[1]
         header = _texts(first)
-        if label is not None and label not in header.values() and not (how.skip or reads_as_number(label)):
-            _refuse_titles(rows, label, path)
+
+        def rows_above(label: str) -> int:
+            top = islice(rows, HEADER_ROWS)
+            return next((number - 1 for number, row in top if label in _texts(row).values()), 0)
+
+        refuse_titles(header.values(), label, how, rows_above, f"{path}, row")
         if None in first.values():
             raise RefusedError("has a formula in its header: replace it by its value")
         if not header:
@@ -214,17 +218,6 @@ def read_sheet(path: Path, how: Dialect, label: str | None) -> Sheet:
     ]
     columns = zip(*cells[:count], strict=True) if count else [()] * len(header)
     return Sheet(list(header.values()), dict(zip(header.values(), columns, strict=True)), *noted)
-
-
-def _refuse_titles(rows: Iterator[tuple[int, Row]], label: str, path: Path) -> None:
-    """Say which row names the label, if one of the first 50 does."""
-    for number, row in islice(rows, HEADER_ROWS):
-        if label in _texts(row).values():
-            raise ParameterError(
-                f"the column {label!r} is named in row {number} of {path}, not in its first: leave out the rows "
-                "above with ",
-                Setting("skip", number - 1),
-            )
 
 
 def count_sheet_titles(path: Path, how: Dialect) -> int:

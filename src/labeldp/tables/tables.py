@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property, reduce
 from itertools import chain
 from pathlib import Path
@@ -41,6 +41,20 @@ _NO_HEADER = (
 def lacks_header(names: Sequence[str], format: str, dialect: Dialect) -> bool:
     """Whether a first row may have been taken for names, which may be labels then: they must not be shown."""
     return format in MAY_LACK_HEADER and not dialect.header and look_like_values(names)
+
+
+def refuse_titles(
+    names: Collection[str], label: str | None, dialect: Dialect, above: Callable[[str], int], where: str
+) -> None:
+    """Say how many lines or rows stand above the one that names the label, if it is not the first."""
+    if label is None or label in names or dialect.skip or reads_as_number(label):
+        return
+    if count := above(label):
+        raise ParameterError(
+            f"the column {label!r} is named in {where} {count + 1}, not in the first: leave out what is above "
+            "with ",
+            Setting("skip", count),
+        )
 
 
 class Table:

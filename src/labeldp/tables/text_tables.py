@@ -16,11 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from labeldp.errors import DataError, LabelDPError, LabelError, ParameterError, Setting
-from labeldp.release.names import reads_as_number
+from labeldp.errors import DataError, LabelDPError, LabelError, Setting
 from labeldp.tables.batches import cut, guard_arrow, rows_per_batch
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.tables import Table
+from labeldp.tables.tables import Table, refuse_titles
 from labeldp.tables.text_records import LONG_ROW, LONGEST_ROW, TextFile
 from labeldp.tables.text_types import TextType, find_marks, parse_labels, parse_text
 
@@ -54,14 +53,7 @@ class TextTable(Table):
         self._file = file = TextFile.find(files[0], dialect, format, private)
         self.dialect = file.dialect
         names = file.header[0]
-        if label is not None and label not in names and not (dialect.skip or reads_as_number(label)):
-            above = file.lines_above(label)
-            if above:
-                raise ParameterError(
-                    f"the column {label!r} is named in line {above + 1} of {file.path}, not in its first: leave "
-                    "out the lines above with ",
-                    Setting("skip", above),
-                )
+        refuse_titles(names, label, dialect, file.lines_above, f"{file.path}, line")
         super().__init__(files, format, label, names, drop)
 
     @property
