@@ -22,6 +22,8 @@ import portalocker
 
 from labeldp.errors import DataError, DataNotFoundError, ParameterError, Setting
 
+StrPath = str | os.PathLike[str]
+
 MARK = ".labeldp.part"
 """How the name of a file ends that keeps another name."""
 
@@ -32,7 +34,7 @@ LONGEST_NAME = 255
 # ---- paths ---------------------------------------------------------------------------------------------
 
 
-def as_path(path: str | os.PathLike[str], *, follow: bool = False) -> Path:
+def as_path(path: StrPath, *, follow: bool = False) -> Path:
     r"""Return a path whose names can be written to a disk, a card and a report, or refuse it.
 
     Parameters
@@ -73,7 +75,7 @@ def as_path(path: str | os.PathLike[str], *, follow: bool = False) -> Path:
 # ---- reading -------------------------------------------------------------------------------------------
 
 
-def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
+def open_regular(path: StrPath) -> BufferedReader:
     """Open a regular file for reading bytes; refuse everything else at once, as `regular_handle` does.
 
     Examples
@@ -85,7 +87,7 @@ def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
     return os.fdopen(regular_handle(path), "rb")
 
 
-def regular_handle(path: str | os.PathLike[str], access: int = os.O_RDONLY) -> int:
+def regular_handle(path: StrPath, access: int = os.O_RDONLY) -> int:
     """Return a handle of a regular file; refuse everything else at once.
 
     Parameters
@@ -113,7 +115,7 @@ def regular_handle(path: str | os.PathLike[str], access: int = os.O_RDONLY) -> i
     return handle
 
 
-def read_regular(path: str | os.PathLike[str], limit: int) -> bytes:
+def read_regular(path: StrPath, limit: int) -> bytes:
     """Return the bytes of a regular file that has at most ``limit`` of them.
 
     Examples
@@ -132,7 +134,7 @@ def read_regular(path: str | os.PathLike[str], limit: int) -> bytes:
     return content
 
 
-def regular_status(path: str | os.PathLike[str], handle: int | None = None) -> os.stat_result:
+def regular_status(path: StrPath, handle: int | None = None) -> os.stat_result:
     """Return the status of a regular file, or of its open handle; raise as `open_regular` does for all else."""
     try:
         status = os.stat(path if handle is None else handle)
@@ -155,9 +157,7 @@ def regular_status(path: str | os.PathLike[str], handle: int | None = None) -> o
 
 
 @contextmanager
-def atomic_file(
-    path: str | os.PathLike[str], *, public: bool = False, most: int = 0o666, replace: bool = True
-) -> Iterator[Path]:
+def atomic_file(path: StrPath, *, public: bool = False, most: int = 0o666, replace: bool = True) -> Iterator[Path]:
     """Give a temporary file beside ``path`` to write to; it takes that name only if nothing goes wrong.
 
     Parameters
@@ -227,9 +227,7 @@ def _name_conflict(path: Path) -> ParameterError:
 
 
 @contextmanager
-def atomic_folder(
-    path: str | os.PathLike[str], *, check: Callable[[], None] = lambda: None, most: int = 0o666
-) -> Iterator[Path]:
+def atomic_folder(path: StrPath, *, check: Callable[[], None] = lambda: None, most: int = 0o666) -> Iterator[Path]:
     """Give a temporary folder beside ``path`` to write files to; it takes that name only if nothing goes wrong.
 
     A folder of that name is removed once the new one is in its place. No system call swaps two folders everywhere:
@@ -291,7 +289,7 @@ def _put_folder(part: Path, path: Path) -> None:
 
 
 @contextmanager
-def reserve_name(path: str | os.PathLike[str]) -> Iterator[None]:
+def reserve_name(path: StrPath) -> Iterator[None]:
     """Keep a name for this block: who asks for it meanwhile, in another thread or process, is refused at once.
 
     The lock is on an empty file beside it, with ``.labeldp.part`` at its end, which goes with the block. A kill
@@ -331,7 +329,7 @@ def reserve_name(path: str | os.PathLike[str]) -> Iterator[None]:
             _remove_mark(mark)
 
 
-def _lock(mark: Path, path: str | os.PathLike[str]) -> int:
+def _lock(mark: Path, path: StrPath) -> int:
     """Return an open file that is locked; where a disk knows no locks, the second is refused at the end."""
     for _ in range(100):
         handle = _open_mark(mark)
@@ -409,13 +407,13 @@ def flush_file(handle: int) -> None:
         os.fsync(handle)
 
 
-def flush_folder(path: str | os.PathLike[str]) -> None:
+def flush_folder(path: StrPath) -> None:
     """Wait until the names in a folder are on the disk; Windows flushes no folders, and NTFS has its journal."""
     if sys.platform != "win32":
         _flush(path, os.O_RDONLY)
 
 
-def _flush(path: str | os.PathLike[str], flags: int = os.O_RDWR) -> None:
+def _flush(path: StrPath, flags: int = os.O_RDWR) -> None:
     handle = os.open(path, flags)  # Windows flushes only what could be written
     try:
         flush_file(handle)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal
 from unicodedata import category
 
-from labeldp._values import Count, Data, parse_number
+from labeldp._values import Count, parse_number
 from labeldp.errors import BudgetError, ParameterError, Setting
 from labeldp.exact.proof import exp_upper
 from labeldp.mechanisms.typed_data import LONGEST_AMOUNT, Limit, Natural, Positive, optional, parse_fraction
@@ -337,18 +337,6 @@ class Charge:
 
     def __str__(self) -> str:
         return f"{rounded_up(self.budget.epsilon)} for {self.what}"
-
-    def as_data(self) -> Data:
-        """Return the charge as pure data; its declaration is written beside the charges of a release."""
-        return {
-            "what": self.what,
-            "budget": self.budget.as_data(),
-            "when": self.when,
-            "mechanism": self.mechanism,
-            "rows_per_person": self.rows_per_person,
-            "purpose": self.purpose,
-            "column": self.column,
-        }
 
     @property
     def key(self) -> tuple[object, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from labeldp.accounts.accuracy import describe_noise
-from labeldp.accounts.budget import Budget, Charge, missing_charges, rounded_up, total_of
+from labeldp.accounts.budget import Budget, rounded_up, total_of
 from labeldp.accounts.numbers import EXAMPLE, WEAK, is_weak, number, odds_figures, odds_sentence, whose_labels
 from labeldp.accounts.scores import describe_quality
 from labeldp.accounts.statistic import origins_of, proven_cost
@@ -111,7 +111,7 @@ def explain(
     terms: Terms,
     kind: str = "release",
     about: Mapping[str, Any] | None = None,
-    recorded: Sequence[Charge] | None = None,
+    others: Budget | None = None,
 ) -> Explanation:
     """Return what terms mean, in sentences.
 
@@ -122,14 +122,14 @@ def explain(
         What they are the terms of; a mechanism that was not used yet has no rows and no charges.
     about : mapping, optional
         Further public entries of the card, such as which file the labels are in.
-    recorded : sequence of Charge, optional
-        All charges of a ledger, to say what everything in it means.
+    others : Budget, optional
+        What else was charged to its ledger, to say what everything in it means.
     """
     about, budget = about or {}, _budget(terms)
     kind = "regression" if "regression" in about else kind
     ledger = None
-    if recorded is not None:
-        total = total_of([*terms.charges, *missing_charges(recorded, terms.charges)])
+    if others is not None:
+        total = total_of(terms.charges) + others
         ledger = None if total <= budget else total
     meaning = _meaning(terms, kind, budget, ledger)
     is_used = kind != "mechanism"

@@ -9,8 +9,10 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
+from labeldp._atomic import StrPath
 from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, refuse_long, refuse_overspend, total_of
 from labeldp.accounts.ledger_file import FileStore
 from labeldp.errors import LedgerError, ParameterError, RepeatedReleaseWarning, Setting, warn
@@ -84,7 +86,7 @@ class Ledger:
     @classmethod
     def open(
         cls,
-        path: str | os.PathLike[str],
+        path: StrPath,
         *,
         limit: Budget | None = None,
         create: Literal["now", "late", "never"] = "now",
@@ -245,15 +247,12 @@ class Ledger:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if isinstance(self._store, FileStore):
-            return _reopen, (self._store.path, self.limit, "never" if self._store.exists else "late")
+            create: Literal["late", "never"] = "never" if self._store.exists else "late"
+            return partial(Ledger.open, self._store.path, limit=self.limit, create=create), ()
         return _copy, (self.limit, self.total)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} spent={self.total} limit={self.limit}>"
-
-
-def _reopen(path: str, limit: Budget | None, create: Literal["late", "never"]) -> Ledger:
-    return Ledger.open(path, limit=limit, create=create)
 
 
 def _copy(limit: Budget | None, spent: Budget) -> Ledger:

@@ -103,7 +103,7 @@ class FileStore:
         with self._locked_file(os.O_RDWR) as handle:
             start = len(self._charges)
             refuse_overspend(self.limit, self._charges, [*charges, *reserve])
-            record: Data = {"charges": [charge.as_data() for charge in charges]}
+            record: Data = {"charges": plain(list(charges))}
             said = charges[0].declaration if charges else Declaration()
             if said != Declaration() and self._schema == SCHEMA:
                 record["declaration"] = plain(said)
@@ -119,8 +119,8 @@ class FileStore:
 
     def _create(self) -> None:
         """Make a ledger appear whole, unless another process was faster; a kill may leave a part beside it."""
-        limit = None if self.limit is None else self.limit.as_data()
-        line, digest = _line({"schema": SCHEMA, "limit": limit, "id": secrets.token_hex(16)}, "")
+        header = {"schema": SCHEMA, "limit": plain(self.limit), "id": secrets.token_hex(16)}
+        line, digest = _line(header, "")
         if not os.path.isdir(os.path.dirname(self.path)):
             raise LedgerError(f"cannot create the ledger {self.path}: there is no such folder")
         try:

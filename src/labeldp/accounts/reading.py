@@ -8,7 +8,7 @@ from typing import Any
 
 from labeldp._values import Data
 from labeldp.accounts.agreement import charge_of_origin, require_agreement
-from labeldp.accounts.budget import Charge, Declaration
+from labeldp.accounts.budget import Charge, Declaration, missing_charges, total_of
 from labeldp.accounts.explanation import Explanation, explain
 from labeldp.accounts.schema import CARDS
 from labeldp.accounts.terms import Terms
@@ -56,7 +56,9 @@ class ReadCard:
         recorded : sequence of Charge, optional
             All charges of a ledger, to say what everything in it means.
         """
-        return explain(self.terms, self.kind, self.content, recorded)
+        own = self.terms.charges
+        others = None if recorded is None else total_of(missing_charges(recorded, own))
+        return explain(self.terms, self.kind, self.content, others)
 
 
 def load_mechanism(text: str) -> Any:

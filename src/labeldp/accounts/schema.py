@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from labeldp._values import Bounds, Data, Interval
 from labeldp.accounts.budget import Charge, Statement
+from labeldp.accounts.scores import Figure, StandardError
 from labeldp.accounts.statistic import Origin, Statistic
 from labeldp.accounts.terms import Split
 from labeldp.errors import CardError, LabelDPError
@@ -134,22 +135,14 @@ class RowsCard(Common):
     transform: NotRequired[Transform]
 
 
-StandardError = Annotated[float, between(0)]
 Part = Annotated[float, between(0, 1)]
-
-
-class FigureEntry(TypedDict):
-    """A figure with its standard error."""
-
-    value: float
-    standard_error: StandardError
 
 
 class QualityEntry(TypedDict):
     """How good a model is."""
 
     rows: Positive
-    figures: dict[Annotated[str, like("rmse|mse|mae|r2", "a known figure")], FigureEntry]
+    figures: dict[Annotated[str, like("rmse|mse|mae|r2", "a known figure")], Figure]
 
 
 class RegressionEntry(TypedDict):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from labeldp.accounts.budget import Charge, rounded_up, total_of
 from labeldp.accounts.numbers import number
+from labeldp.mechanisms.typed_data import between
 
 METRICS = {
     "rmse": "typical error (RMSE)",
@@ -25,6 +26,9 @@ _CURVED = (
 
 DEFAULT_METRICS = ("rmse", "mae")
 """What a score measures unless others are asked for."""
+
+
+StandardError = Annotated[float, between(0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class Figure:
     """
 
     value: float
-    standard_error: float
+    standard_error: StandardError
 
     @property
     def limit(self) -> float:
@@ -91,8 +95,7 @@ def describe_quality(quality: Any, charges: Iterable[Charge]) -> str | None:
     """Return what a card says of how good a model is, in words, with what that cost; None if it says nothing."""
     if quality is None:
         return None
-    listed = quality["figures"].items()
-    figures = {name: Figure(entry["value"], entry["standard_error"]) for name, entry in listed}
+    figures = {name: Figure(**entry) for name, entry in quality["figures"].items()}
     told = ", ".join(f"{name} {text}" for name, text in describe_figures(figures).items())
     price = total_of(charge for charge in charges if charge.purpose == "score")
     return f"{told}, measured on {quality['rows']:,} rows for {price}" if told else None

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from labeldp._values import Array, Data, Index, Interval
+from labeldp._values import Array, Index, Interval
 from labeldp.accounts.budget import Budget, Charge, Declaration, rounded_up, total_of
 from labeldp.accounts.explanation import SUMMARY, explain
 from labeldp.accounts.statistic import Statistic
@@ -159,12 +159,8 @@ class Terms:
         once = {id(mechanism): canonical(plain(mechanism)) for mechanism in self.mechanisms}
         texts = [once[id(mechanism)] for mechanism in self.mechanisms]
         distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-        stated = {
-            "bounds": self.bounds,
-            "priors": [None if prior is None else _prior_data(prior) for prior in self.priors],
-            "statistics": self.statistics,
-            **({} if self.split is None else {"split": self.split}),
-        }
+        listed = {name: getattr(self, name) for name in ("bounds", "priors", "charges", "statistics")}
+        chosen = {name: getattr(self, name) for name in ("split", "transform") if getattr(self, name) is not None}
         content = {
             "guarantee": self.guarantee_of(more.get("file", {})),
             "cost": self.cost.rounded(),
@@ -173,17 +169,10 @@ class Terms:
             "trust": self.trust,
             "mechanisms": list(map(json.loads, distinct)),
             "parts": [distinct[text] for text in texts],
-            **({} if self.transform is None else {"transform": self.transform}),
-            "charges": [charge.as_data() for charge in self.charges],
-            **plain(stated),
+            **plain(listed | chosen),
             **plain(self.declaration),
         }
         return card_format.dump({**more, **content}, schema)
-
-
-def _prior_data(prior: Histogram) -> Data:
-    shown: Data = {"nodes": prior.nodes, "masses": prior.masses}
-    return shown if prior.origin is None else {**shown, "origin": prior.origin}
 
 
 class HoldsTerms:

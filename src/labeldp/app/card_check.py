@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,27 +12,28 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from labeldp import tables as files
-from labeldp._atomic import as_path
-from labeldp._values import Array
+from labeldp._atomic import StrPath, as_path, atomic_file
+from labeldp._values import Array, Data
 from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.budget import missing_charges
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.reading import ReadCard
-from labeldp.accounts.signatures import check_signature
+from labeldp.accounts.signatures import check_signature, key_name, key_text, read_private_key, sign_card
 from labeldp.accounts.verification import Check, Verification, verify_card
-from labeldp.app.sentences import counted
-from labeldp.errors import LabelDPError
+from labeldp.app.card_files import read_card_file, read_key
+from labeldp.app.sentences import counted, printable
+from labeldp.errors import CardError, LabelDPError
 from labeldp.exact.table import TableChannel
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
-from labeldp.tables.paths import MODEL_FILES, sha256
+from labeldp.tables.paths import MODEL_FILES, Target, refuse_same, sha256
 
 
 def verify_files(
     text: str,
     *,
-    file: str | os.PathLike[str] | None = None,
-    folder: str | os.PathLike[str] | None = None,
+    file: StrPath | None = None,
+    folder: StrPath | None = None,
     signature: str | None = None,
     trusted: Sequence[Ed25519PublicKey] = (),
     require_signature: bool = False,
@@ -61,17 +62,59 @@ def verify_files(
     """
     verification = verification or verify_card(text)
     signed = check_signature(text, signature, trusted, required=require_signature)
-    card, checks = verification.card, [signed, *verification.checks]
-    if card is not None:
-        if checks[0].holds:
-            covered = ", and so are the checksums of its files" if _entry(card)[1] else "; it has none of a file"
-            checks[0] = replace(checks[0], detail=checks[0].detail + covered)
-        checks += _file_checks(card, None if file is None else Path(file), folder)
-        checks += [] if ledger is None else [_charged(card, ledger)]
+    card = verification.card
+    if card is None:
+        return Verification((signed, *verification.checks), None)
+    if signed.holds:
+        covered = ", and so are the checksums of its files" if _entry(card)[1] else "; it has none of a file"
+        signed = replace(signed, detail=signed.detail + covered)
+    checks = [signed, *verification.checks, *_file_checks(card, None if file is None else Path(file), folder)]
+    if ledger is not None:
+        checks.append(_charged(card, ledger))
     return Verification(tuple(checks), card)
 
 
-def _file_checks(card: ReadCard, path: Path | None, folder: str | os.PathLike[str] | None) -> Iterator[Check]:
+def sign_card_file(card: Path, key: Path, passphrase: Callable[[], str], *, force: bool = False) -> list[str]:
+    """Sign a card's file, write the signature beside it, and return what to say of it.
+
+    A card that does not hold is not signed.
+
+    Parameters
+    ----------
+    card : path
+        A card, the file it lies beside, or a model's folder.
+    key : path
+        A private Ed25519 key.
+    passphrase : callable
+        Called if the key has one.
+    force : bool
+        Whether a signature that is there may be replaced.
+    """
+    path, text = read_card_file(card)
+    target = path.with_name(f"{path.name}.sig")
+    refuse_same({"the signature": target}, {"the card": path, "the key": key})
+    Target(str(target), force).refuse()
+    private = read_key(key, lambda data: read_private_key(data, passphrase))
+    result = verify_files(text, file=None if path == card else card, folder=path.parent)
+    for check in result.checks:
+        if check.holds is False:
+            raise CardError(f"a card that does not hold is not signed: {check.name}: {printable(check.detail)}")
+    with atomic_file(target, public=True, replace=force) as draft:
+        draft.write_text(sign_card(text, private), encoding="ascii", newline="\n")
+    said = []
+    if not result.holds:
+        said.append("The card is signed as it is, though it cannot be checked here: see labeldp verify.")
+    if not any(check.name == "file" and check.holds for check in result.checks):
+        said.append("No file was compared: the signature covers what the card says, and no more.")
+    public = private.public_key()
+    return [
+        *said,
+        f"The signature is in {target}, by {key_name(public)}.",
+        f"Hand the public key on by a way that others trust:  {key_text(public)}",
+    ]
+
+
+def _file_checks(card: ReadCard, path: Path | None, folder: StrPath | None) -> Iterator[Check]:
     if card.kind == "row-release" and path is not None:
         yield _arrays(card, path)
         return
@@ -108,7 +151,7 @@ def _charged(card: ReadCard, ledger: Ledger) -> Check:
     return Check("ledger", True, "the charges of this release are in it")
 
 
-def _entry(card: ReadCard) -> tuple[dict[str, Any], dict[str, str]]:
+def _entry(card: ReadCard) -> tuple[Data, dict[str, str]]:
     """Return what a card says of its file, and the hash of each part by its name; of a single file, by no name."""
     own = {"name": ".", "sha256": card.content.get("files", {})}
     entry = own if card.kind == "model" else card.content.get("file", {})
@@ -116,7 +159,7 @@ def _entry(card: ReadCard) -> tuple[dict[str, Any], dict[str, str]]:
     return entry, {"": hashes} if isinstance(hashes, str) else hashes
 
 
-def _beside(name: object, folder: str | os.PathLike[str] | None) -> Path | None:
+def _beside(name: object, folder: StrPath | None) -> Path | None:
     """Return the file of this name in ``folder``; a card cannot point anywhere else."""
     if folder is None or not isinstance(name, str) or name in ("", "..") or name not in (".", Path(name).name):
         return None
@@ -126,28 +169,33 @@ def _beside(name: object, folder: str | os.PathLike[str] | None) -> Path | None:
 
 def _same_bytes(path: Path, hashes: dict[str, str], *, is_model: bool) -> Check:
     """Compare a file, or all files of a folder, with their hashes; a model's folder may hold a report too."""
-    name, is_single = as_path(path, follow=True).name, set(hashes) == {""}
+    name = as_path(path, follow=True).name
+    problem = next(_problems(path, name, hashes, is_model=is_model), "")
+    if problem:
+        return Check("file", False, problem)
+    if len(hashes) > 1:
+        return Check("file", True, f"{name} is, to the byte, the {len(hashes)} files of this card")
+    return Check("file", True, f"{next(iter(hashes)) or name} is, to the byte, the file of this card")
+
+
+def _problems(path: Path, name: str, hashes: dict[str, str], *, is_model: bool) -> Iterator[str]:
+    """Yield how a file or a folder differs from what hashes say, the first of which counts."""
+    parts = set(hashes)
+    if path.is_dir() == (parts == {""}) or not path.exists():
+        yield f"{name} is not a {'file' if parts == {''} else 'folder'}"
+    if any(Path(part).name != part for part in parts):
+        yield "the card names files outside its folder"
     found = {part.name for part in path.iterdir()} if path.is_dir() else {""}
-    problem = ""
-    if path.is_dir() == is_single or not path.exists():
-        problem = f"{name} is not a {'file' if is_single else 'folder'}"
-    elif any(Path(part).name != part for part in hashes):
-        problem = "the card names files outside its folder"
-    elif not is_model and found != set(hashes):
-        problem = f"{name} holds other files than the card says"
-    elif is_model and found & MODEL_FILES - set(hashes):
-        problem = f"{name} holds files of a model of which the card has no checksum"
-    for part, expected in () if problem else hashes.items():
+    if not is_model and found != parts:
+        yield f"{name} holds other files than the card says"
+    if is_model and found & MODEL_FILES - parts:
+        yield f"{name} holds files of a model of which the card has no checksum"
+    for part, expected in hashes.items():
         file = path / part
         if not file.is_file():
-            problem = f"{part or name} is not there"
+            yield f"{part or name} is not there"
         elif sha256(file) != expected:
-            problem = f"{part or name} was changed, or belongs to another card"
-    part = next(iter(hashes)) or name
-    files = f"{part} is, to the byte, the file"
-    if len(hashes) > 1:
-        files = f"{name} is, to the byte, the {len(hashes)} files"
-    return Check("file", not problem, problem or f"{files} of this card")
+            yield f"{part or name} was changed, or belongs to another card"
 
 
 def _cluster_files(card: ReadCard, path: Path | None) -> Iterator[Check]:
@@ -159,14 +207,14 @@ def _cluster_files(card: ReadCard, path: Path | None) -> Iterator[Check]:
     yield from _table(card, {}, {"label": card.content.get("label")}, path)
 
 
-def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: Path) -> Iterator[Check]:
+def _table(card: ReadCard, entry: Data, named: Data, path: Path) -> Iterator[Check]:
     """Compare a table's rows and columns with what the card says of them."""
     rows, mechanism = card.terms.rows, card.terms.mechanisms[0]
     step = card.content.get("rounding", [None])[0]
     try:
         from labeldp.tables.identifiers import Identifiers  # noqa: PLC0415 (an extra)
 
-        written: dict[str, Any] = {name: entry.get(name) for name in ("separator", "decimal", "encoding")}
+        written: Data = {name: entry.get(name) for name in ("separator", "decimal", "encoding")}
         table = files.open_table(path, entry.get("format"), dialect=files.Dialect(**written, header=True))
         columns = list(table.schema.names)
         listed = _listed_labels(card, entry, columns)
@@ -191,7 +239,7 @@ def _table(card: ReadCard, entry: dict[str, Any], named: dict[str, Any], path: P
         yield Check("noisy labels", not bad, f"{which} an output of the mechanism")
 
 
-def _listed_labels(card: ReadCard, entry: dict[str, Any], columns: list[str]) -> dict[str, bool]:
+def _listed_labels(card: ReadCard, entry: Data, columns: list[str]) -> dict[str, bool]:
     """Return the columns of private labels, and whether they are debiased, where the card lists all outputs."""
     if not isinstance(card.terms.mechanisms[0].channel, TableChannel):
         return {}
@@ -208,7 +256,7 @@ def _count_impossible(column: Any, mechanism: Mechanism, step: float | None, *, 
     return int(np.sum(~is_possible(numbers, mechanism, debiased=debiased, step=step)))
 
 
-def _columns(columns: list[str], named: dict[str, Any], listed: object) -> Check:
+def _columns(columns: list[str], named: Data, listed: object) -> Check:
     """Compare a table's columns with those that the card names, and with those that it lists."""
     names = [name for name in named.values() if name is not None]
     for name in names:

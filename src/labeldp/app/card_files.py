@@ -8,11 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from labeldp._atomic import atomic_file, read_regular
-from labeldp.app.sentences import printable
+from labeldp._atomic import read_regular
 from labeldp.errors import CardError, MissingExtraError, ParameterError
 from labeldp.mechanisms.card_format import MAX_TEXT
-from labeldp.tables.paths import Target, refuse_same
 
 K = TypeVar("K")
 
@@ -126,46 +124,3 @@ def reports_beside(card: Path, kind: str = "report") -> list[Path]:
         return [report_path(card, kind), folder.parent / f"{folder.name}.{kind}.html"]
     page = card.parent / card.name.removesuffix(".card.json")
     return [report_path(card, kind), *([page] if page.suffix == ".html" else [])]
-
-
-def sign_card_file(card: Path, key: Path, passphrase: Callable[[], str], *, force: bool = False) -> list[str]:
-    """Sign a card's file, write the signature beside it, and return what to say of it.
-
-    A card that does not hold is not signed.
-
-    Parameters
-    ----------
-    card : path
-        A card, the file it lies beside, or a model's folder.
-    key : path
-        A private Ed25519 key.
-    passphrase : callable
-        Called if the key has one.
-    force : bool
-        Whether a signature that is there may be replaced.
-    """
-    from labeldp.accounts.signatures import key_name, key_text, read_private_key, sign_card  # noqa: PLC0415
-    from labeldp.app.card_check import verify_files  # noqa: PLC0415 (both are slow to import)
-
-    path, text = read_card_file(card)
-    target = path.with_name(f"{path.name}.sig")
-    refuse_same({"the signature": target}, {"the card": path, "the key": key})
-    Target(str(target), force).refuse()
-    private = read_key(key, lambda data: read_private_key(data, passphrase))
-    result = verify_files(text, file=None if path == card else card, folder=path.parent)
-    for check in result.checks:
-        if check.holds is False:
-            raise CardError(f"a card that does not hold is not signed: {check.name}: {printable(check.detail)}")
-    with atomic_file(target, public=True, replace=force) as draft:
-        draft.write_text(sign_card(text, private), encoding="ascii", newline="\n")
-    said = []
-    if not result.holds:
-        said.append("The card is signed as it is, though it cannot be checked here: see labeldp verify.")
-    if not any(check.name == "file" and check.holds for check in result.checks):
-        said.append("No file was compared: the signature covers what the card says, and no more.")
-    public = private.public_key()
-    return [
-        *said,
-        f"The signature is in {target}, by {key_name(public)}.",
-        f"Hand the public key on by a way that others trust:  {key_text(public)}",
-    ]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labeldp._values import Epsilon, LabelBounds, parse_choice
+from labeldp._atomic import StrPath
+from labeldp._values import Data, Epsilon, LabelBounds, parse_choice
 from labeldp.accounts.budget import declared, total_of
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.scores import DEFAULT_METRICS
 from labeldp.accounts.terms import Terms
 from labeldp.app.inputs import Inputs, read_inputs
-from labeldp.app.reports import Problems, reserve_report, try_report
+from labeldp.app.reports import Problems, report_writer
 from labeldp.errors import Message, Setting, WeakModelWarning
 from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.label_regressor import LabelReleaseRegressor
@@ -59,8 +59,8 @@ class FileFit:
 
 
 def fit_file(
-    source: str | os.PathLike[str],
-    out: str | os.PathLike[str],
+    source: StrPath,
+    out: StrPath,
     *,
     label: str,
     bounds: tuple[float, float],
@@ -80,7 +80,7 @@ def fit_file(
     metrics: Sequence[str] = DEFAULT_METRICS,
     format: str | None = None,
     dialect: Dialect | None = None,
-    report: str | os.PathLike[str] | None = None,
+    report: StrPath | None = None,
     force: bool = False,
     progress: Progress | None = None,
     say: Callable[[list[str]], None] | None = None,
@@ -144,7 +144,8 @@ def fit_file(
     regressor: Any = LabelReleaseRegressor if release == "labels" else ModelReleaseRegressor
     shared = {"transform": transform, "rows_per_person": rows_per_person, "ledger": ledger}
     model = regressor(epsilon=epsilon, bounds=bounds, **shared)
-    with reserve_report(report, force=force), reserve_model(out, force=force) as open_draft:
+    page = report_writer(report, problems, ledger=ledger, force=force, like=out / "card.json")
+    with page as write, reserve_model(out, force=force) as open_draft:
         with open_draft() as draft:
             inputs = read_inputs(
                 str(source),
@@ -171,7 +172,7 @@ def fit_file(
             ):
                 warnings.simplefilter("ignore", WeakModelWarning)  # it is said below
                 risk = _fit(model, inputs, score, metrics, problems)
-            about: dict[str, Any] = {"model": type(model).__name__}
+            about: Data = {"model": type(model).__name__}
             terms, note = model.terms_, None
             expected = list[str]()
             if risk is not None:
@@ -181,7 +182,7 @@ def fit_file(
             if model.weakness_ is not None:
                 expected.insert(0, f"Note: {model.weakness_}.")
             card = write_model(model, inputs.encoder, draft, label=label, note=note, quality=risk)
-        try_report(report, card, problems, ledger=ledger, force=force, like=Path(out, "card.json"))
+        write(card)
     return FileFit(out, card, terms.summary("model", **about), expected, notes, problems)
 
 

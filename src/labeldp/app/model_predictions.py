@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from labeldp._atomic import StrPath
 from labeldp.app.inputs import tally_notes
 from labeldp.errors import Message, ParameterError, Setting
 from labeldp.release.names import as_text, same_name
@@ -40,9 +40,9 @@ class FilePredictions:
 
 
 def predict_file(
-    model: str | os.PathLike[str],
-    source: str | os.PathLike[str],
-    out: str | os.PathLike[str],
+    model: StrPath,
+    source: StrPath,
+    out: StrPath,
     *,
     column: str = "prediction",
     keep: Sequence[str] = (),

@@ -17,12 +17,15 @@ from labeldp.accounts.scores import DEFAULT_METRICS
 from labeldp.app.option import REQUIRED, Option, split_names
 from labeldp.errors import ParameterError, Setting
 
+Fields = dict[str, Any]
+"""What an option has, by the names of `Option`."""
 
-def _number(metavar: str, parse: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+
+def _number(metavar: str, parse: Callable[[Any], Any] | None = None) -> Fields:
     return {"type": float, "metavar": metavar} | ({"parse": parse} if parse else {})
 
 
-def _numbers(name: str, example: str) -> dict[str, Any]:
+def _numbers(name: str, example: str) -> Fields:
     """Return what an option has that takes numbers with commas between."""
 
     def parse(value: str) -> list[float]:
@@ -37,23 +40,23 @@ def _numbers(name: str, example: str) -> dict[str, Any]:
     return {"parse": parse, "metavar": "NUMBERS"}
 
 
-def _statement(name: str) -> dict[str, Any]:
+def _statement(name: str) -> Fields:
     """Return what an option has that takes a line of text for the card."""
     fields = {"purpose": "What it is for", "recipient": "Who gets it", "bounds_reason": "Why these bounds"}
     parse = partial(parse_statement, name=name)
     return {"parse": parse, "metavar": "TEXT", "panel": "For the record", "field": fields[name]}
 
 
-_POSITIONAL: dict[str, Any] = {"default": REQUIRED, "flags": ()}
-_COLUMNS: dict[str, Any] = {"default": (), "parse": split_names, "metavar": "COLUMNS"}
-_SEVERAL: dict[str, Any] = {"type": list[str], "default": (), "parse": split_names}
-_INTEGER: dict[str, Any] = {"type": int, "metavar": "N"}
-_FILE: dict[str, Any] = {"type": Path, "metavar": "FILE"}
-_FLAG: dict[str, Any] = {"type": bool, "default": False}
-_LEDGER: dict[str, Any] = {"panel": "Budget", "part_of": "ledger"}
-_TEXT: dict[str, Any] = {"panel": "How a text file is written, where it does not show", "part_of": "dialect"}
-_HEADER: dict[str, Any] = {"panel": "Header and totals, of text files and sheets", "part_of": "dialect"}
-_EXCEL: dict[str, Any] = {"panel": "Excel", "part_of": "dialect"}
+_POSITIONAL: Fields = {"default": REQUIRED, "flags": ()}
+_COLUMNS: Fields = {"default": (), "parse": split_names, "metavar": "COLUMNS"}
+_SEVERAL: Fields = {"type": list[str], "default": (), "parse": split_names}
+_INTEGER: Fields = {"type": int, "metavar": "N"}
+_FILE: Fields = {"type": Path, "metavar": "FILE"}
+_FLAG: Fields = {"type": bool, "default": False}
+_LEDGER: Fields = {"panel": "Budget", "part_of": "ledger"}
+_TEXT: Fields = {"panel": "How a text file is written, where it does not show", "part_of": "dialect"}
+_HEADER: Fields = {"panel": "Header and totals, of text files and sheets", "part_of": "dialect"}
+_EXCEL: Fields = {"panel": "Excel", "part_of": "dialect"}
 
 _TABLE = (
     # what is read and written
@@ -407,7 +410,7 @@ _TABLE = (
     ),
 )
 
-EPSILONS: dict[str, Any] = {
+EPSILONS: Fields = {
     **_numbers("epsilon", "0.1,0.3,1,3"),
     "type": str,
     "default": "0.1,0.3,1,3",

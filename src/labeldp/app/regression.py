@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labeldp._atomic import atomic_file
+from labeldp._atomic import StrPath, atomic_file
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.inputs import read_rows
 from labeldp.app.report import render_report
@@ -46,8 +45,8 @@ class FileRegression:
 
 
 def regress_file(
-    source: str | os.PathLike[str],
-    out: str | os.PathLike[str],
+    source: StrPath,
+    out: StrPath,
     *,
     label: str,
     ledger: Ledger,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from labeldp._atomic import as_path
+from labeldp._atomic import StrPath, as_path
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.report import write_report
 from labeldp.app.report.figures import require_matplotlib
@@ -41,46 +40,36 @@ def note_problem(problems: Problems, what: str) -> Iterator[None]:
 
 
 @contextmanager
-def reserve_report(path: str | os.PathLike[str] | None, *, force: bool) -> Iterator[None]:
-    """Refuse, before the charge, a report that cannot be written, and keep its place until the block ends."""
+def report_writer(
+    path: StrPath | None, problems: Problems, *, ledger: Ledger, force: bool, like: StrPath
+) -> Iterator[Callable[[str], None]]:
+    """Yield what writes the report of a card, if one was asked for; see `write_report`.
+
+    A report that cannot be written is refused now, before the charge, and its place is kept until the block ends.
+    What goes wrong with it once the release is in place is noted among ``problems``.
+    """
     if path is None:
-        yield
+        yield lambda card: None
         return
-    require_matplotlib()
-    with reserve(Target(str(as_path(path)), force)):
-        yield
 
-
-def try_report(
-    path: str | os.PathLike[str] | None,
-    card: str,
-    problems: Problems,
-    *,
-    ledger: Ledger,
-    force: bool,
-    like: str | os.PathLike[str],
-) -> None:
-    """Write the report of a release that is in place, if one was asked for; see `write_report`."""
-    if path is not None:
+    def write(card: str) -> None:
         with note_problem(problems, NO_REPORT):
             write_report(path, card, ledger=ledger if ledger.path else None, force=force, like=like)
 
+    require_matplotlib()
+    with reserve(Target(str(as_path(path)), force)):
+        yield write
+
 
 def privatize_and_report(
-    source: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    *,
-    ledger: Ledger,
-    report: str | os.PathLike[str] | None,
-    force: bool = False,
-    **options: Any,
+    source: StrPath, out: StrPath, *, ledger: Ledger, report: StrPath | None, force: bool = False, **options: Any
 ) -> tuple[FileRelease, Problems]:
     """Release a table as `privatize_file` does, and write its report."""
     from labeldp.tables.file_release import privatize_file  # noqa: PLC0415 (an extra)
 
     problems: Problems = {}
-    with reserve_report(report, force=force):
+    with report_writer(report, problems, ledger=ledger, force=force, like=out) as write:
         others = {"the report": report}
         done = privatize_file(source, out, ledger=ledger, force=force, others=others, **options)
-        try_report(report, done.card, problems, ledger=ledger, force=force, like=out)
+        write(done.card)
     return done, problems

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from labeldp.accounts.budget import Budget, group_budget
+from labeldp.accounts.budget import Budget, group_budget, rounded_up
 from labeldp.accounts.numbers import WEAK, is_weak, number, odds_figures
 
 if TYPE_CHECKING:
@@ -88,24 +87,20 @@ def cautions(plan: Preview, besides: Budget = NOTHING) -> list[str]:
     ['FEW', 'NOISY', 'With few rows, tight bounds matter at ε = 0.3']
     """
     rows, spread = plan.rows, SPREAD * (plan.bounds[1] - plan.bounds[0])
-    holds: dict[str, Callable[[BudgetPreview], bool]] = {
-        "weak": lambda point: is_weak(cost_to_person(plan, point, besides)),
-        "few": lambda point: rows * point.epsilon < LEAST_POWER,
-        "noisy": lambda point: point.mean >= spread,
-        "loose": lambda point: plan.prior is None and rows * point.epsilon < ROOMY_POWER,
-    }
-    said = []
-    for name, text in CAUTIONS.items():
-        against = [point for point in plan.budgets if holds[name](point)]
-        if against:
-            point = against[0 if name == "weak" else -1]
-            cost = cost_to_person(plan, point, besides) if name == "weak" else point.epsilon
-            figures = {
-                **odds_figures(cost),
-                "rows": f"{rows:,}",
-                "power": number(rows * point.epsilon, 3),
-                "mean": number(point.mean, 3),
-                "spread": number(spread, 3),
-            }
-            said.append(text.format(**figures))
-    return said
+    said: dict[str, str] = {}
+    for point in plan.budgets:
+        cost, power, shown = (
+            cost_to_person(plan, point, besides),
+            rows * point.epsilon,
+            rounded_up(point.epsilon, 4),
+        )
+        if is_weak(cost) and "weak" not in said:
+            said["weak"] = WEAK.format(**odds_figures(cost))
+        if power < LEAST_POWER:
+            said["few"] = CAUTIONS["few"].format(rows=f"{rows:,}", epsilon=shown, power=number(power, 3))
+        if point.mean >= spread:
+            mean = number(point.mean, 3)
+            said["noisy"] = CAUTIONS["noisy"].format(epsilon=shown, mean=mean, spread=number(spread, 3))
+        if plan.prior is None and power < ROOMY_POWER:
+            said["loose"] = CAUTIONS["loose"].format(epsilon=shown)
+    return [said[name] for name in CAUTIONS if name in said]

@@ -177,10 +177,6 @@ class Comparison:
         return draw_comparison(self, label)
 
 
-def _learner(estimator: Any) -> Callable[..., Any]:
-    return partial(LabelReleaseRegressor, estimator)
-
-
 def compare_table(
     X: Any,
     labels: ArrayLike,
@@ -239,7 +235,9 @@ def compare_table(
     own = dict(estimators or {})
     plain = {CONSTANT: DummyRegressor(), TREES: HistGradientBoostingRegressor(random_state=0)}
     plain |= {f"{TREES}, {name}": clone(one) for name, one in own.items()}
-    private = REGRESSORS | {f"labels released, {name}": _learner(one) for name, one in own.items()}
+    private = REGRESSORS | {
+        f"labels released, {name}": partial(LabelReleaseRegressor, one) for name, one in own.items()
+    }
     total = len(budgets) * (len(mechanisms) + repeats * len(private)) + len(plain)
     steps = count(1)
 

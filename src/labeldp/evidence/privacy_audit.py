@@ -24,7 +24,6 @@ _CHUNK = 1 << 17
 _MOST_RANKED = 1 << 20
 """More than this many samples for each label teach the ranking nothing; memory stays flat."""
 
-Progress = Callable[[int], None]
 Randomizer = Callable[[Array], ArrayLike]
 
 
@@ -38,7 +37,6 @@ def audit(
     delta: float | None = None,
     lenses: Sequence[str] = tuple(LENSES),
     random_state: int | WordSource | None = None,
-    progress: Progress | None = None,
 ) -> Audit:
     """Measure from samples alone what ε a randomiser cannot be below.
 
@@ -64,8 +62,6 @@ def audit(
         What to look at: the size of an output, or its bits. To look at something else, let the function return it.
     random_state : None, int or source of words
         For mechanisms, to repeat an audit.
-    progress : function, optional
-        Is called with the number of samples just drawn; ``samples`` for each label in all.
 
     Returns
     -------
@@ -110,17 +106,8 @@ def audit(
             raise ParameterError(f"the function must return one output for each label: {size}, not {outputs.size}")
         return outputs[:, None]
 
-    return _measure(
-        draw,
-        [f"{label:.6g}" for label in chosen],
-        samples=samples,
-        confidence=confidence,
-        epsilon=epsilon,
-        delta=delta,
-        lenses=lenses,
-        proven=proven,
-        progress=progress,
-    )
+    names = [f"{label:.6g}" for label in chosen]
+    return _measure(draw, names, samples, confidence, epsilon, delta, lenses, proven)
 
 
 def audit_pipeline(
@@ -185,15 +172,7 @@ def audit_pipeline(
             raise ParameterError("the function must return as many numbers each time")
         return np.stack(outputs)
 
-    return _measure(
-        draw,
-        ("one data set", "the other"),
-        samples=samples,
-        confidence=confidence,
-        epsilon=epsilon,
-        delta=delta,
-        lenses=lenses,
-    )
+    return _measure(draw, ("one data set", "the other"), samples, confidence, epsilon, delta, lenses)
 
 
 def default_labels(mechanism: Mechanism) -> Array:
@@ -212,14 +191,12 @@ Draw = Callable[[int, int], Numbers]
 def _measure(
     draw: Draw,
     names: Sequence[str],
-    *,
     samples: int,
     confidence: float,
     epsilon: float | None,
     delta: float | None,
     lenses: Sequence[str],
     proven: float | None = None,
-    progress: Progress | None = None,
 ) -> Audit:
     """Rank outputs, cut events and test them, each on outputs of its own."""
     samples, delta = parse_integer(samples, "samples", 20), Delta(delta or 0.0)
@@ -235,10 +212,7 @@ def _measure(
 
     def chunks(case: int, size: int) -> Iterator[Numbers]:
         for start in range(0, size, _CHUNK):
-            outputs = draw(case, min(_CHUNK, size - start))
-            if progress is not None:
-                progress(len(outputs))
-            yield outputs
+            yield draw(case, min(_CHUNK, size - start))
 
     views = fit_views(tuple(lenses), [np.concatenate(list(chunks(case, ranking))) for case in cases])
 

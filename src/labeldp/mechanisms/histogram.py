@@ -38,7 +38,7 @@ class Histogram:
 
     nodes: Array
     masses: Array
-    origin: Any = field(repr=False)
+    origin: Any = field(repr=False, metadata={"optional": True})
 
     def __init__(self, nodes: ArrayLike, masses: ArrayLike, origin: Any = None) -> None:
         edges, weights = parse_numbers(nodes, "nodes"), parse_numbers(masses, "masses")

@@ -93,14 +93,15 @@ def page(kind):
     if kind in KINDS:
         return report.render_report(card(kind))
     if kind == "sections":
-        return report.render_page("Sections alone", [drawn_section(), drawn_section()])
+        return report.page.render_page("Sections alone", [drawn_section(), drawn_section()])
     return report.render_report(mechanisms(1.0)[kind].to_json())
 
 
 def drawn_section():
-    figure, axes = report.blank("x", "y")
+    figure, axes = report.figures.blank("x", "y")
     axes.plot([0, 1], [1, 0], "k")
-    return report.Section("A line", ["Falls."], ["x", "y"], [["0", "1"]], figure, "A line that falls from 1 to 0.")
+    words = "A line that falls from 1 to 0."
+    return report.page.Section("A line", ["Falls."], ["x", "y"], [["0", "1"]], figure, words)
 
 
 class Reader(HTMLParser):

@@ -62,11 +62,11 @@ def test_text_that_is_not_escaped_is_caught(monkeypatch):
 
 
 def test_sections_escape_all_they_are_given():
-    figure, _ = report.blank("x", "y")
-    some = report.Section(
+    figure, _ = report.figures.blank("x", "y")
+    some = report.page.Section(
         cases.HOSTILE, [cases.HOSTILE], [cases.HOSTILE], [[cases.HOSTILE]], figure, cases.HOSTILE
     )
-    page = report.render_page(cases.HOSTILE, [some], lead=[cases.HOSTILE])
+    page = report.page.render_page(cases.HOSTILE, [some], lead=[cases.HOSTILE])
     assert cases.faults(page) == []
     assert words(page).count("<script>alert(1)</script>") >= 7
 

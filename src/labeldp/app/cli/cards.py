@@ -19,14 +19,7 @@ from labeldp.accounts.explanation import Explanation
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import at_most, factor
 from labeldp.accounts.verification import Verification, verify_card
-from labeldp.app.card_files import (
-    card_of_report,
-    read_card_file,
-    read_key,
-    read_signature,
-    report_path,
-    sign_card_file,
-)
+from labeldp.app.card_files import card_of_report, read_card_file, read_key, read_signature, report_path
 from labeldp.app.cli import command
 from labeldp.app.cli.shell import EXIT, PlainConsole, figure_table, finite, news, print_json, tell
 from labeldp.app.sentences import as_flag, counted, printable, spelled
@@ -142,12 +135,12 @@ def verify(
     else:
         reports = check_report(page, text, result, ledger)
     result = replace(result, checks=(*result.checks, *reports))
-    checks = [(check.name, check.holds, printable(spelled(check.detail, as_flag))) for check in result.checks]
+    checks = [replace(check, detail=printable(spelled(check.detail, as_flag))) for check in result.checks]
     if as_json:
-        named = [dict(zip(("name", "holds", "detail"), check, strict=True)) for check in checks]
+        named = [{name: getattr(check, name) for name in ("name", "holds", "detail")} for check in checks]
         print_json(verdict=result.verdict, holds=result.holds, checks=named, cannot_show=result.beyond)
     else:
-        _show_checks(result, checks, PlainConsole())
+        _show_checks(replace(result, checks=tuple(checks)), PlainConsole())
     if not result.holds:
         raise typer.Exit(EXIT["claim" if result.verdict == "does not hold" else "open"])
 
@@ -156,39 +149,48 @@ def _opened(ledger: Path | None) -> Ledger | None:
     return None if ledger is None else Ledger.open(ledger, create="never")
 
 
-def _show_checks(result: Verification, checks: list[tuple[str, bool | None, str]], console: Console) -> None:
+_STYLES = {"holds": "bold green", "cannot be checked here": "bold yellow", "does not hold": "bold red"}
+_BESIDE = {"file": "table", "ledger": "ledger", "report": "report", "figures": "report", "summary": "summary"}
+"""Checks of what lies beside a card: the card may hold, and this not."""
+
+
+def _show_checks(result: Verification, console: Console) -> None:
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     marks = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("–", "yellow")}
-    for name, holds, detail in checks:
-        mark, style = marks[holds]
-        table.add_row(Text(mark, style), Text(name, style), Text(detail, "red" if holds is False else ""))
-    failed = {name for name, holds, _ in checks if holds is False}
-    file = "model" if result.card is not None and result.card.kind == "model" else "table"
-    beside = {"file": file, "ledger": "ledger", "report": "report", "figures": "report", "summary": "summary"}
+    verdict = _verdict(result)
+    for check in result.checks:
+        mark, style = marks[check.holds]
+        table.add_row(
+            Text(mark, style), Text(check.name, style), Text(check.detail, "red" if check.holds is False else "")
+        )
+        if check.name == "signature" and not check.holds:
+            verdict += f" {check.detail[:1].upper()}{check.detail[1:]}."
+    beyond = [Padding(Text(line, "dim"), (0, 0, 0, 2), expand=False) for line in result.beyond]
+    shown = Text(verdict, _STYLES[result.verdict])
+    for part in ("", table, "", Text("What this cannot show:", "dim"), *beyond, "", shown, ""):
+        console.print(part)
+
+
+def _verdict(result: Verification) -> str:
+    """Return what all checks come to, and what of it is not about the card itself."""
     if result.holds:
-        compared = all(holds is not None for name, holds, _ in checks if name == "file")
-        verdict, style = "The card holds." + ("" if compared else " Its file was not compared."), "bold green"
-    elif result.verdict == "cannot be checked here":
-        verdict, style = "The card cannot be checked here: it may hold, or not.", "bold yellow"
-    elif result.card is not None and failed <= beside.keys():
-        others = tuple(check for check in result.checks if check.name not in beside)
-        card = "holds" if replace(result, checks=others).holds else "cannot be checked here"
+        compared = all(check.holds is not None for check in result.checks if check.name == "file")
+        return "The card holds." + ("" if compared else " Its file was not compared.")
+    if result.verdict == "cannot be checked here":
+        return "The card cannot be checked here: it may hold, or not."
+    failed = {check.name for check in result.checks if check.holds is False}
+    if result.card is not None and failed <= _BESIDE.keys():
+        own = replace(result, checks=tuple(check for check in result.checks if check.name not in _BESIDE))
+        beside = _BESIDE | ({"file": "model"} if result.card.kind == "model" else {})
         parts = sorted({beside[name] for name in failed})
         verb = "does" if len(parts) == 1 else "do"
-        verdict, style = f"The card {card}, and its {' and '.join(parts)} {verb} NOT hold.", "bold red"
-    elif failed == {"privacy"}:
-        verdict, style = "The card agrees with itself, and says NOT PRIVATE.", "bold red"
-    else:
-        verdict, style = "The card does NOT hold.", "bold red"
-    for name, holds, detail in checks:
-        if name == "signature" and not holds:
-            verdict += f" {detail[:1].upper()}{detail[1:]}."
-    beyond = [Padding(Text(line, "dim"), (0, 0, 0, 2), expand=False) for line in result.beyond]
-    for part in ("", table, "", Text("What this cannot show:", "dim"), *beyond, "", Text(verdict, style), ""):
-        console.print(part)
+        return f"The card {own.verdict}, and its {' and '.join(parts)} {verb} NOT hold."
+    if failed == {"privacy"}:
+        return "The card agrees with itself, and says NOT PRIVATE."
+    return "The card does NOT hold."
 
 
 # ---- sign ---------------------------------------------------------------------------------------------
@@ -217,6 +219,8 @@ def sign(card_file: Path, key: Path, force: bool) -> None:
     """
     if card_file == Path("-"):
         raise ParameterError("a signature lies beside its card: name the card's file")
+    from labeldp.app.card_check import sign_card_file  # noqa: PLC0415 (slow to import)
+
     tell(news(), *sign_card_file(card_file, key, _passphrase, force=force))
 
 

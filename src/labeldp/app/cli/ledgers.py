@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
+from labeldp._values import Data
 from labeldp.accounts.budget import Budget, Charge, rounded_up, total_of
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.cli import command
 from labeldp.app.cli.shell import PlainConsole, finite, print_json
-from labeldp.app.sentences import printable
+from labeldp.app.sentences import counted, printable
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.typed_data import plain
 
@@ -47,40 +49,37 @@ _FIGURES = ("ε", "δ", "rows each", "charges")
 def _by_declaration(ledgers: list[tuple[Charge, ...]]) -> Sums:
     """Return the charges of all ledgers by purpose and recipient, those without either last."""
     sums: Sums = {}
-    for charge in (charge for charges in ledgers for charge in charges):
+    for charge in chain.from_iterable(ledgers):
         said = charge.declaration
         sums.setdefault((said.purpose or "", said.recipient or ""), []).append(charge)
     return dict(sorted(sums.items(), key=lambda item: (item[0] == ("", ""), item[0])))
 
 
-def _sums_data(sums: Sums) -> list[dict[str, Any]]:
+def _sums_data(sums: Sums) -> list[Data]:
     return [
         {"purpose": purpose or None, "recipient": recipient or None, **_amounts(total_of(charges))}
         for (purpose, recipient), charges in sums.items()
     ]
 
 
-def _table(columns: dict[str, list[str]]) -> Table:
+def _table(*names: str) -> Table:
     """Return a table without lines; figures stand on the right of their columns."""
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in columns:
+    for name in names:
         table.add_column(name, justify="right" if name in _FIGURES else "left")
-    for cells in zip(*columns.values(), strict=True):
-        table.add_row(*map(Text, cells))
     return table
 
 
 def _sums_table(sums: Sums) -> Table:
-    totals = [total_of(charges) for charges in sums.values()]
-    return _table(
-        {
-            "purpose": [printable(purpose or "not stated", 60) for purpose, _ in sums],
-            "recipient": [printable(recipient or "not stated", 60) for _, recipient in sums],
-            "ε": [rounded_up(total.epsilon) for total in totals],
-            "δ": [rounded_up(total.delta, 3) for total in totals],
-            "charges": [f"{len(charges):,}" for charges in sums.values()],
-        }
-    )
+    table = _table("purpose", "recipient", "ε", "δ", "charges")
+    for said, charges in sums.items():
+        names = [printable(text or "not stated", 60) for text in said]
+        table.add_row(*names, *_shown(total_of(charges)), f"{len(charges):,}")
+    return table
+
+
+def _shown(budget: Budget) -> tuple[str, str]:
+    return rounded_up(budget.epsilon), rounded_up(budget.delta, 3)
 
 
 def _show_several(files: list[Path], charges: list[tuple[Charge, ...]], sums: Sums, *, as_json: bool) -> None:
@@ -108,18 +107,16 @@ def _show_one(limit: Budget | None, charges: tuple[Charge, ...], sums: Sums, *, 
         shown = {name: amount and _amounts(amount) for name, amount in amounts.items()}
         print_json(charges=listed, by=_sums_data(sums), **shown)
         return
-    table = _table(
-        {
-            "when (UTC)": [printable(charge.when)[:19].replace("T", " ") for charge in charges],
-            "ε": [rounded_up(charge.budget.epsilon) for charge in charges],
-            "δ": [rounded_up(charge.budget.delta, 3) for charge in charges],
-            "rows each": [f"{charge.rows_per_person:,}" for charge in charges],
-            "for": [printable(charge.what, 200) for charge in charges],
-        }
-    )
-    lines: list[Any] = ["", table, ""] if charges else [""]
-    lines += [_sums_table(sums), ""] if any(any(names) for names in sums) else []
-    times = "1 charge" if len(charges) == 1 else f"{len(charges):,} charges"
+    lines: list[Any] = [""]
+    if charges:
+        table = _table("when (UTC)", "ε", "δ", "rows each", "for")
+        for charge in charges:
+            when, people = printable(charge.when)[:19].replace("T", " "), f"{charge.rows_per_person:,}"
+            table.add_row(when, *_shown(charge.budget), people, printable(charge.what, 200))
+        lines += [table, ""]
+    if any(any(names) for names in sums):
+        lines += [_sums_table(sums), ""]
+    times = counted(len(charges), "charge")
     if limit is None or left is None:
         lines.append(Text(f"Spent {spent} in {times}. There is no limit.", "bold"))
     else:

@@ -37,7 +37,7 @@ from labeldp.errors import (
 )
 
 EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "open": 5, "stopped": 130}
-_CODES: dict[type[BaseException] | tuple[type[BaseException], ...], str] = {  # the first that fits counts
+_CODES: dict[Any, str] = {  # the first that fits counts
     (MissingExtraError, ModuleNotFoundError): "machine",
     (BudgetError, LedgerError): "ledger",
     UncheckableError: "open",

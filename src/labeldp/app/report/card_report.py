@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypedDict
 
 import numpy as np
 
 from labeldp import __version__
+from labeldp._atomic import StrPath
 from labeldp.accounts.budget import Budget, Charge, missing_charges, rounded_up, total_of
-from labeldp.accounts.explanation import Explanation
+from labeldp.accounts.explanation import Explanation, explain
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import at_most, percent, times
 from labeldp.accounts.terms import Terms
@@ -24,55 +23,45 @@ from labeldp.app.report.column_figures import coefficient_sections, column_secti
 from labeldp.app.report.figures import COLOURS, DASHES, SOFT, blank, escaped, legend
 from labeldp.app.report.page import Section, render_page, write_page
 from labeldp.app.report.reviewer import environment, file_section, proof_sections
-from labeldp.errors import ParameterError
-from labeldp.mechanisms.typed_data import canonical, plain, read
+from labeldp.mechanisms.typed_data import canonical, plain
 from labeldp.tables.paths import Target
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedLedger:
-    """What a report shows of a ledger: enough to write the report again.
+class StatedLedger:
+    """What a page states of a ledger: enough to write the page again.
 
     Attributes
     ----------
     limit : Budget or None
-    charges : tuple of Charge
+    others : Budget
+        What its charges for other releases cost together.
+    complete : bool
+        Whether it holds all charges of this release.
     """
 
-    limit: Budget | None
-    charges: tuple[Charge, ...]
-
-    @classmethod
-    def from_data(cls, data: Any, own: Sequence[Charge]) -> RecordedLedger | None:
-        """Return what `as_data` wrote; other charges than those of the release are one charge in all."""
-        if data is None:
-            return None
-        read_data: dict[str, Any] = read(_LedgerData, data, "the ledger of the report")
-        others = [Charge("others", read_data["others"], "")] if read_data["others"] != Budget(0) else []
-        return cls(read_data["limit"], (*(own if read_data["complete"] else ()), *others))
-
-    def as_data(self, own: Sequence[Charge]) -> dict[str, Any]:
-        """Return what a report states of it, for programs."""
-        complete, others = not missing_charges(own, self.charges), total_of(missing_charges(self.charges, own))
-        try:
-            return plain({"limit": self.limit, "others": others, "complete": complete})  # type: ignore[no-any-return]
-        except ParameterError:  # an exact sum that is too long to be stated
-            return {}
-
-
-class _LedgerData(TypedDict):
     limit: Budget | None
     others: Budget
     complete: bool
 
+    @classmethod
+    def of(cls, limit: Budget | None, charges: Sequence[Charge], own: Sequence[Charge]) -> StatedLedger:
+        """Return what to state of a ledger on the page of a release with charges of its own."""
+        return cls(limit, total_of(missing_charges(charges, own)), not missing_charges(own, charges))
+
+
+def state_ledger(ledger: Ledger | StatedLedger | None, own: Sequence[Charge]) -> StatedLedger | None:
+    """Return what to state of a ledger, if there is one; what was stated before stays as it is."""
+    return StatedLedger.of(ledger.limit, ledger.charges, own) if isinstance(ledger, Ledger) else ledger
+
 
 def write_report(
-    path: str | os.PathLike[str],
+    path: StrPath,
     card_text: str,
     *,
     ledger: Ledger | None = None,
     force: bool = False,
-    like: str | os.PathLike[str] | None = None,
+    like: StrPath | None = None,
 ) -> None:
     """Write the report of a card: one HTML file, whole or not at all.
 
@@ -112,7 +101,7 @@ def write_report(
 def render_report(
     card_text: str,
     *,
-    ledger: Ledger | RecordedLedger | None = None,
+    ledger: Ledger | StatedLedger | None = None,
     verification: Verification | None = None,
     written_with: str | None = None,
 ) -> str:
@@ -148,8 +137,9 @@ def render_report(
     (True, 2)
     """
     card = (verification or verify_card(card_text)).require_card(allow_open=True)
-    recorded = None if ledger is None else RecordedLedger(ledger.limit, ledger.charges)
-    explanation, terms = card.explain(None if recorded is None else recorded.charges), card.terms
+    terms = card.terms
+    stated = state_ledger(ledger, terms.charges)
+    explanation = explain(terms, card.kind, card.content, None if stated is None else stated.others)
     checksum = str(json.loads(card_text)["checksum"])
     texts = explanation.sections
     banner = "banner weak" if explanation.private else "banner"
@@ -162,14 +152,13 @@ def render_report(
         _meaning(explanation),
         _sides(texts, {"What is released": "open", "What stays private": "safe"}),
         file_section(card.content.get("file", {})),
-        _budget(terms, recorded, texts["What it cost"]) if terms.charges else None,
+        _budget(terms, stated, texts["What it cost"]) if terms.charges else None,
         _plain_section(texts, "How noisy it is"),
         *column_sections(card),
         _sides(texts, {"Do": "safe", "Do not": "open"}),
         *proof_sections(card, checksum, written_with),
     ]
-    stated = None if recorded is None else recorded.as_data(terms.charges)
-    about = {"version": __version__, "card": checksum, "environment": written_with, "ledger": stated}
+    about = {"version": __version__, "card": checksum, "environment": written_with, "ledger": plain(stated)}
     return render_page(
         explanation.title,
         [part for part in parts if part],
@@ -181,10 +170,6 @@ def render_report(
 
 def _plain_section(texts: Mapping[str, Sequence[str]], heading: str) -> Section | None:
     return Section(heading, texts[heading]) if heading in texts else None
-
-
-def _shown_time(when: str) -> str:
-    return re.sub(r"\.[0-9]{6}", "", when).replace("T", " ").replace("+00:00", " UTC")
 
 
 def last_time(charges: Sequence[Charge]) -> str:
@@ -247,30 +232,30 @@ def _sides(texts: Mapping[str, Sequence[str]], headings: Mapping[str, str]) -> s
     return f'<section class="sides">{lists}</section>'
 
 
-def _budget(terms: Terms, ledger: RecordedLedger | None, told: Sequence[str]) -> Section:
+def _budget(terms: Terms, ledger: StatedLedger | None, told: Sequence[str]) -> Section:
     """Return a release's charges, beside all that a ledger holds."""
-    own, recorded = terms.charges, () if ledger is None else ledger.charges
-    others = missing_charges(recorded, own)
-    total = total_of([*own, *others])
-    words = [f"This cost {total_of(own)} in all.", *told[1 + len(own) :]]  # its charges are in the table
-    if others:
-        words.append(f"With all else in the ledger, {total} is spent.")
-    if ledger is not None and ledger.limit is not None:
-        words.append(f"The limit is {ledger.limit}; left is {ledger.limit.minus(total)}.")
-    elif ledger is not None:
-        words.append("The ledger has no limit: it counts, and refuses nothing.")
+    own, cost, lacking = terms.charges, total_of(terms.charges), []
+    words = [f"This cost {cost} in all.", *told[1 + len(own) :]]  # its charges are in the table
+    if ledger is not None:
+        total = cost + ledger.others
+        if total != cost:
+            words.append(f"With all else in the ledger, {total} is spent.")
+        if ledger.limit is None:
+            words.append("The ledger has no limit: it counts, and refuses nothing.")
+        else:
+            words.append(f"The limit is {ledger.limit}; left is {ledger.limit.minus(total)}.")
+        if not ledger.complete:
+            lacking = ["The ledger given does not hold all charges of this release."]
     words.append("What was spent never comes back: another release of the same labels costs again, on top.")
-    is_lacking = ledger is not None and bool(missing_charges(own, recorded))
-    lacking = ["The ledger given does not hold all charges of this release."] if is_lacking else []
     rows = [
         [
             charge.what,
             rounded_up(charge.budget.epsilon),
             rounded_up(charge.budget.delta, 3),
             str(charge.rows_per_person),
-            _shown_time(charge.when),
+            re.sub(r"\.[0-9]{6}", "", charge.when).replace("T", " ").replace("+00:00", " UTC"),
         ]
         for charge in own
     ]
     header = ["spent on", "ε", "δ", "rows a person", "when"]
-    return Section("What it cost", [*lacking, " ".join(words)], header, rows, warning=is_lacking)
+    return Section("What it cost", [*lacking, " ".join(words)], header, rows, warning=bool(lacking))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._values import Array
+from labeldp._values import Array, Data
 from labeldp.accounts.accuracy import Accuracy, noise_and_bias
 from labeldp.accounts.numbers import number, percent, tick, times
 from labeldp.accounts.reading import ReadCard
@@ -45,7 +45,7 @@ def column_sections(card: ReadCard) -> list[Section]:
     return sections
 
 
-def coefficient_sections(content: dict[str, Any]) -> list[Section]:
+def coefficient_sections(content: Data) -> list[Section]:
     """Return the table of coefficients of a regression's card, and a figure of their intervals."""
     table = content.get("regression")
     if table is None or not {"pvalues", "conf_int"} <= table.keys():
@@ -56,7 +56,7 @@ def coefficient_sections(content: dict[str, Any]) -> list[Section]:
     return [Section(title, [], head, rows), Section("How to read it", words, **_intervals(table))]
 
 
-def _intervals(table: dict[str, Any]) -> dict[str, Any]:
+def _intervals(table: Data) -> Data:
     """Draw coefficients with their intervals; the intercept, which may be far larger, only if it is alone."""
     first = int(table["names"][:1] == ["Intercept"] and len(table["names"]) > 1)
     names, values = table["names"][first:], table["params"][first:]

@@ -10,9 +10,8 @@ from string import Template
 from typing import Any
 
 from labeldp import __version__
-from labeldp._atomic import atomic_file
+from labeldp._atomic import StrPath, atomic_file
 from labeldp.app.report.figures import escaped, svg
-from labeldp.errors import ParameterError
 from labeldp.tables.paths import Target
 
 LONGEST = 600
@@ -21,9 +20,9 @@ LONGEST = 600
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One part of a page.
+    """One part of a page; all its text is escaped.
 
-    Parameters
+    Attributes
     ----------
     title : str
         Its heading.
@@ -32,18 +31,11 @@ class Section:
     header, rows : sequences of str
         A table; none without rows.
     figure : matplotlib.figure.Figure, optional
-        Best made with ``labeldp.app.report.blank(xlabel, ylabel)``, which suits light, dark and phones.
+        Made with `labeldp.app.report.figures.blank`, which suits light, dark and phones.
     alternative : str
-        What the figure shows, for those who cannot see it; a figure needs one.
+        What the figure shows, for those who cannot see it.
     warning : bool
         Whether this is a warning, to be shown as one.
-
-    Examples
-    --------
-    >>> from labeldp.app.report import Section, render_page
-    >>> part = Section("Two <sides>", ["All text is escaped."], header=["side"], rows=[["left"], ["right"]])
-    >>> "Two &lt;sides&gt;" in render_page("A page", [part])
-    True
     """
 
     title: str
@@ -53,14 +45,6 @@ class Section:
     figure: Any = None
     alternative: str = ""
     warning: bool = False
-
-    def __post_init__(self) -> None:
-        if isinstance(self.paragraphs, str):
-            raise ParameterError("paragraphs must be a list of texts, not one text")
-        if self.figure is not None and not self.alternative:
-            raise ParameterError("a figure needs a text alternative: say in a sentence what it shows")
-        if any(len(row) != len(self.header or row) for row in self.rows):
-            raise ParameterError("each row of a table needs one cell for each column of the header")
 
 
 def _cell(text: object) -> str:
@@ -101,7 +85,7 @@ def _section_html(section: Section, number: int) -> str:
 def render_page(
     title: str, sections: Sequence[Section | str], *, lead: Sequence[str] = (), when: str = "", about: str = ""
 ) -> str:
-    """Return a page of sections.
+    """Return a page of sections: HTML that loads nothing and runs nothing.
 
     Parameters
     ----------
@@ -115,18 +99,6 @@ def render_page(
         The day and time beside the heading.
     about : str
         What the page was written from, for programs.
-
-    Returns
-    -------
-    str
-        HTML that loads nothing and runs nothing; all text of sections is escaped.
-
-    Examples
-    --------
-    >>> from labeldp.app.report import Section, render_page
-    >>> page = render_page("Which mechanism?", [Section("Answer", ["Staircase."])])
-    >>> "<h1>Which mechanism?</h1>" in page, "<script" in page
-    (True, False)
     """
     home = resources.files("labeldp.app.report")
     main = [
@@ -150,9 +122,7 @@ def about_tag(about: str) -> str:
     return f'<meta name="labeldp-report" content="{escaped(about)}">\n'
 
 
-def write_page(
-    path: str | os.PathLike[str], page: str, *, force: bool = False, like: str | os.PathLike[str] | None = None
-) -> None:
+def write_page(path: StrPath, page: str, *, force: bool = False, like: StrPath | None = None) -> None:
     """Write a page, whole or not at all.
 
     Parameters
@@ -160,7 +130,7 @@ def write_page(
     path : path-like
         The file to write.
     page : str
-        From `render_page` or `render_report`.
+        From `render_report` or `summary_page`.
     force : bool
         Whether to replace a file.
     like : path-like, optional
@@ -170,15 +140,6 @@ def write_page(
     ------
     ParameterError
         If there is a file already, unless ``force`` allows to replace it.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from labeldp.app.report import Section, render_page, write_page
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "page.html")
-    >>> write_page(path, render_page("Which mechanism?", [Section("Answer", ["Staircase."])]))
-    >>> path.exists()
-    True
     """
     Target(str(path), force).refuse()
     most = 0o666 if like is None or not os.path.isfile(like) else os.stat(like).st_mode

@@ -10,7 +10,7 @@ from html import unescape
 from html.parser import HTMLParser
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from labeldp import __version__
 from labeldp._atomic import read_regular
@@ -20,23 +20,24 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.signatures import check_signature
 from labeldp.accounts.verification import Check, Verification
 from labeldp.app.card_files import reports_beside
-from labeldp.app.report.card_report import RecordedLedger, render_report
+from labeldp.app.report.card_report import StatedLedger, render_report
 from labeldp.app.report.reviewer import environment
 from labeldp.app.report.summary import summary_page
 from labeldp.errors import LabelDPError, Message, Setting
 from labeldp.mechanisms.card_format import MAX_TEXT
-from labeldp.mechanisms.typed_data import canonical, like, read
+from labeldp.mechanisms.typed_data import like, read
 
 _ABOUT = re.compile(r'<meta name="labeldp-report" content="([^"]{1,10000})">')
 _VERSION = r"[\w.+-]{1,30}"
 _WRITTEN_WITH = rf"labeldp {_VERSION}, Python {_VERSION} \(\w{{1,20}}\), NumPy {_VERSION}, Matplotlib {_VERSION}"
+_WrittenWith = Annotated[str, like(_WRITTEN_WITH, "names and versions")]
 _FIGURE = re.compile("<figure>.*?</figure>", re.DOTALL)
 _TAG_OR_TEXT = re.compile(r'<(/?\w+)((?: [\w:-]+="[^"<>]*")*) ?/?>|[^<>]+', re.ASCII)
 _ATTRIBUTE = re.compile(r' ([\w:-]+)="([^"]*)"', re.ASCII)
 _HERE = re.compile(r"#[\w-]+|url\(#[\w-]+\)", re.ASCII)
 
 
-def stated_card(page: str) -> dict[str, Any] | None:
+def stated_card(page: str) -> Data | None:
     """Return what a page says of the card that it was written from; None if it does not say so."""
     found = _ABOUT.search(page)
     try:
@@ -73,17 +74,14 @@ def check_report(
         yield Check(kind, None, detail, needed=True)
         return
     try:
-        card = verification.require_card(allow_open=True)
-        ledger = RecordedLedger.from_data(about.get("ledger"), card.terms.charges)
+        card = verification.require_card(allow_open=True)  # a summary of what does not hold is none
+        ledger = read(StatedLedger | None, about.get("ledger"), "the ledger of the report")
+        compared, written_with = False, ""
         if kind == "summary":
-            (again, compared), written_with = _summary_again(page, card_text, ledger, verification), ""
+            again, compared = _summary_again(page, card_text, ledger, verification)
         else:
-            limit = like(_WRITTEN_WITH, "names and versions")
-            written_with = read(
-                Annotated[str, limit], about.get("environment"), "what the report was written with"
-            )
+            written_with = read(_WrittenWith, about.get("environment"), "what the report was written with")
             again = render_report(card_text, ledger=ledger, verification=verification, written_with=written_with)
-            compared = False
     except LabelDPError as error:
         yield Check(kind, None, Message("it cannot be written again: ", error), needed=True)
         return
@@ -93,34 +91,24 @@ def check_report(
     beyond = "" if ledger is None else ", but for figures of a ledger, which the card does not hold"
     yield Check(kind, True, f"written again from the card, it is the same{beyond}")
     if compared and not any(check.name == "file" and check.holds for check in verification.checks):
-        yield Check(
-            "file",
-            None,
-            "that the file was compared is what the summary says, and was not done here: give its path",
-            needed=False,
-        )
+        detail = "that the file was compared is what the summary says, and was not done here: give its path"
+        yield Check("file", None, detail)
     if page != again:
         yield _figures(page, again, written_with)
     if ledger is not None:
-        yield _ledger_figures(kind, about["ledger"], paid_from, card.terms.charges)
+        yield _ledger_figures(kind, ledger, paid_from, card.terms.charges)
 
 
-def _ledger_figures(kind: str, stated: Data, ledger: Ledger | None, own: Sequence[Charge]) -> Check:
+def _ledger_figures(kind: str, stated: StatedLedger, ledger: Ledger | None, own: Sequence[Charge]) -> Check:
     """Compare what a page shows of a ledger with the ledger itself, which may have further charges by now."""
     if ledger is None:
-        return Check(
-            "ledger",
-            None,
-            Message(
-                "the limit, what is left and what else was spent were not compared: add ", Setting("paid_from")
-            ),
-        )
-    ends = range(len(ledger.charges), -1, -1)
-    states = (RecordedLedger(ledger.limit, ledger.charges[:end]).as_data(own) for end in ends)
-    if canonical(stated) in map(canonical, states):
-        return Check(
-            "ledger", True, "what else was spent, and the limit, are as it shows, now or before later charges"
-        )
+        missing = "the limit, what is left and what else was spent were not compared: add "
+        return Check("ledger", None, Message(missing, Setting("paid_from")))
+    limit, charges = ledger.limit, ledger.charges
+    states = (StatedLedger.of(limit, charges[:end], own) for end in range(len(charges), -1, -1))
+    if stated in states:
+        detail = "what else was spent, and the limit, are as it shows, now or before later charges"
+        return Check("ledger", True, detail)
     return Check(kind, False, "it shows another limit, or another sum of what else was spent, than the ledger has")
 
 
@@ -144,7 +132,7 @@ def check_reports_beside(
 
 
 def _summary_again(
-    page: str, card_text: str, ledger: RecordedLedger | None, verification: Verification
+    page: str, card_text: str, ledger: StatedLedger | None, verification: Verification
 ) -> tuple[str, bool]:
     """Return the summary nearest to a page, and whether it says that the file was compared.
 

@@ -7,11 +7,11 @@ import platform
 import sys
 from collections import defaultdict
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from labeldp import __version__
+from labeldp._values import Data
 from labeldp.accounts.numbers import number
 from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.scores import describe_quality
@@ -134,13 +134,13 @@ def _how_to_check(card: ReadCard, checksum: str, written_with: str) -> Section:
     )
 
 
-def file_section(file: dict[str, Any]) -> Section | None:
+def file_section(file: Data) -> Section | None:
     """Return what a card says about the file that the labels are in."""
     rows = [list(entry) for entry in _entries(file)]
     return Section("The file", rows=rows) if rows else None
 
 
-def _entries(content: dict[str, Any]) -> list[tuple[str, str]]:
+def _entries(content: Data) -> list[tuple[str, str]]:
     """Return the names and values of entries of a card as text, without those that are empty."""
     shown = {name: value for name, value in content.items() if value not in ({}, [], None, "")}
     return [(name.replace("_", " "), _text(value)) for name, value in shown.items()]

@@ -6,19 +6,19 @@ import json
 import re
 from importlib import resources
 from string import Template
-from typing import Any
 
 from labeldp import __version__
-from labeldp.accounts.budget import Budget, missing_charges, total_of
-from labeldp.accounts.explanation import describe_clipping, public_rows
+from labeldp._values import Data
+from labeldp.accounts.budget import Budget, total_of
+from labeldp.accounts.explanation import describe_clipping, explain, public_rows
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import PEOPLE, number, odds_figures
 from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.verification import Verification, verify_card
-from labeldp.app.report.card_report import RecordedLedger, last_time
+from labeldp.app.report.card_report import StatedLedger, last_time, state_ledger
 from labeldp.app.report.figures import escaped, visible
 from labeldp.app.report.page import about_tag
-from labeldp.mechanisms.typed_data import canonical
+from labeldp.mechanisms.typed_data import canonical, plain
 
 MOST_NAMES = 300
 """Characters of the names of columns: the page is one page, however many there are."""
@@ -51,7 +51,7 @@ def summary_page(
     card_text: str,
     *,
     markdown: bool,
-    ledger: Ledger | RecordedLedger | None = None,
+    ledger: Ledger | StatedLedger | None = None,
     verification: Verification | None = None,
 ) -> str:
     """Return one page on a card: what was shared, why, with whom, and what can be learnt about a person.
@@ -81,12 +81,13 @@ def summary_page(
     verification = verification or verify_card(card_text)
     card = verification.require_card()
     title = f"{card.explain().title}: summary for an assessment"
-    sections = _sections(card, verification, ledger)
+    stated = state_ledger(ledger, card.terms.charges)
+    sections = _sections(card, verification, stated)
     checksum = json.loads(card_text)["checksum"]
     foot = f"{_verified(verification)} by labeldp {__version__}, from the card {checksum}"
-    stated = None if ledger is None else RecordedLedger(ledger.limit, ledger.charges).as_data(card.terms.charges)
     form = "markdown" if markdown else "html"
-    about = about_tag(canonical({"version": __version__, "card": checksum, "ledger": stated, "summary": form}))
+    content = {"version": __version__, "card": checksum, "ledger": plain(stated), "summary": form}
+    about = about_tag(canonical(content))
     if markdown:
         parts = [f"## {heading}\n\n" + "\n\n".join(map(_plain, lines)) for heading, lines in sections.items()]
         return "\n\n".join([f"# {_plain(title)}", *parts, f"---\n\n{foot}", about])
@@ -117,11 +118,9 @@ def _signature(verification: Verification) -> str:
     return f"Signature: {f'by the key {key[0]}' if key else signed}"
 
 
-def _sections(
-    card: ReadCard, verification: Verification, ledger: Ledger | RecordedLedger | None
-) -> dict[str, list[str]]:
+def _sections(card: ReadCard, verification: Verification, ledger: StatedLedger | None) -> dict[str, list[str]]:
     terms, said, split = card.terms, card.terms.declaration, card.terms.split
-    explanation = card.explain(None if ledger is None else ledger.charges)
+    explanation = explain(terms, card.kind, card.content, None if ledger is None else ledger.others)
     texts, cost, total = explanation.sections, explanation.budget, total_of(terms.charges)
     kind = "regression" if "regression" in card.content else card.kind
     is_table = kind not in _RELEASED
@@ -151,7 +150,7 @@ def _sections(
             _stated("How the bounds were chosen", said.bounds_reason),
         ],
         "What can be learnt about a person at most": learnt if explanation.private else ["Everything."],
-        "What was spent": [f"This release: {total}.", *spent, _spent_before(card, ledger)],
+        "What was spent": [f"This release: {total}.", *spent, _spent_before(ledger)],
         "What is not protected": [
             _OPEN.format(columns=columns, rows=public_rows(card.content)),
             *_other_columns(card.content.get("file", {})),
@@ -166,7 +165,7 @@ def _stated(name: str, text: str | None) -> str:
     return f"{name}: {text or 'not stated on the card'}"
 
 
-def _other_columns(file: dict[str, Any]) -> list[str]:
+def _other_columns(file: Data) -> list[str]:
     """Return which columns of a file are released as they are; of many, the first."""
     labels = (file.get("column"), file.get("unbiased_column"))
     names = ", ".join(name for name in file.get("columns", []) if name not in labels)
@@ -174,9 +173,9 @@ def _other_columns(file: dict[str, Any]) -> list[str]:
     return [f"Columns that are released as they are: {shown}"] if names else []
 
 
-def _spent_before(card: ReadCard, ledger: Ledger | RecordedLedger | None) -> str:
+def _spent_before(ledger: StatedLedger | None) -> str:
     if ledger is None:
         return _ELSEWHERE
-    others = total_of(missing_charges(ledger.charges, card.terms.charges))
+    others = ledger.others
     limit = "it has no limit" if ledger.limit is None else f"its limit is {ledger.limit}"
     return f"The ledger counts {'nothing' if others == Budget(0) else others} for other releases; {limit}."
