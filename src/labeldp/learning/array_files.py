@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._atomic import open_regular
+from labeldp._atomic import StrPath, open_regular
 from labeldp.errors import CardError, LabelDPError
 
 Arrays = dict[str, NDArray[Any]]
@@ -71,7 +71,7 @@ class ArraySpec:
 
 
 def read_arrays(
-    path: str | os.PathLike[str],
+    path: StrPath,
     specs: Mapping[str, ArraySpec],
     sizes: Mapping[str, tuple[int, int]],
     *,

@@ -7,13 +7,13 @@ neither is accepted here.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp._atomic import StrPath
 from labeldp._values import Array
 from labeldp.errors import CardError
 from labeldp.learning.array_files import Arrays, ArraySpec, read_arrays
@@ -191,7 +191,7 @@ def as_arrays(public: PublicFeatures, ensemble: Ensemble) -> Arrays:
     return {name: array.astype(MODEL_ARRAYS[name].dtype) for name, array in arrays.items()}
 
 
-def read_model_arrays(path: str | os.PathLike[str], numbers: int) -> tuple[PublicFeatures, Ensemble]:
+def read_model_arrays(path: StrPath, numbers: int) -> tuple[PublicFeatures, Ensemble]:
     """Return the feature maps and the ensemble of a model that takes so many numbers a row.
 
     Raises

@@ -13,7 +13,6 @@ refused; so are numbers that do not make a model, even if whoever wrote them mad
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -25,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._atomic import as_path, atomic_folder, read_regular
+from labeldp._atomic import StrPath, as_path, atomic_folder, read_regular
 from labeldp._values import Array
 from labeldp.accounts.reading import ReadCard, read_any_card
 from labeldp.accounts.terms import Terms
@@ -59,9 +58,7 @@ MAX_COLUMNS = 1 << 25
 
 
 @contextmanager
-def reserve_model(
-    path: str | os.PathLike[str], *, force: bool = False
-) -> Iterator[Callable[[], AbstractContextManager[Path]]]:
+def reserve_model(path: StrPath, *, force: bool = False) -> Iterator[Callable[[], AbstractContextManager[Path]]]:
     """Keep a name for a model during the block, and yield what opens a new folder that will take that name.
 
     Refused if there is no folder around it, or something is there: a model may be replaced with ``force``,
@@ -74,7 +71,7 @@ def reserve_model(
 
 
 @contextmanager
-def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[Path]:
+def model_folder(path: StrPath, *, force: bool = False) -> Iterator[Path]:
     """Yield a new folder to save a model in; it takes the name ``path`` only if nothing goes wrong."""
     with reserve_model(path, force=force) as open_folder, open_folder() as folder:
         yield folder
@@ -82,7 +79,7 @@ def model_folder(path: str | os.PathLike[str], *, force: bool = False) -> Iterat
 
 def save_model(
     model: LabelReleaseRegressor | ModelReleaseRegressor,
-    path: str | os.PathLike[str],
+    path: StrPath,
     *,
     label: str | None = None,
     quality: Risk | None = None,
@@ -280,7 +277,7 @@ class SavedModel:
         return result if self._scale is None else self._scale.from_units(result, self._ensemble.error)
 
 
-def load_model(folder: str | os.PathLike[str]) -> SavedModel:
+def load_model(folder: StrPath) -> SavedModel:
     """Read a model that `save_model` or ``labeldp fit`` wrote; nothing in it is run.
 
     Parameters

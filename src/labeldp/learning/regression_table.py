@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 from html import escape
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._atomic import atomic_file
+from labeldp._atomic import StrPath, atomic_file
 from labeldp._values import Array
 from labeldp.accounts.budget import Budget, Charge
 from labeldp.accounts.numbers import number
@@ -194,7 +193,7 @@ class RegressionTable:
 
     def to_latex(
         self,
-        path: str | os.PathLike[str] | None = None,
+        path: StrPath | None = None,
         *,
         alpha: float = 0.05,
         caption: str | None = None,
@@ -289,7 +288,7 @@ class RegressionTable:
         more |= {"note": "\n".join(self._made())}
         return self.terms.to_card("labeldp.model", model="private_ols", regression=regression, **more)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: StrPath) -> None:
         """Write the card to a file, whole or not at all; ``labeldp verify`` reads it."""
         _write(path, self.to_card())
 
@@ -378,7 +377,7 @@ class RegressionTable:
         return pandas.DataFrame(values, self.names, columns)
 
 
-def _write(path: str | os.PathLike[str], text: str) -> None:
+def _write(path: StrPath, text: str) -> None:
     with atomic_file(path, public=True) as file:
         file.write_text(text, encoding="utf-8", newline="\n")
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._atomic import atomic_file
+from labeldp._atomic import StrPath, atomic_file
 from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.reading import MOST_MECHANISMS, read_any_card
@@ -125,7 +125,7 @@ class RowRelease(HoldsTerms):
             arrays={name: _digest(getattr(self, name)) for name in _ARRAYS},
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: StrPath) -> None:
         """Write the release to a ``.npz`` file, whole or not at all.
 
         Parameters
@@ -138,7 +138,7 @@ class RowRelease(HoldsTerms):
             np.savez_compressed(stream, card=np.array(self.to_card()), **arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, most_mechanisms: int = MOST_MECHANISMS) -> RowRelease:
+    def load(cls, path: StrPath, *, most_mechanisms: int = MOST_MECHANISMS) -> RowRelease:
         """Read a release that `save` wrote; its mechanisms are proven again.
 
         Parameters

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from labeldp._atomic import StrPath
 from labeldp._values import parse_choice
 from labeldp.accounts.accuracy import round_to, rounding_step
 from labeldp.accounts.budget import declared
@@ -84,8 +85,8 @@ class FileRelease:
 
 
 def privatize_file(
-    source: str | os.PathLike[str],
-    out: str | os.PathLike[str],
+    source: StrPath,
+    out: StrPath,
     *,
     label: str,
     bounds: tuple[float, float],
@@ -108,8 +109,8 @@ def privatize_file(
     dialect: Dialect | None = None,
     drop: Collection[str] = (),
     force: bool = False,
-    card: str | os.PathLike[str] | None = None,
-    others: Mapping[str, str | os.PathLike[str] | None] | None = None,
+    card: StrPath | None = None,
+    others: Mapping[str, StrPath | None] | None = None,
     progress: Progress | None = None,
     hints: Callable[[list[Message]], None] | None = None,
     random_state: int | WordSource | None = None,

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from labeldp._atomic import StrPath
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.release.names import reads_as_number
 from labeldp.tables.batches import label_values, read_ahead
@@ -79,7 +80,7 @@ def header_of(files: list[Path], format: str, dialect: Dialect) -> TableHeader:
 
 
 def open_table(
-    source: str | os.PathLike[str],
+    source: StrPath,
     format: str | None = None,
     *,
     label: str | None = None,

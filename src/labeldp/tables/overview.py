@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from labeldp._atomic import StrPath
 from labeldp.errors import Message
 from labeldp.exact.word_sources import resolve_source
 from labeldp.tables.dialect import Dialect
@@ -33,7 +34,7 @@ LONGEST = 60
 KINDS = {"number": "number", "boolean": "yes or no", "date": "date", "time": "time", "category": "text"}
 
 
-def table_header(source: str | os.PathLike[str], *, dialect: Dialect | None = None) -> TableHeader:
+def table_header(source: StrPath, *, dialect: Dialect | None = None) -> TableHeader:
     r"""Return the names of a table's columns; no row is looked at.
 
     Examples
@@ -47,7 +48,7 @@ def table_header(source: str | os.PathLike[str], *, dialect: Dialect | None = No
     return header_of(*find_files(os.fspath(source), None), dialect or Dialect())
 
 
-def count_titles(source: str | os.PathLike[str], dialect: Dialect) -> int:
+def count_titles(source: StrPath, dialect: Dialect) -> int:
     r"""Return how many lines above the header, or rows of a sheet, seem to be titles, for the owner to agree to.
 
     Examples
@@ -96,7 +97,7 @@ class Overview:
 
 
 def overview(
-    source: str | os.PathLike[str],
+    source: StrPath,
     *,
     label: str,
     drop: Collection[str] = (),

@@ -19,7 +19,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import unquote
 
-from labeldp._atomic import MARK, as_path, open_regular, regular_status, reserve_name
+from labeldp._atomic import MARK, StrPath, as_path, open_regular, regular_status, reserve_name
 from labeldp.errors import DataError, DataNotFoundError, ParameterError, Setting
 
 FORMATS = ("csv", "tsv", "xlsx", "parquet")
@@ -177,9 +177,7 @@ def _refuse_folder(path: Path) -> None:
         ) from None
 
 
-def refuse_same(
-    outputs: Mapping[str, str | os.PathLike[str] | None], inputs: Mapping[str, str | os.PathLike[str] | None]
-) -> None:
+def refuse_same(outputs: Mapping[str, StrPath | None], inputs: Mapping[str, StrPath | None]) -> None:
     """Refuse to use one place for two purposes: what is written there second would replace the first.
 
     A folder is replaced as a whole, so nothing else may lie in it either: a ledger there would be lost with it.
@@ -308,7 +306,7 @@ def _is_hidden(name: str) -> bool:
     return name.startswith((".", "_", "~$")) or name.endswith((".part", ".card.json"))
 
 
-def _places(source: str | os.PathLike[str] | None) -> Iterator[Path]:
+def _places(source: StrPath | None) -> Iterator[Path]:
     """Yield a source and all files in it, which may be links that lead elsewhere."""
     if source is None:
         return

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from labeldp._atomic import atomic_file, beside
+from labeldp._atomic import StrPath, atomic_file, beside
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.tables.batches import is_text, size_of
@@ -70,7 +70,7 @@ class TableWriter:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: StrPath,
         schema: Any,
         format: str | None = None,
         force: bool = False,

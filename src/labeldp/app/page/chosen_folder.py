@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from labeldp._atomic import as_path
+from labeldp._atomic import StrPath, as_path
 from labeldp.app.card_files import is_card_name
 from labeldp.app.sentences import printable
 from labeldp.errors import ParameterError
@@ -28,7 +28,7 @@ class ChosenFolder:
         An existing folder.
     """
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
+    def __init__(self, root: StrPath) -> None:
         self.root = as_path(root, follow=True)
         if not self.root.is_dir():
             raise ParameterError(f"there is no folder {root}")

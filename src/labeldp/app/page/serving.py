@@ -18,7 +18,7 @@ from pathlib import Path
 
 import uvicorn
 
-from labeldp._atomic import atomic_file
+from labeldp._atomic import StrPath, atomic_file
 from labeldp.app.page.application import build_app
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.site import Site
@@ -76,7 +76,7 @@ def _write_entry_page(folder: Path, address: str) -> Path | None:
 
 
 def serve(
-    folder: str | os.PathLike[str],
+    folder: StrPath,
     *,
     port: int = 0,
     browse: bool = True,
