@@ -243,7 +243,7 @@ def test_what_was_sent_as_it_was_signed_holds_with_its_table(sent):
     assert "whoever that is" in said("verify", folder / "out.csv")
     card, signature = (folder / f"out.csv.card.json{end}" for end in ("", ".sig"))
     elsewhere = signature.rename(folder / "elsewhere")
-    assert AS_WRITTEN in said("verify", "-", "--signature", elsewhere, *trust, text=card.read_text())
+    assert AS_WRITTEN in said("verify", card, "--signature", elsewhere, *trust)
     assert AS_WRITTEN not in said("verify", card)
     assert "is not signed" in said("verify", card, *trust, code=4)
 
@@ -298,7 +298,6 @@ def test_signing_refuses_what_cannot_be_meant_and_leaves_nothing_behind(desk, se
     before = files_in(folder)
     assert "file: out.csv was changed" in said("sign", table, *key, "--force", code=4)
     assert "exists already" in said("sign", table, *key, code=2)
-    assert "name the card's file" in said("sign", "-", *key, code=2, text=TEXT)
     assert "there is no file" in said("sign", desk / "card.json", "--key", desk / "nothing", code=2)
     assert files_in(folder) == before
     shutil.copy(desk / "key", desk / "card.json.sig")

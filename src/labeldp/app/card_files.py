@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +20,7 @@ MOST_SMALL = 1 << 14
 def read_card_file(path: Path) -> tuple[Path, str]:
     """Return a card's path and text; for a model's folder, or what has its card beside it, of that card.
 
-    What is named as cards are is the card itself, whatever lies beside it; ``-`` is standard input.
+    What is named as cards are is the card itself, whatever lies beside it.
 
     Examples
     --------
@@ -32,8 +31,6 @@ def read_card_file(path: Path) -> tuple[Path, str]:
     >>> path.name, text
     ('sales.csv.card.json', '{}')
     """
-    if path == Path("-"):
-        return path, _decode(sys.stdin.buffer.read(MAX_TEXT + 1), "standard input")
     beside = path.parent / f"{path.name}.card.json"
     inside = path / "card.json"
     card = inside if path.is_dir() and os.path.lexists(inside) else path
@@ -48,7 +45,10 @@ def read_card_file(path: Path) -> tuple[Path, str]:
     data = read_regular(card, MAX_TEXT)
     if card == path and data.strip() and not data.lstrip().startswith((b"{", b"[")):
         raise CardError(f"{path} is not a card, and there is no {beside.name} beside it")
-    return card, _decode(data, str(card))
+    try:
+        return card, data.decode()
+    except UnicodeDecodeError:
+        raise CardError(f"{card} is not a card: it is not text") from None
 
 
 def card_of_report(report: Path, checksum: object) -> Path:
@@ -73,17 +73,10 @@ def is_card_name(name: str) -> bool:
     return name == "card.json" or name.endswith(".card.json")
 
 
-def _decode(data: bytes, name: str) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise CardError(f"{name} is not a card: it is not text") from None
-
-
 def read_signature(card: Path, given: Path | None) -> str | None:
     """Return the text of a card's signature, which lies beside it; None if it has none."""
     path = given or card.with_name(f"{card.name}.sig")
-    if given is None and (card == Path("-") or not os.path.lexists(path)):
+    if given is None and not os.path.lexists(path):
         return None
     return read_regular(path, MOST_SMALL).decode("ascii", errors="replace")
 
@@ -117,8 +110,6 @@ def reports_beside(card: Path, kind: str = "report") -> list[Path]:
     >>> [path.as_posix() for path in reports_beside(Path("in/homes.model/card.json"))]
     ['in/homes.model/card.report.html', 'in/homes.model.report.html']
     """
-    if card == Path("-"):
-        return []
     if card.name == "card.json":
         folder = card.parent if card.parent.name else card.parent.absolute()
         return [report_path(card, kind), folder.parent / f"{folder.name}.{kind}.html"]

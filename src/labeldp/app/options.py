@@ -312,7 +312,7 @@ _TABLE = (
     # cards, reports and figures
     Option(
         "card_file",
-        "A card, the file it lies beside, a model's folder, or - for a pipe.",
+        "A card, the file it lies beside, or a model's folder.",
         type=Path,
         metavar="CARD",
         **_POSITIONAL,

@@ -149,12 +149,14 @@ def test_every_private_card_verifies_and_no_other(cards, name):
         ("seeded", {"secure": True}),
     ],
 )
-def test_a_damaged_or_forged_card_is_red_and_not_explained(cards, name, damage):
+def test_a_damaged_or_forged_card_is_red_and_not_explained(cards, name, damage, tmp_path):
     """What else is refused is tested where cards are read."""
     text = cards[name].read_text()
     bad = forged({**json.loads(text), **damage}) if isinstance(damage, dict) else damage(text)
-    verify_fails("-", text=bad)
-    run("explain", "-", text=bad, code=4)
+    card = tmp_path / "bad.card.json"
+    card.write_text(bad)
+    verify_fails(card)
+    run("explain", card, code=4)
 
 
 def test_the_file_beside_the_card_is_checked_and_one_that_was_changed_is_red(cards, tmp_path):
@@ -211,12 +213,13 @@ def test_verify_says_how_to_import_a_mechanism_and_to_unpack_an_archive(tmp_path
         ({"file": ..., "id": "id", "release": "0" * 32, "label": "prise"}, {}, "✗", "columns"),
     ],
 )
-def test_a_card_whose_rows_or_columns_do_not_fit_the_file_is_red(cards, more, about, mark, check):
+def test_a_card_whose_rows_or_columns_do_not_fit_the_file_is_red(cards, more, about, mark, check, tmp_path):
     """A card of a cluster has the name of its release, and no checksum of files."""
     content = json.loads(cards["file"].read_text())
     content = {**content, "file": {**content["file"], **about}, **more}
-    text = forged({key: value for key, value in content.items() if value is not ...})
-    shown = run("verify", "-", cards["table"], text=text, code=4 if mark == "✗" else 0)
+    card = tmp_path / "forged.card.json"
+    card.write_text(forged({key: value for key, value in content.items() if value is not ...}))
+    shown = run("verify", card, cards["table"], code=4 if mark == "✗" else 0)
     assert f"{mark} {check}" in shown.output
 
 
@@ -267,14 +270,16 @@ def test_a_saved_release_of_rows_is_compared_with_its_card(cards, tmp_path):
         verify_fails(cards["rows"], tmp_path / wrong, check="file")
 
 
-def test_text_on_a_card_cannot_command_the_terminal(cards):
+def test_text_on_a_card_cannot_command_the_terminal(cards, tmp_path):
     content = json.loads(cards["file"].read_text())
     evil = "\x1b[2J\x1b[32m✓ all is well\r\n\u202e[bold red]boo[/bold red]"
     content["charges"][0]["what"] = "labels" + evil
     content["file"]["column"] = content["file"]["name"] = evil
+    card = tmp_path / "evil.card.json"
+    card.write_text(forged(content))
     for command in ("explain", "verify"):
-        assert not {"\x1b", "\u202e", "\r"} & set(run(command, "-", text=forged(content)).output)
-    assert "[bold red]" in run("explain", "-", text=forged(content)).output
+        assert not {"\x1b", "\u202e", "\r"} & set(run(command, card).output)
+    assert "[bold red]" in run("explain", card).output
 
 
 @pytest.mark.parametrize("command", ["explain", "verify", "ledger"])

@@ -124,7 +124,7 @@ def verify(
     result = verify_files(
         text,
         file=file,
-        folder=None if path == Path("-") else path.parent,
+        folder=path.parent,
         signature=read_signature(path, signature),
         trusted=[read_key(key, read_public_key) for key in trusted],
         require_signature=require_signature,
@@ -217,8 +217,6 @@ def sign(card_file: Path, key: Path, force: bool) -> None:
 
     What is released: CARD.sig, to pass on with the card and the public key. The private key is only read.
     """
-    if card_file == Path("-"):
-        raise ParameterError("a signature lies beside its card: name the card's file")
     from labeldp.app.card_check import sign_card_file  # noqa: PLC0415 (slow to import)
 
     tell(news(), *sign_card_file(card_file, key, _passphrase, force=force))
@@ -262,7 +260,7 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
     result = verify_files(
         text,
         file=None if path in (card_file, card_file / "card.json") else card_file,
-        folder=None if path == Path("-") else path.parent,
+        folder=path.parent,
         signature=read_signature(path, None),
         ledger=ledger,
     )

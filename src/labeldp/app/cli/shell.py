@@ -8,11 +8,9 @@ from __future__ import annotations
 import codecs
 import json
 import math
-import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from io import TextIOWrapper
@@ -123,47 +121,10 @@ def stoppable() -> Iterator[None]:
         closing = signal.SIGHUP
     old = {kind: signal.signal(kind, stop) for kind in (signal.SIGTERM, closing)}
     try:
-        with _woken():
-            yield
+        yield
     finally:
         for kind, handler in old.items():
             signal.signal(kind, handler)
-
-
-@contextmanager
-def _woken() -> Iterator[None]:
-    """Wake the main thread if it went to sleep just as a signal came.
-
-    Python runs its handlers between system calls. A signal that comes right before a system call blocks, such as
-    one that reads a pipe, would wait for that call: another signal, which does nothing else, interrupts it.
-    """
-    if sys.platform == "win32":
-        yield
-        return
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    main, ended = threading.main_thread().ident or 0, False
-
-    def wake() -> None:
-        while (received := os.read(reader, 1)) == bytes([signal.SIGURG]):
-            pass
-        while received and not ended:
-            signal.pthread_kill(main, signal.SIGURG)
-            time.sleep(0.1)
-
-    idle = signal.signal(signal.SIGURG, lambda *_: None)
-    wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    thread = threading.Thread(target=wake, name="labeldp-wake", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended = True
-        signal.set_wakeup_fd(wakeup)
-        os.close(writer)
-        thread.join()
-        os.close(reader)
-        signal.signal(signal.SIGURG, idle)
 
 
 # ---- the terminal -------------------------------------------------------------------------------------
