@@ -7,10 +7,10 @@ from typer.testing import CliRunner
 from labeldp.app.cli import app
 
 
-def invoke(*words, text=None, columns=200, **variables):
+def invoke(*words, columns=200, **variables):
     """Run a command, which ends without a traceback, and return its exit code and output."""
     environment = {"COLUMNS": str(columns), **variables}
-    done = CliRunner().invoke(app, [str(word) for word in words], input=text, env=environment)
+    done = CliRunner().invoke(app, [str(word) for word in words], env=environment)
     assert done.exception is None or isinstance(done.exception, SystemExit), (words, done.exc_info)
     assert "Traceback" not in done.output
     return done
