@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from labeldp._values import Data
 from labeldp.accounts.accuracy import describe_noise
 from labeldp.accounts.budget import Budget, rounded_up, total_of
 from labeldp.accounts.numbers import EXAMPLE, WEAK, is_weak, number, odds_figures, odds_sentence, whose_labels
@@ -110,7 +111,7 @@ def not_private(terms: Terms) -> str | None:
 def explain(
     terms: Terms,
     kind: str = "release",
-    about: Mapping[str, Any] | None = None,
+    about: Data | None = None,
     others: Budget | None = None,
 ) -> Explanation:
     """Return what terms mean, in sentences.
@@ -175,7 +176,7 @@ def _unused_sections(terms: Terms, budget: Budget, meaning: list[str]) -> Sectio
     }
 
 
-def _sections(terms: Terms, kind: str, about: Mapping[str, Any], meaning: list[str]) -> Sections:
+def _sections(terms: Terms, kind: str, about: Data, meaning: list[str]) -> Sections:
     """Return what a release or a model means."""
     scored = ", its score included" if terms.charges_for("score") else ""
     counted = any(one.statistics for one in origins_of([*terms.priors, *terms.mechanisms]))
@@ -220,7 +221,7 @@ def _sections(terms: Terms, kind: str, about: Mapping[str, Any], meaning: list[s
     }
 
 
-def public_rows(about: Mapping[str, Any]) -> str:
+def public_rows(about: Data) -> str:
     """Return what is public of the rows; where they were put in random order, the order of the source is not."""
     if about.get("file", {}).get("row_order") == "shuffled":
         return "the number of the rows (which are in random order)"
@@ -270,7 +271,7 @@ def _labels(terms: Terms) -> str:
     return "private labels" if terms.transform is None else f"private labels, {terms.transform} of the true ones"
 
 
-def _released_labels(terms: Terms, kind: str, about: Mapping[str, Any]) -> list[str]:
+def _released_labels(terms: Terms, kind: str, about: Data) -> list[str]:
     if kind == "row-release":
         return [
             f"{terms.rows:,} {_labels(terms)}, each with the interval on which it was randomised and its noise.",
@@ -285,7 +286,7 @@ def _released_labels(terms: Terms, kind: str, about: Mapping[str, Any]) -> list[
     return [*lines, _OPEN]
 
 
-def _released_model(terms: Terms, about: Mapping[str, Any]) -> list[str]:
+def _released_model(terms: Terms, about: Data) -> list[str]:
     sources = ["sums with noise"] * bool(terms.charges_for("sums")) + [_labels(terms)] * bool(terms.mechanisms)
     lines = [
         f"The model ({about.get('model', 'a model')}), and all that it will predict.",
