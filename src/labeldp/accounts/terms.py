@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from labeldp._values import Array, Index, Interval
+from labeldp._values import Array, Data, Index, Interval
 from labeldp.accounts.budget import Budget, Charge, Declaration, rounded_up, total_of
 from labeldp.accounts.explanation import SUMMARY, explain
 from labeldp.accounts.statistic import Statistic
