@@ -104,19 +104,17 @@ def describe_quality(quality: Any, charges: Iterable[Charge]) -> str | None:
 def coefficient_cells(regression: Any, alpha: float = 0.05) -> list[list[str]]:
     """Return a card's table of coefficients as text, under a row of names; what is not known is blank."""
     values, errors, ends = regression["params"], regression["bse"], regression["conf_int"]
-    ratios = [value / error if error else math.nan for value, error in zip(values, errors, strict=True)]
     columns: dict[str, Iterable[str]] = {
         "": regression["names"],
         "coef": map(number, values),
         "std err": map(number, errors),
-        "t": ["" if math.isnan(ratio) else f"{ratio:.2f}".replace("-", "−") for ratio in ratios],
+        "t": [f"{a / b:.2f}".replace("-", "−") if b else "" for a, b in zip(values, errors, strict=True)],
         "P>|t|": [f"{pvalue:.3f}" for pvalue in regression["pvalues"]],
         f"[{alpha / 2:.3g}": [number(low) for low, _ in ends],
         f"{1 - alpha / 2:.3g}]": [number(high) for _, high in ends],
     }
     if "bse_ols" in regression:
-        ordinary = regression["bse_ols"]
-        columns["std err without privacy"] = ["" if math.isnan(error) else number(error) for error in ordinary]
+        columns["std err without privacy"] = ["" if math.isnan(b) else number(b) for b in regression["bse_ols"]]
     return [list(columns), *map(list, zip(*columns.values(), strict=True))]
 
 

@@ -122,7 +122,8 @@ class Formula:
             factor = Factor(name, int(match["power"] or 1), match["category"] is not None, reference)
             terms = [*terms, (factor,)] if mark == "+" else [*terms[:-1], (*terms[-1], factor)]
             position, mark = match.end() + 1, text[match.end() : match.end() + 1]
-        for factor in (factor for term in terms for factor in term):
+        result = cls(tuple(terms))
+        for factor in result.factors:
             if label is not None and same_name(factor.column, label):
                 raise _error(f"must not use the label {label!r}: it is private")
         alone = {factor.column for term in terms if len(term) == 1 for factor in term if factor.power == 1}
@@ -132,7 +133,12 @@ class Formula:
                 raise _error(f"has a product with {lacking[0]!r}, which must also be a term of its own")
             if terms.count(term) > 1:
                 raise _error(f"has the term {':'.join(map(str, term))!r} twice: leave out one")
-        return cls(tuple(terms))
+        return result
+
+    @property
+    def factors(self) -> list[Factor]:
+        """The factors of all terms, in order."""
+        return [factor for term in self.terms for factor in term]
 
     @property
     def names(self) -> list[str]:
@@ -142,12 +148,12 @@ class Formula:
     @property
     def columns(self) -> list[str]:
         """The columns of the table that it uses, in order."""
-        return list(dict.fromkeys(factor.column for term in self.terms for factor in term))
+        return list(dict.fromkeys(factor.column for factor in self.factors))
 
     @property
     def categories(self) -> list[str]:
         """The columns that were written as ``C(column)``, in order."""
-        return list(dict.fromkeys(factor.column for term in self.terms for factor in term if factor.category))
+        return list(dict.fromkeys(factor.column for factor in self.factors if factor.category))
 
     def refuse_missing(self, names: Sequence[str]) -> None:
         """Refuse a table with these columns if the formula uses another."""
@@ -160,7 +166,7 @@ class Formula:
         """Return it with a term for each coefficient, on an Arrow table of public columns that has all levels."""
         self.refuse_missing(table.column_names)
         references: dict[str, str] = {}
-        for factor in (factor for term in self.terms for factor in term):
+        for factor in self.factors:
             name, wanted = factor.column, factor.level
             if wanted is not None and references.setdefault(name, wanted) != wanted:
                 raise _error(f"names two reference levels for {name!r}")

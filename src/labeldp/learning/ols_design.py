@@ -110,7 +110,7 @@ class Design:
             together = ", ".join(repr(names[k]) for k in np.flatnonzero(parts > 1e-6 * parts.max()).tolist()[:8])
             raise DataError(f"columns are collinear, each follows from the others: leave out one of {together}")
         white = standard @ (vectors / np.sqrt(values)) @ vectors.T
-        leverage = (white**2).sum(axis=1) / rows + intercept / rows
+        leverage = ((white**2).sum(axis=1) + intercept) / rows
         if leverage.max() > _MOST_LEVERAGE:
             alone = (white[leverage.argmax()] @ vectors / np.sqrt(values) @ vectors.T) ** 2
             raise DataError(

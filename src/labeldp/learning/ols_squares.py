@@ -136,15 +136,14 @@ class Squares:
         """
         rows = len(design.model)
         moved, inflation = fit - center.guess, 2 * (moves**2).sum(axis=1)
-        inverse = np.linalg.inv(design.model.T @ design.model)
-        leverage = np.einsum("ij,jk,ik->i", design.model, inverse, design.model)
+        leverage = ((design.white**2).sum(axis=1) + design.intercept) / rows
         totals = np.maximum(curve.sum(axis=0), 1)
         freedom = 1 / (1 - leverage @ curve / totals)
         freedom[1:] **= 2  # as HC3 does: with few rows, robust variances are too small otherwise
         between = (moved**2 - inflation) @ curve - center.width / center.factor * (moved @ tilt)
         means = (squares - between) / totals * freedom
         products = moves.T @ moves / rows
-        doubt = 4 * float((products**2).sum()) + 4 * float(((moved @ moves / rows) ** 2).sum())
+        doubt = 4 * float((products**2).sum() + ((moved @ moves / rows) ** 2).sum())
         chance = np.sqrt(2 * (curve**2).sum(axis=0)) / totals  # of squares of errors with a kurtosis of 5
         unit = center.width / center.factor * scale * WEIGHT
         scales = np.hypot(unit / totals * freedom, math.sqrt(doubt))
@@ -161,11 +160,9 @@ class Squares:
         allows, by how means of the rows that are seen differ from the mean of all rows.
         """
         squares = design.white**2
-        shapes = (squares - squares.mean(axis=0)) / np.maximum(squares.std(axis=0), 1e-9)
-        near, wanted = (
-            each.T @ shapes / np.maximum(each.sum(axis=0), 1e-300)[:, None] for each in (seen, self.profile)
-        )
-        prior = (_UNEQUAL * max(float(means[0]), float(scales[0]))) ** 2
+        shapes = (squares - squares.mean(axis=0)) / squares.std(axis=0).clip(1e-9)
+        near, wanted = (each.T @ shapes / each.sum(axis=0).clip(1e-300)[:, None] for each in (seen, self.profile))
+        prior = (_UNEQUAL * max(means[0], scales[0])) ** 2
         noise = np.diag(2 * scales[1:] ** 2 + 1e-9 * prior) + 2 * scales[0] ** 2  # never singular
         gain = prior * (wanted - near) @ near.T @ np.linalg.inv(prior * near @ near.T + noise)
         added = np.einsum("ij,jk,ik->i", gain, noise, gain) / 2

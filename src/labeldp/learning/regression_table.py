@@ -22,8 +22,6 @@ from labeldp.learning.formula import Formula
 from labeldp.learning.ols_estimate import Estimates
 from labeldp.tables.frames import as_table, is_frame, select_columns
 
-_FIT = ("rsquared", "standard_error")
-
 _CLIPPED = (
     "To save noise, slopes are from labels that were clipped {} from a rough fit. By noisy counts, this moves a "
     "label by about {} on average at most; standard errors include it."
@@ -320,11 +318,11 @@ class RegressionTable:
 
     def values(self, alpha: float = 0.05) -> list[list[Any]]:
         """Return the table's names and numbers, under a row of names."""
-        head = self.cells(alpha)[0]
-        values, deviations = self.estimates.values, self._deviations()
-        columns = [values, deviations, values / deviations, self._pvalues(), self._ends(alpha)]
-        numbers = np.column_stack([*columns, self.estimates.ordinary]).tolist()
-        return [head, *([name, *row] for name, row in zip(self.names, numbers, strict=True))]
+        listed = zip(*self._figures(alpha).values(), strict=True)
+        rows = [
+            [name, value, error, value / error, p, *ends, plain] for name, value, error, p, ends, plain in listed
+        ]
+        return [self.cells(alpha)[0], *rows]
 
     def _figures(self, alpha: float = 0.05) -> dict[str, list[Any]]:
         """Return the table's columns as a card has them; NaN where noise would hide a number."""
@@ -347,22 +345,22 @@ class RegressionTable:
         found, levels = self.estimates, {} if self.columns is None else self.columns.levels
         kind = _ROBUST if self.robust else "Standard errors are for equal variances and include the noise."
         ordinary = "estimated for equal variances" if np.isfinite(found.ordinary).all() else "hidden by noise"
+        hints = [(_CLIPPED, found.clipped), (_EDGE, found.edge), (_FAINT, found.faint)]
         compared = ", ".join(f"{name} = {listed[0]}" for name, listed in levels.items())
         return [
             *([f"Categories are compared with: {compared}."] if compared else []),
             f"{kind} Intervals and p-values follow from the exact law of the noise.",
             "Coefficients are those of least squares on labels clipped to the bounds. Where the true relation is "
             "curved, the weights of rows may move them by a fraction of a standard error.",
-            *([] if found.clipped is None else [_CLIPPED.format(*map(number, found.clipped))]),
-            *([] if found.edge is None else [_EDGE.format(number(found.edge))]),
-            *([] if found.faint is None else [_FAINT.format(number(found.faint))]),
+            *(hint.format(*map(number, np.ravel(values))) for hint, values in hints if values is not None),
             f"Standard errors without privacy are {ordinary}.",
         ]
 
     def _fit(self) -> dict[str, float]:
         """Return what is known of how well the table fits, as a card has it."""
-        pair = () if self.estimates.r_squared is None else zip(_FIT, self.estimates.r_squared, strict=True)
-        return {**dict(pair), **({} if self.fit_pvalue is None else {"pvalue": self.fit_pvalue})}
+        explained, error = self.estimates.r_squared or (None, None)
+        figures = {"rsquared": explained, "standard_error": error, "pvalue": self.fit_pvalue}
+        return {name: figure for name, figure in figures.items() if figure is not None}
 
     def _bounds(self) -> str:
         return " to ".join(map(number, self.terms.bounds[0]))
