@@ -81,7 +81,8 @@ def look_at_model(release: ReleaseRequest) -> Look:
     text = (
         f"How much the predicted {saved.label} changes if the values of one column are exchanged between rows: a "
         f"longer bar, a more important column. For {counted(len(predicted), 'row')} of the table predictions are "
-        f"from {lowest} to {highest}. All of this follows from the private model and public columns, so it costs "
+        f"from {lowest} to {highest}. The noise that the model learnt from moves these figures too. All of this "
+        "follows from the private model and public columns, so it costs "
         "nothing and can be shared."
     )
     cells = [[name, f"±{number(change, 3)}"] for name, change in moves.items()]
