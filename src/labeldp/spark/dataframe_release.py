@@ -220,7 +220,7 @@ def privatize(
                 sealed = seal(rows, secret)
                 try:
                     pairs = rows.select(column(label).cast("double"), column(id))
-                    return sum_integers(pairs, report_counter(reports, sealed))
+                    return sum_integers(pairs, report_counter(reports, sealed), count)
                 finally:
                     sealed.destroy()
 

@@ -49,25 +49,28 @@ def vector_batch(vectors: Vectors, part: int = 0) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=["key", "part", "data"])
 
 
-def sum_integers(frame: DataFrame, count: Callable[[pa.RecordBatch], Counts]) -> Counts:
+def sum_integers(frame: DataFrame, count: Callable[[pa.RecordBatch], Counts], rows: int) -> Counts:
     """Return the sum of ``count`` over all batches of a frame: a vector of integers.
 
     Each partition's is cut into vectors with keys, so that many executors share the work of adding them up.
+    ``rows`` is how many there were when they were checked.
     """
 
     def count_all(batches: Batches) -> Batches:
         total = None
         for batch in batches:
             if batch.num_rows:
-                total = count(batch) if total is None else total + count(batch)
+                counted = np.append(count(batch), batch.num_rows)
+                total = counted if total is None else total + counted
         if total is not None:
             starts = range(0, total.size, _CHUNK)
             yield vector_batch({k: total[start : start + _CHUNK] for k, start in enumerate(starts)})
 
     vectors, _ = sum_vectors(frame, count_all)
-    if not vectors:
-        raise DataError("there are no rows now that were there before: the table changed while it was read")
-    return np.concatenate([vectors[key] for key in sorted(vectors)])
+    total = np.concatenate([np.zeros(0, np.int64), *(vectors[key] for key in sorted(vectors))])
+    if total[-1:].tolist() != [rows]:
+        raise DataError("there are more or fewer rows now than before: the table changed while it was read")
+    return total[:-1]
 
 
 def sum_vectors(frame: DataFrame, work: Work, dtype: str = "int64") -> tuple[Vectors, bytes]:
@@ -105,19 +108,13 @@ Releaser = Callable[[Iterator[tuple[Any, Any]]], Iterator[Any]]
 
 
 def count_labels(labels: DataFrame, bounds: Interval, cells: int, rows: int) -> Counts:
-    """Return how many labels, the only column, lie in each cell of their bounds, exactly, in one pass.
-
-    ``rows`` is how many there were when they were checked.
-    """
+    """Return how many labels, the only column, lie in each cell of their bounds, exactly, in one pass."""
 
     def count_batch(batch: pa.RecordBatch) -> Counts:
         return count(Labels.parse(floats(batch.column(0))).values, bounds, cells)
 
     (label,) = labels.columns
-    counts = sum_integers(labels.select(column(label).cast("double")), count_batch)
-    if int(counts.sum()) != rows:
-        raise DataError("there are more or fewer labels now than before: the table changed while it was read")
-    return counts
+    return sum_integers(labels.select(column(label).cast("double")), count_batch, rows)
 
 
 def report_counter(reports: Reports, sealed: SealedSecret) -> Counter:
