@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
+from threadpoolctl import threadpool_limits
 
 import labeldp as ldp
 from labeldp.exact.row_ids import IntegerIds, public_places
@@ -73,6 +74,13 @@ def test_sums_over_more_rows_than_the_driver_takes_are_those_of_one_machine(spar
         here = replace(query, rows=query.rows.on(X)).answer(y / BOUNDS[1])
         assert answers[0] == answers[1] == answers[2] == here.tolist()
         assert query.shape[0] == 1 or (query.groups > 1 and sum(answers[0][1]) == 1500)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """The last bits of products follow from the number of threads, and that from how busy the machine is."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture
