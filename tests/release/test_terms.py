@@ -121,14 +121,14 @@ def test_odds_are_by_this_release_and_in_the_same_sentence_by_all_that_its_ledge
     assert "sees this release alone" in alone.sections["What it means"][0]
     assert alone.sections["What it means"][0].endswith("by at most e^ε = 4.49×.")
     assert "After this release alone they can be 82 %" in alone.sections["What it means"][1]
-    told = explain(ONE, recorded=[charge(0.5, purpose="other"), *ONE.charges])
+    told = explain(ONE, others=Budget(0.5))
     assert told.sections["What it means"][0].endswith(
         "sees this release alone can raise their odds on any label by at most e^ε = 4.49×; by everything in its "
         "ledger, ε = 2, by at most 7.39×."
     )
     assert (told.budget, told.ledger) == (alone.budget, Budget(2))
     assert told.sections["What it cost"][0] == "ε = 1.5 in all:"
-    assert explain(ONE, recorded=ONE.charges).sections == alone.sections
+    assert explain(ONE, others=Budget(0)).sections == alone.sections
 
 
 def test_what_is_not_private_says_so_first_and_promises_nothing():

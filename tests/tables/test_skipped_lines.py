@@ -48,6 +48,15 @@ def test_a_last_row_that_looks_like_a_total_is_refused_unless_it_is_said_to_be_n
     assert release(name, dialect=ldp.tables.Dialect(skip_last=0)).terms.rows == len(ROWS) + 1
 
 
+@pytest.mark.parametrize("name", PUT)
+def test_a_total_above_a_footnote_that_is_left_out_is_one_too(place, name):
+    PUT[name](place / name, [HEADER, *ROWS, TOTAL, ("Source: the office",)])
+    error = refused(name, dialect=ldp.tables.Dialect(skip_last=1), error=ldp.errors.DataError)
+    assert error.option == "skip_last"
+    assert "skip_last=2" in str(error)
+    assert release(name, dialect=ldp.tables.Dialect(skip_last=2)).terms.rows == len(ROWS)
+
+
 @pytest.mark.parametrize("drop", [["town"], ["area"], ["town", "area"]], ids="+".join)
 @pytest.mark.parametrize("name", PUT)
 def test_a_total_is_one_whichever_columns_are_left_out(place, name, drop):
@@ -56,6 +65,14 @@ def test_a_total_is_one_whichever_columns_are_left_out(place, name, drop):
         assert refused(name, drop=drop, dialect=POINT).option == "skip_last"
     PUT[name](place / name, [HEADER, *ROWS])
     assert release(name, drop=drop, dialect=POINT).terms.rows == len(ROWS)
+
+
+@pytest.mark.parametrize("level", ["average", "media", "high"])
+def test_a_column_that_is_left_out_because_it_is_made_of_the_label_does_not_show_it(place, level):
+    put_text(place / "in.csv", [("area", "level", "price"), *((area, "low", price) for _, area, price in ROWS)])
+    with (place / "in.csv").open("a") as file:
+        file.write(f"3;{level};2\n")
+    assert release("in.csv", drop=["level"], dialect=POINT, missing="drop").terms.rows == len(ROWS) + 1
 
 
 @pytest.mark.parametrize("name", PUT)

@@ -49,7 +49,8 @@ def ledgers_elsewhere(
     books = dict[Path, Ledger]()
     for path in ledgers:
         with suppress(*EXPLAINED):
-            books[path] = Ledger.open(path, create="never")
+            if _is_ledger(path):
+                books[path] = Ledger.open(path, create="never")
     found = dict[Path, Path]()
     for path in cards if any(book.charges for book in books.values()) else ():
         with suppress(*EXPLAINED):
@@ -61,6 +62,14 @@ def ledgers_elsewhere(
                 if missing_charges(charges, ledger.charges):
                     found = dict.fromkeys(paid, path) | found  # the first card of each
     return found
+
+
+def _is_ledger(path: Path) -> bool:
+    """Whether a file begins as ledgers do: others are not locked."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b"labeldp.ledger/" in file.read(1000).partition(b"\n")[0]
 
 
 def _may_be_same(card: ReadCard, names: Collection[str], rows: int) -> bool:

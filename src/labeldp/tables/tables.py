@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, reduce
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,12 @@ MAY_LACK_HEADER = {*DELIMITERS, "xlsx"}
 """Formats in which names may be the values of a row, with its label: messages do not list them."""
 
 _TOTALS = {
-    *("total", "totals", "sum", "average", "mean", "summe", "gesamt", "gesamtsumme", "insgesamt", "durchschnitt"),
-    *("mittelwert", "totaux", "somme", "moyenne", "totale", "somma", "suma", "totaal", "som", "media", "promedio"),
+    *("total", "totals", "sum", "summe", "gesamt", "gesamtsumme", "insgesamt"),
+    *("totaux", "somme", "totale", "somma", "suma", "totaal"),
 }
 """Words with which rows begin that sum up the others."""
+_AVERAGES = {"average", "mean", "durchschnitt", "mittelwert", "moyenne", "media", "promedio", "som"}
+"""Further ones, which may also be values of a column that is left out because it is made of the label."""
 
 _RENAME = "rename the column, or, if there is no header, add a first row with the names of the columns"
 _NO_HEADER = (
@@ -36,6 +37,11 @@ _NO_HEADER = (
     "first row with the names of the columns; if these are names, confirm them with ",
     Setting("header", True),
 )
+
+
+def _first_words(cells: Iterable[str]) -> set[str]:
+    """Return the words that cells begin with."""
+    return {word.strip(":.") for cell in cells for word in cell.casefold().split()[:1]}
 
 
 def lacks_header(names: Sequence[str], format: str, dialect: Dialect) -> bool:
@@ -194,7 +200,8 @@ class Table:
     def refuse_total(self, row: int) -> None:
         """Refuse a table whose last row looks like a total of the others, by its columns other than the label.
 
-        A word such as "Total" counts in columns that are left out, too: a total is one whatever is read of it.
+        A word such as "Total" counts in columns that are left out, too: a total is one whatever is read of it. A
+        word such as "Average" does not: a column such as "level", made of the label, is left out for that.
         Blank are the public columns, if there are any: a column that is left out may be blank by its label.
 
         Parameters
@@ -202,21 +209,21 @@ class Table:
         row : int
             The number of the last row that has a label, from 0 on.
         """
-        others = [name for name in self._names if name != self.label]
-        if self.format not in MAY_LACK_HEADER or self.dialect.skip_last is not None or not others:
+        others, left_out = [name for name in self._names if name != self.label], self.dialect.skip_last
+        if self.format not in MAY_LACK_HEADER or left_out == 0 or not others:
             return
         cells = dict(zip(others, self._cells(others, row), strict=True))
         public = [cell for name, cell in cells.items() if name not in self.private]
         is_blank = {*NULL_WORDS, *self.dialect.na}.issuperset(public or cells.values())
-        words = [cell.casefold().split()[:1] for cell in cells.values()]
-        if is_blank or {word.strip(":.") for word in chain.from_iterable(words)} & _TOTALS:
+        words, public_words = _first_words(cells.values()), _first_words(public)
+        if is_blank or words & _TOTALS or public_words & _AVERAGES:
+            below = "take what is below it out of the file, and " if left_out else ""
             raise DataError(
                 "the last row looks like a total of the others, by its other columns, and would release every "
                 "label a second time: leave it out with ",
-                Setting("skip_last", 1),
-                ", or keep it with ",
+                Setting("skip_last", (left_out or 0) + 1),
+                ". If it is a row like the others, " + below + "keep it with ",
                 Setting("skip_last", 0),
-                " if it is a row like the others",
             )
 
     def refuse_unknown(self, name: str, option: str = "label") -> None:

@@ -50,6 +50,8 @@ def test_another_ledger_that_may_have_paid_for_the_same_labels_is_named_before_t
     done = flat(run(*order(renamed, tmp_path / "c.csv", "--ledger", second)).stderr)
     assert f"{first} paid for {tmp_path / 'a.csv.card.json'}" in done
     assert f"{second} does not count that" in done
+    run(*order(renamed, tmp_path / "d.dat", "--format", "parquet", "--ledger", second))
+    assert pq.read_schema(tmp_path / "d.dat").names == ["rooms", "region", "price"]
 
 
 @pytest.fixture

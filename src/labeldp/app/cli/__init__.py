@@ -33,7 +33,7 @@ from labeldp.app.cli.shell import (
 )
 from labeldp.app.option import REQUIRED, Option, join_names, parse_figure, parse_options, split_names
 from labeldp.app.options import DIALECT, LEDGER, OPTIONS, RECORD
-from labeldp.errors import Message, ParameterError, Setting
+from labeldp.errors import LabelDPError, Message, ParameterError, Setting
 
 __all__ = ["COMMANDS", "DIALECT", "EXIT_CODES", "LEDGER", "RECORD", "app", "command", "load_command"]
 
@@ -187,7 +187,7 @@ def _ask_about_earlier(given: Mapping[str, Any]) -> None:
     """Say which other ledgers may have paid for the same labels, and ask where somebody can answer."""
     from labeldp.app.earlier_releases import ledgers_elsewhere  # noqa: PLC0415 (slow to import)
     from labeldp.tables.opening import header_of  # noqa: PLC0415 (an extra)
-    from labeldp.tables.paths import find_files  # noqa: PLC0415
+    from labeldp.tables.paths import find_files, format_in  # noqa: PLC0415
 
     ledger, label, source = given["ledger"], given["label"], given["source"]
     folder = Path(ledger.path or given["out"]).parent
@@ -195,10 +195,14 @@ def _ask_about_earlier(given: Mapping[str, Any]) -> None:
     cards = sorted([*folder.glob("*.card.json"), *folder.glob("*/card.json")])
     if not ledgers or not cards:
         return
-    names = header_of(*find_files(source, given["format"]), given["dialect"]).names
+    try:
+        format = None if format_in(str(source)) else given["format"]  # else it is the output's
+        names = header_of(*find_files(source, format), given["dialect"]).names
+    except LabelDPError:  # the command says what is wrong
+        return
     found = ledgers_elsewhere(ledger, ledgers, cards, label, names)
     for other, card in found.items():
-        same = f"{other} paid for {card}, a release of a column {label!r} from a table with the same columns"
+        same = f"{other} paid for {card}, a release of a column {label!r} from what may be the same table"
         unknown = f"{ledger.path} does not count that" if ledger.path else "no ledger is given that counts it"
         advice = ". If these are the same people, give ", Setting("ledger", str(other))
         why = ": the costs add up for whoever sees both releases."

@@ -184,7 +184,8 @@ def _verdict(result: Verification) -> str:
     failed = {check.name for check in result.checks if check.holds is False}
     if result.card is not None and failed <= _BESIDE.keys():
         own = replace(result, checks=tuple(check for check in result.checks if check.name not in _BESIDE))
-        beside = _BESIDE | ({"file": "model"} if result.card.kind == "model" else {})
+        is_model = result.card.kind == "model" and "regression" not in result.card.content
+        beside = _BESIDE | ({"file": "model"} if is_model else {})
         parts = sorted({beside[name] for name in failed})
         verb = "does" if len(parts) == 1 else "do"
         return f"The card {own.verdict}, and its {' and '.join(parts)} {verb} NOT hold."
@@ -253,13 +254,14 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
     kind = "summary" if summary else "report"
     target = out or report_path(card_file.resolve() if card_file.is_dir() else path, kind)
     is_printed = str(target) == "-"
+    is_page = card_file.suffix == ".html"  # made of the card, as the new one is
     if not is_printed:
         refuse_same({f"the {kind}": target}, {"the card": path, "the ledger": paid_from})
         Target(str(target), force).refuse()
     ledger = _opened(paid_from)
     result = verify_files(
         text,
-        file=None if path in (card_file, card_file / "card.json") else card_file,
+        file=None if path in (card_file, card_file / "card.json") or is_page else card_file,
         folder=path.parent,
         signature=read_signature(path, None),
         ledger=ledger,

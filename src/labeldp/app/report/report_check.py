@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from html import unescape
@@ -15,7 +16,7 @@ from typing import Annotated
 from labeldp import __version__
 from labeldp._atomic import read_regular
 from labeldp._values import Data
-from labeldp.accounts.budget import Charge
+from labeldp.accounts.budget import Charge, total_of
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.signatures import check_signature
 from labeldp.accounts.verification import Check, Verification
@@ -104,12 +105,22 @@ def _ledger_figures(kind: str, stated: StatedLedger, ledger: Ledger | None, own:
     if ledger is None:
         missing = "the limit, what is left and what else was spent were not compared: add "
         return Check("ledger", None, Message(missing, Setting("paid_from")))
-    limit, charges = ledger.limit, ledger.charges
-    states = (StatedLedger.of(limit, charges[:end], own) for end in range(len(charges), -1, -1))
-    if stated in states:
+    if stated in _states(ledger, own):
         detail = "what else was spent, and the limit, are as it shows, now or before later charges"
         return Check("ledger", True, detail)
     return Check(kind, False, "it shows another limit, or another sum of what else was spent, than the ledger has")
+
+
+def _states(ledger: Ledger, own: Sequence[Charge]) -> Iterator[StatedLedger]:
+    """Yield what a ledger stated before and after each of its charges."""
+    missing, others = Counter(charge.key for charge in own), total_of(())
+    yield StatedLedger(ledger.limit, others, not own)
+    for charge in ledger.charges:
+        if missing[charge.key]:
+            missing[charge.key] -= 1
+        else:
+            others += charge.budget
+        yield StatedLedger(ledger.limit, others, not missing.total())
 
 
 def check_reports_beside(
