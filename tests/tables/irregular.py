@@ -37,7 +37,6 @@ READ = {  # what is replaced, and what reads it: a command, or a function
     "report --ledger": ("book.jsonl", ["report", CARD, "--ledger", "book.jsonl"]),
     "verify CARD": (CARD, ["verify", CARD]),
     "verify REPORT": ("page.html", ["verify", "page.html", CARD]),
-    "diff CARD": (CARD, ["diff", "release.json", CARD]),
     "verify the card of a folder": ("model/card.json", ["verify", "model"]),
     "verify the signature beside": (f"{CARD}.sig", ["verify", CARD]),
     "verify --signature": ("other.sig", ["verify", CARD, "--signature", "other.sig"]),

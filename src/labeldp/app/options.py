@@ -317,7 +317,6 @@ _TABLE = (
         metavar="CARD",
         **_POSITIONAL,
     ),
-    Option("other_card", "Another card to compare with.", type=Path, metavar="CARD", **_POSITIONAL),
     Option("summary", "One A4 page for a data-protection impact assessment.", **_FLAG),
     Option(
         "paid_from",

@@ -91,7 +91,7 @@ def luminance(page, expression):
 def test_dark_mode_turns_paper_and_ink_round_in_figures_too(browser, tmp_path):
     paper = "() => getComputedStyle(document.body).backgroundColor"
     ink = "() => getComputedStyle(document.querySelector('svg.chart text')).fill"
-    line = "() => getComputedStyle(document.querySelector('svg.chart path[style*=\"--c1\"]')).stroke"
+    line = "() => getComputedStyle(document.querySelector('svg.chart path[style*=\"--c1\"]')).fill"
     seen = {}
     for dark in (False, True):
         with opened(browser, tmp_path, cases.page("release"), dark=dark) as (page, _, _):

@@ -1,10 +1,10 @@
-"""A report is bound to its card: written again, it must be the same, to the last number."""
+"""A report is bound to its card: written again, it must be the same, byte for byte."""
 
 import json
 import random
 import re
 import sys
-from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -20,8 +20,8 @@ NUMBER = re.compile(r">([^<>]*[0-9][^<>]*)<")
 
 
 def verdict(page, card):
-    verification = ldp.verify_card(card)
-    return {check.name: check.holds for check in check_report(page, card, verification)}
+    checks = check_report(page.encode(), card, ldp.verify_card(card))
+    return {check.name: check.holds for check in checks}
 
 
 @pytest.mark.slow
@@ -42,51 +42,39 @@ def test_any_number_that_is_changed_is_found():
     for found in random.Random(1).sample(texts, 6):
         place = found.start(1) + re.search("[0-9]", found[1]).start()
         lie = page[:place] + str((int(page[place]) + 1) % 10) + page[place + 1 :]
-        assert verdict(lie, card)["report"] is False, found[1]
-    path = page.index(' d="M') + 6
-    assert verdict(page[:path] + "9" + page[path:], card) == {"report": True, "figures": False, "ledger": None}
+        assert verdict(lie, card) == {"report": False}, found[1]
 
 
-def elsewhere(page):
-    """Return a report as another version of Matplotlib would have it, with the same drawings."""
-    return page.replace("Matplotlib 3", "Matplotlib 4")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("<main>", "<main><!-- -->"),
+        ("</style>", "main{display:none}</style>"),
+        ("</html>", "</html><img src=data:,>"),
+        ("</svg>", '<image href="data:,"/></svg>'),
+        (' d="M', ' d="M 9'),
+        ("\n", "\r\n"),
+    ],
+)
+def test_a_report_with_anything_that_the_card_does_not_give_does_not_hold(old, new):
+    assert verdict(cases.page("release").replace(old, new), cases.card("release")) == {"report": False}
 
 
-STYLE = "<style>main>*{display:none}</style>"
-FORGERIES = {
-    "a part beside the card": ("<main>", f"<main>\n<!-- beside the card -->{STYLE}<!-- end of it -->"),
-    "a comment": ("<main>", "<main><!-- -->"),
-    "an attribute": ("<section>", '<section hidden style="display:none">'),
-    "the value of a field": ("</main>", '<input readonly value="This cost ε = 0.01"></main>'),
-    "a rule of the style": ("</style>", "main{display:none}</style>"),
-    "text after the page": ("</html>", "</html><img src=data:,>"),
-    "what it was written with": ("Matplotlib ", "safe: ε = 0.01, Matplotlib "),
-    "a style in a figure": ("</svg>", f"{STYLE}</svg>"),
-    "a comment in a figure": ("</svg>", "<!-- --></svg>"),
-    "a property in a figure": (' style="fill', ' style="position: fixed; fill'),
-    "an attribute in a figure": ("<path ", '<path onclick="x" '),
-    "an address in a figure": (' href="#', ' href="https://x#'),
-    "an image in a figure": ("</svg>", '<image href="data:,"/></svg>'),
-}
+def test_a_report_of_another_version_cannot_be_checked_and_one_of_another_card_does_not_hold():
+    card, page = cases.card("release"), cases.page("release")
+    for other in (page.replace("Matplotlib ", "Matplotlib 9"), page.replace("labeldp 0", "labeldp 9"), "<p>"):
+        (check,) = check_report(other.encode(), card, ldp.verify_card(card))
+        assert (check.holds, check.needed) == (None, True)
+    assert verdict(page, cases.card("with-delta")) == {"report": False}
 
 
-@pytest.mark.parametrize("name", FORGERIES)
-@pytest.mark.parametrize("written", [str, elsewhere])
-def test_a_report_with_anything_that_the_card_does_not_give_is_not_accepted(name, written):
-    card, page = cases.card("release"), written(cases.page("release"))
-    lie = page.replace(*FORGERIES[name])
-    assert lie != page
-    verification = ldp.verify_card(card)
-    checks = tuple(check_report(lie, card, verification))
-    assert not replace(verification, checks=checks).holds
-    assert name == "what it was written with" or any(check.holds is False for check in checks)
-
-
-def test_figures_that_another_version_drew_otherwise_cannot_be_compared():
-    card, page = cases.card("release"), elsewhere(cases.page("release"))
-    assert verdict(page, card) == {"report": True}
-    *_, figures = check_report(page.replace(' d="M', ' d="M 0 0 L', 1), card, ldp.verify_card(card))
-    assert (figures.name, figures.holds, figures.needed) == ("figures", None, True)
+def test_a_ledger_with_a_sum_of_many_digits_gives_a_report_that_can_be_verified():
+    ledger = ldp.Ledger()
+    for prime in (10**97 + 27, 10**98 + 3, 10**99 + 289, 10**101 + 39, 10**102 + 7):
+        ledger.charge("labels", epsilon=1 / Fraction(prime))
+    assert len(str(ledger.total.exact_epsilon)) > 400
+    card = ldp.privatize([1.0, 2.0], epsilon=1.0, bounds=(0, 5), ledger=ledger).to_card()
+    assert verdict(report.render_report(card, ledger=ledger), card) == {"report": True, "ledger": None}
 
 
 def test_a_report_of_a_regression_table_begins_with_the_table_of_its_card():
@@ -98,8 +86,6 @@ def test_a_report_of_a_regression_table_begins_with_the_table_of_its_card():
     content = json.loads(table.to_card())["regression"]
     wild = {**content, "params": [1e308] * 3, "names": ["$x_1$", "\x00<b>", "y" * 99]}
     assert cases.faults(report.render_report(cases.changed(table.to_card(), regression=wild))) == []
-    named = {**content, "names": wild["names"]}
-    assert cases.faults(report.render_report(cases.changed(table.to_card(), regression=named))) == []
 
 
 @pytest.mark.parametrize("card", ["{}", "[]", "no card", '{"checksum": 3}'])
@@ -109,40 +95,25 @@ def test_a_report_beside_what_is_no_card_does_not_hold(card, tmp_path):
     run("verify", tmp_path / "page.html", tmp_path / "card.json", code=4)
 
 
-def test_a_report_of_another_version_cannot_be_checked_and_one_of_another_card_does_not_hold():
-    card = cases.card("release")
-    page = report.render_report(card)
-    for other in (
-        page.replace(f"&quot;version&quot;:&quot;{ldp.__version__}", "&quot;version&quot;:&quot;9"),
-        "<p>",
-    ):
-        (check,) = check_report(other, card, ldp.verify_card(card))
-        assert (check.holds, check.needed) == (None, True)
-    assert verdict(page, cases.card("with-delta")) == {"report": False}
-
-
 def test_verify_finds_the_card_beside_a_report_or_takes_the_one_that_is_named(tmp_path):
-    (tmp_path / "out.csv.card.json").write_text(cases.card("release"))
-    run("report", tmp_path / "out.csv.card.json")
-    page = tmp_path / "out.csv.report.html"
-    assert "name a card in it, such as out.csv.card.json" in said("verify", tmp_path, code=2)
-    for named in (page, tmp_path / "out.csv.card.json"):
+    card, page = tmp_path / "out.csv.card.json", tmp_path / "out.csv.report.html"
+    card.write_text(cases.card("release"))
+    run("report", card)
+    run("verify", tmp_path, code=2)
+    for named in (page, card):
         assert "✓ report" in run("verify", named).output
     page.write_text(page.read_text().replace("2.72×", "1.72×"))
-    assert "out.csv.report.html: it says '1.72×'" in said("verify", tmp_path / "out.csv.card.json", code=4)
-    run("report", tmp_path / "out.csv.card.json", "--force")
+    assert "✗ report" in run("verify", card, code=4).output
+    run("report", card, "--force")
     short = page.rename(tmp_path / "out.report.html")
     assert "✓ report" in run("verify", short).output
-    page = short
-    (tmp_path / "out.csv.report.html").write_bytes(b" " * 9_000_000)
-    assert "out.csv.report.html cannot be read" in said("verify", tmp_path / "out.csv.card.json")
+    page.write_bytes(b" " * 9_000_000)
+    assert "out.csv.report.html: it cannot be read" in said("verify", card)
     lone = tmp_path / "folder" / "page.html"
     lone.parent.mkdir()
-    lone.write_text(page.read_text().replace("2.72×", "1.72×"))
-    assert "name it after the page" in said("verify", lone, code=2)
-    assert "it says '1.72×' where the report written again says '2.72×'" in said(
-        "verify", lone, tmp_path / "out.csv.card.json", code=4
-    )
+    lone.write_text(short.read_text().replace("2.72×", "1.72×"))
+    run("verify", lone, code=2)
+    run("verify", lone, card, code=4)
 
 
 def test_the_card_of_a_model_is_verified_from_inside_its_folder(tmp_path, monkeypatch):
@@ -151,7 +122,7 @@ def test_the_card_of_a_model_is_verified_from_inside_its_folder(tmp_path, monkey
     assert "The card holds" in said("verify", "card.json")
 
 
-# ---- one page for an assessment, and what differs -----------------------------------------------------
+# ---- one page for an assessment -----------------------------------------------------
 
 
 @pytest.fixture
@@ -184,18 +155,12 @@ def test_a_summary_says_what_an_assessment_asks_for_in_html_and_markdown(table):
 def test_a_summary_is_written_again_from_its_card_and_compared(table, name):
     run("report", table / "out.csv", "--summary", "--ledger", table / "out.jsonl", "-o", table / name)
     assert "✓ summary" in run("verify", table / name).output
-    aside = (table / "out.csv").rename(table / "aside")  # the file was compared before; now it is not
-    alone = run("verify", table / name).output
-    assert "✓ summary" in alone
-    assert "was not done here" in alone
-    aside.rename(table / "out.csv")
+    (table / "out.csv").rename(table / "aside")  # a summary follows from the card alone
+    assert "✓ summary" in run("verify", table / name).output
     page = (table / name).read_text()
     (table / name).write_text(page.replace("from 50 records", "from 51 records"))
     assert "its summary does NOT hold" in said("verify", table / name, code=4)
-    for broken in ("<![x[", f"&#{'9' * 5000};"):  # Python's own parser fails on them
-        (table / name).write_text((table / name).read_text().replace("ε", broken, 1))
-        assert "its summary does NOT hold" in said("verify", table / name, code=4)
-    run("verify", table / "out.csv", code=4 if "html" in name else 0)  # what has its usual name is looked for
+    run("verify", table / "out.csv.card.json", code=4 if "html" in name else 0)  # its usual name is looked for
     (table / name).write_text("<p>")
     run("verify", table / name, code=2)
 
@@ -215,7 +180,7 @@ def test_what_a_summary_shows_of_a_ledger_is_compared_with_it_and_later_charges_
     copy.write_bytes(book.read_bytes())
     run("report", table / "out.csv", "--summary", "--ledger", book)
     ldp.privatize([1.0, 2.0], epsilon=0.5, bounds=(0, 5), ledger=ldp.Ledger.open(book))
-    assert "✓ ledger what else was spent" in said("verify", summary, "--ledger", book)
+    assert "✓ ledger the summary shows" in said("verify", summary, "--ledger", book)
     ldp.privatize([1.0, 2.0], epsilon=0.25, bounds=(0, 5), ledger=ldp.Ledger.open(copy))
     run("report", table / "out.csv", "--summary", "--ledger", copy, "--force")
     assert "✓ summary" in said("verify", summary)
@@ -240,9 +205,7 @@ def test_random_order_columns_left_out_and_clipping_are_said_as_they_are(tmp_pat
 
 @pytest.mark.parametrize("options", [(), ("--summary",)])
 def test_a_table_that_was_changed_gets_no_report_and_no_summary(table, options):
-    shown = run("report", table / "out.csv", "--summary", "-o", "-").stdout
-    assert "Card and file verified" in shown
-    assert "the card is not signed" in shown
+    assert "## What was shared" in run("report", table / "out.csv", "--summary", "-o", "-").stdout
     (table / "out.csv").write_text((table / "out.csv").read_text() + "51,5\n")
     run("report", table / "out.csv", *options, code=4)
     assert "The card holds, and its table does NOT hold." in said("verify", table / "out.csv", code=4)
@@ -280,21 +243,3 @@ def test_ledgers_are_summed_by_purpose_and_recipient(table):
     (charge,) = json.loads(run("ledger", files[0], "--json").stdout)["charges"]
     assert charge["purpose"] == "labels"  # what for programs is paid for; what the owner says is apart from it
     assert charge["declaration"] == {"purpose": "rent *index*", "recipient": "out"}
-
-
-def test_diff_says_what_differs_between_two_cards_that_hold(table):
-    cards = [table / f"{name}.csv.card.json" for name in ("out", "two")]
-    assert "The cards say the same." in said("diff", cards[0], cards[0])
-    shown = said("diff", *cards)
-    assert "The first costs ε = 1, the second ε = 0.5." in shown
-    assert "charge 1: ε" in shown
-    data = json.loads(run("diff", *cards, "--json").stdout)["differences"]
-    assert {"field": "cost.epsilon", "one": 1.0, "other": 0.5} in data
-    cards[1].write_text(cards[1].read_text().replace("0.5", "0.4"))
-    run("diff", *cards, code=4)
-    for path, masses in zip(cards, ([1, 2], [1, 3]), strict=True):
-        prior = ldp.Histogram([0, 1, 5], masses)
-        path.write_text(ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), prior=prior).to_card())
-    assert "prior 1: share of bin 1" in said("diff", *cards)  # a public one
-    cards[1].write_text(ldp.privatize(cases.labels(), epsilon=1.0, bounds=cases.BOUNDS).to_card())
-    assert "prior (curator), ε = 0.3" in said("diff", *cards)

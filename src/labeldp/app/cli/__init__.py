@@ -104,9 +104,6 @@ COMMANDS = {
             "audit",
             "private.parquet.card.json --samples 200000",
         ),
-        "diff": Command(
-            "Say what differs between two cards.", "cards", "spring.csv.card.json autumn.csv.card.json"
-        ),
         "ledger": Command(
             "Show what was spent on what, and what is left; of several, their sums.", "ledgers", "budget.jsonl"
         ),

@@ -21,8 +21,8 @@ from labeldp.accounts.numbers import at_most, factor
 from labeldp.accounts.verification import Verification, verify_card
 from labeldp.app.card_files import card_of_report, read_card_file, read_key, read_signature, report_path
 from labeldp.app.cli import command
-from labeldp.app.cli.shell import EXIT, PlainConsole, figure_table, finite, news, print_json, tell
-from labeldp.app.sentences import as_flag, counted, printable, spelled
+from labeldp.app.cli.shell import EXIT, PlainConsole, finite, news, print_json, tell
+from labeldp.app.sentences import printable
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.card_format import MAX_TEXT
 
@@ -93,11 +93,11 @@ def verify(
 
     The verdict is an exit code: 0 if the card holds, 4 if anything does not, or it is not private, 5 if it cannot
     be checked here, because it names a mechanism that is not known or does not say what was released. A report or
-    a summary, with its card beside it or after it, is written again from the card and compared; so are those
-    beside the card, under their usual names. With --ledger, the card's charges must be in that ledger, and what
-    such a page shows of it is compared. A signature beside the card, CARD.sig, is checked too; with --trust there
-    must be one, by that key. The last line says whether the card is signed; --require-signature makes it an error
-    if it is not.
+    a summary, with its card beside it or after it, is written again from the card and must be the same, byte for
+    byte; so must those beside the card, under their usual names. One that another version wrote cannot be checked.
+    With --ledger, the card's charges must be in that ledger, and what such a page shows of it is compared. A
+    signature beside the card, CARD.sig, is checked too; with --trust there must be one, by that key. The last line
+    says whether the card is signed; --require-signature makes it an error if it is not.
 
     What is released: nothing. A card holds no label, and nothing is written.
     """
@@ -105,18 +105,15 @@ def verify(
         raise ParameterError(f"there is no file {file}")
     from labeldp.accounts.signatures import read_public_key  # noqa: PLC0415
     from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
-    from labeldp.app.report.report_check import check_report, check_reports_beside, stated_card  # noqa: PLC0415
+    from labeldp.app.report.report_check import check_report, check_reports_beside, read_source  # noqa: PLC0415
 
     page = None
     if card_file.suffix in (".html", ".md"):
-        page = read_regular(card_file, MAX_TEXT).decode(errors="replace")
-        about = stated_card(page)
-        if file is None and about is None:
-            raise ParameterError(
-                f"{card_file.name} does not say from which card it was written: verify the "
-                "card, labeldp verify CARD, and write the page again from it to compare"
-            )
-        card_file, file = file or card_of_report(card_file, (about or {}).get("card", "")), None
+        page = read_regular(card_file, MAX_TEXT)
+        source = read_source(page)
+        if file is None and source is None:
+            raise ParameterError(f"{card_file.name} does not say of which card it is: name the card after it")
+        card_file, file = file or card_of_report(card_file, "" if source is None else source.card), None
     path, text = read_card_file(card_file)
     ledger = _opened(paid_from)
     if file is None and path != card_file and page is None:
@@ -135,7 +132,7 @@ def verify(
     else:
         reports = check_report(page, text, result, ledger)
     result = replace(result, checks=(*result.checks, *reports))
-    checks = [replace(check, detail=printable(spelled(check.detail, as_flag))) for check in result.checks]
+    checks = [replace(check, detail=printable(check.detail)) for check in result.checks]
     if as_json:
         named = [{name: getattr(check, name) for name in ("name", "holds", "detail")} for check in checks]
         print_json(verdict=result.verdict, holds=result.holds, checks=named, cannot_show=result.beyond)
@@ -272,44 +269,7 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
     else:
         page = render_report(text, ledger=ledger, verification=result)
     if is_printed:
-        typer.echo(page)
+        typer.echo(page.encode(), nl=False)  # the bytes that a file would have
         return
     write_page(target, page, force=force, like=path)
     tell(news(), f"The {kind} is in {target}")
-
-
-# ---- diff ---------------------------------------------------------------------------------------------
-
-
-@command("card_file", "other_card", "as_json")
-def diff(card_file: Path, other_card: Path, as_json: bool) -> None:
-    """Say what differs between two cards: costs first, then the fields in which they differ.
-
-    Times, checksums, private priors and proofs, which differ between any two releases, are shown by --json. Both
-    cards are checked and proven again first; one that does not hold is not compared (exit code 4).
-
-    What is released: nothing. A card holds no label, and nothing is written.
-    """
-    from labeldp.app.card_difference import always_differs, differences, readable  # noqa: PLC0415
-
-    cards = [verify_card(read_card_file(path)[1]).require_card() for path in (card_file, other_card)]
-    found = differences(*cards)
-    if as_json:
-        print_json(differences=[dict(zip(("field", "one", "other"), line, strict=True)) for line in found])
-        return
-    console = PlainConsole()
-    if not found:
-        console.print("The cards say the same.", style="bold")
-        return
-    one, other = (card.explain().budget for card in cards)
-    change = f"The first costs {one}, the second {other}." if one != other else f"Both cost {one}."
-    console.print(change, style="bold")
-    shown = [line for line in found if not always_differs(line[0], *cards)]
-    if shown:
-        table = figure_table("", ["field", str(card_file), str(other_card)], [])
-        for line in shown:
-            table.add_row(*(Text(printable("–" if value is None else value, 60)) for value in readable(line)))
-        console.print(table)
-    if len(shown) < len(found):
-        more = counted(len(found) - len(shown), "field")
-        tell(console, f"{more} of times, checksums, private priors and proofs differ too: --json shows them.")

@@ -1,4 +1,4 @@
-"""A card as a page: what was done, what it cost, what it protects, and what to expect of it."""
+"""A card as a page: what was done, what it cost, what it protects, what to expect, and how to verify it."""
 
 from __future__ import annotations
 
@@ -6,53 +6,30 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import numpy as np
-
-from labeldp import __version__
 from labeldp._atomic import StrPath
-from labeldp.accounts.budget import Budget, Charge, missing_charges, rounded_up, total_of
+from labeldp._values import Data
+from labeldp.accounts.budget import Charge, rounded_up, total_of
 from labeldp.accounts.explanation import Explanation, explain
 from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.numbers import at_most, percent, times
+from labeldp.accounts.numbers import at_most, number, percent, times
+from labeldp.accounts.scores import coefficient_cells, describe_fit
 from labeldp.accounts.terms import Terms
 from labeldp.accounts.verification import Verification, verify_card
-from labeldp.app.report.column_figures import coefficient_sections, column_sections
-from labeldp.app.report.figures import COLOURS, DASHES, SOFT, blank, escaped, legend
-from labeldp.app.report.page import Section, render_page, write_page
-from labeldp.app.report.reviewer import environment, file_section, proof_sections
-from labeldp.mechanisms.typed_data import canonical, plain
+from labeldp.app.report.column_figures import column_sections
+from labeldp.app.report.figures import escaped
+from labeldp.app.report.page import (
+    PageSource,
+    Section,
+    StatedLedger,
+    render_page,
+    state_ledger,
+    write_page,
+    written_with,
+)
+from labeldp.app.report.reviewer import proof_sections
 from labeldp.tables.paths import Target
-
-
-@dataclass(frozen=True, slots=True)
-class StatedLedger:
-    """What a page states of a ledger: enough to write the page again.
-
-    Attributes
-    ----------
-    limit : Budget or None
-    others : Budget
-        What its charges for other releases cost together.
-    complete : bool
-        Whether it holds all charges of this release.
-    """
-
-    limit: Budget | None
-    others: Budget
-    complete: bool
-
-    @classmethod
-    def of(cls, limit: Budget | None, charges: Sequence[Charge], own: Sequence[Charge]) -> StatedLedger:
-        """Return what to state of a ledger on the page of a release with charges of its own."""
-        return cls(limit, total_of(missing_charges(charges, own)), not missing_charges(own, charges))
-
-
-def state_ledger(ledger: Ledger | StatedLedger | None, own: Sequence[Charge]) -> StatedLedger | None:
-    """Return what to state of a ledger, if there is one; what was stated before stays as it is."""
-    return StatedLedger.of(ledger.limit, ledger.charges, own) if isinstance(ledger, Ledger) else ledger
 
 
 def write_report(
@@ -99,11 +76,7 @@ def write_report(
 
 
 def render_report(
-    card_text: str,
-    *,
-    ledger: Ledger | StatedLedger | None = None,
-    verification: Verification | None = None,
-    written_with: str | None = None,
+    card_text: str, *, ledger: Ledger | StatedLedger | None = None, verification: Verification | None = None
 ) -> str:
     """Return the report of a card, as HTML.
 
@@ -115,8 +88,6 @@ def render_report(
         Shows what else was spent on these labels, and what is left.
     verification : Verification, optional
         What `verify_card` returned for this card, where that was called before.
-    written_with : str, optional
-        What the page says that it was written with; by default, what it is written with.
 
     Returns
     -------
@@ -134,42 +105,31 @@ def render_report(
     >>> from labeldp.app.report import render_report
     >>> page = render_report(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
     >>> "at most e^ε = 2.72×" in page, page.count("<svg")
-    (True, 2)
+    (True, 1)
     """
     card = (verification or verify_card(card_text)).require_card(allow_open=True)
-    terms = card.terms
+    terms, content = card.terms, card.content
     stated = state_ledger(ledger, terms.charges)
-    explanation = explain(terms, card.kind, card.content, None if stated is None else stated.others)
-    checksum = str(json.loads(card_text)["checksum"])
+    explanation = explain(terms, card.kind, content, None if stated is None else stated.others)
+    source = PageSource("report", str(json.loads(card_text)["checksum"]), written_with(), stated)
     texts = explanation.sections
     banner = "banner weak" if explanation.private else "banner"
-    written_with = written_with or environment()
-    parts: list[Section | str | None] = [
+    parts: list[Section | str] = [
         *(f'<div class="{banner}" role="alert">{escaped(text)}</div>' for text in explanation.warnings),
-        *coefficient_sections(card.content),
-        _tiles(explanation, terms),
-        _plain_section(texts, "What the owner says"),
-        _meaning(explanation),
+        *_coefficients(content),
+        *_tiles(explanation, terms),
+        *_texts(texts, "What the owner says"),
+        *_texts(texts, "What it means"),
         _sides(texts, {"What is released": "open", "What stays private": "safe"}),
-        file_section(card.content.get("file", {})),
-        _budget(terms, stated, texts["What it cost"]) if terms.charges else None,
-        _plain_section(texts, "How noisy it is"),
+        *_file(content.get("file", {})),
+        *_cost(terms, stated, texts),
+        *_texts(texts, "How noisy it is"),
         *column_sections(card),
         _sides(texts, {"Do": "safe", "Do not": "open"}),
-        *proof_sections(card, checksum, written_with),
+        *proof_sections(card, source),
     ]
-    about = {"version": __version__, "card": checksum, "environment": written_with, "ledger": plain(stated)}
-    return render_page(
-        explanation.title,
-        [part for part in parts if part],
-        lead=texts["What was done"],
-        when=last_time(terms.charges),
-        about=canonical(about),
-    )
-
-
-def _plain_section(texts: Mapping[str, Sequence[str]], heading: str) -> Section | None:
-    return Section(heading, texts[heading]) if heading in texts else None
+    when, lead = last_time(terms.charges), texts["What was done"]
+    return render_page(explanation.title, parts, lead=lead, when=when, source=source.tag())
 
 
 def last_time(charges: Sequence[Charge]) -> str:
@@ -181,46 +141,40 @@ def last_time(charges: Sequence[Charge]) -> str:
     return f"{max(times):%Y-%m-%d %H:%M} UTC" if times else ""
 
 
-def _tiles(explanation: Explanation, terms: Terms) -> str | None:
+def _texts(texts: Mapping[str, Sequence[str]], heading: str) -> list[Section]:
+    return [Section(heading, texts[heading])] if heading in texts else []
+
+
+def _coefficients(content: Data) -> list[Section]:
+    """Return the table of coefficients of a regression's card."""
+    table = content.get("regression")
+    if table is None or not {"pvalues", "conf_int"} <= table.keys():
+        return []
+    head, *rows = coefficient_cells(table)
+    notes = [*content.get("note", "").splitlines(), *describe_fit(content.get("fit", {}))]
+    title = f"The regression table of {content.get('label', 'the label')}"
+    return [Section(title, [], head, rows), Section("How to read it", notes)]
+
+
+def _tiles(explanation: Explanation, terms: Terms) -> list[str]:
+    """Return the figures that matter most, if the release is private."""
     if not explanation.private:
-        return None
+        return []
     whose = "one label" if len(terms.bounds) < 2 else "all labels of one row"
     whose = whose if terms.rows_per_person == 1 else "all labels of one person"
     epsilon, delta, ledger = explanation.budget.epsilon, explanation.budget.delta, explanation.ledger
-    half = percent(float(at_most(0.5, epsilon)))
-    tiles = [
-        (rounded_up(epsilon, 4), f"ε, the most that this costs {whose}"),
-        *([(rounded_up(delta, 3), "δ, on top")] if delta else []),
-        (times(epsilon), "is the most by which odds can grow by this alone"),
-        (f"50 % → {half}", "is the most a guess can gain by this alone"),
-        *([] if ledger is None else [(rounded_up(ledger.epsilon, 4), "ε of everything in its ledger")]),
-        *([] if ledger is None else [(times(ledger.epsilon), "is the most by everything in its ledger")]),
-        *([(f"{terms.rows:,}", "labels")] if terms.rows else []),
-    ]
-    body = "".join(f"<li><b>{escaped(value)}</b>{escaped(name)}</li>" for value, name in tiles)
-    return f'<ul class="tiles">{body}</ul>'
-
-
-def _meaning(explanation: Explanation) -> Section:
-    """Return the guarantee in words, with how certain one can be afterwards against how certain one was before."""
-    words = explanation.sections["What it means"]
-    if not explanation.private:
-        return Section("What it means", words)
-    epsilon = explanation.budget.epsilon
-    figure, axes = blank("certain before, %", "certain after, %")
-    before = np.linspace(0, 1, 201)
-    high, low = at_most(before, epsilon), at_most(before, -epsilon)
-    axes.fill_between(100 * before, 100 * low, 100 * high, color=COLOURS[0], alpha=0.22, lw=0)
-    axes.plot(100 * before, 100 * high, color=COLOURS[0], lw=2, label="at most")
-    axes.plot(100 * before, 100 * low, color=COLOURS[0], lw=2, ls=DASHES[1], label="at least")
-    axes.plot([0, 100], [0, 100], color=SOFT, lw=1, ls=":", label="nothing learned")
-    axes.set(xlim=(0, 100), ylim=(0, 100))
-    legend(axes, columns=3)
-    half = percent(float(at_most(0.5, epsilon)))
-    alternative = (
-        f"A band around the diagonal: who was 50 % certain before can be {half} certain afterwards at most."
-    )
-    return Section("What it means", words, figure=figure, alternative=alternative)
+    tiles = {f"ε, the most that this costs {whose}": rounded_up(epsilon, 4)}
+    if delta:
+        tiles["δ, on top"] = rounded_up(delta, 3)
+    tiles["is the most by which odds can grow by this alone"] = times(epsilon)
+    tiles["is the most a guess can gain by this alone"] = f"50 % → {percent(float(at_most(0.5, epsilon)))}"
+    if ledger is not None:
+        tiles["ε of everything in its ledger"] = rounded_up(ledger.epsilon, 4)
+        tiles["is the most by everything in its ledger"] = times(ledger.epsilon)
+    if terms.rows:
+        tiles["labels"] = f"{terms.rows:,}"
+    body = "".join(f"<li><b>{escaped(value)}</b>{escaped(name)}</li>" for name, value in tiles.items())
+    return [f'<ul class="tiles">{body}</ul>']
 
 
 def _sides(texts: Mapping[str, Sequence[str]], headings: Mapping[str, str]) -> str:
@@ -232,20 +186,40 @@ def _sides(texts: Mapping[str, Sequence[str]], headings: Mapping[str, str]) -> s
     return f'<section class="sides">{lists}</section>'
 
 
-def _budget(terms: Terms, ledger: StatedLedger | None, told: Sequence[str]) -> Section:
+def _file(file: Data) -> list[Section]:
+    """Return what a card says about the file that the labels are in."""
+    rows = [
+        [name.replace("_", " "), entry_text(value)]
+        for name, value in file.items()
+        if value not in ({}, [], None, "")
+    ]
+    return [Section("The file", rows=rows)] if rows else []
+
+
+def entry_text(value: object) -> str:
+    """Return the value of an entry of a card as text."""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return number(value, 9)
+    return value if isinstance(value, str) and len(value) > 1 else json.dumps(value, ensure_ascii=False)
+
+
+def _cost(terms: Terms, ledger: StatedLedger | None, texts: Mapping[str, Sequence[str]]) -> list[Section]:
     """Return a release's charges, beside all that a ledger holds."""
-    own, cost, lacking = terms.charges, total_of(terms.charges), []
-    words = [f"This cost {cost} in all.", *told[1 + len(own) :]]  # its charges are in the table
+    own, cost = terms.charges, total_of(terms.charges)
+    if not own:
+        return []
+    words = [f"This cost {cost} in all.", *texts["What it cost"][1 + len(own) :]]  # its charges are in the table
+    missing = ledger is not None and not ledger.complete
     if ledger is not None:
         total = cost + ledger.others
-        if total != cost:
-            words.append(f"With all else in the ledger, {total} is spent.")
-        if ledger.limit is None:
-            words.append("The ledger has no limit: it counts, and refuses nothing.")
-        else:
-            words.append(f"The limit is {ledger.limit}; left is {ledger.limit.minus(total)}.")
-        if not ledger.complete:
-            lacking = ["The ledger given does not hold all charges of this release."]
+        limit = "The ledger has no limit: it counts, and refuses nothing."
+        if ledger.limit is not None:
+            limit = f"The limit is {ledger.limit}; left is {ledger.limit.minus(total)}."
+        words += [f"With all else in the ledger, {total} is spent.", limit]
     words.append("What was spent never comes back: another release of the same labels costs again, on top.")
     rows = [
         [
@@ -258,4 +232,5 @@ def _budget(terms: Terms, ledger: StatedLedger | None, told: Sequence[str]) -> S
         for charge in own
     ]
     header = ["spent on", "ε", "δ", "rows a person", "when"]
-    return Section("What it cost", [*lacking, " ".join(words)], header, rows, warning=bool(lacking))
+    warning = ["The ledger given does not hold all charges of this release."] if missing else []
+    return [Section("What it cost", [*warning, " ".join(words)], header, rows, warning=missing)]

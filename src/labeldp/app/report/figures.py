@@ -16,8 +16,6 @@ from labeldp.errors import MissingExtraError
 INK, SOFT = "#010203", "#040506"
 COLOURS = ("#0a0b01", "#0a0b02", "#0a0b03", "#0a0b04")
 """Stand-ins: on the page these become CSS variables, which differ between light and dark."""
-DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)))
-"""Lines differ by their dashes too: not everyone can distinguish colours, and not every printer has them."""
 
 _VARIABLES = {INK: "var(--ink)", SOFT: "var(--soft)", "#000000": "var(--ink)", "#ffffff": "var(--card)"} | {
     colour: f"var(--c{k + 1})" for k, colour in enumerate(COLOURS)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import re
-from importlib import resources
-from string import Template
 
-from labeldp import __version__
 from labeldp._values import Data
 from labeldp.accounts.budget import Budget, total_of
-from labeldp.accounts.explanation import describe_clipping, explain, public_rows
+from labeldp.accounts.explanation import Explanation, describe_clipping, explain, public_rows
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import PEOPLE, number, odds_figures
 from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.verification import Verification, verify_card
-from labeldp.app.report.card_report import StatedLedger, last_time, state_ledger
+from labeldp.app.report.card_report import last_time
 from labeldp.app.report.figures import escaped, visible
-from labeldp.app.report.page import about_tag
-from labeldp.mechanisms.typed_data import canonical, plain
+from labeldp.app.report.page import (
+    Kind,
+    PageSource,
+    StatedLedger,
+    fill_template,
+    paragraphs_html,
+    state_ledger,
+    written_with,
+)
 
 MOST_NAMES = 300
 """Characters of the names of columns: the page is one page, however many there are."""
@@ -64,7 +68,7 @@ def summary_page(
     ledger : Ledger, optional
         Shows what was spent before.
     verification : Verification, optional
-        What `verify_files` returned for this card, to say which of its files was compared, and who signed it.
+        What `verify_card` or `verify_files` returned for this card, where that was called before.
 
     Raises
     ------
@@ -78,26 +82,20 @@ def summary_page(
     >>> print(summary_page(release.to_card(), markdown=True)[:57])
     # A release of private labels: summary for an assessment
     """
-    verification = verification or verify_card(card_text)
-    card = verification.require_card()
-    title = f"{card.explain().title}: summary for an assessment"
+    card = (verification or verify_card(card_text)).require_card()
     stated = state_ledger(ledger, card.terms.charges)
-    sections = _sections(card, verification, stated)
-    checksum = json.loads(card_text)["checksum"]
-    foot = f"{_verified(verification)} by labeldp {__version__}, from the card {checksum}"
-    form = "markdown" if markdown else "html"
-    content = {"version": __version__, "card": checksum, "ledger": plain(stated), "summary": form}
-    about = about_tag(canonical(content))
+    explanation = explain(card.terms, card.kind, card.content, None if stated is None else stated.others)
+    title = f"{explanation.title}: summary for an assessment"
+    sections = _sections(card, explanation, stated)
+    kind: Kind = "summary in Markdown" if markdown else "summary"
+    source = PageSource(kind, str(json.loads(card_text)["checksum"]), written_with(kind), stated)
+    foot = f"Written by {source.written_with} from the card {source.card}; labeldp verify compares both."
     if markdown:
         parts = [f"## {heading}\n\n" + "\n\n".join(map(_plain, lines)) for heading, lines in sections.items()]
-        return "\n\n".join([f"# {_plain(title)}", *parts, f"---\n\n{foot}", about])
-    main = ""
-    for heading, lines in sections.items():
-        main += f"<h2>{heading}</h2>" + "".join(f"<p>{escaped(line)}</p>" for line in lines) + "\n"
-    template = resources.files("labeldp.app.report").joinpath("summary.html").read_text(encoding="utf-8")
-    return Template(template).substitute(
-        title=escaped(title), main=main, foot=f"<p>{escaped(foot)}</p>", about=about
-    )
+        return "\n\n".join([f"# {_plain(title)}", *parts, f"---\n\n{foot}", source.tag()])
+    main = "\n".join(f"<h2>{heading}</h2>{paragraphs_html(lines)}" for heading, lines in sections.items())
+    foot = paragraphs_html([foot])
+    return fill_template("summary.html", title=escaped(title), main=main, foot=foot, about=source.tag())
 
 
 def _plain(line: str) -> str:
@@ -105,22 +103,8 @@ def _plain(line: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>#|!])", r"\\\1", visible(" ".join(line.split())))
 
 
-def _verified(verification: Verification) -> str:
-    """Return what was checked: a file that is not beside its card was not."""
-    file = next((check.holds for check in verification.checks if check.name == "file"), None)
-    return "Card and file verified" if file else "Card verified, no file compared,"
-
-
-def _signature(verification: Verification) -> str:
-    """Return which key signed the card, as far as that was looked at; whose key it is, a reader has to know."""
-    signed = next((check.detail for check in verification.checks if check.name == "signature"), "not looked at")
-    key = re.search("SHA256:[A-Za-z0-9+/]+", signed)
-    return f"Signature: {f'by the key {key[0]}' if key else signed}"
-
-
-def _sections(card: ReadCard, verification: Verification, ledger: StatedLedger | None) -> dict[str, list[str]]:
+def _sections(card: ReadCard, explanation: Explanation, ledger: StatedLedger | None) -> dict[str, list[str]]:
     terms, said, split = card.terms, card.terms.declaration, card.terms.split
-    explanation = explain(terms, card.kind, card.content, None if ledger is None else ledger.others)
     texts, cost, total = explanation.sections, explanation.budget, total_of(terms.charges)
     kind = "regression" if "regression" in card.content else card.kind
     is_table = kind not in _RELEASED
@@ -141,7 +125,7 @@ def _sections(card: ReadCard, verification: Verification, ledger: StatedLedger |
             texts["What was done"][0],
             *texts["What is released"][:1],
             *(describe_clipping(terms)[:2] if card.kind == "release" else ()),
-            f"Date: {last_time(terms.charges) or 'not stated on the card'}. {_signature(verification)}.",
+            f"Date: {last_time(terms.charges) or 'not stated on the card'}.",
         ],
         "Why, with whom, and in which bounds": [
             _stated("Purpose", said.purpose),
