@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import portalocker
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -42,16 +43,26 @@ def test_the_example_works(tmp_path, table):
     assert done.stdout == ""
 
 
-def test_another_ledger_that_may_have_paid_for_the_same_labels_is_named_before_the_charge(tmp_path, table):
+def test_another_ledger_with_charges_is_named_before_the_charge(tmp_path, table):
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
-    run(*order(table, tmp_path / "a.csv", "--ledger", first))
-    renamed = table.rename(tmp_path / "flats.csv")
-    assert "paid for" not in run(*order(renamed, tmp_path / "b.csv", "--ledger", first)).stderr
-    done = flat(run(*order(renamed, tmp_path / "c.csv", "--ledger", second)).stderr)
-    assert f"{first} paid for {tmp_path / 'a.csv.card.json'}" in done
-    assert f"{second} does not count that" in done
-    run(*order(renamed, tmp_path / "d.dat", "--format", "parquet", "--ledger", second))
-    assert pq.read_schema(tmp_path / "d.dat").names == ["rooms", "region", "price"]
+    ldp.Ledger.open(first)
+    (tmp_path / "foreign.jsonl").write_bytes(b"\xff{}\n{}\n")
+    (tmp_path / "folder.jsonl").mkdir()
+    assert "another ledger" not in run(*order(table, tmp_path / "a.csv", "--ledger", second)).stderr  # no charges
+    assert "another ledger" not in run(*order(table, tmp_path / "b.csv", "--ledger", second)).stderr
+    for ledger in ([], ["--ledger", first]):
+        done = flat(run(*order(table, tmp_path / "c.csv", *ledger, "--force")).stderr)
+        assert f"another ledger with charges, {second}: the costs add up" in done
+
+
+@posix_only
+def test_ledgers_that_are_locked_or_no_files_are_not_waited_for(tmp_path, table):
+    ldp.Ledger.open(tmp_path / "other.jsonl").charge("labels", epsilon=1.0)
+    os.mkfifo(tmp_path / "fifo.jsonl")
+    with (tmp_path / "other.jsonl").open("rb+") as file:
+        portalocker.lock(file, portalocker.LOCK_EX)
+        done = run(*order(table, tmp_path / "a.csv", "--ledger", tmp_path / "own.jsonl"))
+    assert "another ledger with charges" in flat(done.stderr)
 
 
 @pytest.fixture

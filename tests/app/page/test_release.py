@@ -186,15 +186,14 @@ def test_what_is_wrong_with_the_budget_is_shown_beside_its_field(client, field, 
     assert client.problems == []  # it is about another page
 
 
-def test_another_ledger_that_may_have_paid_for_the_same_values_is_named_before_paying(client, root):
+def test_another_ledger_with_charges_is_named_before_paying(client, root):
     client.release(ready(client, ledger="first.jsonl"))
-    (root / "other.csv").write_bytes((root / "homes.csv").read_bytes().replace(b"rooms,side", b"size,where"))
-    begun = client.read("other.csv", "price")
+    (root / "foreign.jsonl").write_text('{"schema": "other"}\n{}\n')
+    begun = client.read("homes.csv", "price")
     client.describe(begun, missing="drop")
     asked = client.budget(begun, ledger="second.jsonl", out="again.csv").words
-    assert "first.jsonl paid for out.csv.card.json" in asked
-    assert "second.jsonl, does not count that" in asked
-    assert "paid for" not in client.budget(begun, ledger="first.jsonl", out="again.csv").words
+    assert "another ledger with charges, first.jsonl:" in asked
+    assert "another ledger" not in client.budget(begun, ledger="first.jsonl", out="again.csv").words
 
 
 # ---- it is paid for once --------------------------------------------------------------------------------------

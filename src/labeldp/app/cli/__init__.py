@@ -33,7 +33,8 @@ from labeldp.app.cli.shell import (
 )
 from labeldp.app.option import REQUIRED, Option, join_names, parse_figure, parse_options, split_names
 from labeldp.app.options import DIALECT, LEDGER, OPTIONS, RECORD
-from labeldp.errors import LabelDPError, Message, ParameterError, Setting
+from labeldp.app.other_ledgers import note_other_ledgers
+from labeldp.errors import ParameterError
 
 __all__ = ["COMMANDS", "DIALECT", "EXIT_CODES", "LEDGER", "RECORD", "app", "command", "load_command"]
 
@@ -171,7 +172,7 @@ def _run(function: Callable[..., None], given: dict[str, Any]) -> None:
     """Call a command; if the table does not show its decimal mark, ask for it and try again."""
     try:
         if "ledger" in given:
-            _ask_about_earlier(given)
+            _ask_about_ledgers(given["ledger"], given["out"])
         function(**given)
     except ParameterError as error:
         decimal = ask_decimal() if error.option == "decimal" and "dialect" in given else None
@@ -180,32 +181,14 @@ def _run(function: Callable[..., None], given: dict[str, Any]) -> None:
         function(**{**given, "dialect": given["dialect"].found(decimal=decimal)})
 
 
-def _ask_about_earlier(given: Mapping[str, Any]) -> None:
-    """Say which other ledgers may have paid for the same labels, and ask where somebody can answer."""
-    from labeldp.app.earlier_releases import ledgers_elsewhere  # noqa: PLC0415 (slow to import)
-    from labeldp.tables.opening import header_of  # noqa: PLC0415 (an extra)
-    from labeldp.tables.paths import find_files, format_in  # noqa: PLC0415
-
-    ledger, label, source = given["ledger"], given["label"], given["source"]
-    folder = Path(ledger.path or given["out"]).parent
-    ledgers = sorted(folder.glob("*.jsonl"))
-    cards = sorted([*folder.glob("*.card.json"), *folder.glob("*/card.json")])
-    if not ledgers or not cards:
-        return
-    try:
-        format = None if format_in(str(source)) else given["format"]  # else it is the output's
-        names = header_of(*find_files(source, format), given["dialect"]).names
-    except LabelDPError:  # the command says what is wrong
-        return
-    found = ledgers_elsewhere(ledger, ledgers, cards, label, names)
-    for other, card in found.items():
-        same = f"{other} paid for {card}, a release of a column {label!r} from what may be the same table"
-        unknown = f"{ledger.path} does not count that" if ledger.path else "no ledger is given that counts it"
-        advice = ". If these are the same people, give ", Setting("ledger", str(other))
-        why = ": the costs add up for whoever sees both releases."
-        tell(news(), Message(f"{same}, and {unknown}", *advice, why), style="yellow")
-    if found and someone_looks():
-        confirm(news(), "Charge another ledger all the same?")
+def _ask_about_ledgers(ledger: Ledger, out: str | Path) -> None:
+    """Say that there is another ledger with charges beside the one in use, and ask where somebody can answer."""
+    folder = Path(ledger.path or out).parent
+    note = note_other_ledgers(ledger, {str(path): path for path in sorted(folder.glob("*.jsonl"))})
+    if note is not None:
+        tell(news(), note, style="yellow")
+        if someone_looks():
+            confirm(news(), "Go on with this ledger?" if ledger.path else "Go on without a ledger?")
 
 
 _TEXTS = {float: str, tuple[float, float]: tuple[str, str]}

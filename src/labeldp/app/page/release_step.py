@@ -12,8 +12,8 @@ from starlette.responses import JSONResponse, Response
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import odds_figures
 from labeldp.accounts.reading import read_any_card
-from labeldp.app.earlier_releases import ledgers_elsewhere
 from labeldp.app.model_fit import fit_file, no_score
+from labeldp.app.other_ledgers import note_other_ledgers
 from labeldp.app.page.budget_step import preview_of, score_of
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.commands import commands
@@ -72,17 +72,15 @@ def release_step(request: Request, unfinished: Unfinished, form: FormData | None
         rows=rows,
         score=score_of(release, rows),
         no_score=spelled(no_score(rows), as_field),
-        elsewhere=_elsewhere(site_of(request).folder, unfinished, book, rows) if state != "done" else {},
+        other_ledgers=_other_ledgers(site_of(request).folder, book) if state != "done" else "",
         result=work.result if work and state == "done" else None,
     )
 
 
-def _elsewhere(folder: ChosenFolder, unfinished: Unfinished, book: Ledger, rows: int) -> dict[str, str]:
-    """Return other ledgers of the folder that may have paid for the same values, each with a certificate."""
-    ledgers, cards = (map(folder.inside, names) for names in (folder.ledgers(), folder.cards()))
-    names = unfinished.table.header.names
-    found = ledgers_elsewhere(book, ledgers, cards, str(unfinished.label), names, rows)
-    return {folder.name(ledger): folder.name(card) for ledger, card in found.items()}
+def _other_ledgers(folder: ChosenFolder, book: Ledger) -> str:
+    """Return what to say of other ledgers with charges in the folder."""
+    note = note_other_ledgers(book, {name: folder.inside(name) for name in folder.ledgers()})
+    return "" if note is None else spelled(note, as_field)
 
 
 def _start(site: Site, unfinished: Unfinished, release: ReleaseRequest) -> Work:

@@ -22,7 +22,6 @@ from labeldp.accounts.reading import ReadCard, read_any_card
 from labeldp.accounts.verification import Verification, verify_card
 from labeldp.app.card_check import verify_files
 from labeldp.app.card_files import read_card_file, read_signature, reports_beside
-from labeldp.app.earlier_releases import label_of
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem
 from labeldp.app.page.site import show, site_of
@@ -63,7 +62,8 @@ def _summary(card: ReadCard | None) -> dict[str, str]:
     kind = {"model": "a model", "mechanism": "a mechanism"}.get(card.kind, "noisy values")
     if "regression" in card.content:
         kind = "a regression table"
-    label, charges = label_of(card), card.terms.charges
+    label = card.content.get("file", {}).get("column", card.content.get("label"))
+    charges = card.terms.charges
     return {
         "what": f"{kind} of {printable(label, 60)}" if label else kind,
         "cost": str(total_of(charges)) if charges else "",
