@@ -1,38 +1,32 @@
-"""The page "Choose your ε": figures that the library computes for it, and the script that makes them live."""
+"""The tables of choose.md, by `labeldp.preview`: ``python docs/choose.py`` writes them anew."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import labeldp as ldp
-from labeldp.evidence.choices import choice_html
 
-STATIC = Path("src", "labeldp", "app", "page", "static")
-FIGURES = "<!-- figures -->"
-
-
-def figures() -> str:
-    """Return what the page shows before anyone moves a slider, with the table for all that they may choose."""
-    return choice_html(ldp.preview(rows=20_000, bounds=(0, 200), epsilon=1.0))
+PAGE = Path(__file__).with_name("choose.md")
+EPSILONS = (0.1, 0.3, 1.0, 3.0)
+ROWS = (500, 5_000, 50_000)
+START, END = "<!-- tables of docs/choose.py -->\n", "<!-- end of the tables -->\n"
 
 
-def setup(app: Any, root: Path) -> None:
-    """Put the figures into choose.md, and the local page's script and style beside it."""
+def tables() -> str:
+    """Return a table for each number of rows, for bounds from 0 to 100."""
+    parts = []
+    for rows in ROWS:
+        header, lines = ldp.preview(rows=rows, bounds=(0, 100), epsilon=EPSILONS).table()
+        parts += [f"### {rows:,} rows\n", "| " + " | ".join(header) + " |"]
+        parts += ["| --- |" + " ---: |" * len(EPSILONS), *("| " + " | ".join(line) + " |" for line in lines), ""]
+    return "\n".join(parts) + "\n"
 
-    def on_config(_: Any, config: Any) -> None:
-        config.html_static_path += [str(root / STATIC / f"choices.{kind}") for kind in ("js", "css")]
 
-    def on_source(_: Any, page: str, content: list[str]) -> None:
-        if page == "choose":
-            content[0] = content[0].replace(FIGURES, figures())
+def with_tables(text: str) -> str:
+    """Return the page with tables of today."""
+    before, _, rest = text.partition(START)
+    return f"{before}{START}\n{tables()}{END}{rest.partition(END)[2]}"
 
-    def on_html(app: Any, page: str, *_: object) -> None:
-        if page == "choose":
-            app.add_css_file("choices.css")
-            app.add_css_file("choose.css")
-            app.add_js_file("choices.js", loading_method="defer")
 
-    app.connect("config-inited", on_config)
-    app.connect("source-read", on_source)
-    app.connect("html-page-context", on_html)
+if __name__ == "__main__":
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

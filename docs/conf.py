@@ -17,7 +17,6 @@ DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 sys.path[:0] = [str(DOCS), str(ROOT / "src")]
 
-import choose  # noqa: E402
 import source_links  # noqa: E402
 
 import labeldp  # noqa: E402
@@ -118,7 +117,7 @@ html_extra_path = ["verify_card.py"]  # as a file to download, at the same addre
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_favicon = "_static/logo.svg"
-html_sidebars = {"choose": [], "start": []}
+html_sidebars = {"start": []}
 html_show_sourcelink = False
 html_copy_source = False
 html_last_updated_fmt = None
@@ -167,7 +166,6 @@ def write_versions(app: Any, error: Exception | None) -> None:
 
 
 def setup(app: Any) -> None:
-    """Let links of Markdown files work on the site as they do in the repository, and figures move."""
+    """Let links of Markdown files work on the site as they do in the repository."""
     source_links.setup(app, ROOT, REPOSITORY)
-    choose.setup(app, ROOT)
     app.connect("build-finished", write_versions)

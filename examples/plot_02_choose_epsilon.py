@@ -18,10 +18,9 @@ plt.style.use("labeldp.plots")
 # What each ε gives
 # -----------------
 # The meters of these flats cannot count beyond 15,000 kWh a year: these are the bounds. For
-# neighbourhoods of a hundred households an error of about 700 kWh would do, and that is what we
-# ask for.
+# neighbourhoods of a hundred households an error of about 700 kWh would do.
 
-plan = ldp.preview(rows=12_000, bounds=(0, 15_000), epsilon=[0.3, 1.0, 3.0], wanted=700)
+plan = ldp.preview(rows=12_000, bounds=(0, 15_000), epsilon=[0.3, 1.0, 3.0])
 plan
 
 # %%
@@ -44,17 +43,18 @@ for before, after in zip(plan.budgets, informed.budgets, strict=True):
 # 0.1 that is a tenth more, next to nothing; at 3 it is twentyfold. Between the two people must
 # choose, and now they see both sides.
 
-enough = plan.needed["hundred"]
+curve = ldp.preview(rows=12_000, bounds=(0, 15_000), epsilon=np.geomspace(0.05, 20, 40)).budgets
+budgets = [point.epsilon for point in curve]
+enough = next(point.epsilon for point in curve if point.hundred <= 700)
 figure, (errors, odds) = plt.subplots(2, 1, figsize=(7.2, 6), sharex=True, height_ratios=[2, 1])
 lines = [
     ("label", "one household", "-"),
     ("hundred", "mean of 100", "--"),
     ("mean", "mean of all", ":"),
 ]
-budgets = [point.epsilon for point in plan.curve]
 ring = {"marker": "o", "linestyle": "", "markerfacecolor": "white", "markersize": 7}
 for number, (name, words, dash) in enumerate(lines):
-    values = [getattr(point, name) for point in plan.curve]
+    values = [getattr(point, name) for point in curve]
     errors.plot(budgets, values, dash, color=f"C{number}", label=words)
     values = [getattr(point, name) for point in informed.budgets]
     errors.plot([0.3, 1, 3], values, color=f"C{number}", **ring)

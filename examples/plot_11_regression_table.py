@@ -31,7 +31,8 @@ pay = pay.rename("pay")
 # Bounds are what is known of hourly pay without looking at the survey. Before anything is spent,
 # `preview` says how wide intervals will be, for a column with a standard deviation of 1.
 
-ldp.preview(rows=rows, bounds=(0, 100), epsilon=[0.3, 1.0], columns=4).coefficients
+plan = ldp.preview(rows=rows, bounds=(0, 100), epsilon=[0.3, 1.0], columns=4)
+[round(point.coefficient, 2) for point in plan.budgets]
 
 # %%
 # One call, in the layout that statsmodels users know. Tenure has no effect here: in 95 % of runs

@@ -95,7 +95,8 @@ pd.concat(ratios).rename("private / not private").round(1).to_frame()
 
 budgets = [0.5, 1.0, 3.0, 10.0]
 preview = ldp.preview(rows=len(wages), bounds=(0, np.log(50)), epsilon=budgets, columns=3)
-pd.Series(preview.coefficients, index=pd.Index(budgets, name="ε")).rename("±").round(3).to_frame()
+errors = [point.coefficient for point in preview.budgets]
+pd.DataFrame({"±": errors}, index=pd.Index(budgets, name="ε")).round(3)
 
 # %%
 # The textbook's other house prices (``hprice1``) have 88 rows. That is too few for ε = 1: intervals

@@ -2,6 +2,9 @@
 
 import json
 import math
+import re
+import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +13,10 @@ import labeldp as ldp
 from command_line import said
 from helpers import seeded
 from labeldp.evidence.accuracy_suite import share_kept
+from labeldp.evidence.cautions import LEAST_POWER
+from labeldp.learning import epsilon_split
 
+SITE = Path(__file__).parents[2] / "docs" / "choose.md"
 BOUNDS = (0.0, 200.0)
 ROWS = 20_000
 LABELS = np.random.default_rng(0).uniform(*BOUNDS, ROWS)
@@ -57,21 +63,11 @@ def test_where_a_score_would_be_refused_it_shows_nothing():
 
 @pytest.mark.slow
 def test_more_budget_is_never_worse_and_the_curator_knows_the_mean_best():
-    curve = ldp.preview(rows=ROWS, bounds=BOUNDS).curve
+    curve = ldp.preview(rows=ROWS, bounds=BOUNDS, epsilon=np.geomspace(0.02, 20, 25)).budgets
     for name in ("label", "hundred", "thousand", "mean", "curator_mean", "score"):
         values = [getattr(point, name) for point in curve]
         assert values == sorted(values, reverse=True)
     assert all(p.curator_mean < p.mean < p.thousand < p.hundred < p.label for p in curve)
-
-
-@pytest.mark.slow
-def test_with_the_epsilon_that_is_needed_the_error_is_as_wanted():
-    needed = ldp.preview(rows=ROWS, bounds=BOUNDS, wanted=5.0).needed
-    for name, epsilon in needed.items():
-        if epsilon > 0.02:  # the least that is tried
-            assert getattr(expected(epsilon), name) == pytest.approx(5.0, rel=0.05)
-    assert needed["curator_mean"] == 0.02
-    assert ldp.preview(rows=10, bounds=BOUNDS, wanted=1e-6).needed["label"] is None
 
 
 def test_models_keep_more_with_more_rows_and_nothing_is_said_where_nothing_was_measured():
@@ -79,16 +75,6 @@ def test_models_keep_more_with_more_rows_and_nothing_is_said_where_nothing_was_m
     assert 0 < few.middle < many.middle <= 1
     assert share_kept(20, 0.1) is None
     assert "not measured" in ldp.preview(rows=20, bounds=BOUNDS, epsilon=0.1).summary()
-
-
-def test_it_shows_itself_in_text_and_as_a_figure():
-    plan = ldp.preview(rows=ROWS, bounds=BOUNDS, wanted=2.0, epsilon=[1, 0.3])
-    text = plan.summary()
-    assert text.index("ε = 0.3") < text.index("ε = 1")
-    assert all(words in text for words in ("accuracy suite", "nothing was spent", "For ±2", "evenly"))
-    left, right = plan.plot().axes
-    assert left.get_legend().get_texts()[0].get_text() == "one label"
-    assert right.get_ylim() == (0, 100)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +85,7 @@ def test_it_shows_itself_in_text_and_as_a_figure():
         {"bounds": (1, 1)},
         {"epsilon": []},
         {"epsilon": [1, -1]},
-        {"wanted": 0},
+        {"columns": ROWS},
         {"prior": [1, 2]},
         {"rows_per_person": 0},
     ],
@@ -110,25 +96,58 @@ def test_what_cannot_be_planned_is_refused_by_its_option(options):
     assert refused.value.option == next(iter(options))
 
 
-@pytest.mark.slow
-def test_the_command_reads_no_table_and_shows_the_same_figures(tmp_path):
-    plot = tmp_path / "preview.png"
-    words = ("--rows", 5000, "--bounds", 0, 100, "--epsilon", "0.5,2", "--wanted", 3, "--plot", plot)
-    shown = said("preview", *words, "--edges", "0,20,100", "--masses", "80,20")
-    prior = ldp.Histogram([0, 20, 100], [80, 20])
-    plan = ldp.preview(rows=5000, bounds=(0, 100), epsilon=[0.5, 2], prior=prior, wanted=3)
-    for line in plan.table()[1]:
-        assert all(cell in shown for cell in line)
-    assert plot.read_bytes().startswith(b"\x89PNG")
-    assert "exists already" in said("preview", *words, code=2)
+def test_records_and_the_command_have_the_figures_of_the_preview():
+    words = ("--rows", 5000, "--bounds", 0, 100, "--epsilon", "0.5,2", "--edges", "0,20,100", "--masses", "80,20")
+    shown, prior = said("preview", *words), ldp.Histogram([0, 20, 100], [80, 20])
+    plan = ldp.preview(rows=5000, bounds=(0, 100), epsilon=[2, 0.5], prior=prior, columns=3)
+    header, lines = plan.table()
+    assert header == ["", "ε = 0.5", "ε = 2"]
+    assert all(cell in shown for line in lines if "coefficient" not in line[0] for cell in line)
+    assert {"of": "mean of all labels", "epsilon": 2.0, "figure": plan.budgets[1].mean} in plan.records()
+    assert {"of": "coefficient", "epsilon": 0.5, "figure": plan.budgets[0].coefficient} in plan.records()
+    assert str(plan) == plan.summary()
 
 
-def test_without_matplotlib_it_says_what_to_install(uninstall, tmp_path):
-    uninstall("matplotlib", "matplotlib.figure")
-    options = ("--rows", 100, "--bounds", 0, 1, "--plot", tmp_path / "preview.png")
-    assert "labeldp[plots]" in said("preview", *options, code=1)
-    with pytest.raises(ImportError, match=r"labeldp\[plots\]"):
-        ldp.preview(rows=100, bounds=(0, 1)).plot()
+def test_odds_and_cautions_are_those_of_a_person_with_several_rows():
+    plan = ldp.preview(rows=20_000, bounds=(0, 1), epsilon=2, rows_per_person=3)
+    assert plan.table()[1][0] == ["odds grow by up to", "404×"]
+    assert plan.cautions() == ldp.preview(rows=20_000, bounds=(0, 1), epsilon=6).cautions()
+    assert plan.budgets == ldp.preview(rows=20_000, bounds=(0, 1), epsilon=2).budgets
+
+
+def test_cautions_name_the_budget_nearest_to_none_of_them_and_count_what_is_spent_besides():
+    plan = ldp.preview(rows=2000, bounds=(0, 1), epsilon=[0.01, 0.02, 0.1, 5, 6])
+    for start, caution in zip(("WEAK: at ε = 5 ", "FEW", "NOISY: at ε = 0.02 "), plan.cautions(), strict=False):
+        assert caution.startswith(start)
+    assert "a model at ε = 0.02" in plan.cautions()[1]
+    assert "bounds matter at ε = 0.1" in plan.cautions()[3]
+    enough = ldp.preview(rows=2000, bounds=(0, 1), epsilon=1)
+    assert not enough.cautions()
+    assert enough.cautions(ldp.Budget(4))[0].startswith("WEAK: at ε = 5 ")
+
+
+def test_too_few_rows_for_a_model_are_those_of_which_a_fit_takes_the_mean():
+    assert LEAST_POWER == epsilon_split.FEWEST_FOR_GROUPS
+
+
+def test_the_site_has_the_tables_of_today_and_what_it_says_to_run_runs(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(SITE.parent)
+    text = SITE.read_text(encoding="utf-8")
+    assert __import__("choose").with_tables(text) == text
+    blocks = re.findall("```(?:sh|python)\n((?:labeldp|import).*?)```", text, re.DOTALL)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 2)), rng.uniform(0, 200, 400)
+    for place, command in enumerate(blocks):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        np.savetxt("table.csv", np.column_stack([X, y]), delimiter=",", header="a,b,income", comments="")
+        if command.startswith("labeldp "):
+            said(*shlex.split(command)[1:])
+        else:
+            exec(command, {"X": X, "y": y})  # noqa: S102 (of the site)
+        assert "--rows" in command or ldp.Ledger.open("budget.jsonl").total == ldp.Budget(1)
+    assert len(blocks) == 5
 
 
 def test_the_packaged_figures_are_written_from_the_suite_s_cells(tmp_path):

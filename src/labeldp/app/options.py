@@ -335,7 +335,7 @@ _TABLE = (
     Option("as_latex", "For papers: the tables as LaTeX, with booktabs.", **_FLAG, flags=("--latex",)),
     Option(
         "modules",
-        "A module, or a .py file, with mechanisms or estimators of your own. It is run: name only what you trust.",
+        "A module, or a .py file, with mechanisms of your own. It is run: name only what you trust.",
         metavar="MODULE",
         **_SEVERAL,
         flags=("--import",),
@@ -362,11 +362,6 @@ _TABLE = (
     # previews, comparisons and audits
     Option("rows", "How many rows the table has.", default=REQUIRED, **_INTEGER),
     Option(
-        "wanted",
-        "An error that would be good enough, in the label's unit: show which ε gives it.",
-        **_number("±"),
-    ),
-    Option(
         "edges",
         "Public bins of the label, such as 0,20,50,200; with --masses.",
         **_numbers("edges", "0,20,50,200"),
@@ -385,14 +380,6 @@ _TABLE = (
         default=(),
         parse=split_names,
         metavar="NAMES",
-    ),
-    Option(
-        "estimators",
-        "Regressors to train on private labels besides, with commas: classes such as sklearn.linear_model.Ridge, "
-        "or instances such as mine.forest, with --import mine.py.",
-        default=(),
-        parse=split_names,
-        metavar="CLASSES",
     ),
     Option("public", "The labels are public, or synthetic.", **_FLAG),
     Option("samples", "Outputs to draw for each of four labels.", default=1_000_000, **_INTEGER),

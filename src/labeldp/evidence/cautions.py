@@ -9,16 +9,13 @@ from labeldp.accounts.budget import Budget, group_budget, rounded_up
 from labeldp.accounts.numbers import WEAK, is_weak, number, odds_figures
 
 if TYPE_CHECKING:
-    from labeldp.evidence.previews import BudgetPreview, Preview
+    from labeldp.evidence.previews import Preview
 
 LEAST_POWER = 60
 """With fewer rows × ε a fit releases the mean of all labels, and nothing of features (`epsilon_split`)."""
 
 ROOMY_POWER = 1000
 """From this many rows × ε on, loose bounds cost little: ``benchmarks/accuracy.md``."""
-
-SPREAD = 1 / math.sqrt(12)
-"""Standard deviation of a uniform label, in widths of the bounds: the error of guessing the middle."""
 
 NOTES = {
     "basis": (
@@ -41,37 +38,12 @@ NOTES = {
         "differ."
     ),
     "unknown": "A model: labeldp was measured (its accuracy suite) on too few tables with as many rows × ε.",
+    "coefficient": "Coefficients: the ± of a 95 % interval, per standard deviation (SD) of its column.",
 }
-"""What figures rest on; a page fills in the same sentences."""
-
-CAUTIONS = {
-    "weak": WEAK,
-    "few": (
-        "FEW: {rows} rows are too few for a model at ε = {epsilon}: it would be a constant. It takes rows × ε of "
-        f"{LEAST_POWER} at least, and here that is {{power}}."
-    ),
-    "noisy": (
-        "NOISY: at ε = {epsilon} even the mean of all private labels is off by ±{mean}, as much as labels "
-        "anywhere in the bounds differ, ±{spread}. Take a larger ε or tighter bounds, or release a model or a "
-        "mean instead."
-    ),
-    "loose": (
-        "With few rows, tight bounds matter at ε = {epsilon}: give the tightest that you can justify without "
-        "looking at the data."
-    ),
-}
-"""By name; a page fills in the same sentences."""
+"""What figures rest on."""
 
 
-NOTHING = Budget(0)
-
-
-def cost_to_person(plan: Preview, point: BudgetPreview, besides: Budget = NOTHING) -> float:
-    """Return the total ε of one person: all of their rows in the release, and what was spent on them before."""
-    return (group_budget(Budget(point.epsilon), plan.rows_per_person) + besides).epsilon
-
-
-def cautions(plan: Preview, besides: Budget = NOTHING) -> list[str]:
+def cautions(plan: Preview, besides: Budget = Budget(0)) -> list[str]:  # noqa: B008 (it cannot change)
     """Return the cautions for the budgets of a preview; each names the ε closest to having no such caution.
 
     Parameters
@@ -86,21 +58,27 @@ def cautions(plan: Preview, besides: Budget = NOTHING) -> list[str]:
     >>> [text.split(":")[0] for text in cautions(preview(rows=100, bounds=(0, 200), epsilon=[0.1, 0.3]))]
     ['FEW', 'NOISY', 'With few rows, tight bounds matter at ε = 0.3']
     """
-    rows, spread = plan.rows, SPREAD * (plan.bounds[1] - plan.bounds[0])
-    said: dict[str, str] = {}
+    uniform = (plan.bounds[1] - plan.bounds[0]) / math.sqrt(12)  # standard deviation of a uniform label
+    weak = few = noisy = loose = ""
     for point in plan.budgets:
-        cost, power, shown = (
-            cost_to_person(plan, point, besides),
-            rows * point.epsilon,
-            rounded_up(point.epsilon, 4),
-        )
-        if is_weak(cost) and "weak" not in said:
-            said["weak"] = WEAK.format(**odds_figures(cost))
+        cost = (group_budget(Budget(point.epsilon), plan.rows_per_person) + besides).epsilon
+        power, shown = plan.rows * point.epsilon, rounded_up(point.epsilon, 4)
+        if is_weak(cost) and not weak:
+            weak = WEAK.format(**odds_figures(cost))
         if power < LEAST_POWER:
-            said["few"] = CAUTIONS["few"].format(rows=f"{rows:,}", epsilon=shown, power=number(power, 3))
-        if point.mean >= spread:
-            mean = number(point.mean, 3)
-            said["noisy"] = CAUTIONS["noisy"].format(epsilon=shown, mean=mean, spread=number(spread, 3))
+            few = (
+                f"FEW: {plan.rows:,} rows are too few for a model at ε = {shown}: it would be a constant. It "
+                f"takes rows × ε of {LEAST_POWER} at least, and here that is {number(power, 3)}."
+            )
+        if point.mean >= uniform:
+            noisy = (
+                f"NOISY: at ε = {shown} even the mean of all private labels is off by ±{number(point.mean, 3)}, "
+                f"as much as labels anywhere in the bounds differ, ±{number(uniform, 3)}. Take a larger ε or "
+                "tighter bounds, or release a model or a mean instead."
+            )
         if plan.prior is None and power < ROOMY_POWER:
-            said["loose"] = CAUTIONS["loose"].format(epsilon=shown)
-    return [said[name] for name in CAUTIONS if name in said]
+            loose = (
+                f"With few rows, tight bounds matter at ε = {shown}: give the tightest that you can justify "
+                "without looking at the data."
+            )
+    return [text for text in (weak, few, noisy, loose) if text]

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import count
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -26,7 +23,6 @@ from labeldp.accounts.numbers import number
 from labeldp.errors import DataError, Message, Setting, WeakModelWarning
 from labeldp.evidence.curves import draw_comparison
 from labeldp.evidence.label_noise import Estimate, LabelNoise, label_noise
-from labeldp.evidence.previews import data_frame
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.release.curator import mean_variance
@@ -37,9 +33,6 @@ REGRESSORS: dict[str, Callable[..., Any]] = {
     "labels released": LabelReleaseRegressor,
     "model released": ModelReleaseRegressor,
 }
-
-RELEASES = {name: Setting("release", name.split()[0]) for name in REGRESSORS}
-"""What to choose for each of them."""
 
 CONSTANT, TREES = "private constant", "not private"
 """What regressors are compared with: a mean with noise, and boosted trees on true labels."""
@@ -61,11 +54,9 @@ class Comparison:
     noise : dict
         `LabelNoise` by mechanism and ε.
     models : dict
-        `Estimate` of the typical error on held-out labels, by model and ε: both regressors and own estimators
-        (the mean of several fits, each with noise of its own), the "private constant" and boosted trees that are
-        "not private". Its spread is by the noise of fits, unless there was one, and by the choice of rows.
-    repeats : int
-        How many fits there were.
+        `Estimate` of the typical error on held-out labels, by model and ε: both regressors (the mean of several
+        fits, each with noise of its own), the "private constant" and boosted trees that are "not private". Its
+        spread is by the noise of fits, unless there was one, and by the choice of rows.
 
     Examples
     --------
@@ -84,41 +75,30 @@ class Comparison:
     judged: int
     noise: dict[tuple[str, float], LabelNoise]
     models: dict[tuple[str, float], Estimate]
-    repeats: int = 1
 
     @property
     def mechanisms(self) -> list[str]:
         """The mechanisms compared."""
         return list(dict.fromkeys(name for name, _ in self.noise))
 
-    def is_unbiased(self, mechanism: str) -> bool:
-        """Return whether a mechanism's labels are right on average, as far as they were not clipped."""
-        return self.noise[mechanism, self.budgets[0]].unbiased
+    @property
+    def figures(self) -> dict[str, dict[tuple[str, float], Estimate]]:
+        """The errors of one label, by mechanism and ε, and those of models."""
+        return {"label": {key: noise.one for key, noise in self.noise.items()}, "model": self.models}
 
-    def table(self, of: Literal["label", "mean", "model"]) -> list[list[str]]:
-        """Return the errors of one label and of the mean of all, by mechanism, or of models: a line for each."""
-        figures = self._figures()[of]
+    def table(self, of: Literal["label", "model"]) -> list[list[str]]:
+        """Return the errors of one label, or of models: a line for each mechanism or model."""
+        figures = self.figures[of]
         names = dict.fromkeys(name for name, _ in figures)
         return [[name, *(str(figures[name, epsilon]) for epsilon in self.budgets)] for name in names]
-
-    def _figures(self) -> dict[str, dict[tuple[str, float], Estimate]]:
-        return {
-            "label": {key: noise.one for key, noise in self.noise.items()},
-            "mean": {key: noise.mean for key, noise in self.noise.items()},
-            "model": self.models,
-        }
 
     def records(self) -> list[Data]:
         """Return every figure in full, for a data frame: what it is of, by which mechanism or model, and ε."""
         return [
             {"of": of, "name": name, "epsilon": epsilon, "error": float(one), "standard_error": one.spread}
-            for of, figures in self._figures().items()
+            for of, figures in self.figures.items()
             for (name, epsilon), one in figures.items()
         ]
-
-    def to_frame(self) -> Any:
-        """Return every figure in full as a data frame of pandas, with the columns of `records`."""
-        return data_frame(self.records())
 
     def best_mechanism(self, epsilon: float) -> str:
         """Return the mechanism that serves a learner best; "auto" unless another is better by a tenth.
@@ -143,31 +123,36 @@ class Comparison:
 
     def advice(self) -> list[str]:
         """Return what to do, in sentences."""
+        said = ["± is a standard error, by the noise of fits and the choice of held-out rows."]
+        biased = [name for name in self.mechanisms if not self.noise[name, self.budgets[0]].unbiased]
+        if biased:
+            what = "may have the least error, but a bias that does not average out: do not learn from them."
+            said.append(f"Labels of {', '.join(biased)} {what}")
         most = max(self.budgets)
         constant, trees = self.models[CONSTANT, most], self.models[TREES, most]
         if trees > 0.98 * constant:
             return [
+                *said,
                 "Even without privacy the features hardly predict this label: no ε will change that. Release a "
-                "mean or a histogram instead, or find better features."
+                "mean or a histogram instead, or find better features.",
             ]
         shares = {epsilon: round(self.kept(epsilon), 2) for epsilon in sorted(self.budgets)}
         enough = [epsilon for epsilon, share in shares.items() if share >= 0.8]
-        if enough:
-            epsilon = enough[0]
-            start = "is the least of those tried that keeps four fifths of what features explain"
-        else:
-            epsilon = max(shares, key=lambda epsilon: shares[epsilon])
+        epsilon = enough[0] if enough else max(shares, key=lambda epsilon: shares[epsilon])
+        start = "is the least of those tried that keeps four fifths of what features explain"
+        if not enough:
             start = "keeps most of what features explain, but none of those tried keeps four fifths of it"
         model, mechanism = self.best_model(epsilon), self.best_mechanism(epsilon)
-        best = self.models[model, epsilon]
+        best, noise = self.models[model, epsilon], number(self.noise[mechanism, epsilon].one, 3)
         alike = all(self.models[name, epsilon] <= best + 2 * best.spread for name in REGRESSORS)
         close = "; both regressors are too close to distinguish" if alike else ""
         kept = ", ".join(f"{100 * share:.0f} % at ε = {rounded_up(each)}" for each, share in shares.items())
-        noise = number(self.noise[mechanism, epsilon].one, 3)
         beside = f"beside {trees!s} without privacy and {constant!s} for a constant"
+        release = Setting("release", model.split()[0])
         return [
+            *said,
             f"ε = {rounded_up(epsilon)} {start}: {kept}.",
-            Message("For a model: ", RELEASES[model], f", with a typical error of {best!s}, {beside}{close}."),
+            Message("For a model: ", release, f", with a typical error of {best!s}, {beside}{close}."),
             Message("For private labels: ", Setting("mechanism", mechanism), f": labels carry ±{noise} each."),
             f"Models learnt from {self.trained:,} rows; with more rows less ε does the same.",
         ]
@@ -186,7 +171,6 @@ def compare_table(
     mechanisms: Sequence[str],
     delta: float = 0.0,
     repeats: int = 1,
-    estimators: Mapping[str, Any] | None = None,
     progress: Callable[[str, int, int | None], None] | None = None,
 ) -> Comparison:
     """Compare mechanisms and regressors on public labels; a quarter of the rows is held out to judge.
@@ -202,15 +186,11 @@ def compare_table(
     budgets : sequence of float
         Values of ε to compare.
     mechanisms : sequence of str
-        Names, as `privatize` knows them.
+        Names, as `privatize` knows them, those of registered mechanisms of your own too.
     delta : float
         For "gaussian".
     repeats : int
-        Fits of each regressor at each ε, on the same rows: only their noise differs. From two on, their spread is
-        known; it is pooled over budgets, in proportion to the noise, 1/ε.
-    estimators : mapping, optional
-        Regressors with the interface of scikit-learn, by name: each learns from private labels, and from true
-        ones beside that.
+        Fits of each regressor at each ε, on the same rows: only their noise differs.
     progress : function, optional
         Is called with what is being done, how many steps of it are done, and of how many.
 
@@ -232,18 +212,14 @@ def compare_table(
     order = np.random.default_rng(0).permutation(labels.size)
     test, train = order[: labels.size // 4], order[labels.size // 4 :]
     clipped = np.clip(labels, *bounds)
-    own = dict(estimators or {})
     plain = {CONSTANT: DummyRegressor(), TREES: HistGradientBoostingRegressor(random_state=0)}
-    plain |= {f"{TREES}, {name}": clone(one) for name, one in own.items()}
-    private = REGRESSORS | {
-        f"labels released, {name}": partial(LabelReleaseRegressor, one) for name, one in own.items()
-    }
-    total = len(budgets) * (len(mechanisms) + repeats * len(private)) + len(plain)
-    steps = count(1)
+    total, done = len(budgets) * (len(mechanisms) + repeats * len(REGRESSORS)) + len(plain), 0
 
     def step() -> None:
+        nonlocal done
+        done += 1
         if progress is not None:
-            progress("comparing", next(steps), total)
+            progress("comparing", done, total)
 
     def error(model: Any) -> Estimate:
         """Return the typical error of a model on held-out rows; its spread is by the choice of these rows."""
@@ -260,25 +236,20 @@ def compare_table(
     models: dict[tuple[str, float], Estimate] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakModelWarning)  # the comparison shows how weak a model is
-        for name, make in private.items():
-            options = {"bounds": bounds, "ledger": Ledger()}
-            fits = [[error(make(epsilon=each, **options)) for _ in range(repeats)] for each in budgets]
-            models |= {(name, epsilon): one for epsilon, one in zip(budgets, _pooled(budgets, fits), strict=True)}
-        for name, model in plain.items():
-            models |= dict.fromkeys([(name, epsilon) for epsilon in budgets], error(model))
+        for name, make in REGRESSORS.items():
+            for epsilon in budgets:
+                fits = [error(make(epsilon=epsilon, bounds=bounds, ledger=Ledger())) for _ in range(repeats)]
+                models[name, epsilon] = _mean(fits)
+    for name, model in plain.items():
+        models |= dict.fromkeys([(name, epsilon) for epsilon in budgets], error(model))
     for epsilon in budgets:
         guess, variance = models[CONSTANT, epsilon], mean_variance(as_fraction(epsilon), train.size, bounds)
         models[CONSTANT, epsilon] = Estimate(math.sqrt(guess**2 + variance), guess.spread)
-    return Comparison(tuple(budgets), train.size, test.size, noise, models, repeats)
+    return Comparison(tuple(budgets), train.size, test.size, noise, models)
 
 
-def _pooled(budgets: Sequence[float], fits: list[list[Estimate]]) -> list[Estimate]:
-    """Return the mean error of repeated fits at each ε; the spread by their noise is pooled over budgets."""
-    repeats = len(fits[0])
-    variances = np.var(fits, axis=1, ddof=1) if repeats > 1 else np.zeros(len(budgets))
-    by_noise = math.sqrt(float(np.mean(variances * np.square(budgets))) / repeats)
-    by_rows = [float(np.mean([one.spread for one in errors])) for errors in fits]
-    return [
-        Estimate(float(np.mean(errors)), math.hypot(by_noise / epsilon, rows))
-        for epsilon, errors, rows in zip(budgets, fits, by_rows, strict=True)
-    ]
+def _mean(fits: list[Estimate]) -> Estimate:
+    """Return the mean error of repeated fits; its spread is by their noise and by the choice of rows."""
+    by_noise = float(np.std(fits, ddof=1)) / math.sqrt(len(fits)) if len(fits) > 1 else 0.0
+    by_rows = float(np.mean([one.spread for one in fits]))
+    return Estimate(float(np.mean(fits)), math.hypot(by_noise, by_rows))

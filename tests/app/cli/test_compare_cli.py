@@ -70,17 +70,6 @@ def test_figures_are_the_same_in_full_as_json_csv_and_latex_and_no_pipe_cuts_a_t
     assert "--json and --csv" in said(*options, "--json", "--csv", code=2)
 
 
-def test_own_estimators_and_modules_are_compared(table, tmp_path):
-    own = tmp_path / "mine_of_a_test.py"
-    own.write_text("from sklearn.linear_model import Ridge\nmine = Ridge(2)\n")
-    classes = ("--import", own, "--estimators", "mine_of_a_test.mine,sklearn.tree.DecisionTreeRegressor")
-    shown = run("compare", table, *OPTIONS, "--public", *classes, "--csv").stdout
-    names = {line.split(",")[1] for line in shown.splitlines() if line.startswith("model,")}
-    assert shown.count("labels released, mine") == shown.count("not private, DecisionTreeRegressor") == 2, names
-    for wrong in ("Ridge", "sklearn.tree.Nothing", "nothing_of_a_test.Mine", "math.pi", "pathlib.Path"):
-        assert "--estimators" in said("compare", table, *OPTIONS, "--public", "--estimators", wrong, code=2)
-
-
 def test_every_command_imports_modules():
     for name in (name for group in COMMANDS.values() for name in group):
         assert "modules" in [option.name for option in load_command(name).params], name

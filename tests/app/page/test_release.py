@@ -160,6 +160,25 @@ def test_what_was_typed_for_the_budget_stays_while_the_bounds_are_changed(client
     assert 'value="rent index"' in client.describe(begun, missing="drop").html
 
 
+def test_what_an_epsilon_would_give_is_asked_of_the_server_and_changes_nothing(client):
+    begun = ready(client, epsilon=1)
+    request, typed = begun.request, dict(begun.typed)
+    fields = {"epsilon": "0,5", "kind": "model", "score": 1, "ledger": "book.jsonl", "limit": 1}
+    answer = client.post(f"{begun.path}/budget", show="figures", **fields)
+    plan = ldp.preview(rows=301, bounds=(0, 100), epsilon=0.5)
+    assert all(value in answer.words for _, value in plan.table()[1][1:])
+    for part in (
+        "LIMIT: this would cost ε = 1.5",
+        "ε = 0.5 for this release; ε = 1 for its score",
+        "and about 82",
+    ):
+        assert part in answer.words
+    assert "<html" not in answer.html
+    assert (begun.request, begun.typed) == (request, typed)
+    wrong = client.post(f"{begun.path}/budget", show="figures", epsilon="x", ledger="../x")
+    assert "None is chosen yet" in wrong.words
+
+
 @pytest.mark.parametrize(
     ("field", "text"),
     [
@@ -217,10 +236,9 @@ def test_a_limit_that_is_spent_is_noticed_before_the_button_and_at_it(client, ro
     begun = ready(client, out="again.csv")
     assert begun.request is None
     assert client.problems == ["epsilon"]
-    starts = client.show(begun, "budget").words
-    assert "ε = 0.3 strong protection" in starts
-    assert "right 79 times, at most, with all that was released before" in starts
-    assert "ε = 1 a common place" not in starts  # more than is left
+    shown = client.show(begun, "budget").words
+    assert "LIMIT: this would cost ε = 1, and only ε = 0.5 is left" in shown
+    assert "88 at most after it" in shown  # with what was released before
     client.budget(begun, epsilon=0.5, out="again.csv")
     ldp.Ledger.open(root / "book.jsonl").charge("elsewhere", epsilon=0.4)
     answer = client.release(begun)

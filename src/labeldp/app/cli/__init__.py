@@ -60,7 +60,7 @@ COMMANDS = {
         "preview": Command(
             "What each ε would give, before any label is read.",
             "planning",
-            "--rows 20000 --bounds 0 200 --wanted 2 --plot preview.png",
+            "--rows 20000 --bounds 0 200",
         ),
         "compare": Command(
             "For public labels: what each mechanism, regressor and ε would cost in accuracy.",

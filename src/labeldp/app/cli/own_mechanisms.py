@@ -1,4 +1,4 @@
-"""Mechanisms and estimators of one's own, named by whoever types the command and never by a card."""
+"""Mechanisms of one's own, named by whoever types the command and never by a card."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from labeldp._atomic import regular_status
 from labeldp.errors import ParameterError, Setting
@@ -24,23 +23,6 @@ def import_modules(names: Iterable[str]) -> None:
             _import_file(Path(name)) if name.endswith(".py") else import_module(name)
         except (Exception, SystemExit) as error:  # whatever a module does when it runs
             raise ParameterError(Setting("modules", name), f": {type(error).__name__}: {error}") from None
-
-
-def load_estimators(names: Iterable[str]) -> dict[str, Any]:
-    """Return regressors by their own names: instances, or classes such as ``sklearn.linear_model.Ridge``."""
-    estimators = {}
-    for name in names:
-        module, _, kind = name.rpartition(".")
-        if not module:
-            raise ParameterError(Setting("estimators", name), " needs its module: sklearn.linear_model.Ridge, say")
-        try:
-            found = getattr(import_module(module), kind)
-            estimators[kind] = found() if isinstance(found, type) else found
-        except (Exception, SystemExit) as error:
-            raise ParameterError(Setting("estimators", name), f": {type(error).__name__}: {error}") from None
-        if not hasattr(estimators[kind], "fit") or not hasattr(estimators[kind], "predict"):
-            raise ParameterError(Setting("estimators", name), " must have fit and predict")
-    return estimators
 
 
 def _import_file(path: Path) -> ModuleType:

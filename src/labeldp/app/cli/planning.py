@@ -15,7 +15,6 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
 from labeldp.app.cli import DIALECT, command
 from labeldp.app.cli.figure_forms import FORMS, Figures, parse_form, print_figures
-from labeldp.app.cli.own_mechanisms import load_estimators
 from labeldp.app.cli.shell import PlainConsole, news, progress, tell
 from labeldp.app.inputs import read_inputs
 from labeldp.app.options import EPSILONS
@@ -37,12 +36,10 @@ _MOST = 8000
 
 
 @command(
-    *("rows", "bounds", "epsilon", "wanted", "edges", "masses", "rows_per_person", "plot", *FORMS, "force"),
+    *("rows", "bounds", "epsilon", "edges", "masses", "rows_per_person", *FORMS),
     epsilon=EPSILONS,
 )
-def preview(
-    rows: int, edges: list[float] | None, masses: list[float] | None, plot: Path | None, force: bool, **given: Any
-) -> None:
+def preview(rows: int, edges: list[float] | None, masses: list[float] | None, **given: Any) -> None:
     """Say what each ε would give: noise of labels and means, and what a score or a model may reach.
 
     Rows and bounds are enough. A public distribution of the label makes the figures closer.
@@ -50,7 +47,6 @@ def preview(
     What is released: nothing. No table is read, so no label can be, and nothing is spent.
     """
     form = parse_form(given)
-    _refuse_plot(plot, force=force)
     if (edges is None) != (masses is None):
         between = " go together: one share less than there are edges"
         raise ParameterError(Setting("edges"), " and ", Setting("masses"), between)
@@ -58,9 +54,6 @@ def preview(
     result = previews.preview(rows=rows, prior=prior, **given)
     tables = {f"{rows:,} rows: what each ε would give": result.table()}
     print_figures(Figures(tables, [*result.notes(), *result.cautions()], result.records()), form)
-    if plot is not None:
-        _save(result.plot(), plot)
-        tell(news(), f"The curves are in {plot}.")
 
 
 def _refuse_plot(plot: Path | None, *, force: bool) -> None:
@@ -79,7 +72,7 @@ def _save(figure: Any, plot: Path) -> None:
 
 
 @command(
-    *("source", "label", "bounds", "public", "epsilon", "mechanisms", "estimators", "repeats", "features", "drop"),
+    *("source", "label", "bounds", "public", "epsilon", "mechanisms", "repeats", "features", "drop"),
     *("categories", "missing", "delta", "plot", *FORMS, "format", *DIALECT, "force"),
     epsilon=EPSILONS,
 )
@@ -90,7 +83,6 @@ def compare(
     public: bool,
     epsilon: list[float],
     mechanisms: list[str],
-    estimators: list[str],
     repeats: int,
     delta: float,
     plot: Path | None,
@@ -117,7 +109,6 @@ def compare(
     for name in mechanisms:
         parse_choice(name, "mechanisms", known)
     budgets = sorted({Epsilon(each) for each in epsilon})
-    own = load_estimators(estimators)
     tell(news(), "These labels are treated as PUBLIC: errors are computed from them without noise.", style="bold")
     with progress() as bars:
         inputs = read_inputs(source, label, progress=bars, **reading)
@@ -130,7 +121,6 @@ def compare(
             mechanisms=mechanisms or known,
             delta=delta,
             repeats=repeats,
-            estimators=own,
             progress=bars,
         )
     print_figures(_figures(result, label), form)
@@ -153,12 +143,8 @@ def _figures(comparison: Comparison, label: str) -> Figures:
         f"One private {label!r}: typical error, exact by the mechanism's counts": comparison.table("label"),
         f"Predicting {label!r}: typical error on held-out rows": comparison.table("model"),
     }
-    notes = ["± is a standard error, by the noise of fits and the choice of held-out rows.", *comparison.advice()]
-    biased = [name for name in comparison.mechanisms if not comparison.is_unbiased(name)]
-    if biased:
-        what = "have the least error one by one, but a bias that does not average out: do not learn from them."
-        notes = [f"Labels of {', '.join(biased)} {what}", *notes]
-    return Figures({title: (header, lines) for title, lines in tables.items()}, notes, comparison.records())
+    titled = {title: (header, lines) for title, lines in tables.items()}
+    return Figures(titled, comparison.advice(), comparison.records())
 
 
 @command(

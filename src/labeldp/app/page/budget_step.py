@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from labeldp._values import as_fraction
-from labeldp.accounts.budget import Budget, group_budget, refuse_overspend
+from labeldp.accounts.budget import Budget, group_budget, refuse_overspend, rounded_up
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import odds_figures
 from labeldp.accounts.scores import DEFAULT_METRICS
@@ -18,10 +17,9 @@ from labeldp.app.options import RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem, parse_fields
 from labeldp.app.page.releases import ledgers_in
-from labeldp.app.page.site import go, plain_figures, show, site_of
+from labeldp.app.page.site import go, show, site_of
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, step
 from labeldp.errors import ParameterError
-from labeldp.evidence.choices import choice_html
 from labeldp.evidence.previews import Preview, preview
 from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.formula import Formula
@@ -59,58 +57,52 @@ def budget_step(request: Request, unfinished: Unfinished, form: FormData | None)
     if unfinished.options is None:
         return go(request, f"{unfinished.path}/column")
     folder, problems = site_of(request).folder, dict[str, str]()
-    if form is not None:
+    wanted = None if form is None else form.get("show", "release")
+    if form is not None and wanted != "figures":
         unfinished.keep_typed(form, FIELDS)
-        if form.get("show") in ("table", "column"):
-            return go(request, f"{unfinished.path}/{form['show']}")
+        if wanted in ("table", "column"):
+            return go(request, f"{unfinished.path}/{wanted}")
         unfinished.request = unfinished.release = None
-        if "show" not in form:
+        if wanted == "release":
             unfinished.request = _parse(folder, unfinished, form, problems)
             if unfinished.request:
                 return go(request, f"{unfinished.path}/release")
     typed = unfinished.typed = {**_suggestions(unfinished, folder), **unfinished.typed}
-    name, book = typed["ledger"][0], None
+    if form is None or wanted != "figures":
+        form = FormData([(name, text) for name, texts in typed.items() for text in texts])
+    name, book = str(form.get("ledger")), None
     with collect_problem(problems, "ledger"):
         book = Ledger.open(path, create="never") if (path := folder.target(name)).exists() else None
+    figures = {"unfinished": unfinished, **_figures(unfinished, form, book)}
+    if wanted == "figures":
+        return show(request, "figures", **figures)
     ledgers = ledgers_in(folder)[0] if book is None or not book.charges else {}
-    shown = FormData([(field, typed[field][0]) for field in ("epsilon", "score", "limit")])
-    chosen = parse_fields(["epsilon", "score", "limit"], shown, {})
-    score = chosen.get("score") if typed["kind"] == ["model"] else None
-    figures = choice_html(
-        preview_of(unfinished, chosen.get("epsilon", EXAMPLE)),
-        spent=Budget(0) if book is None else book.total,
-        score=score or 0.0,
-    )
+    others = {other: ledger.total for other, ledger in ledgers.items() if ledger.charges}
     return show(
-        request,
-        "budget",
-        unfinished=unfinished,
-        problems=problems,
-        name=name,
-        book=book,
-        others={other: ledger.total for other, ledger in ledgers.items() if ledger.charges},
-        figures=Markup(plain_figures(figures)),  # noqa: S704 (the library escapes it)
-        starts=_starts(unfinished, book, score or 0, chosen.get("limit")),
-        example=EXAMPLE,
-        is_example="epsilon" not in chosen,
+        request, "budget", problems=problems, name=name, book=book, others=others, starts=STARTS, **figures
     )
 
 
-def _starts(
-    unfinished: Unfinished, book: Ledger | None, score: float, limit: float | None
-) -> dict[float, tuple[dict[str, str], str]]:
-    """Return the values of ε to start with that the ledger has left, each with the odds after all releases."""
-    spent = Budget(0) if book is None else book.total
+def _figures(unfinished: Unfinished, form: FormData, book: Ledger | None) -> dict[str, Any]:
+    """Return what the ε of a form would give, with all that was spent and will be; of an example without one."""
+    chosen, people = parse_fields(["epsilon", "score", "limit"], form, {}), unfinished.rows_per_person
+    score = (chosen.get("score") or 0.0) if form.get("kind") == "model" else 0.0
+    plan = preview_of(unfinished, chosen.get("epsilon", EXAMPLE))
+    now, extra = (group_budget(Budget(each), people) for each in (plan.budgets[0].epsilon, score))
+    spent, left = Budget(0), chosen.get("limit")
     if book is not None:
-        limit = None if book.remaining is None else book.remaining.epsilon
-    starts = {}
-    for start, use in STARTS.items():
-        cost = group_budget(
-            Budget(as_fraction(start) + as_fraction(score)), (unfinished.options or {})["rows_per_person"]
-        )
-        if limit is None or cost.epsilon <= limit:
-            starts[start] = (odds_figures((spent + cost).epsilon), use)
-    return starts
+        spent, left = book.total, book.remaining and book.remaining.epsilon
+    costs = {"for this release": now, "for its score": extra, "that the ledger has spent before": spent}
+    cautions = plan.cautions(spent + extra)
+    if left is not None and "epsilon" in chosen and (now + extra).epsilon > left:
+        cautions.insert(0, f"LIMIT: this would cost {now + extra}, and only ε = {rounded_up(left)} is left.")
+    return {
+        "plan": plan,
+        "odds": odds_figures((spent + now + extra).epsilon),
+        "costs": [f"{cost} {what}" for what, cost in costs.items() if cost != Budget(0)],
+        "cautions": cautions,
+        "is_example": "epsilon" not in chosen,
+    }
 
 
 def _suggestions(unfinished: Unfinished, folder: ChosenFolder) -> dict[str, list[str]]:

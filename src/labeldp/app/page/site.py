@@ -175,21 +175,6 @@ def plain_words(line: str) -> str:
     return text.replace("Labels ", "Values ").replace(" feature", " public column")
 
 
-def plain_figures(html: str) -> str:
-    """Return the library's figures of an ε, which have no names of columns in them, in the same words.
-
-    Errors are those of noisy values.
-
-    Examples
-    --------
-    >>> plain_figures('<tr data-figure="label"><th>one label</th><td>any label of all features</td></tr>')
-    '<tr data-figure="label"><th>one noisy value</th><td>any private value of all public columns</td></tr>'
-    """
-    errors = re.sub(r"\b(one|mean of [0-9,]+|mean of all) (?=label)", r"\1 noisy ", html)
-    words = re.sub(rf"(?<=[ (>]){_WHICH}label(s?)\b", _as_value, errors)
-    return re.sub(r"\bLabels (?=[a-z])", "Private values ", words).replace(" feature", " public column")
-
-
 def site_of(request: Request) -> Site:
     """Return the page that a request is for."""
     site: Site = request.app.state.site

@@ -152,6 +152,11 @@ class Unfinished:
         return f"/new/{self.id}"
 
     @property
+    def rows_per_person(self) -> int:
+        """How many rows one person may have."""
+        return int((self.options or {})["rows_per_person"])
+
+    @property
     def drop(self) -> tuple[str, ...]:
         """The columns of the table that are not shared."""
         return tuple(name for name in self.table.header.names if name in self.left_out)

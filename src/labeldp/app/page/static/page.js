@@ -52,6 +52,24 @@ addEventListener("input", ({ target }) => {
   if (summary && !summary.querySelector("li")) summary.remove();
 });
 
+// What an ε would give follows from what is chosen: the server says it.
+const figures = document.getElementById("figures");
+let asked;
+addEventListener("input", ({ target }) => {
+  if (!figures || !("choice" in target.dataset)) return;
+  asked?.abort();
+  asked = new AbortController();
+  const body = new URLSearchParams(new FormData(target.form)), { signal } = asked;
+  body.set("show", "figures");
+  fetch(target.form.action, { method: "POST", body, signal })
+    .then((answer) => (answer.ok ? answer.text() : Promise.reject(answer)))
+    .then((html) => {
+      figures.innerHTML = html;
+      document.querySelector("[role=status]").textContent = figures.querySelector("figcaption").textContent;
+    })
+    .catch(() => {}); // a later choice, or a page that is closed
+});
+
 // A hint goes with the ticks of the columns that it is about.
 addEventListener("change", () => {
   const ticks = [...document.getElementsByName("shared")];
