@@ -57,21 +57,21 @@ def test_a_table_without_a_header_is_refused_before_anything_is_shown_or_charged
 def test_a_label_whose_name_reads_as_a_number_is_refused_also_if_the_header_is_confirmed(place, name, how, label):
     PUT[name](place / name, [["oak", LABEL, "20"], *rows()[1:]])
     told = str(refused(name, name.replace("in", "out"), label=label, dialect=how))
-    assert MISSING in told if not how.header else "reads as a number" in told
+    assert MISSING in told if not how.header else "reads as a value" in told
     assert label not in told
 
 
 def test_where_most_names_are_words_a_number_is_still_no_name_for_a_label(place):
     (place / "in.csv").write_text(f"oak,brown,{LABEL},tall\nash,grey,2.5,small\n")
     told = str(refused("in.csv", error=ldp.errors.ParameterError, label=LABEL))
-    assert "reads as a number" in told
+    assert "reads as a value" in told
     assert LABEL not in told
 
 
 def test_files_that_store_names_are_no_exception(place):
     pq.write_table(pa.table({"oak": ["ash"] * ROWS, LABEL: np.ones(ROWS), "20": np.arange(ROWS)}), "in.parquet")
     told = str(refused("in.parquet", error=ldp.errors.ParameterError, label=LABEL))
-    assert "reads as a number" in told
+    assert "reads as a value" in told
     assert LABEL not in told
     assert refused("in.parquet", dialect=ldp.tables.Dialect(skip=1)).option == "skip"
 

@@ -287,7 +287,7 @@ _TABLE = (
     ),
     Option(
         "header",
-        "The first row names the columns, though names read as numbers (years).",
+        "The first row names the columns, though names read as values (years).",
         **_FLAG,
         **_HEADER,
         field="The first row names the columns",

@@ -1,7 +1,7 @@
 """Names of columns: a name is part of the output, and the name of a label must not be a label.
 
-In a table without a header the values of the first row are read as names. So a label whose name reads as a number
-is refused, whatever the table comes from; a frame that numbers its columns has no names, and its label is called
+In a table without a header the values of the first row are read as names. So a label whose name may be a value is
+refused, whatever the table comes from; a frame that numbers its columns has no names, and its label is called
 ``label``.
 """
 
@@ -11,7 +11,6 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Iterable
-from contextlib import suppress
 from numbers import Integral, Number
 from typing import Any
 
@@ -28,61 +27,49 @@ LONGEST = 1_000
 _CURRENCIES = (
     "aud|brl|cad|chf|cny|czk|dkk|eur|fr|gbp|hkd|huf|inr|jpy|kr|krw|mxn|nok|nzd|pln|rmb|rs|rub|sek|sgd|usd|zar"
 )
-_LETTERS_IN_NUMBERS = re.compile(
-    rf"(?<![^\W\d_])(?:{_CURRENCIES})(?![^\W\d_])"  # EUR 5, 5 kr.
-    r"|(?<=[\d.,])\s*[ed]\s*(?=[+\u2212-]?\d+\W*$)"  # 1e5, 1.5D+03
-    r"|(?<=\d)\s*x\s*(?=10)"  # 1.5 x 10^5
+_LETTER = r"[^\W\d_]"
+_NAME = re.compile(
+    rf"\s*_*(?!(?:{_CURRENCIES})(?!{_LETTER})){_LETTER}(?:\D"  # begins with a letter; no EUR 5, no kr500
+    r"|(?<=[^\W\d])\d{1,4}(?!\d)"  # x1, pay2019, y_2019
+    rf"|(?<={_LETTER})\d\.\d(?![\d.,])"  # PM2.5
+    rf"|(?<={_LETTER})[\s_(-]+(?:19|20)\d\d(?!\d)"  # price 2019
+    rf"|(?<={_LETTER * 4})\s\d\d?(?!\d))*"  # item 12
 )
+"""Names with digits that are no values."""
+
+_NOT_FINITE = {"inf", "infinity", "nan"}
 
 
-def reads_as_number(name: object) -> bool:
-    """Return whether a name reads as a number in any number format: it has digits, and no letters of a word.
+def reads_as_value(name: object) -> bool:
+    """Return whether a name may be a value: a number in any format, an amount, a date or a code of many digits.
 
-    Points, commas, blanks, signs, parentheses, percent and currency signs may be anywhere, digits may be of any
-    script, and up to three letters of a unit may follow; dates and times in digits count too.
+    A name without digits is none, except ``inf`` and ``nan``. Else it begins with a letter, has no currency sign,
+    and each group of digits directly follows a letter or an underscore and has four digits at most. Years may
+    follow a word, and numbers of two digits a word of four letters. A name has 1,000 characters at most.
 
     Examples
     --------
-    >>> [reads_as_number(name) for name in ("66993", " 1.234,50 €", "(12 %)", "1e-5", "US$ 5", "６６", 2019)]
-    [True, True, True, True, True, True, True]
-    >>> [reads_as_number(name) for name in ("66993 zł", "66k", "1,5 Mio", "66,993元", "7 EUR/m²")]
-    [True, True, True, True, True]
-    >>> [reads_as_number(name) for name in ("price", "x1", "price 2019", "2nd", "PM2.5", "")]
-    [False, False, False, False, False, False]
+    >>> [reads_as_value(name) for name in ("66993", "(12 %)", "1e-5", "US$ 5", "66k", "Rp 66,993", "2nd", 2019)]
+    [True, True, True, True, True, True, True, True]
+    >>> [reads_as_value(name) for name in ("price", "x1", "pay2019", "price 2019", "income_usd", "PM2.5", "Item 12")]
+    [False, False, False, False, False, False, False]
     """
-    if isinstance(name, Number):
-        return True
     text = name.decode("latin-1") if isinstance(name, bytes) else str(name)
-    return any(_is_number(form) for form in (text, unicodedata.normalize("NFKC", text)))
+    if isinstance(name, Number) or len(text) > LONGEST:
+        return True
+    return any(_is_value(form.casefold()) for form in (text, unicodedata.normalize("NFKC", text)))
 
 
-def _is_number(text: str) -> bool:
-    for parse in (float, lambda text: int(text, 0)):  # inf and nan too, and 0xFF
-        with suppress(ValueError):
-            parse(text)
-            return True
-    marks = "".join("$" if unicodedata.category(letter) == "Sc" else letter for letter in text.lower())
-    rest = _LETTERS_IN_NUMBERS.sub("0", re.sub(r"[^\W\d_]{0,3}\$", "$", marks))
-    values = [unicodedata.numeric(letter, None) for letter in rest]
-    letters = [letter for letter, value in zip(rest, values, strict=True) if letter.isalpha() and value is None]
-    has_digits = any(value is not None for value in values)
-    return has_digits and (not letters or (len(letters) <= 3 and _NUMBER_AND_UNIT.match(rest) is not None))
-
-
-_NUMBER_AND_UNIT = re.compile(r"[^\w]*\d(?!(?:st|nd|rd|th)(?![^\W_]))")
-"""What begins with a number, such as ``66k``, ``1,5 mio`` and ``66993 m²``; but no ordinal, such as ``2nd``."""
-
-_AMOUNT = re.compile(
-    r"\W*[^\W\d_]{1,3}(?:\W+(?!(?:19|20)\d\d\W*$)\d(?:\W?\d){2,}|\d(?:\W?\d){4,})\W*$"
-    r"|\W*\d(?:\W?\d){4,}"
-    r"|\s*[$\u00a3\u00a5\u20a0-\u20cf]\W*\d"
-)
-"""Up to three letters and a number, such as ``R 993`` and ``Rp66993``, five digits or more, or a currency sign and
-a digit at the start; but no year, as in ``pay 2019``, and no code, such as ``v201``."""
+def _is_value(text: str) -> bool:
+    if not any(map(str.isnumeric, text)):
+        return text.strip(" \t\u00a0+-") in _NOT_FINITE
+    begins_with_letter = not text.lstrip().lstrip("_")[:1].isnumeric()
+    has_currency = any(unicodedata.category(letter) == "Sc" for letter in text)
+    return has_currency or not begins_with_letter or _NAME.fullmatch(text) is None
 
 
 def look_like_values(names: Iterable[str]) -> bool:
-    """Return whether most names read as numbers, as the first row of a table without a header does.
+    """Return whether most names read as values, as the first row of a table without a header does.
 
     Examples
     --------
@@ -90,20 +77,20 @@ def look_like_values(names: Iterable[str]) -> bool:
     (True, False)
     """
     named = [name for name in names if name.strip()]
-    return 2 * sum(map(reads_as_number, named)) > len(named)
+    return 2 * sum(map(reads_as_value, named)) > len(named)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that a misspelt one may have meant, or None.
 
-    It is never a number: in a text file without a header, names are the values of a row, its label among them.
+    It is never a value: in a text file without a header, names are the values of a row, its label among them.
 
     Examples
     --------
     >>> nearest("prise", ["area", "price"]), nearest("town", ["area", "price"]), nearest("2", ["25"])
     ('price', None, None)
     """
-    words = [each for each in known if not reads_as_number(each)]
+    words = [each for each in known if not reads_as_value(each)]
     return next(iter(difflib.get_close_matches(name, words, 1)), None)
 
 
@@ -118,19 +105,15 @@ def as_label_name(name: object, *advice: object) -> str:
     'pay2019'
     >>> as_label_name(("price", "Rp 66,993"))
     Traceback (most recent call last):
-    labeldp.errors.ParameterError: the label's name reads as a number, and names are published: rename the column
+    labeldp.errors.ParameterError: the label's name reads as a value, or has more than 1,000 ...
     """
     levels = name if isinstance(name, tuple) else (name,)  # of a MultiIndex
-    if any(reads_as_number(level) or _AMOUNT.match(str(level)) for level in levels):
+    if any(map(reads_as_value, levels)):
         raise ParameterError(
-            "the label's name reads as a number, and names are published: ", *(advice or (RENAME,))
+            f"the label's name reads as a value, or has more than {LONGEST:,} characters, and names are published: ",
+            *(advice or (RENAME,)),
         )
-    text = as_text(str(name), "label")
-    if len(text) > LONGEST:
-        raise ParameterError(
-            f"the label's name has {len(text):,} characters, {LONGEST:,} are allowed: ", *(advice or (RENAME,))
-        )
-    return text
+    return as_text(str(name), "label")
 
 
 def as_text(text: str, parameter: str) -> str:
@@ -181,7 +164,7 @@ def name_of_labels(labels: Any, features: Any = None, *, advice: str = "drop it 
     Raises
     ------
     ParameterError
-        If a name reads as a number otherwise, or looks the same as that of a feature; labels without a name are
+        If a name reads as a value otherwise, or looks the same as that of a feature; labels without a name are
         called ``label``.
 
     Examples
@@ -192,7 +175,7 @@ def name_of_labels(labels: Any, features: Any = None, *, advice: str = "drop it 
     (None, 'pay')
     >>> name_of_labels(frame[1].rename("66993"))
     Traceback (most recent call last):
-    labeldp.errors.ParameterError: the label's name reads as a number, and names are published: rename the column
+    labeldp.errors.ParameterError: the label's name reads as a value, or has more than 1,000 ...
     """
     beside = column_names(features)
     own = column_names(labels)

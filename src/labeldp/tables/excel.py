@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from labeldp.errors import DataError, LabelDPError, LabelError, MissingExtraError, ParameterError, Setting
-from labeldp.release.names import reads_as_number
+from labeldp.release.names import reads_as_value
 from labeldp.tables.batches import cut, rows_per_batch
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.tables import Table, refuse_titles
@@ -232,7 +232,7 @@ def count_sheet_titles(path: Path, how: Dialect) -> int:
     for place, (number, row) in enumerate(rows[:MOST_TITLES], 1):
         names = _texts(row)
         if len(names) > 1 and all(below.keys() <= names.keys() for _, below in rows[place : place + ROWS_BELOW]):
-            return 0 if any(map(reads_as_number, names.values())) else number - 1
+            return 0 if any(map(reads_as_value, names.values())) else number - 1
     return 0
 
 

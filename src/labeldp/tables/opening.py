@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
-from labeldp.release.names import reads_as_number
+from labeldp.release.names import reads_as_value
 from labeldp.tables.batches import label_values, read_ahead
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.excel import SheetTable, read_sheet, sheet_names
@@ -53,13 +53,13 @@ class TableHeader:
     def shown(self) -> tuple[str, ...]:
         """The names to show while nobody has said which column is the label.
 
-        One that reads as a number may be a label of the first row, unless the header was confirmed, or the format
+        One that reads as a value may be a label of the first row, unless the header was confirmed, or the format
         has one always: its position is shown.
         """
         if self.format not in MAY_LACK_HEADER or self.dialect.header:
             return self.names
         pairs = enumerate(self.names, 1)
-        return tuple(f"column {position}" if reads_as_number(name) else name for position, name in pairs)
+        return tuple(f"column {position}" if reads_as_value(name) else name for position, name in pairs)
 
 
 def header_of(files: list[Path], format: str, dialect: Dialect) -> TableHeader:

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from labeldp.errors import DataError, ParameterError, Setting
-from labeldp.release.names import RENAME, as_label_name, look_like_values, nearest, reads_as_number
+from labeldp.release.names import RENAME, as_label_name, look_like_values, nearest, reads_as_value
 from labeldp.tables.dialect import NULL_WORDS, Dialect
 from labeldp.tables.paths import DELIMITERS, refuse_label_folders
 
@@ -33,7 +33,7 @@ _AVERAGES = {"average", "mean", "durchschnitt", "mittelwert", "moyenne", "media"
 
 _RENAME = "rename the column, or, if there is no header, add a first row with the names of the columns"
 _NO_HEADER = (
-    "the table looks as if the header is missing: most names of columns read as numbers. If there is none, add a "
+    "the table looks as if the header is missing: most names of columns read as values. If there is none, add a "
     "first row with the names of the columns; if these are names, confirm them with ",
     Setting("header", True),
 )
@@ -53,7 +53,7 @@ def refuse_titles(
     names: Collection[str], label: str | None, dialect: Dialect, above: Callable[[str], int], where: str
 ) -> None:
     """Say how many lines or rows stand above the one that names the label, if it is not the first."""
-    if label is None or label in names or dialect.skip or reads_as_number(label):
+    if label is None or label in names or dialect.skip or reads_as_value(label):
         return
     if count := above(label):
         raise ParameterError(
@@ -230,7 +230,7 @@ class Table:
         """Name the nearest column if there is none of this name, which an option has."""
         if name in self._names:
             return
-        named = [each for each in self._names if not reads_as_number(each)]  # others may be values of a first row
+        named = [each for each in self._names if not reads_as_value(each)]  # others may be values of a first row
         advice: list[object] = [f"there are {', '.join(map(repr, named[:12]))}"]
         if near := nearest(name, self._names):
             advice = [f"did you mean {near!r}?"]

@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from labeldp.errors import DataError, LabelDPError, Setting
-from labeldp.release.names import reads_as_number
+from labeldp.release.names import reads_as_value
 from labeldp.tables.batches import guard_arrow
 from labeldp.tables.dialect import SEPARATOR_NAMES, UTF8, Dialect
 from labeldp.tables.paths import DELIMITERS, compression_of
@@ -250,7 +250,7 @@ class TextFile:
             if line.count('"') % 2:  # a header that spans lines, which is refused as one
                 return number
             if len(names) > max(1, len(values) // 2):
-                headers.append(0 if any(map(reads_as_number, names)) else number)
+                headers.append(0 if any(map(reads_as_value, names)) else number)
                 below = islice(filter(None, lines[number + 1 :]), ROWS_BELOW)
                 if all(len(_split(row, separator)) == len(values) for row in below):
                     return headers[-1]

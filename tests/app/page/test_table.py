@@ -226,7 +226,7 @@ def test_a_header_of_numbers_is_shown_once_it_is_confirmed_and_a_label_still_nee
     begun = client.unfinished(client.written(client.open("bare.csv"), header="yes"))
     assert begun.table.header.names == ("oak", "31415", "20")
     answer = client.name(begun, "31415")
-    assert "reads as a number" in answer.words
+    assert "reads as a value" in answer.words
     assert client.unfinished(answer).reading is None
 
 
