@@ -37,7 +37,7 @@ CASES = {
     "delta": ([0.0], [1.0, -0.1]),
     "epsilon_prior": ([0.0, 0.5], [1.0, -0.1]),
     "trust": (["local"], ["nobody"]),
-    "debiased": (["add", "no"], ["yes"]),
+    "debiased": (["no"], ["yes", "add"]),
     "shuffle": ([True], []),
     "release": (["labels"], ["both"]),
     "transform": (["sqrt"], ["log1p", "log"]),

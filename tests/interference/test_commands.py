@@ -112,7 +112,7 @@ def test_hints_on_a_terminal_reach_nothing_else(tmp_path):
 
 
 PRIVATIZE_WITH = {
-    "added": ["--debiased", "add", "--mechanism", "rp"],
+    "as released": ["--debiased", "no", "--mechanism", "rp"],
     "shuffled": ["--shuffle", "--mechanism", "two-point"],
     "report": ["--report", "page.html", "--mechanism", "two-point"],
     "no ledger left": ["--limit", "0.5"],

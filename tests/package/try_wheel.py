@@ -30,7 +30,7 @@ MISSING = {
         ["fit", "homes.csv", "-o", "model", *TABLE],
         ["predict", "model", "homes.csv", "-o", "priced.csv"],
     ],
-    "excel": [["privatize", "homes.xlsx", "-o", "private.xlsx", *TABLE]],
+    "excel": [["privatize", "homes.xlsx", "-o", "private.csv", *TABLE]],
     "plots": [
         ["preview", "--rows", "100", "--bounds", "0", "5", "--plot", "preview.png"],
         ["report", "homes.card.json"],

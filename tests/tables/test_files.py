@@ -209,3 +209,11 @@ def test_other_things_are_no_labels(array, tmp_path):
     pq.write_table(pa.table({"price": array}), tmp_path / "t.parquet")
     with pytest.raises(ldp.errors.LabelError, match="convert"):
         ldp.tables.open_table(tmp_path / "t.parquet", label="price")
+
+
+def test_a_parquet_file_whose_labels_are_all_missing_is_a_part_of_a_table(place):
+    (place / "in").mkdir()
+    for name, labels in (("a", pa.array([1.0, 2.0, 3.0])), ("b", pa.nulls(2))):
+        pq.write_table(pa.table({"id": range(len(labels)), "price": labels}), f"in/{name}.parquet")
+    assert refused("in", error=ldp.errors.LabelError).option == "missing"
+    assert release("in", missing="drop").terms.rows == 3

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openpyxl import Workbook
 
 import labeldp as ldp
 from fuzzing import tries
@@ -43,7 +44,11 @@ def tables(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
     (folder / "a.csv").write_text("id,price,word\n" + "".join(f"{k},{k / 7},w{k % 3}\n" for k in range(40)))
     table = ldp.tables.open_table(folder / "a.csv")
-    for ending in ("tsv", "csv.gz", "parquet", "xlsx"):
+    book = Workbook()
+    for row in [table.schema.names, *([k, k / 7, f"w{k % 3}"] for k in range(40))]:
+        book.active.append(row)
+    book.save(folder / "a.xlsx")
+    for ending in ("tsv", "csv.gz", "parquet"):
         with ldp.tables.TableWriter(str(folder / f"a.{ending}"), table.schema) as writer:
             for batch in table.batches():
                 writer.write(batch)

@@ -134,10 +134,9 @@ _TABLE = (
     Option(
         "debiased",
         "Values as released may be biased towards the middle, and so is a model trained on them. replace: the "
-        "label column holds unbiased labels, to train on. add: it holds the values as released, and "
-        "LABEL_debiased beside it the unbiased labels. no: only the values as released.",
+        "label column holds unbiased labels, to train on. no: it holds the values as released.",
         default="replace",
-        metavar="replace|add|no",
+        metavar="replace|no",
     ),
     Option(
         "missing",

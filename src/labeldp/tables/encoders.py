@@ -1,18 +1,14 @@
-"""Tables as bytes: Parquet, CSV, TSV and Excel, with nothing in them but names, types and values.
+"""Tables as bytes: Parquet, CSV and TSV, with nothing in them but names, types and values.
 
-What a format cannot hold, names, types, counts or values, is refused before the charge.
+What a format cannot hold, names, types or values, is refused before the charge.
 """
 
 from __future__ import annotations
 
 import csv as python_csv
-import datetime
 import io
-import math
 import re
-import zipfile
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,40 +20,19 @@ from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.mechanisms.typed_data import canonical
 from labeldp.tables.batches import flat_type, is_text
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.excel import openpyxl
 from labeldp.tables.paths import DELIMITERS
 
 BATCH_ROWS = 1 << 16
 """Rows of text that are put together at once."""
 
 
-class Encoder(Protocol):
-    """Turns tables into bytes."""
-
-    def write(self, table: Any) -> None:
-        """Add rows."""
-
-    def close(self) -> None:
-        """End the file."""
-
-
-def bare_schema(schema: Any) -> Any:
-    """Return a schema with names and types, and no metadata."""
-    return pa.schema([field.remove_metadata() for field in schema])
-
-
 def encoder(
-    stream: Any,
-    schema: Any,
-    format: str,
-    *,
-    compression: str | None = None,
-    dialect: Dialect | None = None,
-) -> Encoder:
-    """Return an encoder to an Arrow stream."""
+    stream: Any, schema: Any, format: str, *, compression: str | None = None, dialect: Dialect | None = None
+) -> _Text | _Parquet:
+    """Return an encoder to an Arrow stream: it writes tables, and is closed at the end."""
     if format in DELIMITERS:
         return _Text(stream, schema, (dialect or Dialect()).completed(format), compression)
-    return _Excel(stream, schema) if format == "xlsx" else _Parquet(stream, schema)
+    return _Parquet(stream, schema)
 
 
 # ---- the formats ----------------------------------------------------------------------------------------------
@@ -129,89 +104,22 @@ def _characters(array: Any) -> Any:
     return b"" if data is None else data.slice(int(ends[0]), int(ends[1] - ends[0]))
 
 
-# ---- Excel ----------------------------------------------------------------------------------------------------
-
-_FIRST_DAY = datetime.date(1900, 3, 1)
-"""Excel takes 1900 for a leap year: days before are written as text."""
-
-_THEN = (1980, 1, 1, 0, 0, 0)
-_TIMES = re.compile(rb">\d{4}-\d\d-\d\dT[^<]*<")
-
-
-class _Excel:
-    """Writes one sheet; the file is the same for the same values, whenever it is written."""
-
-    def __init__(self, stream: Any, schema: Any) -> None:
-        self._stream = stream
-        self._book = openpyxl().Workbook(write_only=True)
-        self._sheet = self._book.create_sheet("Sheet1")
-        self._header = [schema.names]
-
-    def write(self, table: Any) -> None:
-        for batch in table.to_batches():
-            columns = [_cells(column) for column in batch.columns]  # first: a sheet with a row must be saved
-            self._append([*self._header, *zip(*columns, strict=True)])
-            self._header = []
-
-    def _append(self, rows: Iterable[Sequence[Any]]) -> None:
-        for row in rows:
-            self._sheet.append([self._cell(value) if isinstance(value, str) else value for value in row])
-
-    def _cell(self, text: str) -> Any:
-        """Return a cell of text; what looks like a formula or an error is neither."""
-        from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415 (an extra)
-
-        cell = WriteOnlyCell(self._sheet, text)
-        cell.data_type = "s"
-        return cell
-
-    def close(self) -> None:
-        self._append(self._header)
-        packed = io.BytesIO()
-        self._book.save(packed)
-        whole = io.BytesIO()
-        with zipfile.ZipFile(packed) as old, zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as new:
-            for name in old.namelist():
-                data = old.read(name)
-                if name == "docProps/core.xml":
-                    data = _TIMES.sub(b">2000-01-01T00:00:00Z<", data)
-                new.writestr(zipfile.ZipInfo(name, _THEN), data, zipfile.ZIP_DEFLATED)
-        self._stream.write(whole.getvalue())
-
-
-def _cells(column: Any) -> list[Any]:
-    """Return a column as Python's values, of types that a sheet has; the rest is text."""
-    kind = column.type
-    if types.is_floating(kind) or types.is_decimal(kind):
-        numbers = column.cast(pa.float64(), safe=False).to_pylist()
-        return [None if value is None or math.isnan(value) else value for value in numbers]
-    if types.is_date(kind):
-        days = column.cast(pa.date32(), safe=False).to_pylist()
-        return [value if value is None or value >= _FIRST_DAY else str(value) for value in days]
-    if types.is_timestamp(kind) and kind.tz is None:
-        times = column.cast(pa.timestamp("us"), safe=False).to_pylist()
-        return [value if value is None or value.date() >= _FIRST_DAY else str(value) for value in times]
-    if types.is_boolean(kind) or types.is_integer(kind):
-        return list(column.to_pylist())
-    return list(column.cast(pa.large_string()).to_pylist())
-
-
 # ---- what a format cannot hold --------------------------------------------------------------------------------
-
-MOST_COLUMNS, MOST_ROWS = 16_384, 1_048_575
-"""Columns of a sheet, and rows below its header."""
-
-MOST_CHARACTERS = 32_767
-MOST_INTEGER = 1 << 53
 
 MOST_NAMES = MAX_TEXT // 4
 """Characters of all names together as a card writes them; it may list them twice."""
 
-_XML = r"\t\n\r\x20-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}"
-"""The characters that XML 1.0 can hold."""
-
 _SECONDS = (-62_135_596_800, 253_402_300_799)
 """The first second of year 1 and the last of year 9999: text has no other dates."""
+
+_PLAIN = (is_text, types.is_primitive, types.is_decimal, types.is_null)
+"""Types that text has."""
+
+_SIMPLE = (
+    *(types.is_integer, types.is_floating, types.is_boolean, types.is_null, types.is_date32),
+    *(is_text, types.is_binary),
+)
+"""Types whose values are written without a conversion that could fail."""
 
 
 def refuse_schema(schema: Any, format: str) -> None:
@@ -224,114 +132,63 @@ def refuse_schema(schema: Any, format: str) -> None:
 
     Examples
     --------
-    >>> refuse_schema(pa.schema({"a\x01": pa.int64()}), "xlsx")
+    >>> refuse_schema(pa.schema({"a\n": pa.int64()}), "csv")
     Traceback (most recent call last):
-    labeldp.errors.ParameterError: XLSX cannot hold control characters and others that XML does not have, ...
+    labeldp.errors.ParameterError: CSV cannot hold line breaks in names of columns: rename the column
     """
-    names = schema.names
-    breaks = {"parquet": "", "xlsx": "\r"}.get(format, "\r\n\0")
-    broken = next((name for name in names if any(mark in name for mark in breaks)), None)
-    if broken is not None:
-        raise ParameterError(f"{format.upper()} cannot hold line breaks, as in the name {broken!r}: rename it")
-    if format == "xlsx" and len({name.strip() for name in names} - {""}) < len(names):
-        raise ParameterError("XLSX cannot hold column names that are blank, or differ in spaces only: rename one")
-    if len(canonical(names)) > MOST_NAMES:
+    if format in DELIMITERS and any(mark in name for name in schema.names for mark in "\r\n\0"):
+        raise ParameterError(f"{format.upper()} cannot hold line breaks in names of columns: rename the column")
+    if len(canonical(schema.names)) > MOST_NAMES:
         raise ParameterError(f"the column names take more than {MOST_NAMES:,} characters on a card: shorten them")
-    if format == "xlsx" and len(names) > MOST_COLUMNS:
-        raise ParameterError(f"a sheet of Excel has {MOST_COLUMNS:,} columns at most: write CSV or Parquet")
-    _refuse_column(pa.array(names, pa.large_string()), "the column names have", format)
-    for field in {field.type: field for field in reversed(list(schema))}.values():  # each type once
-        _refuse_type(field, format)
-        _refuse_column(pa.array([], field.type), f"the column {field.name!r} has", format)
+    for field in schema:
+        is_plain = any(check(field.type) for check in _PLAIN)  # bytes could be anything
+        if flat_type(field.name, field.type) != field.type or (format in DELIMITERS and not is_plain):
+            _refuse(field, format)
+        _refuse_unless_written(field, pa.array([], field.type), format)
 
 
-def refuse_values(batch: Any, format: str, *, before: int = 0) -> None:
-    """Refuse public values that a format cannot hold, and rows beyond its last; some rows were before these.
+def refuse_values(batch: Any, format: str) -> None:
+    """Refuse public values that a format cannot hold.
 
     Examples
     --------
     >>> batch = pa.record_batch({"until": pa.array([1 << 30], pa.date32())})
     >>> refuse_values(batch, "csv")
     Traceback (most recent call last):
-    labeldp.errors.ParameterError: CSV cannot hold dates outside of the years 1 to 9999, ...
+    labeldp.errors.ParameterError: CSV cannot hold all values of the column 'until' of type date32...
     """
-    if format == "xlsx" and before + batch.num_rows > MOST_ROWS:
-        raise ParameterError(f"a sheet of Excel has {MOST_ROWS:,} rows at most: write CSV or Parquet")
     for field, column in zip(batch.schema, batch.columns, strict=True):
         try:
             column.validate(full=True)
         except pa.ArrowInvalid:
             raise DataError(f"the column {field.name!r} is damaged: some values are not {field.type}") from None
-        _refuse_column(column, f"the column {field.name!r} has", format)
+        _refuse_unless_written(field, column, format)
 
 
-_PLAIN = (is_text, types.is_primitive, types.is_decimal, types.is_null)
-"""Types that text and sheets have."""
-
-_SIMPLE = (
-    *(types.is_integer, types.is_floating, types.is_boolean, types.is_null, types.is_date32),
-    *(is_text, types.is_binary),
-)
-"""Types whose values are written without a conversion that could fail."""
-
-
-def _is_written_as_is(kind: Any, format: str) -> bool:
-    if format == "parquet" and types.is_timestamp(kind):
-        return bool(kind.unit != "s")  # Parquet has no seconds: they become milliseconds
-    return any(check(kind) for check in _SIMPLE)
-
-
-def _refuse_type(field: Any, format: str) -> None:
-    is_plain = any(check(field.type) for check in _PLAIN)  # bytes could be anything
-    if flat_type(field.name, field.type) != field.type or (format != "parquet" and not is_plain):
-        described = f"the column {field.name!r} of type {field.type}"
-        raise ParameterError(f"{format.upper()} cannot hold {described}: convert it, or write Parquet")
-
-
-def _refuse_column(column: Any, which: str, format: str) -> None:
-    """Refuse a column that has values which its format cannot hold."""
+def _refuse_unless_written(field: Any, column: Any, format: str) -> None:
+    """Refuse a column that cannot be written."""
     try:
-        problem = None if format == "parquet" else _date_problem(column)
-        if format == "xlsx":
-            problem = problem or _sheet_problem(column)
-        if problem is None and not _is_written_as_is(column.type, format):
+        if format in DELIMITERS and _has_distant_dates(column):
+            _refuse(field, format)
+        if not any(check(column.type) for check in _SIMPLE):
             trial = encoder(pa.BufferOutputStream(), pa.schema({"c": column.type}), format)
             trial.write(pa.table([column], ["c"]))
             trial.close()
-    except (pa.ArrowException, ValueError, OverflowError):
-        problem = f"some values of type {column.type}"
-    if problem is not None:
-        raise ParameterError(
-            f"{format.upper()} cannot hold {problem}, as {which}: change it, or write another format"
-        )
+    except (pa.ArrowException, OverflowError):
+        _refuse(field, format)
 
 
-def _sheet_problem(column: Any) -> str | None:
-    """Return what no cell of Excel can hold."""
+def _refuse(field: Any, format: str) -> None:
+    raise ParameterError(
+        f"{format.upper()} cannot hold all values of the column {field.name!r} of type {field.type}: convert it, "
+        "or write another format"
+    )
+
+
+def _has_distant_dates(column: Any) -> bool:
     kind = column.type
-    if is_text(kind):
-        wide = pc.count_substring_regex(column, r"[\x{10000}-\x{10FFFF}]")  # two of what Excel counts
-        if (pc.max(pc.add(pc.utf8_length(column), wide)).as_py() or 0) > MOST_CHARACTERS:
-            return f"text of more than {MOST_CHARACTERS:,} characters"
-        if pc.any(pc.match_substring_regex(column, f"[^{_XML}]")).as_py():
-            return "control characters and others that XML does not have"
-    if types.is_integer(kind) and _is_outside(column, -MOST_INTEGER, MOST_INTEGER):
-        return "integers of more than 15 digits"
-    if types.is_floating(kind) and pc.any(pc.is_inf(column)).as_py():
-        return "infinite numbers"
-    return None
-
-
-def _date_problem(column: Any) -> str | None:
-    """Return what is wrong with dates and times that become text, or cells of a sheet."""
-    kind = column.type
-    if types.is_date(kind) or types.is_timestamp(kind):
-        local = pc.local_timestamp(column) if types.is_timestamp(kind) and kind.tz is not None else column
-        if _is_outside(local.cast(pa.timestamp("s"), safe=False).cast(pa.int64()), *_SECONDS):
-            return "dates outside of the years 1 to 9999"
-    return None
-
-
-def _is_outside(column: Any, low: int, high: int) -> bool:
-    ends = pc.min_max(column).as_py().values()
-    return any(value is not None and not low <= value <= high for value in ends)
+    if not (types.is_date(kind) or types.is_timestamp(kind)):
+        return False
+    local = pc.local_timestamp(column) if types.is_timestamp(kind) and kind.tz is not None else column
+    ends = pc.min_max(local.cast(pa.timestamp("s"), safe=False).cast(pa.int64())).as_py().values()
+    return any(value is not None and not _SECONDS[0] <= value <= _SECONDS[1] for value in ends)

@@ -37,7 +37,7 @@ from labeldp.tables.dialect import Dialect
 from labeldp.tables.hints import HintSampler
 from labeldp.tables.identifiers import Identifiers
 from labeldp.tables.opening import Progress, TableInput, open_table
-from labeldp.tables.paths import DELIMITERS, as_format, format_in, format_of, refuse_pipe, refuse_same
+from labeldp.tables.paths import DELIMITERS, as_format, format_in, output_format, refuse_same
 from labeldp.tables.tables import Table
 from labeldp.tables.writer import TableAndCard, TableWriter
 
@@ -97,7 +97,7 @@ def privatize_file(
     zeta: float | None = None,
     epsilon_prior: float | None = None,
     trust: str = "curator",
-    debiased: Literal["replace", "add", "no"] = "replace",
+    debiased: Literal["replace", "no"] = "replace",
     missing: Literal["error", "drop"] = "error",
     shuffle: bool = False,
     ledger: Ledger | None = None,
@@ -120,7 +120,7 @@ def privatize_file(
     Parameters
     ----------
     source, out : path-like
-        CSV, TSV, Excel or Parquet: a file; ``source`` may be a folder of Parquet files.
+        CSV, TSV or Parquet: a file; ``source`` may also be Excel, or a folder of Parquet files.
     label : str
         The private column. In ``out`` it is a column of float64 in the same place, rounded to a power of ten
         that is at most a hundredth of the noise.
@@ -128,9 +128,8 @@ def privatize_file(
         As in `labeldp.privatize`.
     purpose, recipient, bounds_reason : str, optional
         As in `labeldp.privatize`.
-    debiased : {"replace", "add", "no"}
-        Whether the label column holds unbiased labels, what a learner needs; or the released values, with unbiased
-        labels in a column beside it; or only the released values.
+    debiased : {"replace", "no"}
+        Whether the label column holds unbiased labels, what a learner needs, or the values as released.
     missing : {"error", "drop"}
         What to do with rows without a label. Which rows are left out is public.
     shuffle : bool
@@ -182,10 +181,11 @@ def privatize_file(
         delta=delta,
         rows_per_person=rows_per_person,
     )
-    parse_choice(debiased, "debiased", ("replace", "add", "no"))
+    parse_choice(debiased, "debiased", ("replace", "no"))
     parse_choice(missing, "missing", ("error", "drop"))
     to = os.fspath(out)
-    refuse_pipe(to)
+    named = None if format is None else as_format(format)
+    out_format = output_format(to, named)
     card_path = Path(f"{Path(to)}.card.json" if card is None else card)
     ledger = as_ledger(ledger)
     ledger_path = None if ledger is None else ledger.path
@@ -194,8 +194,6 @@ def privatize_file(
     progress = progress or (lambda *_: None)
     with TableAndCard(to, card_path, force=force) as places:
         progress("Opening", 0, None)
-        named = None if format is None else as_format(format)
-        out_format = format_in(to) or named or format_of(to)
         table = open_table(
             source,
             named if format_in(os.fspath(source)) is None else None,
@@ -279,26 +277,18 @@ class Output:
     """The table that is written: public columns, and what the channel released, in the label's place."""
 
     def __init__(self, table: Table, debiased: str) -> None:
-        self._table, self._debiased, self.label = table, debiased, str(table.label)
-        self.second = f"{self.label}_debiased" if debiased == "add" else None
+        self._table, self._unbiased, self.label = table, debiased == "replace", str(table.label)
         self._place = table.schema.get_field_index(self.label)
-        fields = list(table.schema)
-        if self.second is not None:
-            if self.second in table.schema.names:
-                raise ParameterError(f"the table has a column {self.second!r} already: rename it")
-            fields.insert(self._place + 1, pa.field(self.second, pa.float64()))
-        self.schema = pa.schema(fields)
+        self.schema = table.schema
         self.step: float | None = None
 
     def batch(self, public: list[Any], private: NDArray[np.float64], mechanism: Mechanism) -> Any:
         """Return rows as they are written, from their public columns and their private labels."""
-        unbiased = private
-        if private.size and self._debiased != "no":
-            unbiased = mechanism.channel.debias(private)
+        if private.size and self._unbiased:
+            private = mechanism.channel.debias(private)
         self.step = self.step or rounding_step(mechanism)
-        ours = {"replace": [unbiased], "add": [private, unbiased], "no": [private]}[self._debiased]
-        written = [pa.array(round_to(values, self.step)) for values in ours]
-        columns = [*public[: self._place], *written, *public[self._place :]]
+        written = pa.array(round_to(private, self.step))
+        columns = [*public[: self._place], written, *public[self._place :]]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def types_changed(self, format: str) -> dict[str, tuple[str, str]]:
@@ -317,7 +307,6 @@ class Output:
 
     def facts(self, to: str, writer: TableWriter, rows: int, *, left_out: int, shuffle: bool) -> dict[str, Any]:
         """Return what the card says of the file."""
-        unbiased = self._debiased == "replace"
         return {
             "name": Path(to).name,
             "format": writer.format,
@@ -325,8 +314,8 @@ class Output:
             "rows": rows,
             "rows_left_out": left_out,
             "column": self.label,
-            "column_holds": "unbiased private labels" if unbiased else "private labels as released, biased",
-            "unbiased_column": self.label if unbiased else self.second,
+            "column_holds": "unbiased private labels" if self._unbiased else "private labels as released, biased",
+            "unbiased_column": self.label if self._unbiased else None,
             "columns": list(self.schema.names),
             "types_changed": {name: list(pair) for name, pair in self.types_changed(writer.format).items()},
             "sha256": writer.finish(),

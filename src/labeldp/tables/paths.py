@@ -89,6 +89,15 @@ def format_of(name: str) -> str:
     )
 
 
+def output_format(name: str, named: str | None = None) -> str:
+    """Return the format in which a table is written: what its name implies, else the one that was named."""
+    refuse_pipe(name)
+    format = format_in(name) or (as_format(named) if named and not name.endswith("/") else format_of(name))
+    if format == "xlsx":
+        raise ParameterError(f"{name}: Excel is read, and not written; name a .csv or .parquet file")
+    return format
+
+
 def sha256(path: Path, limit: int | None = None) -> str:
     """Return the SHA-256 of a regular file, as cards have it; a file of more than ``limit`` bytes is refused."""
     with open_regular(path) as stream:

@@ -17,17 +17,8 @@ from labeldp.errors import ParameterError
 from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.tables.batches import is_text, size_of
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.encoders import Encoder, bare_schema, encoder, refuse_schema, refuse_values
-from labeldp.tables.paths import (
-    DELIMITERS,
-    Target,
-    as_format,
-    compression_of,
-    format_of,
-    refuse_pipe,
-    reserve,
-    sha256,
-)
+from labeldp.tables.encoders import encoder, refuse_schema, refuse_values
+from labeldp.tables.paths import DELIMITERS, Target, compression_of, output_format, reserve, sha256
 
 GROUP_ROWS = 1 << 20
 GROUP_BYTES = 1 << 27
@@ -80,8 +71,8 @@ class TableWriter:
         reserved: bool = False,
     ) -> None:
         self._to, self._force, self._most = os.fspath(path), force, most
-        self.format = _format(self._to, format)
-        self.schema = bare_schema(schema)
+        self.format = output_format(self._to, format)
+        self.schema = pa.schema([field.remove_metadata() for field in schema])
         self._compression = None if self.format == "parquet" else compression_of(self._to)
         self._group_rows = GROUP_ROWS if self.format == "parquet" else min(GROUP_ROWS, SMALL_ROWS)
         self._dialect = dialect(self.format)
@@ -98,7 +89,7 @@ class TableWriter:
         public : pyarrow.RecordBatch
             Some columns of the next rows.
         """
-        refuse_values(public, self.format, before=self._tried_rows)
+        refuse_values(public, self.format)
         self._tried_rows += public.num_rows
         packed = self._compression is not None
         self._tried_bytes += least_size(public, self.format, compressed=packed)
@@ -110,7 +101,7 @@ class TableWriter:
                 atomic_file(self._to, public=True, most=self._most, replace=self._force)
             )
             stream = stack.enter_context(pa.OSFile(str(self._path), "wb"))
-            self._encoder: Encoder | None = encoder(
+            self._encoder: Any = encoder(
                 stream, self.schema, self.format, compression=self._compression, dialect=self._dialect
             )
             stack.callback(setattr, self, "_encoder", None)
@@ -166,15 +157,6 @@ class TableWriter:
         self._pending, self._rows, self._bytes = [], 0, 0
         if self._encoder is not None:
             self._encoder.write(table.combine_chunks())  # how rows came shows in no page or batch
-
-
-def _format(to: str, named: str | None) -> str:
-    refuse_pipe(to)
-    if to.lower().endswith(".xlsm"):  # Excel opens no such file without macros
-        raise ParameterError(f"{to} would be a workbook with macros, and none are written: name it .xlsx")
-    if named is not None and not to.endswith("/"):
-        return as_format(named)
-    return format_of(to)
 
 
 # ---- space ----------------------------------------------------------------------------------------------------

@@ -107,7 +107,8 @@ def _figures(unfinished: Unfinished, form: FormData, book: Ledger | None) -> dic
 
 def _suggestions(unfinished: Unfinished, folder: ChosenFolder) -> dict[str, list[str]]:
     """Return what suits the table."""
-    stem, ending = unfinished.table.source.name.partition(".")[0] or "table", unfinished.table.header.format
+    stem = unfinished.table.source.name.partition(".")[0] or "table"
+    ending = unfinished.table.header.format.replace("xlsx", "csv")  # Excel is not written
     column = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in str(unfinished.label))
     return {
         **{name: [""] for name in FIELDS},
