@@ -10,6 +10,7 @@ import pytest
 
 import labeldp as ldp
 from labeldp.tables.batches import label_values
+from tables.file_cases import refused, release
 
 SECRET = "31415.92653"  # noqa: S105 (a label)
 
