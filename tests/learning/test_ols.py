@@ -191,12 +191,19 @@ def test_the_law_of_many_parts_is_that_of_a_simulation():
 
 
 def test_possible_variances_close_in_on_exact_squares_and_stay_positive():
-    for own in (None, Spread(0.02, 1e-9)):
-        variances, probabilities = possible_variances(Spread(0.01, 1e-9), own)
-        assert variances @ probabilities == pytest.approx(0.01 if own is None else 0.02, rel=1e-4)
-    variances, probabilities = possible_variances(Spread(-0.05, 0.02), Spread(-0.1, 0.5))
-    assert (variances > 0).all()
-    assert probabilities.sum() == pytest.approx(1)
+    exact = possible_variances(Spread(0.01, 1e-9), [Spread(0.02, 1e-9), Spread(0.005, 1e-9)])
+    assert [values @ weights for values, weights in exact] == pytest.approx([0.01, 0.02, 0.005], rel=1e-4)
+    for variances, probabilities in possible_variances(Spread(-0.05, 0.02), [Spread(-0.1, 0.5)]):
+        assert (variances > 0).all()
+        assert probabilities.sum() == pytest.approx(1)
+
+
+def test_variances_that_noise_hides_are_learnt_from_all_coefficients_together():
+    def deviation(others):
+        variances, probabilities = possible_variances(Spread(0.01, 0.02), [Spread(0.01, 0.02)] * (1 + others))[1]
+        return np.sqrt((variances - variances @ probabilities) ** 2 @ probabilities)
+
+    assert deviation(10) < 0.75 * deviation(0)
 
 
 # ---- what one label moves -------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,16 +48,38 @@ class Spread:
         scales = np.hypot(self.scale, self.chance * variances)
         return np.asarray(-np.abs(variances - self.value) / scales - np.log(scales))
 
+    def prior(self, logs: Array, centers: Array) -> Array:
+        """Return the density of the true variance's logarithm, in rows, for mean variances with logarithms."""
+        ratios = logs[:, None] - centers
+        return np.asarray(np.exp(ratios / 2) * (1 + (ratios / self.unequal) ** 2 / 4) ** -2.5)
 
-def possible_variances(mean: Spread, own: Spread | None) -> tuple[Array, Array]:
-    """Return possible variances of a label, as a coefficient weights the rows, and their probabilities.
+    def evidence(self, centers: Array, low: float, high: float) -> Array:
+        """Return how likely the estimate is for mean variances with these logarithms, as a logarithm."""
+        grid = np.linspace(low, high, 200)
+        prior, likelihood = self.prior(grid, centers), self.log_likelihood(np.exp(grid))
+        return np.asarray(np.log(np.exp(likelihood - likelihood.max()) @ prior / prior.sum(axis=0)))
+
+    def posterior(self, centers: Array, weights: Array, low: float, high: float) -> tuple[Array, Array]:
+        """Return possible variances and probabilities, where the mean variance has these probabilities."""
+
+        def log_density(log: Array) -> Array:
+            return np.asarray(np.log(self.prior(log, centers) @ weights) + self.log_likelihood(np.exp(log)))
+
+        return _posterior(log_density, low, high)
+
+
+def possible_variances(mean: Spread, own: Sequence[Spread]) -> list[tuple[Array, Array]]:
+    """Return possible variances of a label, with probabilities: on average, then as each coefficient weights rows.
+
+    Every estimate says something about the mean variance, and so about the variances in other coefficients.
 
     Parameters
     ----------
     mean : Spread
         The mean variance of a label, in squared widths of the bounds.
-    own : Spread, optional
-        The mean with the squared weights that labels have in the coefficient; None if variances count as equal.
+    own : sequence of Spread
+        For each coefficient, the mean with the squared weights that labels have in it; none if variances count as
+        equal.
     """
     top = math.log(_LARGEST_VARIANCE)
     bottom = min(math.log(max(mean.value, 0.0) + mean.scale), top) - 12
@@ -66,17 +88,22 @@ def possible_variances(mean: Spread, own: Spread | None) -> tuple[Array, Array]:
         deviations = np.exp(log / 2)
         return np.asarray(log / 2 - deviations / _MEAN_DEVIATION + mean.log_likelihood(deviations**2))
 
-    common = _posterior(mean_density, bottom, top)
-    if own is None:
-        return common
-    centers = np.log(common[0])
+    variances, probabilities = _posterior(mean_density, bottom, top)
+    centers = np.log(variances)
+    limits = float(centers.min()) - 2, min(float(centers.max()) + 4, top)
+    evidence = [spread.evidence(centers, *limits) for spread in own]
 
-    def log_density(log: Array) -> Array:
-        ratios = log[:, None] - centers
-        prior = (np.exp(ratios / 2) * (1 + (ratios / own.unequal) ** 2 / 4) ** -2.5) @ common[1]
-        return np.asarray(np.log(prior) + own.log_likelihood(np.exp(log)))
+    logs = np.log(probabilities) + sum(evidence)
+    own_laws = [
+        spread.posterior(centers, _normalised(logs - part), *limits)
+        for spread, part in zip(own, evidence, strict=True)
+    ]
+    return [(variances, _normalised(logs)), *own_laws]
 
-    return _posterior(log_density, float(centers.min()) - 2, min(float(centers.max()) + 4, top))
+
+def _normalised(logs: Array) -> Array:
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())
 
 
 def _posterior(log_density: Callable[[Array], Array], low: float, high: float) -> tuple[Array, Array]:
@@ -86,8 +113,7 @@ def _posterior(log_density: Callable[[Array], Array], low: float, high: float) -
         density = log_density(grid)
         probable = grid[density > density.max() - 14]
         low, high = max(low, float(probable[0] - step)), min(high, float(probable[-1] + step))
-    density = np.exp(density - density.max())[::4]
-    return np.exp(grid)[::4], density / density.sum()
+    return np.exp(grid)[::4], _normalised(density[::4])
 
 
 class EstimateLaw:

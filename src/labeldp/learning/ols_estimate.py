@@ -103,16 +103,14 @@ def estimate(
     fit = design.standard(values) - origin
     moves = design.standard(noise)
     mean_square, *own = squares.spreads(design, fit, moves, found, curve, tilt, center, scale)
-    plain = possible_variances(mean_square, None)
+    plain, *unequal = possible_variances(mean_square, own)
     common = float(plain[0] @ plain[1])
     bias = center.excess**2 / budget.rows  # labels that are clipped count as an error of their own
     laws = []
     for k, size in enumerate((share**2).sum(axis=0).tolist()):
         variances, probabilities = plain
-        if robust:
-            unequal = possible_variances(mean_square, own[k])
-            if center.line is not None or unequal[0] @ unequal[1] >= common:
-                variances, probabilities = unequal
+        if robust and (center.line is not None or unequal[k][0] @ unequal[k][1] >= common):
+            variances, probabilities = unequal[k]
         variances = variances + bias if k >= whole else variances
         laws.append(EstimateLaw(variances * (width**2 * size), probabilities, width * np.abs(noise[k])))
     pvalue = None
