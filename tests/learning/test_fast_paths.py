@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from labeldp.learning.bayes import fit_linear, solve_likely, solve_many, unknown_variance
+from labeldp.learning import bayes
+from labeldp.learning.bayes import fit_linear, unknown_variance
 from labeldp.learning.features import FeatureTable
 
 COLUMNS = {"pairs of columns": 3, "many columns": 11, "pairs of directions": 14, "few waves": 30}
@@ -86,10 +87,10 @@ def test_choices_that_are_left_out_have_no_weight_to_speak_of(noise):
     labels = np.sin(2 * X[:, 4]) + X[:, 3] + np.sqrt(noise) * np.random.default_rng(1).normal(size=1500)
     observed, options = [table.observations(np.arange(1500), labels, noise)], unknown_variance(8.0)
     averages = []
-    for solve in (solve_likely, solve_many):
+    for solve in (bayes.solve, bayes.solve_many):
         log_evidence, weights = solve(observed, table.public.block, 5.0, options)
         posterior = np.exp(log_evidence - log_evidence.max())
         averages.append(posterior / posterior.sum() @ weights)
     np.testing.assert_allclose(*averages, atol=2e-3)
     if noise < 1:
-        assert np.isinf(solve_likely(observed, table.public.block, 5.0, options)[0]).sum() > 20
+        assert np.isinf(bayes.solve(observed, table.public.block, 5.0, options)[0]).sum() > 20

@@ -35,7 +35,7 @@ from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.accounts.terms import Terms
 from labeldp.errors import LabelError, ParameterError, WeakModelWarning, warn
 from labeldp.exact.word_sources import WordSource, resolve_source
-from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures
+from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures, even_rows
 from labeldp.learning.fit_plan import FitRequest, LabelScale
 from labeldp.learning.inspection import importances
 from labeldp.learning.label_rounds import (
@@ -47,7 +47,7 @@ from labeldp.learning.label_rounds import (
     learn_interactions,
     measure,
 )
-from labeldp.learning.learner import Ensemble, describe_weakness, sample_rows
+from labeldp.learning.learner import WEAKNESS_ROWS, Ensemble, describe_weakness
 from labeldp.learning.threads import idle_cores, limit_threads, steps
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.names import name_of_labels
@@ -271,7 +271,9 @@ class PrivateRegressor(TableRegressor):
         self.ledger_ = self._get_ledger()
         payment = plan.pay(self.ledger_)
         measured = measure(rows, plan, source)
-        parts = [] if noise is None else draw_rounds(rows, measured, plan, noise, ends)
+        parts: list[Any] = []
+        if noise is not None:
+            parts, measured = draw_rounds(rows, measured, plan, noise, ends)
         mechanisms = [part.mechanism for part in parts]
         terms = payment.terms(plan, source, mechanisms=mechanisms, statistics=measured.noise)
         self.terms_ = replace(terms, transform=request.transform)
@@ -297,7 +299,7 @@ class PrivateRegressor(TableRegressor):
     def _fitted_units(self, X: Any) -> tuple[Array, float]:
         """Return predictions for some public rows in units of the bounds, and the private spread around them."""
         public, ensemble = self.public_model()
-        rows = sample_rows(X.shape[0])
+        rows = even_rows(X.shape[0], WEAKNESS_ROWS)
         return ensemble.predict(FeatureTable(public, X[rows]), np.arange(rows.size)), ensemble.error
 
     def _refuse_estimator(self, X: Any, request: FitRequest) -> None:

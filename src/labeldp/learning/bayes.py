@@ -5,9 +5,9 @@ gives each block of features a part of the explained variance. The mix of blocks
 explained, are averaged over a small grid by their evidence, a model without features among them. So at
 little data it is the mean, and with more data ridge, additive or kernel regression.
 
-The evidence of each choice of a prior is computed in three ways that differ in speed only: `solve_few` works in
-the dimension of observations, `solve_many` in that of features, and `solve_likely` leaves out choices that are far
-less likely than the best.
+The evidence of each choice of a prior is computed in two ways that differ in speed only: `solve_few` works in the
+dimension of observations, `solve_many` in that of features. `solve` leaves out choices that are far less likely
+than the best.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from labeldp.learning.threads import limit_threads
 _UNLIKELY = 8.0
 """Choices with less log evidence than the best one, by so much, are left out."""
 
-_MANY_CHOICES = 20
+_MANY_CHOICES = 40
 """From so many on it pays to look for the likely ones."""
 
 
@@ -113,14 +113,6 @@ Solver = Callable[[list[Observations], Index, float, Choices], tuple[Array, Arra
 """Returns the log evidence and the posterior mean of the weights under each option."""
 
 
-def choose_solver(observations: list[Observations], block: Index, choices: int) -> Solver:
-    """Return the solver that takes the least time."""
-    count = sum(each.count for each in observations)
-    if all(each.design is not None for each in observations) and 3 * count <= block.size:
-        return solve_few
-    return solve_likely if choices > _MANY_CHOICES else solve_many
-
-
 def solve_few(
     observations: list[Observations], block: Index, mean_variance: float, options: Choices
 ) -> tuple[Array, Array]:
@@ -149,14 +141,20 @@ def solve_few(
     return log_evidence, weights
 
 
-def solve_likely(
+def solve(
     observations: list[Observations], block: Index, mean_variance: float, options: Choices
 ) -> tuple[Array, Array]:
-    """Return what `solve_many` does for options not far less likely than the best; others have no evidence.
+    """Return what the faster solver does, of many options for those not far less likely than the best one.
 
     For each mix of blocks it walks over the grid of variances, from what is best for the mix of fewest features,
-    on from options that are likely, and from the best one of a mix. Options must be such a grid.
+    on from options that are likely, and from the best one of a mix. Options must be such a grid. Others have no
+    evidence.
     """
+    count = sum(each.count for each in observations)
+    is_few = all(each.design is not None for each in observations) and 3 * count <= block.size
+    solve_all: Solver = solve_few if is_few else solve_many
+    if len(options) <= _MANY_CHOICES:
+        return solve_all(observations, block, mean_variance, options)
     log_evidence = np.full(len(options), -np.inf)
     weights = np.zeros((len(options), block.size + 1))
     mix, explained, rest = (np.array(each) for each in zip(*options, strict=True))
@@ -169,7 +167,7 @@ def solve_likely(
     wanted = fewest | ~has_signal
     while wanted.any():
         now = np.flatnonzero(wanted)
-        solved = solve_many(observations, block, mean_variance, tuple(options[k] for k in now))
+        solved = solve_all(observations, block, mean_variance, tuple(options[k] for k in now))
         log_evidence[now], weights[now] = solved
         start = np.argmax(np.where(fewest, log_evidence, -np.inf))
         is_start = (position == position[:, [start]]).all(axis=0)
@@ -201,7 +199,7 @@ def solve_many(
     for (used, rest), members in sorted(alike.items()):
         active = np.append(used, True)[own]
         if used != used_before:
-            grams = [each.gram.compress(active, 0).compress(active, 1) for each in observations]
+            grams = [_submatrix(each.gram, active) for each in observations]
             used_before = used
         system = _System.of(observations, grams, active, rest)
         for k in members:
@@ -209,6 +207,13 @@ def solve_many(
             prior = np.append(np.asarray(mix) * explained, mean_variance)[own[active]]
             log_evidence[k], weights[k, active] = system.solve(prior)
     return log_evidence, weights
+
+
+def _submatrix(matrix: Small, active: NDArray[np.bool_]) -> Small:
+    """Return the rows and columns of active features, which lie in few runs: copied run by run."""
+    edges = np.flatnonzero(np.diff(active, prepend=False, append=False))
+    runs = [slice(*edge) for edge in edges.reshape(-1, 2).tolist()]
+    return np.concatenate([np.concatenate([matrix[rows, columns] for columns in runs], axis=1) for rows in runs])
 
 
 class _System(NamedTuple):
@@ -355,7 +360,6 @@ def fit_linear(
     totals = sorted({choice.explained + choice.rest for choice in choices})
     no_signal = tuple(Choice((0.0,) * BLOCKS, 0.0, total) for total in totals)
     options = (*no_signal, *choices)
-    solve = choose_solver(observations, block, len(choices))
     log_evidence, weights = solve(observations, block, mean_variance, options)
     is_null = np.arange(len(options)) < len(totals)
     prior = np.where(is_null, _NO_SIGNAL / len(totals), (1 - _NO_SIGNAL) / max(1, len(choices)))

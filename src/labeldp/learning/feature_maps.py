@@ -57,11 +57,14 @@ def exact_product(weights: Array, values: Array | Small) -> Array:
     step = 2.0 ** (np.frexp(total)[1] - float(_WEIGHT_BITS))[:, None]
     integer_weights = np.rint(weights.T / step)
     result = np.empty((weights.shape[1], values.shape[1]))
+    limit = _VALUE_LIMIT * _VALUE_STEPS
     for start in range(0, values.shape[1], _TILE):
         tile = slice(start, start + _TILE)
-        clipped = np.clip(values[:, tile], -_VALUE_LIMIT, _VALUE_LIMIT, dtype=np.float64)
-        result[:, tile] = integer_weights @ np.rint(clipped * _VALUE_STEPS)
-    return np.asarray(result * (step / _VALUE_STEPS))
+        steps = np.multiply(values[:, tile], _VALUE_STEPS, dtype=np.float64)
+        np.rint(steps, out=steps)
+        np.matmul(integer_weights, np.clip(steps, -limit, limit, out=steps), out=result[:, tile])
+    result *= step / _VALUE_STEPS
+    return result
 
 
 def ordered_product(weights: Array, values: Array) -> Array:

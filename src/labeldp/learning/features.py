@@ -206,7 +206,7 @@ class PublicFeatures:
     @property
     def _waves_of_pairs(self) -> int:
         """How many waves of each column of a pair are multiplied."""
-        return 4 if self._paired <= PAIRED else 2
+        return 4 if self._paired <= 8 else 2
 
     @cached_property
     def _rank_map(self) -> RankMap:

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.sparse import csc_array
+from sklearn.utils.extmath import randomized_svd
 
 from labeldp._values import Array, Index, Small
 from labeldp.learning.bayes import Observations, Posterior
@@ -46,10 +46,6 @@ class Grouping:
     directions: Array
     scores: Array
 
-    def of_rows(self, X: Array) -> Index:
-        """Return the groups of any rows, by their columns."""
-        return self.of(FeatureTable(self.public, X, exact=True))
-
     def of(self, table: FeatureTable) -> Index:
         """Return the groups of a table's rows."""
         return np.concatenate([self.of_features(features) for features in table.exact_pieces()])
@@ -67,10 +63,6 @@ class Predictor:
     public: PublicFeatures
     linear: Posterior
     limits: Limits
-
-    def of_rows(self, X: Array) -> Array:
-        """Return the predictions for any rows, by their columns."""
-        return self.of(FeatureTable(self.public, X, exact=True))
 
     def of(self, table: FeatureTable) -> Array:
         """Return the predictions for a table's rows."""
@@ -179,8 +171,8 @@ class NoisySums:
         return replace(self, groups=self.groups.with_lengths(table))
 
 
-_DIRECTIONS = 40
-"""Directions of features in which groups differ; the others hardly vary."""
+_DIRECTIONS, _PASSES = 40, 3
+"""Directions of features in which groups differ, since the others hardly vary; iterations to find them."""
 
 _COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 _ROWS_A_GROUP = 4
@@ -217,8 +209,8 @@ class GroupSearch:
         root = np.sqrt(prior)
         scaled = (table.moments * root * root[:, None])[:-1, :-1].astype(np.float32)
         size = len(scaled)
-        leading = eigh(scaled, subset_by_index=(max(0, size - _DIRECTIONS), size - 1), check_finite=False)[1]
-        directions = np.asarray(root[:-1, None] * leading[:, ::-1], dtype=np.float32)
+        leading = randomized_svd(scaled, min(size, _DIRECTIONS), n_iter=_PASSES, random_state=0)[0]
+        directions = np.asarray(root[:-1, None] * leading, dtype=np.float32)
         constant = np.float32(root[-1])
         rows = table.sample_rows()
         sample = np.full((rows.size, directions.shape[1] + 1), constant, dtype=np.float32)

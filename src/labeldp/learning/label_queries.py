@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from labeldp.exact.integers import DiscreteLaplace
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning import epsilon_split as split
 from labeldp.learning.epsilon_split import SumBudget
+from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import Limits, Pair
 from labeldp.learning.groups import PREDICTION_UNIT, Grouping, Groups, NoisySums, Predictor
 from labeldp.release.curator import half_windows, largest_window, narrowest_level
@@ -131,9 +133,11 @@ class RowRules:
 
     def on(self, X: Array) -> RowRules:
         """Return the same rules with these rows; the bits of a row do not depend on the rows beside it."""
-        group = None if self.grouping is None else self.grouping.of_rows(X)
-        prediction = None if self.predictor is None else self.predictor.of_rows(X)
-        return replace(self, group=group, prediction=prediction)
+
+        def apply(rule: Grouping | Predictor | None) -> Any:
+            return None if rule is None else rule.of(FeatureTable(rule.public, X, exact=True))
+
+        return replace(self, group=apply(self.grouping), prediction=apply(self.predictor))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -18,10 +17,15 @@ from labeldp.accounts.terms import Terms
 from labeldp.errors import ParameterError
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.base import PrivateRegressor
+from labeldp.learning.features import even_rows
 from labeldp.learning.fit_plan import FitRequest, LabelScale, from_units, unit_labels
 from labeldp.learning.label_rounds import LabelRows, Measured, RowPart
-from labeldp.learning.learner import sample_rows
+from labeldp.learning.learner import WEAKNESS_ROWS
 from labeldp.learning.row_release import RowRelease
+
+_NOISE_LEARNT = 2.5
+"""An estimator learns noise if its predictions vary so many times as much as labels do: good ones vary less, and
+the variance of labels is known within a factor of two."""
 
 
 class LabelReleaseRegressor(PrivateRegressor):
@@ -162,48 +166,32 @@ class LabelReleaseRegressor(PrivateRegressor):
         p parameters learnt from n rows it is too small by p/n of all variance, and e^prediction too large by as
         much.
         """
-        release = self.release_
-        own = self._train(X, release.labels, release.weight)
+        release, own = self.release_, clone(self.estimator)
+        weights = {"sample_weight": release.weight} if has_fit_parameter(own, "sample_weight") else {}
+        own.fit(X, release.labels, **weights)
         if self.terms_.transform is not None:
             excess = (release.labels - np.asarray(own.predict(X))) ** 2 - release.noise + release.hidden
             self._spread = max(0.0, float(np.average(excess, weights=release.weight**2)))
         return own
 
-    def _train(self, X: Array, labels: Array, weight: Array) -> Any:
-        """Return the user's estimator, fitted to private labels."""
-        own = clone(self.estimator)
-        return own.fit(X, labels, **({"sample_weight": weight} if has_fit_parameter(own, "sample_weight") else {}))
-
     def _weakness(self, X: Any) -> str | None:
-        return super()._weakness(X) or (None if self.estimator_ is None else self._learnt_noise(X))
-
-    def _learnt_noise(self, X: Array) -> str | None:
-        """Return that the estimator learns noise, if it does from noise alone, as large as the labels'.
-
-        It is fitted to half of the rows and predicts the others: a fit to all may halve the noise.
-        """
-        release, rng = self.release_, np.random.default_rng(0)
-        train, test = np.array_split(rng.permutation(release.noise.size), 2)
-        middle = release.knowledge.middle
-        labels = middle + np.sqrt(release.noise[train]) * rng.standard_normal(train.size)
-        try:
-            with warnings.catch_warnings(action="ignore"):  # the fit to all rows has given them
-                predicted = self._train(X[train], labels, release.weight[train]).predict(X[test])
-        except Exception:  # too few rows for it: what was paid for is not lost to a check
-            return None
-        square = float(np.mean((release.knowledge.clip(np.asarray(predicted)) - middle) ** 2)) / 2
-        if square <= release.knowledge.variance:
+        weakness = super()._weakness(X)
+        if self.estimator_ is None or weakness is not None:
+            return weakness
+        units = self._fitted_units(X)[0]
+        variance = self.release_.knowledge.variance / (self._scale.inner[1] - self._scale.inner[0]) ** 2
+        if np.var(units) <= _NOISE_LEARNT * variance:
             return None
         return (
-            f"{type(self.estimator).__name__} learns the noise of labels: from noise alone, as large as theirs, "
-            "it makes predictions that vary more than labels do; let it average more rows (min_samples_leaf=100, "
-            "n_neighbors=200), leave estimator out, or give a larger epsilon"
+            f"{type(self.estimator).__name__} learns the noise of labels: its predictions vary more than labels "
+            "do; let it average more rows (min_samples_leaf=100, n_neighbors=200), leave estimator out, or give a "
+            "larger epsilon"
         )
 
     def _fitted_units(self, X: Any) -> tuple[Array, float]:
         if self._ensemble is not None:
             return super()._fitted_units(X)
-        predicted = np.asarray(self.estimator_.predict(X[sample_rows(X.shape[0])]))
+        predicted = np.asarray(self.estimator_.predict(X[even_rows(X.shape[0], WEAKNESS_ROWS)]))
         return unit_labels(predicted, self._scale.inner), 0.0
 
     def _predict(self, X: Any) -> Array:

@@ -29,7 +29,7 @@ from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import UNIT, LabelSummary, Limits
 from labeldp.learning.label_queries import CELLS, Query, find_range
-from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble, quick_linear
+from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble
 from labeldp.learning.relevance import can_learn, learn_lengths
 from labeldp.learning.sum_model import SumModel, fit_mean, fit_sums
 from labeldp.learning.threads import Step
@@ -257,13 +257,15 @@ class LabelRows(Protocol):
 class Measured:
     """What was learnt before labels are released one by one, and the statistics that it took.
 
-    Features are those of the rows, with interactions if the lengths of these were learnt.
+    Features are those of the rows, with interactions if the lengths of these were learnt. ``linear`` is the latest
+    model of rounds of labels.
     """
 
     table: FeatureTable
     knowledge: LabelSummary
     sums: SumModel | None = None
     noise: Sequence[Statistic] = ()
+    linear: Posterior | None = None
 
     @property
     def observations(self) -> list[Observations]:
@@ -299,8 +301,13 @@ def measure(rows: LabelRows, plan: Plan, source: WordSource) -> Measured:
     return Measured(sums.table, LabelSummary(*limits, variance, sums=sums.sums), sums, budget.noise)
 
 
-def draw_rounds(rows: LabelRows, measured: Measured, plan: Plan, noise: UnitNoise, ends: Array) -> list[Any]:
-    """Return all rows, released once each, in rounds with the given ends; if one was not, nothing is."""
+def draw_rounds(
+    rows: LabelRows, measured: Measured, plan: Plan, noise: UnitNoise, ends: Array
+) -> tuple[list[Any], Measured]:
+    """Return all rows, released once each, in rounds with the given ends; if one was not, nothing is.
+
+    What was measured comes with the linear model before the last round.
+    """
     knowledge, ensemble, table = measured.knowledge, measured.ensemble(), measured.table
     parts: list[Part] = []
     for number, share in enumerate(pairwise(ends.tolist())):
@@ -319,7 +326,7 @@ def draw_rounds(rows: LabelRows, measured: Measured, plan: Plan, noise: UnitNois
         if part is not None:
             parts.append(part)
     _refuse_unless_once(rows, parts)
-    return parts
+    return parts, replace(measured, linear=ensemble.linear)
 
 
 def _refuse_unless_once(rows: LabelRows, parts: Sequence[Part]) -> None:
@@ -351,9 +358,9 @@ def learn_interactions(parts: Sequence[Part], measured: Measured) -> Measured:
     Statistics of rows elsewhere are those of features with the lengths before, so these stay.
     """
     sums, table, private = measured.sums, measured.table, [part.private for part in parts]
-    if sums is None or not can_learn(table) or any(part.observed is not None for part in parts):
+    linear = measured.linear
+    if sums is None or linear is None or not can_learn(table) or any(part.observed is not None for part in parts):
         return measured
-    linear = quick_linear(table, private, measured.knowledge, sums=measured.observations)
     found = learn_lengths(table, linear, measured.knowledge.limits, sums.released, private, known=sums.relevance)
     sums = sums.with_lengths(found, linear.rest)
     return replace(measured, table=sums.table, sums=sums)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +33,8 @@ _OTHER_UNIT = 1e-4
 _FLAT = 0.05
 """A model counts as constant if its predictions vary by less than this part of the spread around them."""
 
-_MOST_ROWS = 2_000
-"""Rows at most that are looked at for it."""
+WEAKNESS_ROWS = 2_000
+"""Rows at most, evenly spread, that are looked at for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +90,6 @@ class Ensemble:
         return np.asarray(linear + self.weight * (trees - linear))
 
 
-def sample_rows(rows: int) -> Index:
-    """Return some rows, evenly spread, that stand for all of a table."""
-    return np.unique(np.linspace(0, rows - 1, min(rows, _MOST_ROWS)).astype(np.int64))
-
-
 def describe_weakness(units: Array, spread: float, bounds: Pair) -> str | None:
     """Return what is wrong with a model by its own predictions; None if nothing is.
 
@@ -130,8 +124,8 @@ def describe_weakness(units: Array, spread: float, bounds: Pair) -> str | None:
     return None
 
 
-_VALIDATION_ROWS, GROWN = 60_000, 400_000
-"""Rows at most on which trees are compared, and from which they grow in the end."""
+_VALIDATION_ROWS, _QUICK_ROWS, GROWN = 60_000, 40_000, 400_000
+"""Rows at most on which trees are compared, from which they grow between rounds, and in the end."""
 
 _LEAST_SHARE = 0.02
 """Trees with a smaller weight beside the linear model are not worth their place in it."""
@@ -144,36 +138,14 @@ _FIT_ERROR = 0.1
 """The part of the error that is that of the fit itself, and not of labels around the best prediction."""
 
 _CLEAR = 1.5
+_FOR_CLEAR_LABELS = (31, 0.06, (30, 60, 120, 250), 1)
+_FOR_NOISY_LABELS = (10, 0.1, (20, 40, 80, 160), 3)
 """Labels are clear if their noise is less than so many times their variance: then large trees learn more. Else
-trees of a third of the size, at larger steps and on every third code, are no worse, in 40 % of the time."""
+trees of a third of the size, at larger steps and on every third code, are no worse, in a third of the time. Leaves
+of a tree, how much of each tree is added, numbers of trees to choose from, codes that are seen as one."""
 
 _LEAF_VARIANCE, _LEAST_LEAF, _MOST_LEAF = 50, 20, 0.1
 """A leaf averages noise down to 1/50 of the variance of labels; it has 20 rows, and a tenth of all at most."""
-
-
-class Effort(NamedTuple):
-    """How much work trees are worth.
-
-    Attributes
-    ----------
-    parts : int
-        Into how many parts the last round is cut.
-    held_out : int
-        How many of them are held out, one after the other.
-    stages : int
-        How many numbers of trees to choose from.
-    rows : int
-        From how many rows trees grow at most.
-    """
-
-    parts: int
-    held_out: int
-    stages: int
-    rows: int
-
-
-BETWEEN_ROUNDS = Effort(parts=3, held_out=1, stages=3, rows=40_000)
-AT_LAST = Effort(parts=2, held_out=2, stages=4, rows=GROWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +164,8 @@ class Growth:
         Numbers of trees to choose from.
     coarse : int
         How many neighbouring codes are seen as one.
+    quick : bool
+        Whether fewer trees, of fewer rows, compared on one third of the last round, will do: else on both halves.
     """
 
     leaf: int
@@ -199,14 +173,14 @@ class Growth:
     rate: float
     stages: tuple[int, ...]
     coarse: int
+    quick: bool
 
     @classmethod
-    def for_noise(cls, noise: float, rows: int) -> Growth:
+    def for_noise(cls, noise: float, rows: int, *, quick: bool) -> Growth:
         """Return what suits labels with so much noise, in variances of labels, of so many rows."""
         leaf = int(np.clip(_LEAF_VARIANCE * noise, _LEAST_LEAF, max(_LEAST_LEAF, _MOST_LEAF * rows)))
-        if noise < _CLEAR:
-            return cls(leaf, 31, 0.06, (30, 60, 120, 250), 1)
-        return cls(leaf, 10, 0.1, (20, 40, 80, 160), 3)
+        leaves, rate, stages, coarse = _FOR_CLEAR_LABELS if noise < _CLEAR else _FOR_NOISY_LABELS
+        return cls(leaf, leaves, rate, stages[:3] if quick else stages, coarse, quick)
 
     def grow(
         self, stages: int, seed: int, codes: Codes, labels: Array, weight: Array
@@ -234,7 +208,6 @@ def add_trees(
     plain: Ensemble,
     sums: list[Observations],
     growth: Growth,
-    effort: Effort,
 ) -> Ensemble:
     """Return the ensemble with trees beside its linear model, or as it is if they do not help.
 
@@ -248,11 +221,10 @@ def add_trees(
     sums : list of Observations
         What else it learnt from.
     growth : Growth
-    effort : Effort
     """
     rng = np.random.default_rng(0)
     some = _thin(parts, _VALIDATION_ROWS, rng)
-    held_out = _predict_held_out(table, some, plain, sums, growth, effort, rng)
+    held_out = _predict_held_out(table, some, plain, sums, growth, rng)
     stages, share = held_out.best_trees()
     if stages is None:
         return plain
@@ -261,7 +233,7 @@ def add_trees(
     if deviation < _SURE * error:
         error = float(np.clip(measured + deviation, error / _MOST_CHANGE, 2 * error))
         rest = min(rest, max((1 - _FIT_ERROR) * error, rest / _MOST_CHANGE))
-    rows, labels, noise = _join(_thin(parts, effort.rows, rng))
+    rows, labels, noise = _join(_thin(parts, _QUICK_ROWS if growth.quick else GROWN, rng))
     weight = 1 / (noise + rest)
     trees = growth.grow(stages, 0, table.codes(rows), labels, weight / weight.mean())
     return replace(plain, trees=trees, weight=share, rest=rest, error=error)
@@ -315,7 +287,6 @@ def _predict_held_out(
     plain: Ensemble,
     sums: list[Observations],
     growth: Growth,
-    effort: Effort,
     rng: np.random.Generator,
 ) -> _HeldOut:
     """Return predictions of a part of the last round's rows by models of all others, and of the next part."""
@@ -326,22 +297,22 @@ def _predict_held_out(
     codes = table.codes(rows)
     last = np.arange(rows.size - parts[-1].rows.size, rows.size)
     fold = np.full(rows.size, -1)
-    fold[last] = rng.permutation(last.size) % effort.parts
+    fold[last] = rng.permutation(last.size) % (3 if growth.quick else 2)
     *earlier, whole = (part.observations(table, knowledge.middle) for part in parts if part.rows.size)
     first = parts[-1].where(fold[last] == 0).observations(table, knowledge.middle)
     choices = plain.linear.likely or unknown_variance(knowledge.width, few=True)
     linear = np.zeros(rows.size)
-    stage_choices = growth.stages[: effort.stages]
-    staged = {stages: np.zeros(rows.size) for stages in stage_choices}
-    for k, kept in enumerate((whole.without(first), first)[: effort.held_out]):
+    staged = {stages: np.zeros(rows.size) for stages in growth.stages}
+    held_out = (whole.without(first),) if growth.quick else (whole.without(first), first)
+    for k, kept in enumerate(held_out):
         train, test = fold != k, fold == k
         model = table.fit_linear([*sums, *earlier, kept], knowledge.limits, choices)
         linear[test] = knowledge.clip(table.predict(model, rows[test]))
-        trees = growth.grow(stage_choices[-1], k, codes[train], labels[train], weight[train])
+        trees = growth.grow(growth.stages[-1], k, codes[train], labels[train], weight[train])
         for stages, prediction in enumerate(trees.staged_predict(codes[test]), start=1):
             if stages in staged:
                 staged[stages][test] = knowledge.clip(prediction)
-    held = (fold >= 0) & (fold < effort.held_out)
+    held = (fold >= 0) & (fold < len(held_out))
     predicted = {stages: prediction[held] for stages, prediction in staged.items()}
     return _HeldOut(labels[held], noise[held], weight[held], linear[held], predicted)
 
@@ -393,7 +364,7 @@ def fit_ensemble(
         these, and trees from the sample.
     """
     if observed is None:
-        observed = _observe(table, parts, knowledge)
+        observed = [part.observations(table, knowledge.middle) for part in parts if part.rows.size]
     choices = unknown_variance(knowledge.width, few=quick)
     linear = table.fit_linear([*sums, *observed], knowledge.limits, choices)
     rows = sum(each.count for each in observed)
@@ -403,18 +374,5 @@ def fit_ensemble(
     plain = Ensemble(linear, None, 0.0, linear.rest, min(variance, error), knowledge)
     if noise / rows * _WORTH > variance:
         return plain
-    growth = Growth.for_noise(noise / variance, sum(part.rows.size for part in parts))
-    return add_trees(table, parts, plain, list(sums), growth, BETWEEN_ROUNDS if quick else AT_LAST)
-
-
-def quick_linear(
-    table: FeatureTable, parts: list[PrivateRows], knowledge: LabelSummary, sums: Sequence[Observations]
-) -> Posterior:
-    """Return the linear model for private rows and noisy sums, averaged over few choices."""
-    observed = _observe(table, parts, knowledge)
-    choices = unknown_variance(knowledge.width, few=True)
-    return table.fit_linear([*sums, *observed], knowledge.limits, choices)
-
-
-def _observe(table: FeatureTable, parts: list[PrivateRows], knowledge: LabelSummary) -> list[Observations]:
-    return [part.observations(table, knowledge.middle) for part in parts if part.rows.size]
+    growth = Growth.for_noise(noise / variance, sum(part.rows.size for part in parts), quick=quick)
+    return add_trees(table, parts, plain, list(sums), growth)

@@ -19,7 +19,7 @@ from labeldp.errors import CardError
 from labeldp.learning.array_files import Arrays, ArraySpec, read_arrays
 from labeldp.learning.bayes import Posterior
 from labeldp.learning.feature_maps import BLOCKS, FREQUENCIES, Projection
-from labeldp.learning.features import ALL_PAIRS, FOURIER, PAIRED, WAVES, WIDE, PublicFeatures, wave_count
+from labeldp.learning.features import ALL_PAIRS, WIDE, PublicFeatures, wave_count
 from labeldp.learning.fit_plan import LabelSummary
 from labeldp.learning.learner import Ensemble
 from labeldp.learning.threads import idle_cores
@@ -27,53 +27,55 @@ from labeldp.learning.threads import idle_cores
 _MAX_TREES, _MAX_TREE = 1_000, 127
 """Trees of a model, and nodes of a tree; labeldp grows 250 trees of 61 nodes at most."""
 
-_NODES = ("nodes",)
 _TINY = float(np.finfo(np.float64).smallest_subnormal)
 
+_TABLE = """
+public_center           <f8  columns
+public_scale            <f8  columns               positive
+public_ranks            <f8  quantiles,columns
+public_direction_ranks  <f8  quantiles,directions
+public_directions       <f8  columns,directions
+public_weights          <f8  columns,frequencies
+public_phases           <f8  frequencies
+public_waves            <i8  -                     1  14
+public_means            <f8  features
+public_norms            <f8  features              positive
+public_block            <i8  features              0  4
+public_turns            <f8  columns,turns
+narrow_matrix           <f8  numbers,columns
+narrow_shift            <f8  columns
+linear_weights          <f4  coefficients
+linear_mean             <f8  -
+linear_explained        <f8  -
+linear_rest             <f8  -
+blend_weight            <f8  -                     0  1
+blend_rest              <f8  -
+blend_error             <f8  -
+known_low               <f8  -
+known_high              <f8  -
+known_variance          <f8  -
+known_residual          <f8  -
+known_sums              <i8  -                     0
+trees_baseline          <f8  -
+trees_features          <i8  -                     1
+trees_sizes             <i8  trees                 1  127
+trees_value             <f8  nodes
+trees_feature           <i8  nodes                 0
+trees_threshold         <f8  nodes                 -inf  inf
+trees_left              <u4  nodes
+trees_right             <u4  nodes
+trees_leaf              |u1  nodes                 0  1
+"""
+"""All arrays that a model can have: the part of the model and the attribute of that part, dtype, dimensions, and
+the least and the largest number; else any finite one. A split off missing values has an infinite threshold."""
 
-def _floats(*shape: str) -> ArraySpec:
-    """Return an array of any finite numbers."""
-    return ArraySpec("<f8", shape)
+
+def _as_spec(dtype: str, dimensions: str, *limits: str) -> ArraySpec:
+    shape = () if dimensions == "-" else tuple(dimensions.split(","))
+    return ArraySpec(dtype, shape, *(_TINY if limit == "positive" else float(limit) for limit in limits))
 
 
-MODEL_ARRAYS = {
-    "public_center": _floats("columns"),
-    "public_scale": ArraySpec("<f8", ("columns",), _TINY),
-    "public_ranks": _floats("quantiles", "columns"),
-    "public_direction_ranks": _floats("quantiles", "directions"),
-    "public_directions": _floats("columns", "directions"),
-    "public_weights": _floats("columns", "frequencies"),
-    "public_phases": _floats("frequencies"),
-    "public_waves": ArraySpec("<i8", (), 1, WAVES),
-    "public_means": _floats("features"),
-    "public_norms": ArraySpec("<f8", ("features",), _TINY),
-    "public_block": ArraySpec("<i8", ("features",), 0, BLOCKS - 1),
-    "public_turns": _floats("columns", "turns"),
-    "narrow_matrix": _floats("numbers", "columns"),
-    "narrow_shift": _floats("columns"),
-    "linear_weights": ArraySpec("<f4", ("coefficients",)),
-    "linear_mean": _floats(),
-    "linear_explained": _floats(),
-    "linear_rest": _floats(),
-    "blend_weight": ArraySpec("<f8", (), 0, 1),
-    "blend_rest": _floats(),
-    "blend_error": _floats(),
-    "known_low": _floats(),
-    "known_high": _floats(),
-    "known_variance": _floats(),
-    "known_residual": _floats(),
-    "known_sums": ArraySpec("<i8", (), 0),
-    "trees_baseline": _floats(),
-    "trees_features": ArraySpec("<i8", (), 1),
-    "trees_sizes": ArraySpec("<i8", ("trees",), 1, _MAX_TREE),
-    "trees_value": _floats("nodes"),
-    "trees_feature": ArraySpec("<i8", _NODES, 0),
-    "trees_threshold": ArraySpec("<f8", _NODES, -np.inf, np.inf),  # a split off missing values has an infinite one
-    "trees_left": ArraySpec("<u4", _NODES),
-    "trees_right": ArraySpec("<u4", _NODES),
-    "trees_leaf": ArraySpec("|u1", _NODES, 0, 1),
-}
-"""All arrays that a model can have: the part of the model, and the attribute of that part."""
+MODEL_ARRAYS = {name: _as_spec(*rest) for name, *rest in map(str.split, _TABLE.strip().splitlines())}
 
 _OPTIONAL = ("public_direction", "public_turns", "narrow_", "trees_")
 """Few columns are paired without directions and not narrowed; not every model has interactions, or trees."""
@@ -81,8 +83,8 @@ _OPTIONAL = ("public_direction", "public_turns", "narrow_", "trees_")
 _SIZES = {
     "columns": (1, WIDE),
     "quantiles": (2, 255),
-    "directions": (1, PAIRED),
-    "frequencies": (1, FOURIER),
+    "directions": (1, 8),
+    "frequencies": (1, 300),
     "turns": (1, FREQUENCIES),
     "features": (1, 1 << 14),
     "coefficients": (2, 1 + (1 << 14)),

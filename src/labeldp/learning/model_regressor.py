@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, Literal
+from typing import Literal
 
 from labeldp.accounts.ledger import Ledger
-from labeldp.errors import ParameterError
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.base import PrivateRegressor
 from labeldp.learning.fit_plan import FitRequest
-
-
-def _refuse_estimators(init: Callable[..., None]) -> Callable[..., None]:
-    """Say what to use instead where an estimator is given, as `LabelReleaseRegressor` takes one."""
-
-    @wraps(init)
-    def checked(self: Any, *estimator: Any, **parameters: Any) -> None:
-        given = [*estimator, *([parameters["estimator"]] if "estimator" in parameters else [])]
-        if given:
-            name = type(given[0]).__name__
-            raise ParameterError(
-                f"ModelReleaseRegressor has a learner of its own and takes no estimator, got {name}: use "
-                f"LabelReleaseRegressor({name}(), …), which trains it on private labels",
-                option="estimator",
-            )
-        init(self, **parameters)
-
-    return checked
 
 
 class ModelReleaseRegressor(PrivateRegressor):
@@ -80,7 +59,6 @@ class ModelReleaseRegressor(PrivateRegressor):
     True
     """
 
-    @_refuse_estimators
     def __init__(
         self,
         *,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_solve
+from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 from scipy.sparse import csr_array, vstack
 
@@ -76,55 +77,56 @@ def first_lengths(columns: int) -> Array:
     return np.full(columns, _SHORT * math.sqrt(columns))
 
 
-class Averages(NamedTuple):
-    """Averages of labels over groups of rows, and labels of single rows.
-
-    Attributes
-    ----------
-    rows : array of int
-        Rows of the table that stand for all.
-    matrix : sparse array, averages × rows
-        What makes an average of these rows' features.
-    values : array
-        The averages, less the middle of the range, over its width.
-    root : array, averages × 1
-        One over the standard deviation of each.
-    """
-
-    rows: Index
-    matrix: csr_array
-    values: Array
-    root: Small
-
-
 class Evidence:
     """The evidence of averages of labels, as a function of strengths and lengths.
 
     Its argument, a point, has the strengths of three blocks (linear, additive, interactions), what lengths share,
     and each length, in prior deviations from what is expected.
+
+    Parameters
+    ----------
+    table : FeatureTable
+    rows : array of int
+        Rows of the table that stand for all where waves are averaged.
+    matrix : sparse array, averages × rows
+        What makes averages of these rows.
+    fixed : array, averages × features
+        Averages of linear and additive features, over all rows of a group.
+    values : array
+        Averages of labels, less the middle of the range, over its width.
+    variances : array
+        Of these around what features explain, in squared widths.
+    strengths : array
+        Logarithms of what each block is expected to explain.
     """
 
-    def __init__(self, table: FeatureTable, averages: Averages, strengths: Array) -> None:
-        precision = float(np.square(averages.root, dtype=np.float64).sum())
+    def __init__(
+        self,
+        table: FeatureTable,
+        rows: Index,
+        matrix: csr_array,
+        fixed: Small,
+        values: Array,
+        variances: Array,
+        strengths: Array,
+    ) -> None:
+        root = (1 / np.sqrt(variances)).astype(np.float32)[:, None]
+        precision = float(np.square(root, dtype=np.float64).sum())
         is_strong = precision * float(np.exp(strengths).sum()) >= _SINGLE
         self.kind: Any = np.float64 if is_strong else np.float32
-        self.matrix = averages.matrix.astype(self.kind)
+        self.matrix = matrix.astype(self.kind)
         self.transposed = self.matrix.T.tocsr()
-        self.root: Numbers = averages.root.astype(self.kind)
-        self.values = averages.values * self.root[:, 0]
+        self.root: Numbers = root.astype(self.kind)
+        self.values = values * self.root[:, 0]
         self.strengths = strengths
-        self.ranks: Numbers = np.ascontiguousarray(
-            (table.ranks(averages.rows) - np.float32(0.5)).T, dtype=self.kind
-        )
+        self.ranks: Numbers = np.ascontiguousarray((table.ranks(rows) - np.float32(0.5)).T, dtype=self.kind)
         self.frequencies: Numbers = frequencies(table.columns).astype(self.kind)
-        self.block = table.public.block[table.public.block < 2]  # of linear and additive features
-        features = np.concatenate([piece[:, : self.block.size] for _, piece in table.pieces(averages.rows)])
-        constant = np.full((self.values.size, 1), math.sqrt(MEAN_VARIANCE), dtype=self.kind)
-        self.fixed = np.concatenate([self.matrix @ features, constant], axis=1) * self.root
-        self.gram = self.fixed.T @ self.fixed
-        constant_block = [_STRENGTHS]
+        self.block = table.public.block[: fixed.shape[1]]
+        constant = np.full((values.size, 1), math.sqrt(MEAN_VARIANCE))
+        self.fixed: Any = np.concatenate([fixed, constant], axis=1).astype(self.kind) * self.root
+        self.gram: Numbers = np.dot(self.fixed.T, self.fixed)
         interactions = np.full(2 * FREQUENCIES, _STRENGTHS - 1)
-        self.owner = np.concatenate([self.block, constant_block, interactions])
+        self.owner = np.concatenate([self.block, [_STRENGTHS], interactions])  # the constant is a block of its own
 
     def climb(self, center: Array, start: Array, steps: int) -> tuple[float, Relevance]:
         """Return the best lengths, and their log evidence averaged over lengths that are as likely."""
@@ -200,18 +202,20 @@ class Evidence:
         values, fixed = self.values, self.fixed.shape[1]
         scaled = np.concatenate([self.fixed, averaged], axis=1) * scale
         factor = _factor(scaled @ scaled.T, _GUARD)
-        inverse = cho_solve((factor, True), np.eye(values.size), check_finite=False)
-        residual = inverse @ values
-        weights, spread = residual @ scaled, inverse @ scaled
+        solved = cho_solve((factor, True), np.column_stack([values, scaled]), check_finite=False)
+        residual, spread = solved[:, 0], solved[:, 1:]
+        weights = residual @ scaled
         by_feature = weights**2 - np.einsum("ij,ij->j", scaled, spread)
         score = _score(factor, residual @ values)
         return _Solution(score, weights, by_feature, residual, spread[:, fixed:] / scale[fixed:])
 
     def _solve_by_features(self, scale: Array, averaged: Numbers) -> _Solution:
         values, fixed = self.values, self.fixed.shape[1]
-        gram = np.block([[self.gram, self.fixed.T @ averaged], [averaged.T @ self.fixed, averaged.T @ averaged]])
+        across = averaged.T @ self.fixed
+        gram = np.block([[self.gram, across.T], [across, averaged.T @ averaged]])
         factor = _factor(gram * scale * scale[:, None], 0.0 if self.kind is np.float64 else _GUARD)
-        inverse = cho_solve((factor, True), np.eye(scale.size), check_finite=False)
+        inverse = dpotri(factor, lower=True)[0]
+        inverse += np.tril(inverse, -1).T
         small = values.astype(self.kind)
         moment = scale * np.concatenate([small @ self.fixed, small @ averaged])
         weights = inverse @ moment
@@ -331,46 +335,41 @@ def gather_evidence(
 ) -> Evidence:
     """Return the evidence of what was released; parameters are those of `learn_lengths`."""
     rest = min(linear.rest, spread or linear.rest)
-    averages = _averages_of(table, limits, sums, labels, rest)
-    return Evidence(table, averages, _expected_strengths(linear, spread, limits.width))
-
-
-def _averages_of(
-    table: FeatureTable, limits: Limits, sums: list[NoisySums], labels: list[PrivateRows], rest: float
-) -> Averages:
-    """Return what was released as averages; ``rest`` is the variance of labels around what features explain."""
     rows = even_rows(table.rows, _LABELS_ROWS if labels else _SUMS_ROWS)
     position = np.full(table.rows, -1)
     position[rows] = np.arange(rows.size)
+    count = np.count_nonzero(table.public.block < 2)  # linear and additive features
+    fixed: list[Any] = []
     matrices, values, variances = [], [], []
     for each in sums:
-        matrix, used = _group_averages(each.groups.group[rows], each.groups.sizes.size)
+        used, group = np.unique(each.groups.group[rows], return_inverse=True)
         sizes = each.groups.sizes[used]
-        matrices.append(matrix)
+        matrices.append(_averaging(group, position[rows], rows.size))
+        fixed.append(each.groups.features[used, :count] / each.groups.seen[used, None].astype(np.float32))
         values.append(each.sums[used] / sizes)
         variances.append((rest + each.noise / sizes) / sizes)
     for some in labels:
-        at = position[some.rows]
-        here = at >= 0
-        matrices.append(_single_rows(at[here], rows.size))
-        values.append(some.labels[here] - limits.middle)
-        variances.append(np.full(np.count_nonzero(here), rest + some.noise))
-    root = (limits.width / np.sqrt(np.concatenate(variances))).astype(np.float32)
-    return Averages(rows, vstack(matrices, format="csr"), np.concatenate(values) / limits.width, root[:, None])
+        here = some.where(position[some.rows] >= 0)
+        matrices.append(_averaging(np.arange(here.rows.size), position[here.rows], rows.size))
+        fixed.extend(features[:, :count] for _, features in table.pieces(here.rows))
+        values.append(here.labels - limits.middle)
+        variances.append(np.full(here.rows.size, rest + here.noise))
+    return Evidence(
+        table,
+        rows,
+        vstack(matrices, format="csr"),
+        np.concatenate(fixed),
+        np.concatenate(values) / limits.width,
+        np.concatenate(variances) / limits.width**2,
+        _expected_strengths(linear, spread, limits.width),
+    )
 
 
-def _group_averages(group: Index, groups: int) -> tuple[csr_array, Index]:
-    """Return a matrix that averages rows by groups, and which groups have rows here."""
-    sizes = np.bincount(group, minlength=groups)
-    used = np.flatnonzero(sizes)
-    share = 1 / sizes[group].astype(np.float32)
-    matrix = csr_array((share, (group, np.arange(group.size))), shape=(groups, group.size))
-    return matrix[used], used
-
-
-def _single_rows(at: Index, rows: int) -> csr_array:
-    """Return a matrix that picks rows."""
-    return csr_array((np.ones(at.size, dtype=np.float32), (np.arange(at.size), at)), shape=(at.size, rows))
+def _averaging(group: Index, position: Index, rows: int) -> csr_array:
+    """Return a matrix that averages rows at these positions by groups."""
+    sizes = np.bincount(group)
+    share = (1 / sizes[group]).astype(np.float32)
+    return csr_array((share, (group, position)), shape=(sizes.size, rows))
 
 
 def _expected_strengths(linear: Posterior, spread: float, width: float) -> Array:

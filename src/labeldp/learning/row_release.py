@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from labeldp._atomic import StrPath, atomic_file
 from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.reading import MOST_MECHANISMS, read_any_card
+from labeldp.accounts.reading import read_any_card
 from labeldp.accounts.terms import HoldsTerms, Terms
 from labeldp.errors import CardError
 from labeldp.exact.proof import array_bytes
@@ -105,16 +105,7 @@ class RowRelease(HoldsTerms):
 
     def summary(self) -> str:
         """Return what was done, for people."""
-        lines = [self.terms.summary(self.kind)]
-        for number in np.unique(self.round):
-            rows = self.round == number
-            width = float(np.mean(self.high[rows] - self.low[rows]))
-            names = {type(self.mechanisms[p]).__name__ for p in np.unique(self.part[rows])}
-            lines.append(
-                f"  round {number + 1}: {rows.sum():,} rows, intervals {width:.4g} wide on average, "
-                f"{' and '.join(sorted(names))}"
-            )
-        return "\n".join(lines)
+        return self.terms.summary(self.kind)
 
     def to_card(self) -> str:
         """Return the card of the release: JSON with a checksum, and no label in it."""
@@ -138,14 +129,12 @@ class RowRelease(HoldsTerms):
             np.savez_compressed(stream, card=np.array(self.to_card()), **arrays)
 
     @classmethod
-    def load(cls, path: StrPath, *, most_mechanisms: int = MOST_MECHANISMS) -> RowRelease:
+    def load(cls, path: StrPath) -> RowRelease:
         """Read a release that `save` wrote; its mechanisms are proven again.
 
         Parameters
         ----------
         path : path-like
-        most_mechanisms : int
-            A release with more distinct ones is refused: a hostile one could keep the prover busy for hours.
 
         Returns
         -------
@@ -159,7 +148,7 @@ class RowRelease(HoldsTerms):
         """
         card = ArraySpec("<U", high=card_format.MAX_TEXT)
         text = str(read_arrays(path, {"card": card}, {}, skip_others=True)["card"])
-        read = read_any_card(text, most_mechanisms=most_mechanisms)  # first: a later version may have other arrays
+        read = read_any_card(text)  # first: a later version may have other arrays
         arrays: dict[str, Any] = read_arrays(path, {"card": card, **_ARRAYS}, {"rows": (1, MAX_FILE)})
         del arrays["card"]
         if {name: _digest(array) for name, array in arrays.items()} != read.content.get("arrays"):
