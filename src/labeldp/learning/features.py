@@ -53,10 +53,10 @@ time than to multiply them with each other, and far less memory than to keep the
 WIDE = 300
 """Tables with more columns are projected first: the work grows with the cube of the columns."""
 
-ALL_PAIRS, PAIRED = 12, 8
+ALL_PAIRS, PAIRED = 12, 6
 """With more columns than the first, so many leading directions are paired instead of columns."""
 
-FOURIER = 300
+FOURIER = 200
 """Features of the Fourier block."""
 
 WAVES, FEW_WAVES, FEW_COLUMNS = 14, 3, 20
