@@ -59,7 +59,6 @@ OPTIONS = {
     "local": ("parquet", "csv", {"mechanism": "rp", "trust": "local", "epsilon_prior": 0.3}),
     "as released": ("csv", "parquet", {"debiased": "no", "mechanism": "rr-on-bins"}),
     "shuffled": ("parquet", "csv", {"shuffle": True}),
-    "card elsewhere": ("csv", "parquet", {"card": "card.json"}),
     "replaced": ("csv", "parquet", {"force": True}),
     "a decimal comma": ("german.csv", "csv", {"dialect": ldp.tables.Dialect(encoding="cp1252")}),
     "a decimal comma, tsv": ("german.csv", "tsv", {"dialect": ldp.tables.Dialect(encoding="cp1252")}),

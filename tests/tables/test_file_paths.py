@@ -47,13 +47,11 @@ CLASHES = {
     "signature is the source behind a link": "-o s.parquet",
     "a folder as the signature": "-o f.parquet --ledger b.jsonl",
     "report is the source": "-o a.parquet --report in.parquet --force",
-    "card is the source": "-o a.parquet --card in.parquet --force",
     "ledger below the table": "-o a.parquet --ledger a.parquet/deep/budget.jsonl --limit 3",
     "a new folder": "-o new/ --format csv --ledger b.jsonl",
     "an old folder": "-o fold --format csv --force --ledger b.jsonl",
     "a link to a folder": "-o sl --force --ledger b.jsonl",
     "a file as a folder": "-o fil/ --force --ledger b.jsonl",
-    "a folder as the card": "-o a.parquet --card fold --force --ledger b.jsonl",
     "a folder as the report": "-o a.parquet --report fold --force --ledger b.jsonl",
     "the folder of the source": "-o ./ --force --ledger b.jsonl",
 }

@@ -66,13 +66,13 @@ def parse_figure(text: str, name: str, decimals: str = ".,") -> float:
     >>> parse_figure("60.000", "bounds")
     Traceback (most recent call last):
     ...
-    labeldp.errors.ParameterError: bounds must be clear: 60.000 could be 60 or 60000, so write one of them
+    labeldp.errors.ParameterError: bounds must be clear: write 60 or 60000, since 60.000 could be either
     """
     found = readings(text, decimals)
     if len(found) > 1:
-        one, other = found
+        clear = [one if len(readings(one, decimals)) == 1 else f"{one}0" for one in found]
         raise ParameterError(
-            Setting(name), f" must be clear: {text.strip()} could be {one} or {other}, so write one of them"
+            Setting(name), f" must be clear: write {' or '.join(clear)}, since {text.strip()} could be either"
         )
     if not found:
         raise ParameterError(Setting(name), f" must be a number, such as 1.5, got {text.strip()!r}")
@@ -173,6 +173,8 @@ def parse_options(options: Iterable[Option], typed: Mapping[str, Any]) -> dict[s
             value = parse_figure(value, option.name) if "," in value else _float(value)
             if value is None:
                 raise ParameterError(Setting(option.name), f" must be a number, got {typed[option.name]!r}")
+        if option.type == tuple[float, float]:
+            value = tuple(parse_figure(part, option.name) if isinstance(part, str) else part for part in value)
         if option.parse is not _unchanged and (value is not None or option.default is not None):
             value = option.parse(value)
         parts[option.part_of][option.name] = value

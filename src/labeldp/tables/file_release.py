@@ -109,7 +109,6 @@ def privatize_file(
     dialect: Dialect | None = None,
     drop: Collection[str] = (),
     force: bool = False,
-    card: StrPath | None = None,
     others: Mapping[str, StrPath | None] | None = None,
     progress: Progress | None = None,
     hints: Callable[[list[Message]], None] | None = None,
@@ -143,8 +142,6 @@ def privatize_file(
         Columns to leave out; they are read for a total in the last row only.
     force : bool
         Replace what is there.
-    card : path-like, optional
-        Where the card goes; by default ``out`` with ``.card.json`` after it.
     others : mapping, optional
         What the caller writes besides, by what to call it, such as a report: refused if it is the output, the card
         or the source as well, or lies in a folder that is replaced.
@@ -186,7 +183,7 @@ def privatize_file(
     to = os.fspath(out)
     named = None if format is None else as_format(format)
     out_format = output_format(to, named)
-    card_path = Path(f"{Path(to)}.card.json" if card is None else card)
+    card_path = Path(f"{Path(to)}.card.json")
     ledger = as_ledger(ledger)
     ledger_path = None if ledger is None else ledger.path
     outputs = {"the output": Path(to), "the card": card_path, "the card's signature": Path(f"{card_path}.sig")}

@@ -6,7 +6,7 @@ not use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
@@ -31,7 +31,7 @@ from labeldp.app.cli.shell import (
     spell_out,
     tell,
 )
-from labeldp.app.option import REQUIRED, Option, join_names, parse_figure, parse_options, split_names
+from labeldp.app.option import REQUIRED, Option, join_names, parse_options, split_names
 from labeldp.app.options import DIALECT, LEDGER, OPTIONS, RECORD
 from labeldp.app.other_ledgers import note_other_ledgers
 from labeldp.errors import ParameterError
@@ -138,7 +138,7 @@ def command(
     ----------
     *names : str
         Options, in the order of help. Those of a text file's dialect become one argument ``dialect``, and those
-        of a ledger ``ledger``. Every command has ``--import`` beside them.
+        of a ledger ``ledger``. Modules are imported before anything else.
     stopped : str
         What to say after Ctrl-C.
     **changes : mapping
@@ -151,16 +151,12 @@ def command(
         def run(**typed: Any) -> None:
             ledgers: list[Ledger] = []
             with explained(stopped, ledgers):
-                if modules := typed.pop("modules"):
-                    import_modules(modules)
-                others = [option for option in options if option.name != "bounds"]
-                given = parse_options(others, typed)
+                import_modules(typed.pop("modules", None) or ())
+                given = parse_options([option for option in options if option.name != "modules"], typed)
                 ledgers += [value for value in given.values() if isinstance(value, Ledger)]
-                if "bounds" in typed:
-                    given["bounds"] = OPTIONS["bounds"].parse(_bounds(typed["bounds"], given))
                 _run(function, given)
 
-        parameters = [_parameter(option) for option in (*options, OPTIONS["modules"])]
+        parameters = [_parameter(option) for option in options]
         run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return run
@@ -193,36 +189,6 @@ def _ask_about_ledgers(ledger: Ledger, out: str | Path) -> None:
 
 _TEXTS = {float: str, tuple[float, float]: tuple[str, str]}
 """How Typer hands numbers over: as they were typed."""
-
-
-def _bounds(texts: Sequence[str], given: dict[str, Any]) -> tuple[float, ...]:
-    """Return bounds as numbers; if they can be read in two ways, by the table's decimal mark or an answer."""
-    try:
-        return tuple(parse_figure(text, "bounds") for text in texts)
-    except ParameterError:
-        decimal = _known_decimal(given)
-        if decimal is None:
-            decimal = ask_decimal(" ".join(texts))
-            if decimal is None:
-                raise
-            if "dialect" in given:
-                given["dialect"] = given["dialect"].found(decimal=decimal)
-    return tuple(parse_figure(text, "bounds", decimal) for text in texts)
-
-
-def _known_decimal(given: Mapping[str, Any]) -> str | None:
-    """Return the decimal mark of a command's table, if it was given, or public columns show it."""
-    if "source" not in given or "dialect" not in given:
-        return None
-    from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
-
-    read = {name: given[name] for name in ("format", "label", "drop", "dialect") if name in given}
-    try:
-        return open_table(given["source"], as_written=True, **read).dialect.decimal
-    except ParameterError as error:
-        if error.option != "decimal":
-            raise
-    return None
 
 
 def path(text: str) -> Path:

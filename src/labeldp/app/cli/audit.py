@@ -14,7 +14,7 @@ from labeldp.errors import ParameterError
 from labeldp.evidence.privacy_audit import audit as audit_mechanism
 
 
-@command("card_file", "samples", "confidence", stopped="Stopped; no verdict.")
+@command("card_file", "samples", "confidence", "modules", stopped="Stopped; no verdict.")
 def audit(card_file: Path, samples: int, confidence: float) -> None:
     """Measure from samples whether the mechanisms of a card satisfy what it claims.
 

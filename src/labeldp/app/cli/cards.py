@@ -22,7 +22,7 @@ from labeldp.accounts.verification import Verification, verify_card
 from labeldp.app.card_files import card_of_report, read_card_file, read_key, read_signature, report_path
 from labeldp.app.cli import command
 from labeldp.app.cli.shell import EXIT, PlainConsole, finite, news, print_json, tell
-from labeldp.app.sentences import printable
+from labeldp.app.sentences import as_flag, printable, spelled
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.card_format import MAX_TEXT
 
@@ -33,7 +33,7 @@ PASSPHRASE = "LABELDP_PASSPHRASE"  # noqa: S105 (the name of a variable)
 # ---- explain ------------------------------------------------------------------------------------------
 
 
-@command("card_file", "as_json")
+@command("card_file", "as_json", "modules")
 def explain(card_file: Path, as_json: bool) -> None:
     """Explain a card: what was done, what was released, what it cost, and what to do with it.
 
@@ -79,7 +79,7 @@ def _show_explanation(explanation: Explanation, console: Console) -> None:
 # ---- verify -------------------------------------------------------------------------------------------
 
 
-@command("card_file", "file", "trusted", "signature", "require_signature", "paid_from", "as_json")
+@command("card_file", "file", "trusted", "signature", "require_signature", "paid_from", "as_json", "modules")
 def verify(
     card_file: Path,
     file: Path | None,
@@ -132,7 +132,7 @@ def verify(
     else:
         reports = check_report(page, text, result, ledger)
     result = replace(result, checks=(*result.checks, *reports))
-    checks = [replace(check, detail=printable(check.detail)) for check in result.checks]
+    checks = [replace(check, detail=printable(spelled(check.detail, as_flag))) for check in result.checks]
     if as_json:
         named = [{name: getattr(check, name) for name in ("name", "holds", "detail")} for check in checks]
         print_json(verdict=result.verdict, holds=result.holds, checks=named, cannot_show=result.beyond)
@@ -205,7 +205,7 @@ def _passphrase() -> str:
     return str(typer.prompt("Passphrase of the key", hide_input=True, err=True))
 
 
-@command("card_file", "key", "force")
+@command("card_file", "key", "force", "modules")
 def sign(card_file: Path, key: Path, force: bool) -> None:
     """Sign a card, so that others can check that it is as you wrote it: labeldp verify CARD --trust KEY.pub.
 
@@ -224,7 +224,7 @@ def sign(card_file: Path, key: Path, force: bool) -> None:
 
 
 @command(
-    *("card_file", "out", "summary", "paid_from", "force"),
+    *("card_file", "out", "summary", "paid_from", "force", "modules"),
     out={
         "type": Path,
         "default": None,

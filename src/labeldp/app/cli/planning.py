@@ -2,68 +2,108 @@
 
 from __future__ import annotations
 
-import warnings
+import csv
+import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from labeldp._atomic import atomic_file
-from labeldp._values import Epsilon, parse_choice
+from labeldp._values import Data, Epsilon, parse_choice
 from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
 from labeldp.app.cli import DIALECT, command
-from labeldp.app.cli.figure_forms import FORMS, Figures, parse_form, print_figures
-from labeldp.app.cli.shell import PlainConsole, news, progress, tell
+from labeldp.app.cli.shell import PlainConsole, figure_table, finite, news, print_json, progress, tell
 from labeldp.app.inputs import read_inputs
 from labeldp.app.options import EPSILONS
 from labeldp.app.report import require_matplotlib, write_report
-from labeldp.errors import MissingExtraError, ParameterError, Setting, WeakModelWarning
+from labeldp.app.sentences import as_flag, spelled, without_controls
+from labeldp.errors import MissingExtraError, ParameterError, Setting
 from labeldp.evidence import previews
 from labeldp.evidence.comparison import Comparison, compare_table
-from labeldp.evidence.survey import Survey, make_survey
-from labeldp.learning.model_regressor import ModelReleaseRegressor
-from labeldp.learning.score import private_score
+from labeldp.evidence.survey import make_survey
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.registry import mechanism_class
 from labeldp.release.arrays import privatize
 from labeldp.release.plan import mechanism_choices
 from labeldp.tables.paths import Target, refuse_same
 
+FORMS = ("csv", "latex", "as_json")
+
 _MOST = 8000
 """Rows of the demo's models: enough to show the price, and no long wait."""
 
 
-@command(
-    *("rows", "bounds", "epsilon", "edges", "masses", "rows_per_person", *FORMS),
-    epsilon=EPSILONS,
-)
-def preview(rows: int, edges: list[float] | None, masses: list[float] | None, **given: Any) -> None:
-    """Say what each ε would give: noise of labels and means, and what a score or a model may reach.
-
-    Rows and bounds are enough. A public distribution of the label makes the figures closer.
-
-    What is released: nothing. No table is read, so no label can be, and nothing is spent.
-    """
-    form = parse_form(given)
-    if (edges is None) != (masses is None):
-        between = " go together: one share less than there are edges"
-        raise ParameterError(Setting("edges"), " and ", Setting("masses"), between)
-    prior = None if edges is None or masses is None else Histogram(edges, masses)
-    result = previews.preview(rows=rows, prior=prior, **given)
-    tables = {f"{rows:,} rows: what each ε would give": result.table()}
-    print_figures(Figures(tables, [*result.notes(), *result.cautions()], result.records()), form)
+# ---- figures in their forms -----------------------------------------------------------------------------
 
 
-def _refuse_plot(plot: Path | None, *, force: bool) -> None:
-    """Refuse a picture that cannot be written, before any work."""
-    if plot is None:
+class Figures(NamedTuple):
+    """What a command has to show: tables by their titles, sentences, and every figure in full."""
+
+    tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]]
+    notes: Sequence[str]
+    records: Sequence[Data]
+
+
+def _refuse(files: Mapping[str, Path | None], *, force: bool, source: str | None = None) -> None:
+    """Refuse files that cannot be written, before any work."""
+    refuse_same({f"the {kind} file": path for kind, path in files.items()}, {"the table": source})
+    for path in filter(None, files.values()):
+        Target(str(path), force).refuse()
+
+
+def _write(figures: Figures, csv: Path | None, latex: Path | None, *, force: bool) -> None:
+    """Write every figure as CSV, and the tables as LaTeX, where these files are named."""
+    tables = "\n".join(_as_latex(title, *table) for title, table in figures.tables.items())
+    for path, text in ((csv, _as_csv(figures.records)), (latex, tables)):
+        if path is not None:
+            with atomic_file(path, public=True, replace=force) as unfinished:
+                unfinished.write_text(text, encoding="utf-8", newline="\n")
+            tell(news(), f"The figures are in {path}.")
+
+
+def _as_csv(records: Sequence[Data]) -> str:
+    """Return every figure in full."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_LATEX |= {mark: f"\\{mark}" for mark in "&%$#_{}"}
+_LATEX |= {"ε": r"$\varepsilon$", "±": r"$\pm$", "×": r"$\times$", "≈": r"$\approx$", "–": "--"}
+
+
+def _as_latex(title: str, header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return a table of LaTeX, with the rules of the package booktabs."""
+    head, *body = (
+        " & ".join("".join(_LATEX.get(mark, mark) for mark in cell) for cell in row) + r" \\"
+        for row in (header, *lines)
+    )
+    start = [f"% {without_controls(title)}", rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}", r"\toprule"]
+    return "\n".join([*start, head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _show(figures: Figures, *, as_json: bool = False) -> None:
+    """Print figures: tables, which no pipe cuts, or JSON."""
+    if as_json:
+        records = [
+            {name: finite(part) if isinstance(part, float) else part for name, part in record.items()}
+            for record in figures.records
+        ]
+        print_json(figures=records, notes=[spelled(note, as_flag) for note in figures.notes])
         return
-    if plot.suffix not in (".png", ".svg", ".pdf"):
-        raise ParameterError(Setting("plot"), f" must end in .png, .svg or .pdf, got {plot}")
-    Target(str(plot), force).refuse()
-    require_matplotlib()
+    console = PlainConsole()
+    if not console.is_terminal:
+        console.width = 1000
+    for title, (header, lines) in figures.tables.items():
+        console.print(figure_table(title, header, lines))
+    tell(console, *figures.notes)
 
 
 def _save(figure: Any, plot: Path) -> None:
@@ -71,9 +111,47 @@ def _save(figure: Any, plot: Path) -> None:
         figure.savefig(unfinished, dpi=150, format=plot.suffix[1:])
 
 
+# ---- preview --------------------------------------------------------------------------------------------
+
+
+@command(
+    *("rows", "bounds", "epsilon", "edges", "masses", "rows_per_person", *FORMS, "force"),
+    epsilon=EPSILONS,
+)
+def preview(
+    rows: int,
+    edges: list[float] | None,
+    masses: list[float] | None,
+    csv: Path | None,
+    latex: Path | None,
+    as_json: bool,
+    force: bool,
+    **given: Any,
+) -> None:
+    """Say what each ε would give: noise of labels and means, and what a score or a model may reach.
+
+    Rows and bounds are enough. A public distribution of the label makes the figures closer.
+
+    What is released: nothing. No table is read, so no label can be, and nothing is spent.
+    """
+    _refuse({"CSV": csv, "LaTeX": latex}, force=force)
+    if (edges is None) != (masses is None):
+        between = " go together: one share less than there are edges"
+        raise ParameterError(Setting("edges"), " and ", Setting("masses"), between)
+    prior = None if edges is None or masses is None else Histogram(edges, masses)
+    result = previews.preview(rows=rows, prior=prior, **given)
+    tables = {f"{rows:,} rows: what each ε would give": result.table()}
+    figures = Figures(tables, [*result.notes(), *result.cautions()], result.records())
+    _show(figures, as_json=as_json)
+    _write(figures, csv, latex, force=force)
+
+
+# ---- compare --------------------------------------------------------------------------------------------
+
+
 @command(
     *("source", "label", "bounds", "public", "epsilon", "mechanisms", "repeats", "features", "drop"),
-    *("categories", "missing", "delta", "plot", *FORMS, "format", *DIALECT, "force"),
+    *("categories", "missing", "delta", "plot", *FORMS, "format", *DIALECT, "force", "modules"),
     epsilon=EPSILONS,
 )
 def compare(
@@ -86,6 +164,9 @@ def compare(
     repeats: int,
     delta: float,
     plot: Path | None,
+    csv: Path | None,
+    latex: Path | None,
+    as_json: bool,
     force: bool,
     **reading: Any,
 ) -> None:
@@ -100,9 +181,11 @@ def compare(
     """
     if not public:
         raise ParameterError(_NOT_PUBLIC, option="public")
-    form = parse_form(reading)
-    refuse_same({"the plot": plot}, {"the table": source})
-    _refuse_plot(plot, force=force)
+    if plot is not None:
+        if plot.suffix not in (".png", ".svg", ".pdf"):
+            raise ParameterError(Setting("plot"), f" must end in .png, .svg or .pdf, got {plot}")
+        require_matplotlib()
+    _refuse({"plot": plot, "CSV": csv, "LaTeX": latex}, force=force, source=source)
     known = [
         name for name in mechanism_choices() if delta or name == "auto" or not mechanism_class(name).needs_delta
     ]
@@ -123,7 +206,9 @@ def compare(
             repeats=repeats,
             progress=bars,
         )
-    print_figures(_figures(result, label), form)
+    figures = _figures(result, label)
+    _show(figures, as_json=as_json)
+    _write(figures, csv, latex, force=force)
     if plot is not None:
         _save(result.plot(label), plot)
         tell(news(), f"The curves are in {plot}.")
@@ -147,6 +232,9 @@ def _figures(comparison: Comparison, label: str) -> Figures:
     return Figures(titled, comparison.advice(), comparison.records())
 
 
+# ---- demo -----------------------------------------------------------------------------------------------
+
+
 @command(
     *("rows", "plot", "report"),
     rows={"default": 20_000, "help": "Households in the synthetic survey."},
@@ -159,8 +247,7 @@ def demo(rows: int, plot: Path, report: Path) -> None:
     What is released: nothing of yours. The survey is drawn at random; the picture and the report are written to
     the current folder, and replace older ones.
     """
-    console = PlainConsole()
-    survey = make_survey(rows)
+    console, survey = PlainConsole(), make_survey(rows)
     low, high = survey.bounds
     tell(console, f"\nA synthetic survey of {rows:,} households.", style="bold")
     tell(
@@ -187,8 +274,7 @@ def demo(rows: int, plot: Path, report: Path) -> None:
             progress=bars,
         )
     tell(console, "What that costs at other ε: errors in dollars, on incomes that are no secret here.\n")
-    print_figures(_figures(result, "income"), "")
-    tell(console, _score(survey), style="dim")
+    _show(_figures(result, "income"))
     try:
         require_matplotlib()
     except MissingExtraError as error:
@@ -200,21 +286,4 @@ def demo(rows: int, plot: Path, report: Path) -> None:
         console,
         f"The picture is in {plot}.",
         f"The report of the release at ε = 1 is in {report}: open it in a browser.",
-    )
-
-
-def _score(survey: Survey) -> str:
-    """Fit one model, measure its error privately, and say what both cost."""
-    X, y = survey.features[:_MOST], survey.income[:_MOST]
-    test, train = slice(0, len(y) // 4), slice(len(y) // 4, None)
-    ledger = Ledger()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WeakModelWarning)  # of few rows; its score says so
-        model = ModelReleaseRegressor(epsilon=2.0, bounds=survey.bounds, ledger=ledger).fit(X[train], y[train])
-    score = private_score(model, X[test], y[test], epsilon=0.5, bounds=survey.bounds, ledger=ledger)
-    return (
-        "\nHow wrong is a model? That can be measured privately too, on rows that were held out: labeldp fit "
-        "--score, private_score in Python. For ε = 0.5 more, a model at ε = 2 has a typical error (RMSE) of "
-        f"{score.figures['rmse']}; together they cost {ledger.total}. Each release of the same incomes costs "
-        "again, so choose one where incomes are real.\n"
     )

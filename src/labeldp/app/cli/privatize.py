@@ -20,7 +20,7 @@ from labeldp.errors import Message
 @command(
     *("source", "out", "label", "bounds", "epsilon", "mechanism", "delta", "zeta", "epsilon_prior", "trust"),
     *("debiased", "missing", "shuffle", *LEDGER, "rows_per_person", *RECORD, "drop", "format", *DIALECT),
-    *("card", "report", "force"),
+    *("report", "force", "modules"),
     stopped="Stopped. A table that is there is whole, with its card beside it. What the ledger shows as spent "
     "stays spent: labels may have been read.",
 )

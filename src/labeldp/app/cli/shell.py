@@ -180,13 +180,11 @@ def tell(console: Console, *texts: str, style: str | None = None) -> None:
         console.print(spelled(text, as_flag), style=style, soft_wrap=True)
 
 
-def ask_decimal(figures: str = "") -> str | None:
-    """Ask which decimal mark the table has, and figures that were typed; None where nobody can answer."""
+def ask_decimal() -> str | None:
+    """Ask which decimal mark the table has; None where nobody can answer."""
     if not someone_looks():
         return None
-    screen = news()
-    what = f"in the table and in {figures}" if figures else "in the table"
-    screen.print(f"Which is the decimal mark {what}? [. or ,] ", end="")
+    news().print("Which is the decimal mark in the table? [. or ,] ", end="")
     answer = sys.stdin.readline().strip()
     return answer if answer in (".", ",") else None
 

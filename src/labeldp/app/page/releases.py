@@ -26,7 +26,7 @@ from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem
 from labeldp.app.page.site import show, site_of
 from labeldp.app.report.report_check import check_reports_beside
-from labeldp.app.sentences import EXPLAINED, printable
+from labeldp.app.sentences import EXPLAINED, as_field, printable, spelled
 from labeldp.errors import ParameterError
 
 REPORT_POLICY = {
@@ -113,9 +113,8 @@ def _verified(folder: ChosenFolder, path: Path) -> Verification:
     if folder.is_plain_file(signature):
         files["signature"] = read_signature(path, signature)
     result = verify_files(text, verification=verification, **files)
-    return replace(
-        result, checks=(*result.checks, *check_reports_beside(path, text, result, folder.is_plain_file))
-    )
+    checks = (*result.checks, *check_reports_beside(path, text, result, folder.is_plain_file))
+    return replace(result, checks=tuple(replace(one, detail=spelled(one.detail, as_field)) for one in checks))
 
 
 def _report_of(folder: ChosenFolder, card: Path) -> Path | None:
