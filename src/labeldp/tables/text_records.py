@@ -123,10 +123,6 @@ def _without_ends(blocks: Iterable[bytes], skip: int, skip_last: int) -> Iterato
         lines = lines[last:]
 
 
-class LongLineError(python_csv.Error):
-    """A record begins with a line that is longer than any record may be."""
-
-
 def read_records(stream: Any, separator: str, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
     """Yield the values of each record, and the number of the line where it ends; blank lines are left out.
 
@@ -149,10 +145,10 @@ def read_records(stream: Any, separator: str, *, strict: bool = False) -> Iterat
 
     def next_line() -> str:
         nonlocal left
-        line, before = text.readline(left + 1), left
+        line = text.readline(left + 1)
         left -= len(line)
         if left < 0:
-            raise LongLineError if before == LONGEST_RECORD else python_csv.Error
+            raise python_csv.Error
         return line
 
     reader = python_csv.reader(iter(next_line, ""), delimiter=separator, strict=strict)
@@ -164,10 +160,11 @@ def read_records(stream: Any, separator: str, *, strict: bool = False) -> Iterat
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text file, and how it is written; `find` detects what was not given."""
+    """A text file, and how it is written; `find` detects what was not given. A sheet is one with its own text."""
 
     path: Path
     dialect: Dialect
+    content: bytes | None = None
 
     @classmethod
     def find(cls, path: Path, given: Dialect, format: str, private: Collection[str]) -> TextFile:
@@ -181,8 +178,19 @@ class TextFile:
                 start = next(_blocks(path, stream), b"")
             marked = (name for name, marks in _BYTE_ORDER_MARKS.items() if start.startswith(marks))
             encoding = next(marked, "utf-8")
-        line = cls(path, given.found(encoding=encoding))._first_line()
-        separator = given.separator or _sniff_separator(line, format, private)
+        file = cls(path, given.found(encoding=encoding))
+        try:
+            line = next((line for line in file._lines(1000) if line.strip("\ufeff \r\n")), "")
+        except UnicodeError:  # of UTF-16, which must begin with a mark
+            line = "\0"
+        if "\0" in line:
+            raise DataError(
+                f"{path} has no byte-order mark: name the encoding with the order of its bytes, as in ",
+                Setting("encoding", "utf-16-le"),
+            )
+        if len(line) > LONGEST_RECORD:
+            raise DataError(f"{path} has a first line of more than {LONGEST_RECORD >> 20} million characters")
+        separator = given.separator or _sniff_separator(line.lstrip("\ufeff"), format, private)
         return cls(path, given.found(separator=separator, encoding=encoding))
 
     def _lines(self, most: int) -> Iterator[str]:
@@ -191,20 +199,6 @@ class TextFile:
             text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
             yield from (text.readline(LONGEST_RECORD + 1) for _ in range(most))
 
-    def _first_line(self) -> str:
-        try:
-            line = next((line.lstrip("\ufeff") for line in self._lines(1000) if line.strip("\ufeff \r\n")), "")
-        except UnicodeError:  # of UTF-16, which must begin with a mark
-            line = "\0"
-        if "\0" in line:
-            raise DataError(
-                f"{self.path} has no byte-order mark: name the encoding with the order of its bytes, as in ",
-                Setting("encoding", "utf-16-le"),
-            )
-        if len(line) > LONGEST_RECORD:
-            raise DataError(f"{self.path} has a first line of more than {LONGEST_RECORD >> 20} million characters")
-        return line
-
     @property
     def separator(self) -> str:
         """What stands between values."""
@@ -212,6 +206,8 @@ class TextFile:
 
     def stream(self) -> Any:
         """Return a new stream of its text in UTF-8, without what is skipped; other bytes are not UTF-8 there."""
+        if self.content is not None:
+            return io.BytesIO(self.content)
         how, opened = self.dialect, _open(self.path)
         blocks = _blocks(self.path, opened)
         if how.encoding not in UTF8:
@@ -223,7 +219,7 @@ class TextFile:
     def open(self) -> Any:
         """Return the same as an Arrow stream."""
         how = self.dialect
-        is_plain = how.encoding in UTF8 and not how.skip and not how.skip_last
+        is_plain = self.content is None and how.encoding in UTF8 and not how.skip and not how.skip_last
         return _open(self.path) if is_plain else pa.PythonFile(self.stream(), mode="r")
 
     def lines_above(self, label: str) -> int:
@@ -240,7 +236,6 @@ class TextFile:
         line comes first, no line is taken for a title.
         """
         lines = [line.strip("\ufeff \r\n") for line in self._lines(HEADER_ROWS)]
-        headers = list[int]()
         for number, line in enumerate(lines[:MOST_TITLES]):
             separator = _sniff_separator(line, format, ())
             values = _split(line, separator)
@@ -248,96 +243,84 @@ class TextFile:
             if not _is_text(names):
                 raise self._not_text(f"line {number + 1}")
             if line.count('"') % 2:  # a header that spans lines, which is refused as one
-                return number
-            if len(names) > max(1, len(values) // 2):
-                headers.append(0 if any(map(reads_as_value, names)) else number)
-                below = islice(filter(None, lines[number + 1 :]), ROWS_BELOW)
-                if all(len(_split(row, separator)) == len(values) for row in below):
-                    return headers[-1]
-        return headers[0] if headers else 0
+                return 0
+            below = islice(filter(None, lines[number + 1 :]), ROWS_BELOW)
+            is_header = len(names) > max(1, len(values) // 2)
+            if is_header and all(len(_split(row, separator)) == len(values) for row in below):
+                return 0 if any(map(reads_as_value, names)) else number
+        return 0
 
     @cached_property
-    def header(self) -> tuple[list[str], int, bool]:
-        """The names of its columns, the blank lines before its header, and whether the header is all."""
+    def header(self) -> tuple[list[str], int]:
+        """The names of its columns, and the number of the line that has them, 0 if there is no other."""
         with self.stream() as stream:
             records, is_all = read_records(stream, self.separator), False
             try:
-                line, row = next(records, (0, []))
+                line, names = next(records, (0, []))
             except python_csv.Error:
-                line, row = 0, ["\n"]
+                line, names = 0, ["\n"]
             with suppress(python_csv.Error):
                 is_all = next(records, None) is None
-        if not row:
+        if not names:
             raise DataError(f"{self.path} is empty")
-        if not _is_text(row):
+        if not _is_text(names):
             raise self._not_text("its header")
-        if _spans_lines(row):
+        if _spans_lines(names):
             raise DataError(
                 f"{self.path} has a line break in its header, or a quote there that is not closed: write each "
                 "name in one line"
             )
-        return row, line - 1, is_all
+        return names, 0 if is_all else line
 
     def first_columns(self, private: Collection[str]) -> list[list[str]]:
         """Return the public columns of the first rows, up to one that cannot be read: that is said later."""
-        columns = {place: list[str]() for place, name in enumerate(self.header[0]) if name not in private}
+        rows = list[list[str]]()
         with self.stream() as stream, suppress(python_csv.Error):
             for _, row in islice(read_records(stream, self.separator), 1, FIRST_ROWS + 1):
-                for place in [place for place in columns if place < len(row)]:
-                    columns[place].append(row[place])
-        return list(columns.values())
+                rows.append(row)  # noqa: PERF402 (those before an error count)
+        columns = zip(self.header[0], zip_longest(*rows, fillvalue=""), strict=False)
+        return [list(column) for name, column in columns if name not in private]
 
-    def first_fault(
-        self, private: Collection[str], label: str | None, *, only_quotes: bool = False
-    ) -> LabelDPError | None:
+    def first_fault(self, private: Collection[str], label: str | None) -> LabelDPError | None:
         """Return what is wrong with the first row that is.
 
-        Where something is private, quotes are read strictly: a stray one may take a label in. With ``only_quotes``
-        nothing else is looked for in records of one line.
+        Where something is private, quotes are read strictly: a stray one may take a label in. Only a column that is
+        left out may have line breaks; they come first, as how long a row is may follow from its label.
         """
-        header, number, before = list[str](), -1, 0
+        header, number = list[str](), -1
         with self.stream() as stream:
-            records = read_records(stream, self.separator, strict=bool(private))
             try:
-                for number, (line, row) in enumerate(records):  # a header is row 0
-                    if not header:
-                        header = row
-                    elif not only_quotes or line > before + 1:
-                        fault = self._fault_of_row(row, header, private, label, f"row {number:,}")
-                        if fault is not None:
-                            return fault
-                    before = line
-            except LongLineError:
-                return DataError(LONG_ROW)
+                for number, (_, row) in enumerate(read_records(stream, self.separator, strict=bool(private))):
+                    header, where = header or row, f"row {number:,}"  # a header is row 0
+                    names = zip_longest(header, row, fillvalue=None)
+                    kept = (value for name, value in names if name == label or name not in private)
+                    if private and _spans_lines(value for value in kept if value):
+                        return self._wrong_quotes(where)
+                    if len(row) != len(header):
+                        return self._ragged(where)
+                    if not _is_text(row):
+                        return self._not_text(where)
             except python_csv.Error:
                 return self._wrong_quotes(f"row {number + 1:,}" if header else "its header")
         return None
 
-    def _fault_of_row(
-        self, row: list[str], header: list[str], private: Collection[str], label: str | None, where: str
-    ) -> LabelDPError | None:
-        """Return what is wrong with a row; lines in it come first: how long it is follows from their labels."""
-        pairs = [(name, value) for name, value in zip_longest(header, row) if value is not None]
-        dropped = {*private} - {label}
-        if private and _spans_lines(value for name, value in pairs if name not in dropped):
-            return self._wrong_quotes(where)
-        if len(row) != len(header):
-            what = "more" if len(row) > len(header) else "fewer"
-            return DataError(
-                f"{self.path} is ragged: {where} has {what} values than its header. ",
-                *self.other_separator(),
-                ". Lines above the header are left out with ",
-                Setting("skip", 1),
-                ", totals below the table with ",
-                Setting("skip_last", 1),
-            )
-        return None if _is_text(row) else self._not_text(where)
+    def _ragged(self, where: str) -> DataError:
+        other = "," if self.separator == ";" else ";"
+        return DataError(
+            f"{self.path} is ragged: {where} has more or fewer values than its header. Values were separated by "
+            f"{SEPARATOR_NAMES[self.separator]}: if that is wrong, name it, as in ",
+            Setting("separator", other),
+            ". Lines above the header are left out with ",
+            Setting("skip", 1),
+            ", totals below the table with ",
+            Setting("skip_last", 1),
+        )
 
     def _wrong_quotes(self, where: str) -> DataError:
         return DataError(
-            f"{self.path} has a record that spans lines, or text after a closing quote, in {where}: if a quote is "
-            "missing there, it takes labels into a public value. Fix it, or save the table as Parquet; a column "
-            "with line breaks can be left out with ",
+            f"{self.path} has a record that spans lines, or text after a closing quote, in {where}, or one of more "
+            f"than {LONGEST_RECORD >> 20} million characters: if a quote is missing there, it takes labels into a "
+            "public value. Fix it, or save the table as Parquet; a column with line breaks can be left out with ",
             Setting("drop", ["COLUMN"]),
         )
 
@@ -347,12 +330,6 @@ class TextFile:
             "letters are stored; files of Windows programs mostly have ",
             Setting("encoding", "cp1252"),
         )
-
-    def other_separator(self) -> tuple[object, ...]:
-        """Say by what values were separated."""
-        mark = SEPARATOR_NAMES[self.separator]
-        other = "," if self.separator == ";" else ";"
-        return f"Values were separated by {mark}: if that is wrong, name it, as in ", Setting("separator", other)
 
 
 def _sniff_separator(header: str, format: str, private: Collection[str]) -> str:
@@ -371,7 +348,8 @@ def _split(line: str, separator: str) -> list[str]:
 
 
 def _is_text(row: list[str]) -> bool:
-    return not any(_SURROGATE.search(value) for value in row)
+    text = "".join(row)
+    return text.isascii() or not _SURROGATE.search(text)
 
 
 def _spans_lines(values: Iterable[str]) -> bool:

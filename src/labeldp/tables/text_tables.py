@@ -19,6 +19,7 @@ import pyarrow.csv as arrow_csv
 from labeldp.errors import DataError, LabelDPError, LabelError, Setting
 from labeldp.tables.batches import cut, guard_arrow, rows_per_batch
 from labeldp.tables.dialect import Dialect
+from labeldp.tables.paths import DELIMITERS
 from labeldp.tables.tables import Table, refuse_titles
 from labeldp.tables.text_records import LONG_ROW, LONGEST_ROW, TextFile
 from labeldp.tables.text_types import TextType, find_marks, parse_labels, parse_text
@@ -46,20 +47,21 @@ class TextTable(Table):
         text: Collection[str] | None,
         exact: bool,
         drop: Collection[str] = (),
+        file: TextFile | None = None,
     ) -> None:
         self._as_text, self._exact = text, exact
         private = {*drop, *(() if label is None else (label,))}
         self._has_checked_quotes = not private
-        self._file = file = TextFile.find(files[0], dialect, format, private)
+        self._file = file = file or TextFile.find(files[0], dialect, format, private)
         self.dialect = file.dialect
-        names = file.header[0]
+        names, _ = file.header
         refuse_titles(names, label, dialect, file.lines_above, f"{file.path}, line")
         super().__init__(files, format, label, names, drop)
 
     @property
     def notes(self) -> list[str]:
         """What was detected about the files, such as their separator."""
-        words = self.dialect.describe(self.format)
+        words = self.dialect.describe(self.format) if self.format in DELIMITERS else ""
         return [f"The table was read as {self.format.upper()} with {words}."] if words else []
 
     def _separator_advice(self) -> Sequence[object]:
@@ -119,8 +121,8 @@ class TextTable(Table):
             self._raise_first_fault(problem)
 
     def _raise_first_fault(self, otherwise: LabelDPError | None) -> None:
-        """Raise what is wrong with the files, else another problem; without one only quotes may be wrong."""
-        problem = self._file.first_fault(self.private, self.label, only_quotes=otherwise is None) or otherwise
+        """Raise what is wrong with the files, else another problem."""
+        problem = self._file.first_fault(self.private, self.label) or otherwise
         if problem is not None:
             raise problem
         self._has_checked_quotes = True
@@ -157,15 +159,18 @@ class TextTable(Table):
 
 def text_batches(file: TextFile, columns: Sequence[str], kind: Any = _TEXT) -> Iterator[Any]:
     """Yield some columns of a text file as record batches of text, or of its bytes, of any length."""
-    names, before, is_all = file.header
-    if is_all:
+    names, line = file.header
+    if not line:
         return
-    blank = len(names) == 1  # there a blank line is a missing value, but not before the header
     kinds = dict.fromkeys(columns or names, kind)  # no column is left for PyArrow to guess
-    convert = arrow_csv.ConvertOptions(include_columns=list(columns), column_types=kinds)
-    parse = arrow_csv.ParseOptions(delimiter=file.separator, newlines_in_values=True, ignore_empty_lines=not blank)
-    read = arrow_csv.ReadOptions(block_size=BLOCK, skip_rows=before if blank else 0)
-    options = {"read_options": read, "parse_options": parse, "convert_options": convert}
+    has_blanks = len(names) == 1  # there a blank line is a missing value
+    options = {
+        "read_options": arrow_csv.ReadOptions(block_size=BLOCK, skip_rows=line, column_names=names),
+        "parse_options": arrow_csv.ParseOptions(
+            delimiter=file.separator, newlines_in_values=True, ignore_empty_lines=not has_blanks
+        ),
+        "convert_options": arrow_csv.ConvertOptions(include_columns=list(columns), column_types=kinds),
+    }
     with file.open() as stream:
         reader = guard_arrow(lambda: arrow_csv.open_csv(stream, **options), LONG_ROW)
         while (batch := guard_arrow(lambda: next(reader, None), LONG_ROW)) is not None:
