@@ -49,7 +49,6 @@ def read_rows(
     parse_choice(missing, "missing", ("error", "drop"))
     from labeldp.tables.batches import label_values  # noqa: PLC0415
     from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
-    from labeldp.tables.paths import DELIMITERS  # noqa: PLC0415
 
     features, drop, text = (columns.get(option, ()) for option in ("features", "drop", "categories"))
     table = open_table(source, format, label=label, text=text, drop=drop, dialect=dialect)
@@ -63,7 +62,7 @@ def read_rows(
 
     def report(done: int) -> None:
         if progress is not None:  # how far it got in text before a fault shows where blocks end
-            progress("Reading", 0 if table.format in DELIMITERS else done, table.rows)
+            progress("Reading", done if table.format == "parquet" else 0, table.rows)
 
     read = read_columns(table, [label, *names], count=report)
     labels, missing_rows = label_values(read.column(label), allow_missing=missing == "drop")

@@ -1,4 +1,4 @@
-"""Excel: the values of one sheet.
+"""Excel: the values of one sheet, read as the text file that they would be.
 
 Formulas are not read, only what they came to; a public column that has some is refused, for they may have computed
 it from the label. Notes, styles, names, other sheets and hidden columns are not read.
@@ -6,9 +6,10 @@ it from the label. Notes, styles, names, other sheets and hidden columns are not
 
 from __future__ import annotations
 
-import datetime
-import sys
-from collections.abc import Collection, Iterator, Sequence
+import csv as python_csv
+import io
+import re
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -16,15 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from labeldp.errors import DataError, LabelDPError, LabelError, MissingExtraError, ParameterError, Setting
-from labeldp.release.names import reads_as_value
-from labeldp.tables.batches import cut, rows_per_batch
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.tables import Table, refuse_titles
-from labeldp.tables.text_records import HEADER_ROWS, MOST_TITLES, ROWS_BELOW
-from labeldp.tables.text_types import parse_labels
+from labeldp.tables.tables import refuse_titles
+from labeldp.tables.text_records import HEADER_ROWS, TextFile
+from labeldp.tables.text_tables import TextTable
 
 MOST_CELLS = 1 << 25
 """Cells of a table, which is read into memory."""
@@ -33,55 +31,50 @@ DAMAGED = (
     "is damaged, protected by a password, or of another format than its name says: save it as an Excel workbook "
     "(.xlsx)"
 )
-LAST_FLOAT = sys.float_info.max
 
 
 class RefusedError(Exception):
     """What is wrong with a workbook, to be said after its name; quotes nothing from it."""
 
 
-class _Formula(str):
+class Formula(str):
     """What stands for a formula, which is not read."""
 
     __slots__ = ()
 
 
-FORMULA = _Formula()
-
-Row = dict[int, Any]
-"""The values of a row by their column, from 1; blank cells and errors are left out."""
+Row = dict[int, str]
+"""The values of a row by their column, from 1, as text; blank cells and errors are left out."""
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """The values of one sheet, column by column, of the rows that have any; and what its columns are besides."""
+    """The table of one sheet as text, and the names of columns that have formulas, are hidden, or have dates."""
 
-    names: list[str]
-    columns: dict[str, Sequence[Any]]
+    file: TextFile
+    formulas: set[str]
     hidden: set[str]
     dates: set[str]
 
 
-class SheetTable(Table):
+class SheetTable(TextTable):
     """A table in one sheet of an Excel file; in memory."""
 
-    def __init__(self, files: list[Path], label: str | None, dialect: Dialect, drop: Collection[str] = ()) -> None:
-        self.dialect = dialect.found(separator=None, decimal=None, thousands=None, encoding=None, sheet=None)
-        self._marks = dialect
+    def __init__(self, files: list[Path], label: str | None, dialect: Dialect, **reading: Any) -> None:
         self._sheet = read_sheet(files[0], dialect, label)
-        super().__init__(files, "xlsx", label, self._sheet.names, drop)
+        super().__init__(files, "xlsx", label, dialect, file=self._sheet.file, **reading)
 
-    def _refuse_computed(self, sheet: Sheet, path: Path) -> None:
+    def _fields(self) -> list[Any]:
         """Refuse columns that are hidden, or that formulas may have computed from labels."""
-        computed = {name for name in self._inside if any(cell is FORMULA for cell in sheet.columns[name])}
-        if self.label in computed:
+        sheet, path = self._sheet, self._file.path
+        if self.label in sheet.formulas:
             raise DataError(
                 f"{path} has formulas in the label {self.label!r}, and a total or a running sum would "
                 "release labels of other rows again: leave totals below the table out with ",
                 Setting("skip_last", 1),
                 ", and replace other formulas by their values",
             )
-        refused = [name for name in self._inside if name != self.label and name in computed | sheet.hidden]
+        refused = [name for name in self._inside if name != self.label and name in sheet.formulas | sheet.hidden]
         if refused:
             raise ParameterError(
                 f"{path} has columns that are hidden, or have formulas, which may use the label, directly or "
@@ -91,32 +84,7 @@ class SheetTable(Table):
             )
         if self.label in sheet.dates:
             raise LabelError(f"the label {self.label!r} is formatted as a date: format the column as numbers")
-
-    def _fields(self) -> list[Any]:
-        self._refuse_computed(self._sheet, self._files[0])
-        public = {name: self._sheet.columns[name] for name in self._inside if name != self.label}
-        self._arrays = {name: _array(cells) for name, cells in public.items()}
-        for name, cells in public.items():
-            if self._arrays[name].type == pa.string() and not {*map(type, cells)} <= {str, type(None)}:
-                self.stored[name] = "of several types"
-        kinds = {name: array.type for name, array in self._arrays.items()}
-        return [pa.field(name, kinds.get(name, pa.float64())) for name in self._inside]
-
-    def _read(self, schema: Any) -> Iterator[Any]:
-        arrays = [self._labels() if name == self.label else self._arrays[name] for name in schema.names]
-        return cut([pa.RecordBatch.from_arrays(arrays, schema=schema)], rows_per_batch(schema))
-
-    def _cells(self, names: Sequence[str], row: int) -> list[str]:
-        return [_text(self._sheet.columns[name][row]) for name in names]
-
-    def _labels(self) -> Any:
-        """Return labels: numbers as they are, text as in text files; beyond the last float there is none."""
-        cells = self._sheet.columns[str(self.label)]
-        is_number = [type(cell) in (int, float) for cell in cells]
-        pairs = list(zip(cells, is_number, strict=True))
-        texts = pa.array([None if known else _text(cell) for cell, known in pairs], pa.string())
-        floats = [min(max(float(cell), -LAST_FLOAT), LAST_FLOAT) if known else None for cell, known in pairs]
-        return pc.coalesce(pa.array(floats, pa.float64()), parse_labels(texts, str(self.label), self._marks))
+        return super()._fields()
 
 
 @contextmanager
@@ -151,86 +119,60 @@ def sheet_names(path: Path) -> list[str]:
         return list(book.parts)
 
 
-@contextmanager
-def _sheet(path: Path, name: str | None, skip: int) -> Iterator[Any]:
-    """Open the sheet of a name, or the only one, without its first rows."""
+def read_sheet(path: Path, how: Dialect, label: str | None) -> Sheet:
+    """Return the table of one sheet; if the label is named below the first row, say so."""
     with _open(path) as book:
         names = list(book.parts)
-        if name not in (names if len(names) > 1 else [*names, None]):
+        if how.sheet not in (names if len(names) > 1 else [*names, None]):
             listed = ", ".join(map(repr, names[:12]))
             raise ParameterError(f"{path} has the sheets {listed}: choose one with ", Setting("sheet", names[0]))
-        from labeldp.tables.excel_reader import SheetReader  # noqa: PLC0415 (needs openpyxl)
-
-        yield SheetReader(book, name or names[0], skip)
-
-
-def read_sheet(path: Path, how: Dialect, label: str | None) -> Sheet:
-    """Return the values of one sheet; if the label is named below the first row, say so."""
-    with _sheet(path, how.sheet, how.skip) as reader:
+        reader = book.sheet(how.sheet or names[0], how.skip, how.decimal or ".")
         rows = reader.rows()
-        first = next(rows, (0, Row()))[1]
-        header = _texts(first)
+        header = next(rows, (0, Row()))[1]
+        called = {place: " ".join(name.split()) for place, name in header.items()}
 
         def rows_above(label: str) -> int:
             top = islice(rows, HEADER_ROWS)
-            return next((number - 1 for number, row in top if label in _texts(row).values()), 0)
+            return next((number - 1 for number, row in top if label in row.values()), 0)
 
-        refuse_titles(header.values(), label, how, rows_above, f"{path}, row")
-        if any(value is FORMULA for value in first.values()):
+        refuse_titles(called.values(), label, how, rows_above, f"{path}, row")
+        if any(isinstance(name, Formula) for name in header.values()):
             raise RefusedError("has a formula in its header: replace it by its value")
         if not header:
             raise RefusedError("is empty: the sheet has no values")
         reader.dates.clear()  # of the header
-        cells = list[list[Any]]()
+        table = list[list[str]]()
         for _, row in rows:
             if row.keys() & header.keys():
-                cells.append([row.get(place) for place in header])
-            if len(header) * len(cells) > MOST_CELLS:
+                table.append([row.get(place, "") for place in header])
+            if len(header) * len(table) > MOST_CELLS:
                 raise RefusedError(f"has a table of more than {MOST_CELLS:,} cells: save it as CSV")
-    count = max(0, len(cells) - (how.skip_last or 0))
-    columns = zip(*cells[:count], strict=True) if count else [()] * len(header)
-    noted = ({name for place, name in header.items() if place in notes} for notes in (reader.hidden, reader.dates))
-    names = list(header.values())
-    return Sheet(names, dict(zip(names, columns, strict=True)), *noted)
+    del table[len(table) - min(len(table), how.skip_last or 0) :]
+    formulas = {
+        place for row in table for place, cell in zip(header, row, strict=True) if isinstance(cell, Formula)
+    }
+    noted = (
+        {name for place, name in called.items() if place in columns}
+        for columns in (formulas, reader.hidden, reader.dates)
+    )
+    return Sheet(_as_text(path, how, [list(called.values()), *table]), *noted)
 
 
 def count_sheet_titles(path: Path, how: Dialect) -> int:
-    """Return how many rows seem to be titles: a header names all columns in which the rows below it have values.
-
-    Of these rows only which cells are filled is looked at. As in text, a row with numbers may be one of values.
-    """
-    if how.sheet is None and len(sheet_names(path)) > 1:
-        return 0
-    with _sheet(path, how.sheet, 0) as reader:
-        rows = list(islice(reader.rows(), HEADER_ROWS))
-    for place, (number, row) in enumerate(rows[:MOST_TITLES], 1):
-        names = _texts(row)
-        if len(names) > 1 and all(below.keys() <= names.keys() for _, below in rows[place : place + ROWS_BELOW]):
-            return 0 if any(map(reads_as_value, names.values())) else number - 1
-    return 0
+    """Return how many rows seem to be titles, as in a text file."""
+    with _open(path) as book:
+        if how.sheet is None and len(book.parts) > 1:
+            return 0
+        top = dict(islice(book.sheet(how.sheet or next(iter(book.parts)), 0, ".").rows(), HEADER_ROWS))
+    rows = (top.get(number, Row()) for number in range(1, max(top, default=0) + 1))
+    lines = [[row.get(place, "") for place in range(1, max(row, default=0) + 1)] for row in rows]
+    return _as_text(path, how, lines).titles("csv")
 
 
-def _texts(row: Row) -> dict[int, str]:
-    """Return the names in a row, each in one line."""
-    return {place: " ".join(text.split()) for place, value in row.items() if (text := _text(value))}
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, datetime.datetime | datetime.time):
-        return value.isoformat()
-    return "" if value is None else str(value).strip()
-
-
-def _array(cells: Sequence[Any]) -> Any:
-    """Return a public column in the type that all its cells have, else as text."""
-    try:
-        array = pa.array(cells)
-    except pa.ArrowException:
-        array = pa.array([cell if cell is None or isinstance(cell, str) else _text(cell) for cell in cells])
-    if pa.types.is_null(array.type):
-        return array.cast(pa.string())
-    is_time = pa.types.is_timestamp(array.type)
-    is_day = is_time and all(cell is None or cell.time() == datetime.time() for cell in cells)
-    return array.cast(pa.date32()) if is_day else array
+def _as_text(path: Path, how: Dialect, rows: Iterable[Collection[str]]) -> TextFile:
+    """Return rows as a text file; a line break in a cell becomes a blank."""
+    text = io.StringIO()
+    writer = python_csv.writer(text, lineterminator="\n")
+    writer.writerows([re.sub(r"[\r\n\0]+", " ", cell) for cell in row] for row in rows)
+    dialect = how.found(separator=",", decimal=how.decimal or ".", encoding="utf-8", sheet=None)
+    return TextFile(path, dialect, text.getvalue().encode())

@@ -6,6 +6,7 @@ in the same pass, so that they cannot disagree. What a sheet may have is listed 
 
 from __future__ import annotations
 
+import math
 import posixpath
 import re
 import zipfile
@@ -21,7 +22,7 @@ from openpyxl.utils.datetime import from_excel
 from openpyxl.xml.constants import SHEET_MAIN_NS
 from openpyxl.xml.functions import fromstring, iterparse
 
-from labeldp.tables.excel import FORMULA, RefusedError, Row
+from labeldp.tables.excel import Formula, RefusedError, Row
 
 MOST_UNPACKED = 64 << 20
 MOST_RATIO = 100
@@ -29,9 +30,6 @@ MOST_RATIO = 100
 
 MOST_ROWS, MOST_COLUMNS, MOST_CHARACTERS = 1_048_576, 16_384, 32_767
 """Excel's own limits."""
-
-LONGEST_INTEGER = 15
-"""Digits of an integer in Excel; a longer one is read as a float."""
 
 _PROLOG = 1 << 12
 """Bytes of a part in which a document type would be."""
@@ -102,6 +100,10 @@ class Workbook:
             return "yyyy-mm-dd"
         return own[number - _FIRST_OWN] if number >= _FIRST_OWN else numbers.BUILTIN_FORMATS.get(number, "General")
 
+    def sheet(self, name: str, skip: int, decimal: str) -> SheetReader:
+        """Return one sheet without its first rows, with numbers as text with a decimal mark."""
+        return SheetReader(self, name, skip, decimal)
+
 
 class SheetReader:
     """The cells of one sheet below its first rows, and which of its columns are hidden or have dates.
@@ -112,8 +114,8 @@ class SheetReader:
         The columns that do not show their values, and that have dates among them, once all rows were read.
     """
 
-    def __init__(self, book: Workbook, name: str, skip: int) -> None:
-        self._book, self._part, self._skip = book, book.parts[name], skip
+    def __init__(self, book: Workbook, name: str, skip: int, decimal: str) -> None:
+        self._book, self._part, self._skip, self._decimal = book, book.parts[name], skip, decimal
         self.hidden, self.dates = set[int](), set[int]()
         self._computed: dict[int, tuple[int, int]] = {}
         """The columns that a table, an array or shared formula fills, and from which row to which."""
@@ -174,16 +176,17 @@ class SheetReader:
                 first, _, end, bottom = range_boundaries(filled)
                 self._computed |= dict.fromkeys(range(first, end + 1), (number, bottom))
             top, bottom = self._computed.get(column, (0, 0))
-            value = self._value(cell, parts)
-            if _FORMULA in parts or (value != "" and top <= number <= bottom):
-                values[column] = FORMULA
-            elif value != "" and number > self._skip:
-                values[column] = self._formatted(value, self._book.formats[int(cell.get("s", 0))], column)
+            style = self._book.formats[int(cell.get("s", 0))]
+            value = self._value(cell.get("t", "n"), parts, style, column if number > self._skip else 0)
+            if _FORMULA in parts or (value and top <= number <= bottom):
+                values[column] = Formula()
+            elif value:
+                values[column] = value
         return values
 
-    def _value(self, cell: Any, parts: dict[str, Any]) -> Any:
-        """Return the number, text or boolean of a cell; empty text if it is blank or an error."""
-        kind, text = cell.get("t", "n"), parts[_VALUE].text or "" if _VALUE in parts else ""
+    def _value(self, kind: str, parts: dict[str, Any], style: str, column: int) -> str:
+        """Return the number, text or boolean of a cell as text; empty text if it is blank or an error."""
+        text = parts[_VALUE].text or "" if _VALUE in parts else ""
         if kind == "inlineStr" and _TEXT in parts:
             text = Text.from_tree(parts[_TEXT]).content
         elif kind == "s":
@@ -192,23 +195,25 @@ class SheetReader:
         text = text.strip()
         if kind == "n" and text:
             _refuse_unless(_NUMBER.fullmatch(text))
-            return int(text) if len(text) <= LONGEST_INTEGER and text.lstrip("+-").isdecimal() else float(text)
+            return self._number(text, style, column)
         _refuse_unless(kind in ("n", "s", "b", "e", "str", "inlineStr") and len(text) <= MOST_CHARACTERS)
-        return text == "1" if kind == "b" and text else "" if kind == "e" else text
+        return {"e": "", "b": "TRUE" if text == "1" else "FALSE"}.get(kind, text) if text else ""
 
-    def _formatted(self, value: Any, code: str, column: int) -> Any:
-        """Return a number as the date that its format says it is; durations stay numbers, of days."""
-        if type(value) not in (int, float):
-            return value
-        if _shows_nothing(code):
+    def _number(self, text: str, style: str, column: int) -> str:
+        """Return a number, or the date that its format says it is; durations stay numbers, of days."""
+        value = float(text)
+        if _shows_nothing(style):
             self.hidden.add(column)
-        if not numbers.is_date_format(code):
-            return value
-        self.dates.add(column)
-        try:
-            return value if numbers.is_timedelta_format(code) else from_excel(value, self._book.epoch)
-        except (OverflowError, ValueError):  # beyond the last year
-            return None
+        if numbers.is_date_format(style):
+            self.dates.add(column)
+            if not numbers.is_timedelta_format(style):
+                try:
+                    return str(from_excel(value, self._book.epoch)).removesuffix(" 00:00:00")
+                except (OverflowError, ValueError):  # beyond the last year
+                    return ""
+        if not text.isdecimal() and math.isfinite(value):  # Excel writes 17 digits
+            text = repr(value)
+        return text.replace(".", self._decimal)
 
     def _add_width(self, element: Any) -> None:
         first, last = int(element.get("min", 0)), int(element.get("max", 0))

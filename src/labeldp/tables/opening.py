@@ -71,7 +71,7 @@ def header_of(files: list[Path], format: str, dialect: Dialect) -> TableHeader:
     elif format == "xlsx":
         sheets = sheet_names(path)
         unclear = dialect.sheet is None and len(sheets) > 1
-        names = [] if unclear else read_sheet(path, dialect, None).names
+        names = [] if unclear else read_sheet(path, dialect, None).file.header[0]
     else:
         names = list(parquet_schema(path).names)
     if lacks_header(names, format, dialect):
@@ -138,10 +138,11 @@ def open_table(
     dialect = dialect or Dialect()
     if only is not None:
         drop = {*drop, *(name for name in header_of(files, kind, dialect).names if name not in only)}
+    reading: dict[str, Any] = {"text": None if as_written else text, "exact": exact, "drop": drop}
     if kind in DELIMITERS:
-        return TextTable(files, kind, label, dialect, text=None if as_written else text, exact=exact, drop=drop)
+        return TextTable(files, kind, label, dialect, **reading)
     if kind == "xlsx":
-        return SheetTable(files, label, dialect, drop)
+        return SheetTable(files, label, dialect, **reading)
     for option in ("skip", "skip_last"):
         if getattr(dialect, option):
             raise ParameterError(Setting(option), " is for text files and sheets: change the file itself")
@@ -185,7 +186,7 @@ class TableInput:
             labelled = np.flatnonzero(~missing)
             last = before + int(labelled[-1]) if labelled.size else last
             kept += labelled.size
-            known = self.table.format not in DELIMITERS  # how far it got before a fault shows where blocks end
+            known = self.table.format == "parquet"  # how far it got before a fault shows where blocks end
             self._progress("Counting", done if known else 0, self.table.rows)
             if sampler is not None:
                 sampler.see(*self._split(batch, values, missing))

@@ -277,15 +277,15 @@ class TextFile:
         rows = list[list[str]]()
         with self.stream() as stream, suppress(python_csv.Error):
             for _, row in islice(read_records(stream, self.separator), 1, FIRST_ROWS + 1):
-                rows.append(row)  # noqa: PERF402 (those before an error count)
+                rows.append(row)  # those before an error count
         columns = zip(self.header[0], zip_longest(*rows, fillvalue=""), strict=False)
         return [list(column) for name, column in columns if name not in private]
 
     def first_fault(self, private: Collection[str], label: str | None) -> LabelDPError | None:
         """Return what is wrong with the first row that is.
 
-        Where something is private, quotes are read strictly: a stray one may take a label in. Only a column that is
-        left out may have line breaks; they come first, as how long a row is may follow from its label.
+        Where something is private, quotes are read strictly: a stray one may take a label in. Only a column that
+        is left out may have line breaks; they come first, as how long a row is may follow from its label.
         """
         header, number = list[str](), -1
         with self.stream() as stream:
@@ -318,8 +318,8 @@ class TextFile:
 
     def _wrong_quotes(self, where: str) -> DataError:
         return DataError(
-            f"{self.path} has a record that spans lines, or text after a closing quote, in {where}, or one of more "
-            f"than {LONGEST_RECORD >> 20} million characters: if a quote is missing there, it takes labels into a "
+            f"{self.path} has a record that spans lines, or text after a closing quote, in {where}, or one of "
+            f"more than {LONGEST_RECORD >> 20} million characters: if a quote is missing there, it takes labels into a "
             "public value. Fix it, or save the table as Parquet; a column with line breaks can be left out with ",
             Setting("drop", ["COLUMN"]),
         )
