@@ -1,7 +1,5 @@
 """Formulas: what they accept, the columns that they make, and what they refuse."""
 
-import re
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -74,6 +72,7 @@ def test_other_tables_are_coded_in_the_same_way():
             "age**5",
             "age**",
         ),
+        *("I(age**2)", "age^2", "pay ~ age", "C(age)*C(code)", "code + age:code + age + age:code"),
         *("log(age)", "C(age", "C(region, 'west')", "C(region, ref=south)", "age:region", "age + age", "ages"),
         *("region**2", "`unit price", "unit price", "age; import os", "__import__('os')", "age[0]", "age.real"),
         "C(region, ref='west') + C(region, ref='east'):age + age",
@@ -83,27 +82,6 @@ def test_anything_else_is_refused_by_its_option(text):
     with pytest.raises(ldp.LabelDPError) as caught:
         Formula.parse(text).fit(PEOPLE)
     assert caught.value.option == "on"
-
-
-HINTS = {
-    "log(age)": "log_age",
-    "age + I(age**2)": "write age**2",
-    "age^2": "write age**2",
-    "pay ~ age": "before ~",
-    "log(pay) ~ age": "np.log(y)",
-    "C(age)*C(code)": "C(a):C(b)",
-    "1 + age": "intercept=False",
-    "age - 1": "--no-intercept",
-    "age*code": "a + b + a:b",
-    "age**5": "2, 3 or 4",
-    "code + age:code + age + age:code": "'age:code' twice",
-}
-
-
-@pytest.mark.parametrize("text", HINTS)
-def test_what_other_formulas_have_is_refused_with_what_to_write_instead(text):
-    with pytest.raises(ldp.LabelDPError, match=re.escape(HINTS[text])):
-        Formula.parse(text)
 
 
 @pytest.mark.parametrize("name", ["pay", "PAY", "`pay`", "age + C(pay)", "age + pay + pay:age"])

@@ -102,7 +102,7 @@ def describe_quality(quality: Any, charges: Iterable[Charge]) -> str | None:
 
 
 def coefficient_cells(regression: Any, alpha: float = 0.05) -> list[list[str]]:
-    """Return a card's table of coefficients as text, under a row of names; what is not known is blank."""
+    """Return a card's table of coefficients as text, under a row of names."""
     values, errors, ends = regression["params"], regression["bse"], regression["conf_int"]
     columns: dict[str, Iterable[str]] = {
         "": regression["names"],
@@ -114,7 +114,7 @@ def coefficient_cells(regression: Any, alpha: float = 0.05) -> list[list[str]]:
         f"{1 - alpha / 2:.3g}]": [number(high) for _, high in ends],
     }
     if "bse_ols" in regression:
-        columns["std err without privacy"] = ["" if math.isnan(b) else number(b) for b in regression["bse_ols"]]
+        columns["std err without privacy"] = map(number, regression["bse_ols"])
     return [list(columns), *map(list, zip(*columns.values(), strict=True))]
 
 

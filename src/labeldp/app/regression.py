@@ -103,14 +103,13 @@ def regress_file(
 
 def _as_csv(table: RegressionTable) -> str:
     text = io.StringIO()
-    rows = [["" if cell != cell else cell for cell in row] for row in table.values()]  # noqa: PLR0124 (blank for NaN)
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    csv.writer(text, lineterminator="\n").writerows(table.values())
     return text.getvalue()
 
 
 _WRITERS: dict[str, Callable[[RegressionTable, Ledger], str]] = {
     ".html": lambda table, ledger: render_report(table.to_card(), ledger=ledger if ledger.path else None),
     ".csv": lambda table, _: _as_csv(table),
-    ".tex": lambda table, _: table.to_latex(notes=True) + "\n",
+    ".tex": lambda table, _: table.to_latex() + "\n",
     ".txt": lambda table, _: table.summary() + "\n",
 }

@@ -27,20 +27,10 @@ _FACTOR = re.compile(
     )\s*""",
     re.VERBOSE,
 )
-_HINTS = {
-    r"[\w.]+\([^~]*~": "leave out what stands before ~, and transform y itself: give np.log(y) and its bounds",
-    r"[^+]*~": "leave out what stands before ~: it is y",
-    r"I\(": "write age**2 for I(age**2)",
-    r"C\([^)]*\)\s*\*": "write C(a) + C(b) + C(a):C(b) for C(a)*C(b)",
-    r"C\(": 'write a category as C(region) or C(region, ref="north")',
-    r"[\w.]+\(": "functions are not evaluated: add a column such as log_age to the table, and name it here",
-    r"[^+]*\^": "write age**2 for age^2",
-    r"[^+]*\*\*": "powers are 2, 3 or 4, as in age**2",
-    r"[^+]*\*": "write a + b + a:b for a*b",
-    r"[01]\b|[^+]*-": "an intercept is added unless an option (intercept=False, --no-intercept) says otherwise",
-    r"": 'write a sum of terms, such as age + age**2 + C(region, ref="north") + age:rooms + `unit price`',
-}
-"""What to write instead, by how the rest of a formula begins."""
+_HINT = (
+    'write a sum of terms, such as age + age**2 + C(region, ref="north") + age:rooms + `unit price`, without y '
+    "and without an intercept; for functions such as log add a column to the table"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,28 +102,19 @@ class Formula:
         while mark:
             match = _FACTOR.match(text, position)
             if match is None or text[match.end() : match.end() + 1] not in ("", "+", ":"):
-                rest = text[position:].strip()
-                hint = next(hint for begin, hint in _HINTS.items() if re.match(begin, rest))
-                if not rest:
-                    raise _error(f"ends too early: {hint}")
-                raise ParameterError(f"cannot read {rest[:20]!r} in ", Setting("on", text), f": {hint}")
+                raise _error(f"cannot be read from {text[position:].strip()[:20]!r} on: {_HINT}")
             name = (match["category"] or match["name"]).strip("`")
             reference = None if match["reference"] is None else match["reference"].strip("\"'")
             factor = Factor(name, int(match["power"] or 1), match["category"] is not None, reference)
+            if label is not None and same_name(name, label):
+                raise _error(f"must not use the label {label!r}: it is private")
             terms = [*terms, (factor,)] if mark == "+" else [*terms[:-1], (*terms[-1], factor)]
             position, mark = match.end() + 1, text[match.end() : match.end() + 1]
-        result = cls(tuple(terms))
-        for factor in result.factors:
-            if label is not None and same_name(factor.column, label):
-                raise _error(f"must not use the label {label!r}: it is private")
-        alone = {factor.column for term in terms if len(term) == 1 for factor in term if factor.power == 1}
+        alone = {term[0].column for term in terms if len(term) == 1 and term[0].power == 1}
         for term in terms:
-            lacking = [factor.column for factor in term if len(term) > 1 and factor.column not in alone]
-            if lacking:
-                raise _error(f"has a product with {lacking[0]!r}, which must also be a term of its own")
-            if terms.count(term) > 1:
-                raise _error(f"has the term {':'.join(map(str, term))!r} twice: leave out one")
-        return result
+            if len(term) > 1 and not alone.issuperset(factor.column for factor in term):
+                raise _error("has a product of columns that must also be terms of their own")
+        return cls(tuple(terms))
 
     @property
     def factors(self) -> list[Factor]:
@@ -165,16 +146,15 @@ class Formula:
     def fit(self, table: Any) -> Formula:
         """Return it with a term for each coefficient, on an Arrow table of public columns that has all levels."""
         self.refuse_missing(table.column_names)
-        references: dict[str, str] = {}
-        for factor in self.factors:
-            name, wanted = factor.column, factor.level
-            if wanted is not None and references.setdefault(name, wanted) != wanted:
-                raise _error(f"names two reference levels for {name!r}")
+        pairs = {(factor.column, factor.level) for factor in self.factors if factor.level is not None}
+        references = dict(pairs)
+        if len(references) < len(pairs):
+            raise _error("names two reference levels of one column")
         texts = [name for name in self.columns if not _is_number(table.column(name).type)]
         levels = {name: _levels(table, name, references.get(name)) for name in [*self.categories, *texts]}
         result = Formula(tuple(each for term in self.terms for each in _expand(term, levels)), levels)
         if len(set(result.names)) < len(result.terms):
-            raise _error("gives two coefficients one name: rename a column or a level")
+            raise _error("gives two coefficients one name: leave out a term, or rename a column or a level")
         return result
 
     def transform(self, table: Any) -> Array:
@@ -184,8 +164,8 @@ class Formula:
             if name not in table.column_names:
                 raise DataError(f"the column {name!r} is missing")
             values[name] = (_texts if name in self.levels else _numbers)(table, name)
-            if name in self.levels and (new := sorted(set(values[name]) - set(self.levels[name]))):
-                raise DataError(f"the column {name!r} has a level that the regression does not know: {new[0]!r}")
+            if new := name in self.levels and set(values[name]) - set(self.levels[name]):
+                raise DataError(f"the column {name!r} has a level that the regression does not know: {min(new)!r}")
         result = np.ones((table.num_rows, len(self.terms)))
         for k, term in enumerate(self.terms):
             for factor in term:
@@ -211,16 +191,10 @@ def _levels(table: Any, name: str, reference: str | None) -> list[str]:
     """Return the levels of a category, its reference first."""
     levels = sorted(set(_texts(table, name)), key=_level_key)
     if len(levels) > MAX_LEVELS:
-        raise DataError(
-            f"the column {name!r} has {len(levels):,} levels, more than {MAX_LEVELS}: leave it out, or make it a "
-            "number or a category with fewer levels"
-        )
-    if reference is None:
-        return levels
-    if reference not in levels:
-        shown = ", ".join(repr(level) for level in levels[:8]) + (" …" if len(levels) > 8 else "")
-        raise _error(f"compares with {reference!r}, which is not a level of {name!r}: {shown}")
-    return [reference, *(level for level in levels if level != reference)]
+        raise DataError(f"the column {name!r} has more than {MAX_LEVELS} levels: leave it out, or join some")
+    if reference not in (None, *levels):
+        raise _error(f"compares with {reference!r}, which is not a level of {name!r}: {', '.join(levels[:8])}")
+    return levels if reference is None else [reference, *(level for level in levels if level != reference)]
 
 
 def _level_key(level: str) -> tuple[bool, float, str]:
@@ -239,10 +213,7 @@ def _numbers(table: Any, name: str) -> Array:
     """Return a column of numbers; what is missing is not a number."""
     column = table.column(name)
     if not _is_number(column.type):
-        raise DataError(
-            f"the column {name!r} is not numeric: leave it out, or use its values as categories, such as ",
-            Setting("on", f"… + C({name})"),
-        )
+        raise DataError(f"the column {name!r} is not numeric: leave it out, or write C({name}) in a formula")
     return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
 
 

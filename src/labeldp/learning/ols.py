@@ -26,11 +26,9 @@ from labeldp.learning.ols_design import GUESS, Design
 from labeldp.learning.ols_estimate import estimate
 from labeldp.learning.ols_sums import AddUp, add_up_array
 from labeldp.learning.regression_table import RegressionTable
-from labeldp.release.names import UNNAMED, name_of_labels, same_name
+from labeldp.release.names import UNNAMED, name_of_labels
 from labeldp.release.plan import Plan
 from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order, select_columns
-
-_MOST_ROWS = 1 << 30
 
 _ADVICE = 'drop it from X, say which columns to use (on="age + region")'
 
@@ -113,12 +111,11 @@ def private_ols(
     request = FitRequest(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, labels=False)
     ledger = as_ledger(ledger)
     beside = X if on is None else None  # a formula says itself which columns are features
-    called = [SimpleNamespace(name=label), y] if label is not None else [y]
-    known = [name_of_labels(one, beside, advice=_ADVICE) for one in called]
-    label_names = [name for name in known if name is not None] or [UNNAMED]
+    called = [y] if label is None else [SimpleNamespace(name=label), y]
+    label_names = [name for one in called if (name := name_of_labels(one, beside, advice=_ADVICE)) is not None]
     refuse_other_order(X, y)
-    columns, named = _columns(X, on, label_names)
-    names = [f"x{k + 1}" for k in range(columns.shape[1])] if named is None else named.names
+    columns, formula = _columns(X, on, label_names)
+    names = [f"x{k + 1}" for k in range(columns.shape[1])] if formula is None else formula.names
     design = public_design(columns, names, float(request.epsilon), intercept=bool(intercept))
     labels = Labels.parse(y).values
     if labels.shape not in ((len(columns),), (len(columns), 1)):
@@ -126,15 +123,23 @@ def private_ols(
     add_up = add_up_array(unit_labels(labels.reshape(-1).astype(np.float64), request.bounds[0]))
     source, ledger = resolve_source(random_state), ledger_to_charge(ledger, y)
     with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
-        table = pay_for_table(request, design, add_up, ledger, source, label=label_names[0], robust=bool(robust))
-    return replace(table, columns=named, frame=is_frame(X) and hasattr(X, "iloc"))
+        table = pay_for_table(
+            request, design, add_up, ledger, source, label=[*label_names, UNNAMED][0], robust=bool(robust)
+        )
+    return replace(table, columns=formula, frame=is_frame(X) and hasattr(X, "iloc"))
 
 
 def public_design(columns: Array, names: list[str], epsilon: float, *, intercept: bool) -> Design:
-    """Return the design of a regression, or refuse columns, by name, that cannot be used."""
-    _refuse_columns(columns, names)
-    design = Design.of(columns, names, intercept=intercept)
-    _refuse_noise(design, epsilon)
+    """Return the design of a regression, or refuse columns, by name, that cannot be used, and too much noise."""
+    design, enough = Design.of(columns, names, intercept=intercept), epsilon
+    while (short := _noise(design, enough)) > _MOST_NOISE:
+        enough = float(rounded_up(enough * short / _MOST_NOISE, 2))
+    if enough > epsilon:
+        raise ParameterError(
+            f"the noise for {len(design.model):,} rows, {design.size} coefficients and ",
+            Setting("epsilon", epsilon),
+            f" would hide any coefficient that bounds allow: give {enough:g} or more, more rows or fewer columns",
+        )
     return design
 
 
@@ -168,57 +173,27 @@ def pay_for_table(
 def _columns(X: Any, on: str | None, label_names: list[str]) -> tuple[Array, Formula | None]:
     """Return public columns as numbers, and, of a data frame, how its columns become these."""
     if is_frame(X):
-        public = [name for name in frame_names(X) if not any(same_name(name, label) for label in label_names)]
-        if on is None:
-            named, table = Formula.plain(public), as_table(select_columns(X, public))
-        else:
+        formula = Formula.plain(frame_names(X))
+        if on is not None:
+            if not label_names:
+                raise ParameterError(
+                    Setting("label"), " must name y, so that a formula cannot use it as a feature"
+                )
             for label in label_names:
                 formula = Formula.parse(on, label)
-            formula.refuse_missing(public)
-            table = as_table(select_columns(X, formula.columns))
-            named = formula.fit(table)
-        return named.transform(table), named
+            formula.refuse_missing(frame_names(X))
+        table = as_table(select_columns(X, formula.columns))
+        formula = formula if on is None else formula.fit(table)
+        return formula.transform(table), formula
     if on is not None:
         raise ParameterError(Setting("on"), " names columns: X must be a data frame")
     try:
         values = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError(
-            "X must be a dense table of numbers, or a data frame with a formula: ",
-            Setting("on", "age + C(region)"),
-        ) from None
+        values = np.empty(0)
     if values.ndim != 2:
-        raise ParameterError(
-            f"X comes first and must be a table, rows × columns, got {values.ndim} dimensions; for one column, "
-            "reshape(-1, 1) makes one"
-        )
+        raise DataError("X comes first and must be a dense table of numbers, rows × columns, or a data frame")
     return values, None
-
-
-def _refuse_columns(values: Array, names: list[str]) -> None:
-    """Refuse columns that cannot be used, by name."""
-    if "Intercept" in names:
-        raise DataError("a column is called 'Intercept', as the constant that is added: rename or drop it")
-    for name, column in zip(names, values.T, strict=True):
-        if not np.isfinite(column).all():
-            raise DataError(f"the column {name!r} has missing or infinite values: drop these rows, or fill them")
-        if np.abs(column).max(initial=0.0) > 1e100:
-            raise DataError(f"the column {name!r} has values beyond 1e100: change its unit")
-    if len(values) > _MOST_ROWS:
-        raise DataError(f"X has {len(values):,} rows, and sums are exact for up to {_MOST_ROWS:,}")
-
-
-def _refuse_noise(design: Design, epsilon: float) -> None:
-    """Refuse a table whose noise would hide any coefficient that the bounds allow."""
-    enough = epsilon
-    while (short := _noise(design, enough)) > _MOST_NOISE:
-        enough = float(rounded_up(enough * short / _MOST_NOISE, 2))
-    if enough > epsilon:
-        raise ParameterError(
-            f"the noise for {len(design.model):,} rows, {design.size} coefficients and ",
-            Setting("epsilon", epsilon),
-            f" would hide any coefficient that bounds allow: give {enough:g} or more, more rows or fewer columns",
-        )
 
 
 def _noise(design: Design, epsilon: float) -> float:

@@ -19,7 +19,8 @@ from labeldp.errors import DataError
 WEIGHT = 1 << 12
 """The absolute integer weights of a row add up to this at most."""
 
-MOST_COLUMNS = 512
+MOST_COLUMNS, _MOST_ROWS, _LARGEST = 512, 1 << 30, 1e100
+"""Limits of columns, rows and values; sums of more rows might not be exact."""
 
 GUESS = 0.1
 """Standard deviation of labels around the model before anything is known, in widths of their range."""
@@ -95,27 +96,31 @@ class Design:
         rows, size = columns.shape
         if not 0 < size <= MOST_COLUMNS:
             raise DataError(f"X must have 1 to {MOST_COLUMNS} columns, got {size}")
-        if rows < 3 * (size + intercept):
-            raise DataError(f"{rows:,} rows are too few for {size + intercept} coefficients")
-        for name, least, most in zip(names, columns.min(axis=0), columns.max(axis=0), strict=True):
+        if not 3 * (size + intercept) <= rows <= _MOST_ROWS:
+            raise DataError(f"{rows:,} rows are too few for {size + intercept} coefficients, or too many")
+        if "Intercept" in names:
+            raise DataError("a column is called 'Intercept', as the constant that is added: rename or drop it")
+        for name, column in zip(names, columns.T, strict=True):
+            least, most = column.min(), column.max()
+            if not -_LARGEST <= least <= most <= _LARGEST:
+                raise DataError(f"the column {name!r} has missing, infinite or huge values: drop these rows")
             if most - least <= 1e-9 * max(abs(least), abs(most)):
-                instead = "the intercept stands for it" if intercept else "add 0 and 1 for two groups, say"
-                raise DataError(f"the column {name!r} is constant: leave it out; {instead}")
+                raise DataError(f"the column {name!r} is constant: leave it out")
         center = columns.mean(axis=0) if intercept else np.zeros(size)
         scale = np.sqrt(((columns - center) ** 2).mean(axis=0))
         standard = (columns - center) / scale
         values, vectors = np.linalg.eigh(standard.T @ standard / rows)
         if values[0] < _LEAST_VALUE:
             parts = np.abs(vectors[:, 0])
-            together = ", ".join(repr(names[k]) for k in np.flatnonzero(parts > 1e-6 * parts.max()).tolist()[:8])
-            raise DataError(f"columns are collinear, each follows from the others: leave out one of {together}")
+            together = [name for name, part in zip(names, parts, strict=True) if part > 1e-6 * parts.max()]
+            raise DataError(f"columns are collinear: leave out one of {', '.join(map(repr, together[:8]))}")
         white = standard @ (vectors / np.sqrt(values)) @ vectors.T
         leverage = ((white**2).sum(axis=1) + intercept) / rows
         if leverage.max() > _MOST_LEVERAGE:
             alone = (white[leverage.argmax()] @ vectors / np.sqrt(values) @ vectors.T) ** 2
+            name = names[int(alone.argmax())]
             raise DataError(
-                f"the coefficient of {names[int(alone.argmax())]!r} depends on one row alone: leave it out, or "
-                "join rare levels; each needs 2 rows, that of reference too, and 3 if multiplied by a number"
+                f"the coefficient of {name!r} depends on one row alone: leave it out, or join rare levels"
             )
         if not intercept:
             return cls(list(names), standard, np.diag(1 / scale), white, intercept)

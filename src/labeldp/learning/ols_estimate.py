@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from labeldp._values import Array
+from labeldp.accounts.numbers import number
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.estimate_law import EstimateLaw, possible_variances
@@ -21,12 +22,17 @@ _TEST, _SEEN = 0.05, 90
 deviation and over rows·ε: a bend with a standard deviation of a quarter of the errors' then moves its sum by four
 standard deviations of the noise. Four times as much is given, if there is enough."""
 
-_EDGE, _NEARLY_ALL = 0.05, 0.9
+_AT_BOUND, _NEARLY_ALL = 0.05, 0.9
 """So near to a bound, in widths, values lie at it; and the part of all rows."""
 
-_UNSURE, _MOST_DOUBT, _FAINT = 0.3, 0.1, 0.05
-"""Noise hides a variance that it leaves unsure by more than this part, an R² whose standard error is larger, and
-slopes whose standard errors, for standardised columns, are all larger than this part of the bounds' width."""
+_UNSURE, _MOST_DOUBT = 0.3, 0.1
+"""Noise hides a variance that it leaves unsure by more than this part, and an R² with a larger standard error."""
+
+_CLIPPED = (
+    "To save noise, slopes are from labels that were clipped {} from a rough fit. By noisy counts, this moves a "
+    "label by about {} on average at most; standard errors include it."
+)
+_EDGE = "Nearly all fitted values lie at the bound {}: check that bounds and labels have the same unit."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +50,8 @@ class Estimates:
         The explained part of the labels' variance, and about its standard error; None if noise would hide it.
     fit_pvalue : float, optional
         Of a test whether squared predictions explain labels beyond the model; None if noise would hide it.
-    clipped : (float, float), optional
-        The distance from a rough fit at which labels were clipped, and at most by how much on average.
-    edge : float, optional
-        The bound that nearly all fitted values lie at.
-    faint : float, optional
-        If noise hides many slopes: how far a standard deviation of a column must move labels to be seen.
+    notes : list of str
+        What a reader of the table should know of labels that were clipped, bounds and noise.
     """
 
     values: Array
@@ -58,9 +60,7 @@ class Estimates:
     ordinary: Array
     r_squared: tuple[float, float] | None
     fit_pvalue: float | None
-    clipped: tuple[float, float] | None
-    edge: float | None
-    faint: float | None
+    notes: list[str]
 
 
 def estimate(
@@ -118,8 +118,6 @@ def estimate(
         law = EstimateLaw(plain[0] * float((bend**2).sum()), plain[1], np.array([scale * WEIGHT]))
         pvalue = law.tail(float(sums[-1] - bend[:, 0] @ fit))
     sure = math.sqrt((plain[0] - common) ** 2 @ plain[1]) <= _UNSURE * common
-    slopes = zip(laws[whole:], np.diag(design.back)[whole:], strict=True)
-    faint = min(float(law.deviation / back) for law, back in slopes)
     return Estimates(
         width * values + np.where(np.arange(design.size) < whole, low, 0.0),
         laws,
@@ -127,10 +125,16 @@ def estimate(
         width * np.sqrt((common if sure else math.nan) * design.ordinary_variances()),
         _r_squared(fit + origin, moves, plain, centered=whole) if sure else None,
         pvalue,
-        (width * center.reach, width * center.excess / budget.rows) if center.excess else None,
-        next((end for end, away in ((low, fit), (high, 1 - fit)) if (away < _EDGE).mean() > _NEARLY_ALL), None),
-        2 * faint if faint > _FAINT * width else None,
+        _notes(center, fit, bounds),
     )
+
+
+def _notes(center: Center, fit: Array, bounds: Pair) -> list[str]:
+    width = bounds[1] - bounds[0]
+    numbers = [number(width * center.reach), number(width * center.excess / fit.size)]
+    clipped = [_CLIPPED.format(*numbers)] if center.excess else []
+    ends = zip(bounds, (fit, 1 - fit), strict=True)
+    return clipped + [_EDGE.format(number(end)) for end, away in ends if (away < _AT_BOUND).mean() > _NEARLY_ALL]
 
 
 def _bend(design: Design, center: Center, epsilon: float) -> Array:

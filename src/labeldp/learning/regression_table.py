@@ -13,7 +13,7 @@ import numpy as np
 
 from labeldp._atomic import StrPath, atomic_file
 from labeldp._values import Array
-from labeldp.accounts.budget import Budget, Charge
+from labeldp.accounts.budget import Budget
 from labeldp.accounts.numbers import number
 from labeldp.accounts.scores import coefficient_cells, describe_fit
 from labeldp.accounts.terms import Terms
@@ -22,18 +22,6 @@ from labeldp.learning.formula import Formula
 from labeldp.learning.ols_estimate import Estimates
 from labeldp.tables.frames import as_table, is_frame, select_columns
 
-_CLIPPED = (
-    "To save noise, slopes are from labels that were clipped {} from a rough fit. By noisy counts, this moves a "
-    "label by about {} on average at most; standard errors include it."
-)
-_EDGE = (
-    "Nearly all fitted values lie at the bound {}: check that the bounds have the unit of the labels, and are not "
-    "much wider than they need to be."
-)
-_FAINT = (
-    "Rows are few for this ε: a slope shows only if a standard deviation of its column moves the label by about "
-    "{} or more."
-)
 _ROBUST = (
     "Standard errors include the noise. They allow for unequal variances of labels around the fitted line and for "
     "its misfit, as robust errors (HC1) do without privacy."
@@ -130,11 +118,6 @@ class RegressionTable:
         return self.estimates.fit_pvalue
 
     @property
-    def charges(self) -> tuple[Charge, ...]:
-        """What the table cost, part by part."""
-        return self.terms.charges
-
-    @property
     def cost(self) -> Budget:
         """What the table cost in all."""
         return self.terms.cost
@@ -157,28 +140,27 @@ class RegressionTable:
 
     def summary(self, alpha: float = 0.05) -> str:
         """Return the table as text, laid out as statsmodels does, with notes on how it was made."""
-        kind = "robust" if self.robust else "nonrobust"
         found = self.estimates.r_squared
-        explained = "not estimated" if found is None else "{:.3f} ± {:.3f}".format(*found)
-        fit = "not tested" if self.fit_pvalue is None else f"p = {self.fit_pvalue:.3f}"
-        facts = [
-            ("Dep. Variable:", self.label, "No. Observations:", f"{self.terms.rows:,}"),
-            ("Model:", "OLS, private labels", "Privacy:", str(self.cost)),
-            ("Covariance Type:", kind, "Bounds:", self._bounds()),
-            ("R-squared:", explained, "Lack of fit:", fit),
-        ]
         rows = self.cells(alpha)
         first, *sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        cells = [map(str.rjust, row[1:], sizes) for row in rows]
-        lines = ["   ".join([row[0].ljust(first), *shown]) for row, shown in zip(rows, cells, strict=True)]
+        lines = ["   ".join([name.ljust(first), *map(str.rjust, row, sizes)]) for name, *row in rows]
         width = max(76, *map(len, lines))
         half = width // 2
-        head = [f"{a:<18}{b[: half - 20]:>{half - 19}} {c:<18}{d:>{width - half - 18}}" for a, b, c, d in facts]
-        parts = [["Private OLS Regression Results".center(width).rstrip()], head, lines[:1], lines[1:]]
-        rules = ["=" * width, "=" * width, "-" * width, "=" * width]
-        body = [line for part, rule in zip(parts, rules, strict=True) for line in (*part, rule)]
+        head = [
+            f"{left:<18}{value[: half - 20]:>{half - 19}} {right:<18}{other:>{width - half - 18}}"
+            for left, value, right, other in (
+                ("Dep. Variable:", self.label, "No. Observations:", f"{self.terms.rows:,}"),
+                ("Model:", "OLS, private labels", "Privacy:", str(self.cost)),
+                ("Covariance Type:", "robust" if self.robust else "nonrobust", "Bounds:", self._bounds()),
+                (
+                    *("R-squared:", "not estimated" if found is None else "{:.3f} ± {:.3f}".format(*found)),
+                    *("Lack of fit:", "not tested" if self.fit_pvalue is None else f"p = {self.fit_pvalue:.3f}"),
+                ),
+            )
+        ]
+        title, rule = "Private OLS Regression Results".center(width).rstrip(), "=" * width
         notes = [fill(f"[{k}] {note}", width) for k, note in enumerate(self.notes(), 1)]
-        return "\n".join([*body, "Notes:", *notes])
+        return "\n".join([title, rule, *head, rule, lines[0], "-" * width, *lines[1:], rule, "Notes:", *notes])
 
     def to_frame(self, alpha: float = 0.05) -> Any:
         """Return the table as a data frame of pandas."""
@@ -190,48 +172,34 @@ class RegressionTable:
         return pandas.DataFrame([row[1:] for row in rows], self.names, columns)
 
     def to_latex(
-        self,
-        path: StrPath | None = None,
-        *,
-        alpha: float = 0.05,
-        caption: str | None = None,
-        label: str | None = None,
-        notes: bool = False,
-        without_privacy: bool = True,
+        self, path: StrPath | None = None, *, caption: str | None = None, label: str | None = None
     ) -> str:
-        """Return the table in LaTeX, for the package booktabs.
+        """Return the table in LaTeX with its notes below, for the package booktabs.
 
         Parameters
         ----------
         path : path-like, optional
             A file to write it to as well.
-        alpha : float
-            Intervals miss a coefficient with this probability.
         caption, label : str, optional
-            In LaTeX; the table then floats.
-        notes : bool
-            Whether to put the notes of the summary below the table, which then floats.
-        without_privacy : bool
-            Whether to show about what standard errors would be without privacy.
+            In LaTeX.
         """
-        if isinstance(path, float):
-            raise ParameterError(f"the first argument is a file to write to: say to_latex(alpha={path})")
-        shown = [row if without_privacy else row[:-1] for row in self.cells(alpha)]
-        head, *rows = [" & ".join(map(_latex, row)) + r" \\" for row in shown]
-        columns = "l" + "r" * head.count("&")
-        lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows]
-        lines += [r"\bottomrule", r"\end{tabular}"]
-        if caption or label or notes:
-            above = [rf"\caption{{{caption}}}"] * bool(caption) + [rf"\label{{{label}}}"] * bool(label)
-            facts = f"Dependent variable: {self.label}. N = {self.terms.rows:,}. Bounds: {self._bounds()}."
-            below = [r"\par\smallskip\footnotesize", *map(_latex, [facts, *self.notes()])] if notes else []
-            lines = [r"\begin{table}", r"\centering", *above, *lines, *below, r"\end{table}"]
+        head, *rows = [" & ".join(map(_latex, row)) + r" \\" for row in self.cells()]
+        facts = f"Dependent variable: {self.label}. N = {self.terms.rows:,}. Bounds: {self._bounds()}."
+        lines = [
+            *(r"\begin{table}", r"\centering"),
+            *([rf"\caption{{{caption}}}"] if caption else []),
+            *([rf"\label{{{label}}}"] if label else []),
+            *(rf"\begin{{tabular}}{{l{'r' * head.count('&')}}}", r"\toprule", head, r"\midrule", *rows),
+            *(r"\bottomrule", r"\end{tabular}", r"\par\smallskip\footnotesize"),
+            *map(_latex, [facts, *self.notes()]),
+            r"\end{table}",
+        ]
         text = "\n".join(lines)
         if path is not None:
             _write(path, text + "\n")
         return text
 
-    def plot(self, ax: Any = None, alpha: float = 0.05, *, without_privacy: bool = True) -> Any:
+    def plot(self, ax: Any = None, alpha: float = 0.05) -> Any:
         """Draw coefficients with their intervals, beside those that least squares without privacy would have.
 
         Parameters
@@ -240,8 +208,6 @@ class RegressionTable:
             By default those of a new figure, which is pyplot's current one then.
         alpha : float
             Intervals miss a coefficient with this probability.
-        without_privacy : bool
-            Whether to draw the latter, where they are known.
 
         Returns
         -------
@@ -256,12 +222,12 @@ class RegressionTable:
         slopes = slice(int(self.intercept), None)
         names, values, ends = self.names[slopes], self.estimates.values[slopes], self._ends(alpha)[slopes]
         places = np.arange(len(names))
+        shown = {"xerr": ends[:, 1] - values, "fmt": "o", "label": f"{100 * (1 - alpha):g} % interval"}
+        ax.errorbar(values, places, color="C0", **shown)
         reach = NormalDist().inv_cdf(1 - alpha / 2) * self.estimates.ordinary[slopes]
-        ax.hlines(places, *ends.T, color="C0", linewidth=2, label=f"{100 * (1 - alpha):g} % interval")
-        plain = {"color": "C1", "linewidth": 2, "label": "its width without privacy"}
-        if without_privacy and np.isfinite(reach).all():
-            ax.hlines(places + 0.2, values - reach, values + reach, **plain)
-        ax.plot(values, places, "o", color="C0")
+        if np.isfinite(reach).all():
+            shown = {"xerr": reach, "fmt": "none", "label": "its width without privacy"}
+            ax.errorbar(values, places + 0.2, color="C1", **shown)
         ax.axvline(0, color="#777777", linewidth=0.8)
         ax.set_yticks(places, names)
         ax.set_ylim(len(names) - 0.5, -0.5)
@@ -277,14 +243,14 @@ class RegressionTable:
         **more : pure data
             Further public entries, such as which file the table is in.
         """
-        regression = self._figures()
-        if not np.isfinite(self.estimates.ordinary).all():
-            del regression["bse_ols"]
         if fit := self._fit():
             more["fit"] = fit
-        more |= {"label": self.label, "features": self.names[int(self.intercept) :]}
-        more |= {"note": "\n".join(self._made())}
-        return self.terms.to_card("labeldp.model", model="private_ols", regression=regression, **more)
+        more |= {
+            "label": self.label,
+            "features": self.names[int(self.intercept) :],
+            "note": "\n".join(self._made()),
+        }
+        return self.terms.to_card("labeldp.model", model="private_ols", regression=self._figures(), **more)
 
     def save(self, path: StrPath) -> None:
         """Write the card to a file, whole or not at all; ``labeldp verify`` reads it."""
@@ -320,20 +286,21 @@ class RegressionTable:
         """Return the table's names and numbers, under a row of names."""
         listed = zip(*self._figures(alpha).values(), strict=True)
         rows = [
-            [name, value, error, value / error, p, *ends, plain] for name, value, error, p, ends, plain in listed
+            [name, value, error, value / error, p, *ends, *plain] for name, value, error, p, ends, *plain in listed
         ]
         return [self.cells(alpha)[0], *rows]
 
     def _figures(self, alpha: float = 0.05) -> dict[str, list[Any]]:
-        """Return the table's columns as a card has them; NaN where noise would hide a number."""
-        return {
+        """Return the table's columns as a card has them, without those that noise would hide."""
+        figures = {
             "names": self.names,
             "params": self.estimates.values.tolist(),
             "bse": self._deviations().tolist(),
             "pvalues": self._pvalues().tolist(),
             "conf_int": self._ends(alpha).tolist(),
-            "bse_ols": self.estimates.ordinary.tolist(),
         }
+        ordinary = self.estimates.ordinary
+        return figures | ({"bse_ols": ordinary.tolist()} if np.isfinite(ordinary).all() else {})
 
     def notes(self) -> list[str]:
         """Return how the table was made and how well it fits, in sentences; the last is the guarantee."""
@@ -345,14 +312,13 @@ class RegressionTable:
         found, levels = self.estimates, {} if self.columns is None else self.columns.levels
         kind = _ROBUST if self.robust else "Standard errors are for equal variances and include the noise."
         ordinary = "estimated for equal variances" if np.isfinite(found.ordinary).all() else "hidden by noise"
-        hints = [(_CLIPPED, found.clipped), (_EDGE, found.edge), (_FAINT, found.faint)]
         compared = ", ".join(f"{name} = {listed[0]}" for name, listed in levels.items())
         return [
             *([f"Categories are compared with: {compared}."] if compared else []),
             f"{kind} Intervals and p-values follow from the exact law of the noise.",
             "Coefficients are those of least squares on labels clipped to the bounds. Where the true relation is "
             "curved, the weights of rows may move them by a fraction of a standard error.",
-            *(hint.format(*map(number, np.ravel(values))) for hint, values in hints if values is not None),
+            *found.notes,
             f"Standard errors without privacy are {ordinary}.",
         ]
 
