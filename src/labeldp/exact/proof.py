@@ -13,11 +13,12 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -133,8 +134,6 @@ class Proof:
         P(S | y) ≤ e^epsilon · P(S | y') + delta.
     worst_ratio : Fraction or None
         For pure ε: the largest ratio of two rows' word counts at one output, exactly.
-    checked : str
-        What was compared, in words.
 
     Examples
     --------
@@ -150,7 +149,6 @@ class Proof:
     epsilon: float
     delta: float
     worst_ratio: Fraction | None = None
-    checked: str = ""
 
     def as_data(self) -> Data:
         """Return what was proven as pure data, for a card."""
@@ -197,62 +195,78 @@ NO_PROMISE = "a channel needs a promise that its counts are compared with: pass 
 """Why a proof is refused that would prove nothing: without an ε to hold counts to, any counts would do."""
 
 
-def prove_pure(ratio: Fraction, promise: Promise, checked: str) -> Proof:
-    """Compare the worst ratio of counts with the promise, exactly."""
+def prove_pure(counts: Iterable[tuple[int, int]], promise: Promise) -> Proof:
+    """Compare the largest and the smallest count of each output, and the worst ratio with the promise, exactly."""
     if not isinstance(promise, Promise):
         raise ParameterError(NO_PROMISE)
-    if ratio > exp_lower(promise.epsilon):
+    worst = Fraction(1)
+    for most, least in counts:
+        if least == 0 < most:
+            raise PrivacyProofError("an output is possible under one label and not under another")
+        if most * worst.denominator > worst.numerator * least:
+            worst = Fraction(most, least)
+    if worst > exp_lower(promise.epsilon):
         raise PrivacyProofError(
-            f"the counts reach a ratio of e^{epsilon_of(ratio):.9g}, above the promised "
+            f"the counts reach a ratio of e^{epsilon_of(worst):.9g}, above the promised "
             f"epsilon={float(promise.epsilon)}: this channel must not be used"
         )
-    return Proof(epsilon_of(ratio), 0.0, ratio, checked)
+    return Proof(epsilon_of(worst), 0.0, worst)
 
 
 # ---- channels -----------------------------------------------------------------------------------------
 
 
-class Channel(Protocol):
+class Channel(ABC):
     """What every channel can do; labels are finite 1-D arrays."""
 
-    @property
-    def low(self) -> float:
-        """The lower end of the range in which labels are distinguished."""
+    __slots__ = ()
+    low: float
+    high: float
+    promise: Promise
 
-    @property
-    def high(self) -> float:
-        """The upper end of that range."""
-
-    @property
-    def promise(self) -> Promise:
-        """The (ε, δ) that the counts are held to."""
-
+    @abstractmethod
     def as_data(self) -> Data:
         """Return all that `sample` and `verify` use as pure data, for a card."""
 
+    @abstractmethod
     def sample(self, labels: Numbers, source: WordSource, out: Array) -> None:
         """Randomise ``labels`` into ``out``."""
 
+    @abstractmethod
     def verify(self) -> Proof:
-        """Prove the promise from the integers that `sample` uses, or raise."""
+        """Prove the promise from the integers that `sample` uses, or raise `PrivacyProofError`."""
 
-    def mean(self, labels: Numbers) -> Array:
-        """Return the mean of the released value for each label."""
+    @abstractmethod
+    def moments(self, labels: Numbers) -> tuple[Array, Array]:
+        """Return mean and variance of the released value for each label."""
 
-    def variance(self, labels: Numbers) -> Array:
-        """Return the variance of the released value for each label."""
-
+    @abstractmethod
     def slope(self) -> float:
         """Return dE[z|y]/dy where it is the same for all labels in the domain, or raise."""
 
-    def debias(self, outputs: Array) -> Array:
-        """Return unbiased labels, or raise."""
-
+    @abstractmethod
     def nearest_output(self, values: Array) -> Array:
         """Return the output nearest to each value; of infinite values, the first or the last output."""
 
+    @abstractmethod
     def cumulative(self, label: float, points: Array) -> Array:
         """Return P(z ≤ point | label)."""
+
+    def mean(self, labels: Numbers) -> Array:
+        """Return the mean of the released value for each label."""
+        return self.moments(labels)[0]
+
+    def variance(self, labels: Numbers) -> Array:
+        """Return the variance of the released value for each label."""
+        return self.moments(labels)[1]
+
+    def debias(self, outputs: Array) -> Array:
+        """Return unbiased labels, or raise: E[z|y] is a straight line in the clipped label; undo it."""
+        slope = self.slope()
+        if slope == 1:
+            return outputs.copy()
+        at_low = float(self.mean(np.array([self.low]))[0])
+        return np.asarray(self.low + (outputs - at_low) / slope)
 
 
 def array_bytes(array: Numbers) -> bytes:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,25 @@ def frozen_copy(array: Numbers) -> Numbers:
     copy = np.array(array)  # a plain one: a masked array, say, would hide numbers from a proof
     copy.flags.writeable = False
     return copy
+
+
+class Grid(NamedTuple):
+    """Outputs that are equally spaced: cell c, from ``first`` to ``last``, is released as start + c · step."""
+
+    start: float
+    step: float
+    first: int
+    last: int
+
+    def release(self, cell: Index, out: Array) -> None:
+        """Write the output of each cell into ``out``."""
+        np.multiply(cell, self.step, out=out)
+        out += self.start
+
+    def nearest(self, values: Array) -> Array:
+        """Return the output nearest to each value."""
+        cell = np.clip(np.rint((values - self.start) / self.step), self.first, self.last)
+        return np.asarray(cell * self.step + self.start)
 
 
 def nearest_of(known: Array, values: Array) -> Array:
@@ -217,14 +237,6 @@ def bits_of(table: Words) -> int:
     return int(table.shape[-1]).bit_length() - 1
 
 
-def require_packed(table: Words, dimensions: int) -> None:
-    """Refuse what `draw` and `recount` would read wrongly: one row, or rows, of 2^k entries."""
-    width = table.shape[-1] if table.ndim == dimensions else 0
-    if width < 2 or width & (width - 1) or table.dtype != np.uint64:
-        rows = "one row" if dimensions == 1 else "rows"
-        raise PrivacyProofError(f"a channel of this kind is packed as {rows} of 2, 4, 8 … 64-bit entries")
-
-
 def recount(table: Words) -> Words:
     """Return how many of the 2^64 words `draw` maps to each column, from the table itself: a row, or all."""
     width, bits = table.shape[-1], bits_of(table)
@@ -235,6 +247,19 @@ def recount(table: Words) -> Words:
     place = alias.astype(np.int64).reshape(-1, width) + np.arange(0, table.size, width)[:, None]
     above = (capacity - threshold).reshape(-1)  # of a column that is its own alias, with the threshold all of it
     np.add.at(counts.reshape(-1), place.reshape(-1), above)
+    return counts
+
+
+def verified_counts(table: Words, dimensions: int, outputs: int) -> Words:
+    """Return the counts of `recount`, if `draw` can read the table and each word leads to one of the outputs."""
+    width = table.shape[-1] if table.ndim == dimensions else 0
+    if width < 2 or width & (width - 1) or table.dtype != np.uint64:
+        rows = "one row" if dimensions == 1 else "rows"
+        raise PrivacyProofError(f"a channel of this kind is packed as {rows} of 2, 4, 8 … 64-bit entries")
+    counts = recount(table)[..., :outputs]
+    rows_of_counts = counts.reshape(-1, counts.shape[-1]).tolist()
+    if any(len(row) != outputs or sum(row) != WORDS for row in rows_of_counts):
+        raise PrivacyProofError("counts do not sum to 2^64: words lead to an output that does not exist")
     return counts
 
 

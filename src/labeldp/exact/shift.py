@@ -18,8 +18,8 @@ import numpy as np
 
 from labeldp._values import Array, Data, Numbers, Words
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError
-from labeldp.exact.proof import NO_PROMISE, WORDS, Promise, Proof, exp_lower, float_above, prove_pure
-from labeldp.exact.sampling import Domain, alias_tables, draw, frozen_copy, recount, require_packed
+from labeldp.exact.proof import NO_PROMISE, WORDS, Channel, Promise, Proof, exp_lower, float_above, prove_pure
+from labeldp.exact.sampling import Domain, Grid, alias_tables, draw, frozen_copy, recount, verified_counts
 from labeldp.exact.word_sources import WordSource
 
 UNBIASED = 1e-5
@@ -27,7 +27,7 @@ UNBIASED = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class ShiftChannel:
+class ShiftChannel(Channel):
     """Additive integer noise on a public grid.
 
     Parameters
@@ -149,39 +149,23 @@ class ShiftChannel:
         if not (integers and self.steps >= 1 and self.reach >= 1 and 0 <= self.margin <= self.reach):
             raise PrivacyProofError("steps and reach must be positive integers, margin one between 0 and reach")
         self._domain.verify()
-        require_packed(self.table, 1)
-        counts = self.counts()
-        if counts.size != 2 * self.reach + 1:
-            raise PrivacyProofError("the noise has fewer values than its reach says")
-        if sum(counts.tolist()) != WORDS:
-            raise PrivacyProofError("counts do not sum to 2^64: words lead to a noise value that does not exist")
+        counts = verified_counts(self.table, 1, 2 * self.reach + 1)
         if not isinstance(self.promise, Promise):
             raise ParameterError(NO_PROMISE)
-        if self.promise.delta == 0:
-            ratio = self._worst_ratio(counts)
-            rows, outputs = self.steps + 1, self.steps + 2 * self.margin + 1
-            return prove_pure(ratio, self.promise, f"{rows} rows, {outputs} outputs: every pair of counts")
-        return self._prove_delta(counts)
+        return self._prove_delta(counts) if self.promise.delta else self._prove_ratios(counts)
 
-    def _worst_ratio(self, counts: Words) -> Fraction:
+    def _prove_ratios(self, counts: Words) -> Proof:
         if self.reach < self.steps + self.margin:
             raise PrivacyProofError("the noise does not reach every output from every label")
         # Output o, unclamped, has counts[o − k] under row k: slide a window over the noise.
         inner = counts[self.reach - self.steps - self.margin + 1 : self.reach + self.steps + self.margin]
-        most = _sliding(np.maximum, inner, self.steps + 1)
-        least = _sliding(np.minimum, inner, self.steps + 1)
+        most, least = (_sliding(extreme, inner, self.steps + 1) for extreme in (np.maximum, np.minimum))
         pairs = list(zip(most.tolist(), least.tolist(), strict=True))
         for tail in (counts, counts[::-1]):  # the two clamped outputs take whole tails
             start = self.reach - self.margin - self.steps
             ends = np.cumsum(tail)[start : start + self.steps + 1].tolist()
             pairs.append((max(ends), min(ends)))
-        worst = Fraction(1)
-        for large, small in pairs:
-            if small == 0:
-                raise PrivacyProofError("an output is possible under one label and not under another")
-            if large * worst.denominator > worst.numerator * small:
-                worst = Fraction(large, small)
-        return worst
+        return prove_pure(pairs, self.promise)
 
     def _prove_delta(self, counts: Words) -> Proof:
         bound = exp_lower(self.promise.epsilon)
@@ -197,30 +181,26 @@ class ShiftChannel:
                 f"delta is {float(worst):.6g} at epsilon={float(self.promise.epsilon)}, above the "
                 f"promised {float(self.promise.delta)}: this channel must not be used"
             )
-        return Proof(
-            float_above(self.promise.epsilon),
-            float_above(worst),
-            None,
-            f"exact delta at this epsilon for all {self.steps} shifts, both ways, before clamping",
-        )
+        return Proof(float_above(self.promise.epsilon), float_above(worst))
 
     # ---- sampling -----------------------------------------------------------------------------
 
     def sample(self, labels: Numbers, source: WordSource, out: Array) -> None:
         """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
-        low = self.reach - self.margin
+        outputs = self._outputs
         for piece, cell, word in self._domain.rounded_pieces(labels, source):
             np.add(cell, draw(self.table, None, word), out=cell)
-            np.clip(cell, low, self.reach + self.steps + self.margin, out=cell)
-            target = out[piece]
-            np.multiply(cell, self._domain.step, out=target)
-            target += self.low - self.reach * self._domain.step
+            np.clip(cell, outputs.first, outputs.last, out=cell)
+            outputs.release(cell, out[piece])
+
+    @property
+    def _outputs(self) -> Grid:
+        step, middle = self._domain.step, self.reach
+        return Grid(self.low - middle * step, step, middle - self.margin, middle + self.steps + self.margin)
 
     def nearest_output(self, values: Array) -> Array:
         """Return the output nearest to each value."""
-        step, start = self._domain.step, self.low - self.reach * self._domain.step
-        cell = np.rint((values - start) / step)
-        return np.clip(cell, self.reach - self.margin, self.reach + self.steps + self.margin) * step + start
+        return self._outputs.nearest(values)
 
     # ---- moments ------------------------------------------------------------------------------
 
@@ -234,27 +214,17 @@ class ShiftChannel:
         first = np.full(self.steps + 1, share @ noise)
         second = np.full(self.steps + 1, share @ noise**2)
         for edge, side in ((upper, 1), (lower, -1)):
-            flipped = share[::side]
-            beyond = np.concatenate([np.cumsum(flipped[::-1])[::-1], [0.0]])
-            weighted = np.concatenate([np.cumsum((flipped * noise)[::-1])[::-1], [0.0]])
-            squared = np.concatenate([np.cumsum((flipped * noise**2)[::-1])[::-1], [0.0]])
             at = np.minimum(side * edge + self.reach, 2 * self.reach + 1)
-            first -= side * (weighted[at] - side * edge * beyond[at])
-            second -= squared[at] - edge.astype(float) ** 2 * beyond[at]
+            beyond, weighted, squared = (_tails(share[::side] * noise**power)[at] for power in range(3))
+            first -= side * (weighted - side * edge * beyond)
+            second -= squared - edge.astype(float) ** 2 * beyond
         return first, second - first**2
 
-    def _moments(self, labels: Numbers) -> tuple[Array, Array]:
-        """Mean and variance of the output for each label, in steps above `low`."""
-        shift, variance = self._by_row
-        return self._domain.mixed_moments(labels, np.arange(self.steps + 1) + shift, variance)
-
-    def mean(self, labels: Numbers) -> Array:
-        """Return the mean of the released value for each label."""
-        return np.asarray(self.low + self._domain.step * self._moments(labels)[0])
-
-    def variance(self, labels: Numbers) -> Array:
-        """Return the variance of the released value for each label, rounding included."""
-        return np.asarray(self._domain.step**2 * self._moments(labels)[1])
+    def moments(self, labels: Numbers) -> tuple[Array, Array]:
+        """Return mean and variance of the released value for each label, rounding included."""
+        (shift, spread), step = self._by_row, self._domain.step
+        mean, variance = self._domain.mixed_moments(labels, np.arange(self.steps + 1) + shift, spread)
+        return np.asarray(self.low + step * mean), np.asarray(step**2 * variance)
 
     @property
     def unbiased(self) -> bool:
@@ -268,17 +238,12 @@ class ShiftChannel:
             raise NotUnbiasedError("the noise is clamped so closely that outputs are biased")
         return 1.0
 
-    def debias(self, outputs: Array) -> Array:
-        """Return ``outputs``, which are unbiased labels as they are, or raise."""
-        self.slope()
-        return outputs.copy()
-
     def cumulative(self, label: float, points: Array) -> Array:
         """Return P(z ≤ point | label)."""
         row, up = self._domain.split(np.array([label]))
         below = np.concatenate([[0.0], np.cumsum(self.counts().astype(np.float64) / WORDS)])
-        cells = np.arange(self.reach - self.margin, self.reach + self.steps + self.margin + 1)
-        released = cells * self._domain.step + (self.low - self.reach * self._domain.step)
+        outputs = self._outputs
+        released = np.arange(outputs.first, outputs.last + 1) * outputs.step + outputs.start
         step = np.searchsorted(released, points, side="right") - 1.0 - self.margin
         result = np.zeros(points.shape)
         for place, share in ((int(row[0]), 1 - up[0]), (int(row[0]) + 1, up[0])):
@@ -287,6 +252,11 @@ class ShiftChannel:
         result[step < -self.margin] = 0.0
         result[step >= self.steps + self.margin] = 1.0
         return result
+
+
+def _tails(values: Array) -> Array:
+    """Return the sum of each value and all after it, and 0 after the last."""
+    return np.append(np.cumsum(values[::-1])[::-1], 0.0)
 
 
 def _sliding(extreme: np.ufunc, values: Words, width: int) -> Words:

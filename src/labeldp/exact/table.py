@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 import numpy as np
 
 from labeldp._values import Array, Data, Numbers, Words
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
-from labeldp.exact.proof import WORDS, Promise, Proof, prove_pure
+from labeldp.exact.proof import WORDS, Channel, Promise, Proof, prove_pure
 from labeldp.exact.sampling import (
     Domain,
     alias_tables,
@@ -24,7 +23,7 @@ from labeldp.exact.sampling import (
     frozen_copy,
     nearest_of,
     recount,
-    require_packed,
+    verified_counts,
 )
 from labeldp.exact.word_sources import WordSource
 
@@ -33,7 +32,7 @@ UNBIASED = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class TableChannel:
+class TableChannel(Channel):
     """Rows of integer counts that sum to 2^64.
 
     Parameters
@@ -126,21 +125,12 @@ class TableChannel:
         PrivacyProofError
             If the counts break the promise.
         """
-        require_packed(self.table, 2)
+        counts = verified_counts(self.table, 2, self.values.size)
         if len(self.table) < 2:
             raise PrivacyProofError("a table channel needs two rows")
         self._domain.verify()
-        counts = self.counts()
-        if any(sum(row) != WORDS for row in counts.tolist()):
-            raise PrivacyProofError("a row does not sum to 2^64: words lead to an output that does not exist")
-        worst = Fraction(1)
-        for most, least in zip(counts.max(axis=0).tolist(), counts.min(axis=0).tolist(), strict=True):
-            if least:
-                worst = max(worst, Fraction(most, least))
-            elif most:
-                raise PrivacyProofError("an output is possible under one label and not under another")
-        rows, outputs = counts.shape
-        return prove_pure(worst, self.promise, f"{rows} rows, {outputs} outputs: every pair of counts")
+        pairs = zip(counts.max(axis=0).tolist(), counts.min(axis=0).tolist(), strict=True)
+        return prove_pure(pairs, self.promise)
 
     def sample(self, labels: Numbers, source: WordSource, out: Array) -> None:
         """Randomise ``labels`` (1-D, finite) into ``out``: one word a label, and half a word to round."""
@@ -163,13 +153,10 @@ class TableChannel:
         variance = np.einsum("ro,ro->r", share, (listed[None, :] - mean[:, None]) ** 2)
         return mean, variance
 
-    def mean(self, labels: Numbers) -> Array:
-        """Return the mean of the released value for each label."""
-        return np.asarray(self.low + self._domain.mixed_moments(labels, *self._by_row)[0])
-
-    def variance(self, labels: Numbers) -> Array:
-        """Return the variance of the released value for each label, rounding included."""
-        return self._domain.mixed_moments(labels, *self._by_row)[1]
+    def moments(self, labels: Numbers) -> tuple[Array, Array]:
+        """Return mean and variance of the released value for each label, rounding included."""
+        mean, variance = self._domain.mixed_moments(labels, *self._by_row)
+        return np.asarray(self.low + mean), variance
 
     def slope(self) -> float:
         """Return 1, the slope of E[z|y], or raise if rows do not average to their labels."""
@@ -179,11 +166,6 @@ class TableChannel:
         if np.abs(mean - np.linspace(0, width, mean.size)).max() > UNBIASED * width + rounding:
             raise NotUnbiasedError("the rows of this table do not average to their labels")
         return 1.0
-
-    def debias(self, outputs: Array) -> Array:
-        """Return ``outputs``, which are unbiased labels as they are, or raise."""
-        self.slope()
-        return outputs.copy()
 
     def cumulative(self, label: float, points: Array) -> Array:
         """Return P(z ≤ point | label)."""

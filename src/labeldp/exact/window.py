@@ -17,8 +17,8 @@ import numpy as np
 
 from labeldp._values import Array, Data, Index, Mask, Numbers, Words
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError, Setting
-from labeldp.exact.proof import WORDS, Promise, Proof, exp_lower, prove_pure
-from labeldp.exact.sampling import MOST_STEPS, Domain, frozen_copy, nearest_of, pieces, select
+from labeldp.exact.proof import WORDS, Channel, Promise, Proof, exp_lower, prove_pure
+from labeldp.exact.sampling import MOST_STEPS, Domain, Grid, frozen_copy, nearest_of, pieces, select
 from labeldp.exact.word_sources import CHUNK, WordSource
 
 FEWEST = 1 << 12
@@ -26,7 +26,7 @@ FEWEST = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
-class WindowChannel:
+class WindowChannel(Channel):
     """Background plus a contiguous window, sampled with one word a label.
 
     Parameters
@@ -182,13 +182,7 @@ class WindowChannel:
             raise PrivacyProofError("listed values need one value a cell and windows of one cell")
         most = self.background + min(self.extra, self._spare)  # spread over all cells, each gets less
         one_row = self._starts == 0 and not self.spread_outside
-        ratio = Fraction(1) if one_row else Fraction(most, self.background)
-        return prove_pure(
-            ratio,
-            self.promise,
-            f"{self._starts + 1} rows, {self.cells} outputs: every count lies between "
-            f"{self.background} and {most} of 2^64 words",
-        )
+        return prove_pure([(self.background if one_row else most, self.background)], self.promise)
 
     # ---- sampling ---------------------------------------------------------------------------
 
@@ -229,86 +223,66 @@ class WindowChannel:
     def _outside(self, labels: Numbers) -> Mask:
         return (labels < np.float64(self.low)) | (labels > np.float64(self.high))
 
-    def _release(self, cell: Index, out: Array) -> None:
-        if self.values is not None:
-            self.values.take(cell, out=out, mode="clip")
-            return
+    @property
+    def _outputs(self) -> Grid:
         step = self._domain.step
-        np.multiply(cell, step, out=out)
-        out += self.low + (0.5 - self.window / 2) * step
+        return Grid(self.low + (0.5 - self.window / 2) * step, step, 0, self.cells - 1)
+
+    def _release(self, cell: Index, out: Array) -> None:
+        if self.values is None:
+            self._outputs.release(cell, out)
+        else:
+            self.values.take(cell, out=out, mode="clip")
 
     def nearest_output(self, values: Array) -> Array:
         """Return the output nearest to each value."""
-        if self.values is not None:
-            return nearest_of(self.values, values)
-        step = self._domain.step
-        start = self.low + (0.5 - self.window / 2) * step
-        return np.clip(np.rint((values - start) / step), 0, self.cells - 1) * step + start
+        return self._outputs.nearest(values) if self.values is None else nearest_of(self.values, values)
 
     # ---- moments, exact -----------------------------------------------------------------------
 
-    def _window_moments(self, each: int) -> tuple[Fraction, Fraction]:
-        """Mean and variance of the place inside the window, if its words fill cells with ``each``."""
+    @property
+    def _share(self) -> float:
+        """The probability of the window."""
+        return float(Fraction(self._spare, WORDS))
+
+    def _window_moments(self, each: int) -> tuple[float, float]:
+        """Return mean and variance of a window's output, in steps from its start, if cells get ``each`` words."""
         full, left = divmod(self._spare, each)
         first = each * full * (full - 1) // 2 + left * full
         second = each * full * (full - 1) * (2 * full - 1) // 6 + left * full * full
         mean = Fraction(first, self._spare)
-        return mean, Fraction(second, self._spare) - mean**2
+        centred = mean + Fraction(1 - self.window, 2)
+        return float(centred), float(Fraction(second, self._spare) - mean**2)
 
-    def _mixture(self, labels: Numbers) -> tuple[Array, Array, float, float]:
-        """Window mean and variance for each label, background mean and variance, all minus `low`."""
+    def moments(self, labels: Numbers) -> tuple[Array, Array]:
+        """Return mean and variance of the released value for each label: a mixture of window and background."""
         labels = np.asarray(labels)
         start = self._start(labels, np.empty(labels.shape))
+        own: Numbers  # mean and variance of the window, minus `low`; then those of the background
         if self.values is not None:
             listed = self.values - self.low
-            own = listed[start]
-            return own, np.zeros(own.shape), float(listed.mean()), float(listed.var())
-        step = self._domain.step
-        mean, variance = self._window_moments(self.extra)
-        own = np.asarray((start + float(mean + Fraction(1 - self.window, 2))) * step, dtype=np.float64)
-        spread = np.full(own.shape, float(variance) * step**2)
-        middle = self._starts / 2 * step
-        width = (self.cells**2 - 1) / 12 * step**2
-        if self.spread_outside:
-            outside = self._outside(labels)
-            mean, variance = self._window_moments(self._spread())
-            own = np.where(outside, float(mean + Fraction(1 - self.window, 2)) * step, own)
-            spread = np.where(outside, float(variance) * step**2, spread)
-        return own, spread, middle, width
-
-    def mean(self, labels: Numbers) -> Array:
-        """Return the mean of the released value for each label."""
-        own, _, middle, _ = self._mixture(labels)
-        share = float(Fraction(self._spare, WORDS))
-        result: Array = self.low + share * own + (1 - share) * middle
-        return result
-
-    def variance(self, labels: Numbers) -> Array:
-        """Return the variance of the released value for each label."""
-        own, spread, middle, width = self._mixture(labels)
-        share = float(Fraction(self._spare, WORDS))
-        result: Array = share * spread + (1 - share) * width + share * (1 - share) * (own - middle) ** 2
-        return result
+            own, spread, middle, width = listed[start], 0.0, float(listed.mean()), float(listed.var())
+        else:
+            step = self._domain.step
+            place, spread = self._window_moments(self.extra)
+            own, middle, width = start + place, self._starts / 2 * step, (self.cells**2 - 1) / 12 * step**2
+            if self.spread_outside:
+                outside, (place, wide) = self._outside(labels), self._window_moments(self._spread())
+                own, spread = np.where(outside, place, own), np.where(outside, wide, spread)
+            own, spread = own * step, spread * step**2
+        share = self._share
+        mean = self.low + share * own + (1 - share) * middle
+        variance = share * spread + (1 - share) * width + share * (1 - share) * (own - middle) ** 2
+        return mean, variance
 
     def slope(self) -> float:
         """Return dE[z|y]/dy inside the interval, or raise if the mean is not linear in the label."""
-        if self.bins is not None or self.values is not None:
+        if self.bins is not None or self.values is not None or self.spread_outside:
             raise NotUnbiasedError(
                 "many labels share one output here, so no function of the output is an unbiased label; "
-                "use mean() and bias(), or a mechanism such as RPWithPrior"
+                'use mean() and bias(), or a mechanism such as RPWithPrior(outside="project")'
             )
-        if self.spread_outside:
-            raise NotUnbiasedError(
-                "labels outside the interval are spread over all of it, so no function of the output "
-                'is unbiased for them; use outside="project"'
-            )
-        return float(Fraction(self._spare, WORDS))
-
-    def debias(self, outputs: Array) -> Array:
-        """Return unbiased labels: E[z|y] is a straight line in the clipped label; undo it."""
-        at_low = float(self.mean(np.array([self.low]))[0])
-        result: Array = self.low + (outputs - at_low) / self.slope()
-        return result
+        return self._share
 
     # ---- probabilities --------------------------------------------------------------------------
 
@@ -320,8 +294,7 @@ class WindowChannel:
             weight = np.full(self.cells, float(self.background))
             weight[start] += self._spare
             return np.asarray([weight[self.values <= point].sum() / WORDS for point in points], dtype=np.float64)
-        step = self._domain.step
-        places = (points - self.low) / step + (self.window - 1) / 2
+        places = (points - self.low) / self._domain.step + (self.window - 1) / 2
         index = np.clip(np.floor(places) + 1, 0, self.cells)
         own = self.extra
         if self.spread_outside and bool(self._outside(array)[0]):
