@@ -220,7 +220,7 @@ def test_shifts_that_are_just_possible_are_built_and_others_refused():
         ldp.exact.ShiftChannel(0.0, 1.0, 1, 0, 0, sampling.alias_tables([[HALF, HALF]])[0], promise)
     with refused("does not reach"):
         ldp.exact.ShiftChannel.from_counts(0.0, 1.0, 1, 1, THREE, ANY)
-    with refused("fewer values"):
+    with refused("does not exist"):
         ldp.exact.ShiftChannel(0.0, 1.0, 1, 1, 2, sampling.alias_tables([THREE])[0], promise)
     with refused("does not exist"):
         ldp.exact.ShiftChannel(

@@ -33,11 +33,10 @@ def test_the_sampler_gives_every_output_exactly_its_words(name):
 
 @EVERY
 def test_the_proven_ratio_is_the_largest_over_all_pairs_of_rows_and_outputs(name):
-    channel, _, values, rows = CASES[name]
+    channel, _, _, rows = CASES[name]
     proof = channel.verify()
     assert proof.worst_ratio == worst(rows)
     assert proof.delta == 0.0
-    assert f" {len(values)} outputs: every" in proof.checked
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if not name.endswith("spread outside")])

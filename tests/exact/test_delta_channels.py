@@ -41,7 +41,6 @@ def test_delta_is_that_of_the_worst_pair_of_rows_either_way_and_no_float_claims_
     assert delta <= Fraction(proof.delta) <= delta * (1 + Fraction(1, 2**52))
     assert Fraction(np.nextafter(proof.epsilon, 0)) < epsilon <= Fraction(proof.epsilon)
     assert proof.worst_ratio is None
-    assert proof.checked.startswith(f"exact delta at this epsilon for all {steps} shifts")
     with pytest.raises(ldp.errors.PrivacyProofError, match="must not be used"):
         delta_channel(NOISES[name], steps, 4, ldp.exact.Promise(epsilon, delta - Fraction(1, 1 << 70)))
 

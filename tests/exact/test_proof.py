@@ -64,11 +64,11 @@ def test_epsilon_of_is_the_smallest_float_that_covers_the_ratio(ratio):
 def test_a_promise_that_is_used_up_is_kept_and_its_float_does_not_claim_less(epsilon):
     """Of 1/3 and 2/3 one float lies below, the other above."""
     bound = ldp.mechanisms.exp_lower(epsilon)
-    proof = proofs.prove_pure(bound, ldp.exact.Promise(epsilon), "all of it")
-    assert proof == ldp.exact.Proof(proofs.epsilon_of(bound), 0.0, bound, "all of it")
+    proof = proofs.prove_pure([bound.as_integer_ratio()], ldp.exact.Promise(epsilon))
+    assert proof == ldp.exact.Proof(proofs.epsilon_of(bound), 0.0, bound)
     assert exp(Fraction(proof.epsilon)) >= bound
     with pytest.raises(ldp.errors.PrivacyProofError, match="must not be used"):
-        proofs.prove_pure(bound + Fraction(1, 1 << 192), ldp.exact.Promise(epsilon), "")
+        proofs.prove_pure([(bound + Fraction(1, 1 << 192)).as_integer_ratio()], ldp.exact.Promise(epsilon))
 
 
 @given(st.fractions(0, 100))
@@ -202,7 +202,7 @@ def test_a_table_is_only_built_from_integer_counts_that_sum_to_all_words(counts)
 @pytest.mark.parametrize("dimensions", [1, 2])
 def test_what_is_no_packed_row_is_not_proven(row, dimensions):
     with pytest.raises(ldp.errors.PrivacyProofError, match="packed as"):
-        sampling.require_packed(row, dimensions)
+        sampling.verified_counts(row, dimensions, 2)
 
 
 # ---- worst cases over rows ------------------------------------------------------------------------

@@ -5,10 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import hmac
-import os
 import pickle
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -19,9 +16,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import labeldp as ldp
-from helpers import NAMES, PATIENCE, mechanisms, posix_only
+from exact.word_cases import as_ids
+from helpers import NAMES, mechanisms
 from labeldp.exact import row_words
-from labeldp.exact.row_ids import as_ids
 from labeldp.exact.word_sources import CHUNK
 
 pytestmark = pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
@@ -32,9 +29,8 @@ ROWS = CHUNK + 777
 
 def words(secret, ids):
     """Return each row's word, and its rounding bits if a channel asks for them."""
-    ids = as_ids(ids)
     out = np.empty(len(ids) + (len(ids) + 1) // 2, dtype=np.uint64)
-    row_words.RowWords(secret, ids).for_labels(len(ids)).fill(out)
+    row_words.RowWords(secret, as_ids(ids)).fill(out)
     return out[: len(ids)], out[len(ids) :].view(np.uint32)[: len(ids)]
 
 
@@ -46,11 +42,11 @@ def test_a_row_is_randomised_alike_in_any_order_and_company(name):
     mechanism = mechanisms(1.0)[name]
     rng = np.random.default_rng(3)
     labels, ids = rng.random(ROWS), rng.permutation(ROWS) - 500
-    whole = mechanism.randomize(labels, random_state=row_words.RowWords(SECRET, ids))
+    whole = mechanism.randomize(labels, random_state=row_words.RowWords(SECRET, as_ids(ids)))
     some = rng.permutation(ROWS)[: ROWS // 2 + 1]
-    again = mechanism.randomize(labels[some], random_state=row_words.RowWords(SECRET, ids[some]))
+    again = mechanism.randomize(labels[some], random_state=row_words.RowWords(SECRET, as_ids(ids[some])))
     np.testing.assert_array_equal(again, whole[some])
-    fresh = mechanism.randomize(labels, random_state=row_words.RowWords(bytes(32), ids))
+    fresh = mechanism.randomize(labels, random_state=row_words.RowWords(bytes(32), as_ids(ids)))
     assert (fresh != whole).any()  # another secret is another release
 
 
@@ -75,7 +71,7 @@ def test_the_words_are_those_that_the_proof_speaks_of():
     tag = hmac.digest(derived(SECRET, "ids", "text"), "Zoë".encode(), "sha256")[:16]
     text = encrypt(derived(SECRET, "words", "text", 0), tag)
     assert int(words(SECRET, ["Zoë"])[0][0]) == int.from_bytes(text[:8], "little")
-    release = row_words.ReleaseKey.from_seed(3)
+    release = row_words.ReleaseKey(3)
     seed = hashlib.sha256(b"labeldp insecure release key 3").digest()
     expected = derived(seed, "rows", "test-3", "sha256:1", "y", 2)
     assert release.secret(card="sha256:1", column="y", round=2) == expected
@@ -84,13 +80,13 @@ def test_the_words_are_those_that_the_proof_speaks_of():
 
 def test_no_two_rows_share_a_word_however_many_pieces_they_come_in():
     rows = 3 * CHUNK + 5
-    source = row_words.RowWords(SECRET, np.arange(rows)).for_labels(rows)
+    source = row_words.RowWords(SECRET, as_ids(np.arange(rows)))
     parts = [np.empty(size, dtype=np.uint64) for size in (CHUNK, CHUNK, CHUNK, 5)]
     for part in parts:
         source.fill(part)
     assert np.unique(np.concatenate(parts)).size == rows
     for size in (0, 1):
-        with pytest.raises(ldp.errors.ParameterError, match="other words"):
+        with pytest.raises(ldp.errors.ParameterError, match="nothing else"):
             source.fill(np.empty(size, dtype=np.uint64))
 
 
@@ -98,10 +94,10 @@ def test_no_two_rows_share_a_word_however_many_pieces_they_come_in():
 def test_a_channel_gets_words_for_its_rows_or_half_as_many_more_and_nothing_else(rows):
     halves = (rows + 1) // 2
     for size in range(3 * rows + 3):
-        source = row_words.RowWords(SECRET, np.arange(rows)).for_labels(rows)
+        source = row_words.RowWords(SECRET, as_ids(np.arange(rows)))
         buffer = np.full(size, np.iinfo(np.uint64).max)
         if size not in (rows, rows + halves):
-            with pytest.raises(ldp.errors.ParameterError, match="other words"):
+            with pytest.raises(ldp.errors.ParameterError, match="nothing else"):
                 source.fill(buffer)
             continue
         source.fill(buffer)
@@ -127,7 +123,7 @@ def attack(release):
 
 def test_recomputing_reveals_nothing_more_and_with_fresh_words_it_would():
     """1000 runs of Laplace noise of deviation 2.8: the average is within 0.5 of the label but for 1 in 10^7."""
-    middle, spread = attack(lambda m, y: m.randomize(y, random_state=row_words.RowWords(SECRET, [5])))
+    middle, spread = attack(lambda m, y: m.randomize(y, random_state=row_words.RowWords(SECRET, as_ids([5]))))
     assert spread < 1e-12
     assert middle != pytest.approx(1.0, abs=1e-3)
     middle, _ = attack(lambda m, y: m.randomize(y))
@@ -140,10 +136,10 @@ def test_recomputing_reveals_nothing_more_and_with_fresh_words_it_would():
 def test_whatever_names_a_word_changes_it():
     base = {"card": "sha256:1", "column": "y", "round": 0}
     changed = [base, {**base, "card": "sha256:2"}, {**base, "column": "x"}, {**base, "round": 1}]
-    first = [words(row_words.ReleaseKey.from_seed(1).secret(**one), [1])[0][0] for one in changed]
-    first.append(words(row_words.ReleaseKey.from_seed(2).secret(**base), [1])[0][0])
+    first = [words(row_words.ReleaseKey(1).secret(**one), [1])[0][0] for one in changed]
+    first.append(words(row_words.ReleaseKey(2).secret(**base), [1])[0][0])
     assert len(set(first)) == len(first)
-    key = row_words.ReleaseKey.from_seed(1)
+    key = row_words.ReleaseKey(1)
     key.release = "another"
     assert words(key.secret(**base), [1])[0][0] not in first
 
@@ -168,81 +164,21 @@ def test_a_key_serves_each_column_and_round_once():
             key.secret(column="y", **again)
 
 
-@posix_only
-def test_a_forked_process_gets_nothing_from_a_key_or_a_source():
-    key = row_words.ReleaseKey()
-    words = row_words.RowWords(key.secret(card="c", column="z"), [1, 2])
-    child = os.fork()
-    if not child:
-        for forbidden in (lambda: key.secret(card="c", column="y"), lambda: words.for_labels(2)):
-            try:
-                forbidden()
-            except ldp.errors.ParameterError:
-                continue
-            os._exit(1)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    assert key.secret(card="c", column="y")
-    assert words.for_labels(2)
-
-
-def at_once(act):
-    """Return how many of eight threads succeed that are as close together as the interpreter lets them be."""
-    done, start = [], threading.Barrier(8)
-
-    def work():
-        start.wait(PATIENCE)
-        try:
-            act()
-        except ldp.errors.ParameterError:
-            return
-        done.append(True)
-
-    def slow(frame, event, arg):
-        if frame.f_globals["__name__"] != row_words.RowWords.__module__:
-            return None
-        time.sleep(0.01)  # before each line, so that the others come between any two without a lock
-        return slow
-
-    threading.settrace(slow)
-    try:
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        threading.settrace(None)
-    return len(done)
-
-
-def test_of_several_threads_one_gets_a_columns_secret_or_a_sources_words():
-    key = row_words.ReleaseKey()
-    assert at_once(lambda: key.secret(card="c", column="y")) == 1
-    words = row_words.RowWords(key.secret(card="c", column="z"), [1, 2])
-    assert at_once(lambda: words.for_labels(2)) == 1
-
-
-def test_a_destroyed_key_gives_nothing_and_keeps_nothing():
+def test_a_key_that_served_its_release_gives_nothing_and_keeps_nothing():
     with row_words.ReleaseKey() as key:
-        secret = key._secret
-        assert any(secret)
-        assert len(secret) == 32
-    assert not any(secret)
-    key.destroy()
+        assert len(key._secret) == 32
+    assert key._secret is None
     with pytest.raises(ldp.errors.ParameterError, match="destroyed"):
         key.secret(card="one", column="y")
 
 
 def test_keys_and_sources_cannot_be_copied_and_do_not_show_themselves():
     key = row_words.ReleaseKey()
-    secret = bytes(key._secret)
-    for thing in (key, row_words.RowWords(SECRET, [1]), row_words.RowWords(SECRET, [1, 2]).for_labels(2)):
+    for thing in (key, row_words.RowWords(SECRET, as_ids([1]))):
         for way in (pickle.dumps, copy.copy, copy.deepcopy):
             with pytest.raises(TypeError, match="cannot be copied or pickled"):
                 way(thing)
-    assert secret.hex() not in repr(key) + str(vars(type(key)))
-    assert repr(key) == f"<ReleaseKey of release {key.release}>"
+    assert key._secret.hex() not in repr(key) + str(vars(type(key)))
 
 
 def test_keys_are_new_each_time_and_a_seed_warns():
@@ -250,9 +186,8 @@ def test_keys_are_new_each_time_and_a_seed_warns():
     assert one.release != other.release
     assert len(bytes.fromhex(one.release)) == 16
     assert one.secret(card="c", column="y") != other.secret(card="c", column="y")
-    assert one.secure
     with pytest.warns(ldp.InsecureRandomnessWarning):
-        assert not row_words.ReleaseKey.from_seed(3).secure
+        row_words.ReleaseKey(3)
 
 
 # ---- what cannot be used ------------------------------------------------------------------------------
@@ -260,19 +195,18 @@ def test_keys_are_new_each_time_and_a_seed_warns():
 
 @pytest.mark.parametrize("ids", [[1, 2], [1, 2, 3, 4]])
 def test_there_must_be_an_id_for_each_label(ids):
-    mechanism = mechanisms(1.0)["rp"]
-    with pytest.raises(ldp.errors.ParameterError, match="one id for each label"):
-        mechanism.randomize([0.1, 0.2, 0.3], random_state=row_words.RowWords(SECRET, ids))
-
-
-def test_words_of_rows_serve_no_other_purpose():
-    for use in (ldp.privatize, ldp.estimate_prior):
-        with pytest.raises(ldp.errors.ParameterError, match="random_state"):
-            use([0.1, 0.2, 0.3], epsilon=1.0, bounds=(0, 1), random_state=row_words.RowWords(SECRET, [1, 2, 3]))
+    with pytest.raises(ldp.errors.ParameterError, match="one id"):
+        mechanisms(1.0)["rp"].randomize([0.1, 0.2, 0.3], random_state=row_words.RowWords(SECRET, as_ids(ids)))
 
 
 def test_a_source_serves_one_release():
-    mechanism, source = mechanisms(1.0)["laplace"], row_words.RowWords(SECRET, [1, 2, 3])
+    mechanism, source = mechanisms(1.0)["laplace"], row_words.RowWords(SECRET, as_ids([1, 2, 3]))
     mechanism.randomize([0.1, 0.2, 0.3], random_state=source)
-    with pytest.raises(ldp.errors.ParameterError, match="used before"):
+    with pytest.raises(ldp.errors.ParameterError, match="not used before"):
         mechanism.randomize([0.1, 0.2, 0.3], random_state=source)
+
+
+@pytest.mark.parametrize("ids", [[7, 8, 7], ["ann", "bob", "ann"], [b"", b""]], ids=str)
+def test_equal_ids_would_share_their_noise_and_are_refused(ids):
+    with pytest.raises(ldp.errors.ParameterError, match="must all be different"):
+        row_words.RowWords(SECRET, as_ids(ids))

@@ -13,6 +13,7 @@ from helpers import NAMES, mechanisms
 from interference import changes
 from interference.harness import Way, assert_nothing_leaks, overspending, run
 from labeldp.exact import row_words, sampling
+from labeldp.exact.row_ids import Ids
 
 BOUNDS = changes.BOUNDS
 ROWS = 120
@@ -132,7 +133,7 @@ def test_each_mechanism_alone_with_words_from_anywhere_and_with_words_of_rows(na
     def act(labels):
         with row_words.ReleaseKey() as key:
             secret = key.secret(card=row_words.card_checksum(mechanism), column="y")
-            words = row_words.RowWords(secret, np.arange(labels.size))
+            words = row_words.RowWords(secret, Ids("integer", np.arange(labels.size)))
         return mechanism.randomize(labels), mechanism.randomize(labels, random_state=words), key.release
 
     assert_nothing_leaks(Way(act), *pair("all rows"), tmp_path)

@@ -98,24 +98,6 @@ def test_whatever_a_channel_computes_no_warning_reveals_a_label(method):
             Overflowing().mean(np.array([1.7e308]))
 
 
-# ---- one label at a time ------------------------------------------------------------------------------
-
-
-def test_a_density_is_of_one_label_and_a_probability_over_a_width():
-    mechanism, edges = make("laplace", 1.0), np.array([0.0, 1.0, 3.0, 7.0])
-    share = np.diff(mechanism.channel.cumulative(2.0, edges))
-    assert mechanism.density([2.0], edges) == pytest.approx(share / [1, 2, 4])
-    assert (mechanism.density(2.0, edges[:2]) == mechanism.density([2.0], edges)[:1]).all()
-    with pytest.raises(ldp.errors.ParameterError, match="one label"):
-        mechanism.density([1.0, 2.0], edges)
-
-
-@pytest.mark.parametrize("edges", [[0], [], [1, 0], [0, 0], [0, 1, 1], 5, [[0, 1]], ["a", "b"]])
-def test_edges_that_are_none_are_refused(edges):
-    with pytest.raises(ldp.errors.ParameterError, match=r"^edges must"):
-        make("laplace", 1.0).density(1.0, edges)
-
-
 # ---- parameters ---------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,8 @@ from pyspark.sql.connect.logging import logger  # noqa: E402
 
 import labeldp as ldp  # noqa: E402
 from conftest import spark_builder  # noqa: E402
-from labeldp.exact.row_ids import as_ids, public_places  # noqa: E402
+from exact.word_cases import as_ids  # noqa: E402
+from labeldp.exact.row_ids import public_places  # noqa: E402
 from labeldp.exact.row_words import ReleaseKey, RowWords, card_checksum  # noqa: E402
 from labeldp.spark import executor  # noqa: E402
 from labeldp.spark.frame_checks import stable_frame  # noqa: E402
@@ -72,7 +73,7 @@ def main():
     y = np.clip(2.5 + x, *BOUNDS)
     df = spark.createDataFrame(pa.table({"id": ids, "x": x, "y": y}))
     mechanism = ldp.Laplace(bounds=BOUNDS, epsilon=1.0)
-    words = RowWords(ReleaseKey.from_seed(6).secret(card=card_checksum(mechanism), column="y"), ids)
+    words = RowWords(ReleaseKey(6).secret(card=card_checksum(mechanism), column="y"), as_ids(ids))
     expected = dict(zip(ids, mechanism.randomize(y, random_state=words).tolist(), strict=True))
     release = randomize(df, "y", mechanism, id="id", random_state=6)
     runs = []

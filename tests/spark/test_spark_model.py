@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from threadpoolctl import threadpool_limits
 
 import labeldp as ldp
-from labeldp.exact.row_ids import IntegerIds, public_places
+from labeldp.exact.row_ids import Ids, public_places
 from labeldp.spark import dataframe_model, model_passes
 
 fit_model = ldp.spark.fit_model
@@ -38,7 +38,7 @@ def test_from_sums_it_is_the_model_of_one_machine_to_the_bit(spark):
     ask = {"epsilon": 0.5, "bounds": BOUNDS, "random_state": 3}
     ledger = ldp.Ledger()
     model = fit_model(frame(spark, X, y, ids), features=FEATURES, label="y", id="id", ledger=ledger, **ask)
-    order = np.argsort(public_places(IntegerIds(ids))[:, 0])  # rows come in this order, which is public
+    order = np.argsort(public_places(Ids("integer", ids))[:, 0])  # rows come in this order, which is public
     alone = ldp.ModelReleaseRegressor(**ask).fit(X[order], y[order])
     assert isinstance(model, ldp.ModelReleaseRegressor)
     names = pytest.importorskip("pandas").DataFrame(X, columns=FEATURES)
@@ -96,7 +96,7 @@ def test_from_labels_it_learns_as_well_as_one_machine(spark, set_constants, quic
     X, y, ids = table(4200)
     ask = {"epsilon": 1.0, "bounds": BOUNDS, "random_state": 3}
     model = fit_model(frame(spark, X, y, ids), features=FEATURES, label="y", id="id", **ask)
-    order = np.argsort(public_places(IntegerIds(ids))[:, 0])
+    order = np.argsort(public_places(Ids("integer", ids))[:, 0])
     alone = ldp.ModelReleaseRegressor(**ask).fit(X[order], y[order])
     assert [c.what for c in model.charges_] == ["labels", "sums"]
     assert model.ledger_.total == ldp.Budget(1.0)

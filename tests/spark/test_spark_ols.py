@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 import labeldp as ldp
-from labeldp.exact.row_ids import IntegerIds, public_places
+from labeldp.exact.row_ids import Ids, public_places
 from labeldp.spark.model_passes import label_summer
 
 pytestmark = pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
@@ -35,7 +35,7 @@ def test_sums_of_a_large_batch_are_made_in_blocks_that_floats_hold_exactly():
         return np.array([labels.sum(), rows.sum()], dtype=np.int64)
 
     batch = pa.record_batch({"y": np.ones(ids.size), "id": ids})
-    places = np.sort(public_places(IntegerIds(ids))[:, 0])
+    places = np.sort(public_places(Ids("integer", ids))[:, 0])
     total = label_summer(count, places, (0.0, 1.0))(batch)
     assert total.tolist() == [ids.size, ids.sum()]
     assert max(sizes) == 1 << 20
@@ -47,7 +47,7 @@ def test_the_table_is_that_of_one_machine_to_the_bit(spark, epsilon, partitions)
     X, y, ids = rows()
     ledger, ask = ldp.Ledger(), {"epsilon": epsilon, "random_state": 3}
     table = ldp.spark.private_ols(frame(spark, X, y, ids, partitions), **NAMES, ledger=ledger, **ask)
-    order = np.argsort(public_places(IntegerIds(ids))[:, 0])  # rows come in this order, which is public
+    order = np.argsort(public_places(Ids("integer", ids))[:, 0])  # rows come in this order, which is public
     alone = ldp.private_ols(X[order], y[order], bounds=NAMES["bounds"], **ask)
     np.testing.assert_array_equal(table.params, alone.params)
     np.testing.assert_array_equal(table.conf_int(), alone.conf_int())

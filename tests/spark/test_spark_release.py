@@ -12,10 +12,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import labeldp as ldp
 import labeldp.spark.dataframe_release as steps
+from exact.word_cases import as_ids
 from helpers import seeded
 from labeldp.app.card_check import verify_files
 from labeldp.exact.row_words import ReleaseKey, RowWords, card_checksum
-from labeldp.release.stream import LabelCounts, prepare_counts
+from labeldp.release.plan import Request
+from labeldp.release.stream import LabelStream
 
 estimate_prior, privatize = ldp.spark.estimate_prior, ldp.spark.privatize
 DataError, LabelError, ParameterError = ldp.errors.DataError, ldp.errors.LabelError, ldp.errors.ParameterError
@@ -55,35 +57,18 @@ def by_id(release, name="y"):
     return values
 
 
-def on_one_machine(ids, seed, **ask):
-    """Return the same release, from arrays."""
-    key = ReleaseKey.from_seed(seed)
-
-    def words(mechanism, number):
-        return RowWords(key.secret(card=card_checksum(mechanism.with_origin(None)), column="y", round=number), ids)
-
-    def count(reports):
-        return reports.count(
-            reports.mechanism.randomize(LABELS, random_state=words(reports.mechanism, steps.REPORTS))
-        )
-
-    counts = LabelCounts.of(LABELS, BOUNDS)
-    terms = prepare_counts(
-        ldp.release.Request(**ask), counts, ledger=ldp.Ledger(), source=seeded(seed), reports=count
-    )
-    mechanism = terms.mechanisms[0]
-    return mechanism, mechanism.randomize(LABELS, random_state=words(mechanism, steps.LABELS))
+def words(seed, mechanism, ids):
+    secret = ReleaseKey(seed).secret(card=card_checksum(mechanism.with_origin(None)), column="y")
+    return RowWords(secret, as_ids(ids))
 
 
-@pytest.mark.parametrize(
-    ("kind", "mechanism", "trust"),
-    [("integer", "auto", "curator"), ("text", "laplace", "curator"), ("binary", "rp", "local")],
-)
-def test_the_same_numbers_as_on_one_machine(spark, kind, mechanism, trust):
-    ask = {"epsilon": 1.0, "bounds": BOUNDS, "mechanism": mechanism, "trust": trust}
+@pytest.mark.parametrize(("kind", "mechanism"), [("integer", "auto"), ("text", "laplace"), ("binary", "rp")])
+def test_the_same_numbers_as_on_one_machine(spark, kind, mechanism):
+    ask = {"epsilon": 1.0, "bounds": BOUNDS, "mechanism": mechanism}
     release = privatize(frame(spark, kind), label="y", id="id", debiased=True, random_state=5, **ask)
-    mechanism, expected = on_one_machine(ids_of(kind), 5, **ask)
+    mechanism = LabelStream(lambda: [LABELS], Request(**ask), random_state=5).mechanism
     assert release.mechanism == mechanism
+    expected = mechanism.randomize(LABELS, random_state=words(5, mechanism, ids_of(kind)))
     assert by_id(release) == dict(zip(ids_of(kind), expected.tolist(), strict=True))
     unbiased = by_id(release, "y_debiased")
     assert list(unbiased.values()) == mechanism.debias(list(by_id(release).values())).tolist()
@@ -137,17 +122,17 @@ def test_two_releases_share_no_noise_and_a_broken_one_does(spark, monkeypatch):
 
     # Two independent draws agree with probability below 0.01: of 3000 more than 100 with probability below 1e-9.
     assert equal() < 100
-    monkeypatch.setattr(steps, "release_key", lambda seed: ReleaseKey.from_seed(1))  # a key accepted twice
+    monkeypatch.setattr(steps, "ReleaseKey", lambda seed: ReleaseKey(1))  # a key accepted twice
     assert equal() == ROWS
 
 
 def test_fresh_noise_for_each_action_would_be_noticed(spark, monkeypatch):
-    def fresh(card, sealed, *, debiased):
+    def fresh(mechanism, sealed, *, debiased):
         def run(arrays):
             import pyarrow as pa
 
             for labels, _ in arrays:
-                yield pa.array(ldp.load_mechanism(card).randomize(labels.to_numpy()))
+                yield pa.array(mechanism.randomize(labels.to_numpy()))
 
         return run
 
@@ -185,8 +170,7 @@ def test_any_number_of_partitions_and_empty_ones(spark, partitions):
     assert df.rdd.getNumPartitions() == partitions
     mechanism = ldp.Staircase(bounds=BOUNDS, epsilon=1.0)
     release = randomize(df, "y", mechanism, id="id", check_ids=partitions < 100, random_state=2)
-    secret = ReleaseKey.from_seed(2).secret(card=card_checksum(mechanism), column="y")
-    expected = mechanism.randomize(labels, random_state=RowWords(secret, ids_of("integer")[:60]))
+    expected = mechanism.randomize(labels, random_state=words(2, mechanism, ids_of("integer")[:60]))
     assert by_id(release) == dict(zip(ids_of("integer"), expected.tolist(), strict=False))
 
 
@@ -198,7 +182,6 @@ def test_numbers_of_any_type_are_labels_and_other_columns_pass_untouched(spark):
         "money": pa.array(amounts, pa.decimal128(20, 3)),
     }
     mechanism = ldp.Laplace(bounds=(0, 3), epsilon=1.0)
-    secret = {"card": card_checksum(mechanism), "column": "y"}
     for kind in (pa.decimal128(9, 2), pa.int8(), pa.float32(), pa.int64()):
         labels = pa.array(amounts, pa.decimal128(9, 2)).cast(kind, safe=False)
         table = pa.table({"id": range(12), "y": labels, **others})
@@ -206,9 +189,9 @@ def test_numbers_of_any_type_are_labels_and_other_columns_pass_untouched(spark):
         df = safe.toDF(*table.column_names).coalesce(2)
         release = randomize(df, "y", mechanism, id="id", random_state=4)
         got = release.frame.toArrow().sort_by("id")
-        words = RowWords(ReleaseKey.from_seed(4).secret(**secret), list(range(12)))
         numbers = np.array([float(one) for one in labels.to_pylist()])
-        assert got["y"].to_pylist() == mechanism.randomize(numbers, random_state=words).tolist()
+        expected = mechanism.randomize(numbers, random_state=words(4, mechanism, range(12)))
+        assert got["y"].to_pylist() == expected.tolist()
         assert got.drop_columns("y").to_pylist() == table.drop_columns("y").to_pylist()
         assert str(release.frame.schema["y"].dataType) == "DoubleType()"
 
@@ -311,8 +294,8 @@ def test_a_stored_table_is_read_where_it_is(spark, tmp_path):
 def test_missing_labels_and_ids_and_shared_ids_are_refused_without_a_label_in_the_message(spark):
     holes = LABELS.copy()
     holes[:3] = [np.nan, np.inf, -np.inf]
-    assert "3 of 3000 labels" in refuse(frame(spark, labels=holes), LabelError)
-    with pytest.raises(LabelError, match=r"3 of 3000 labels"):
+    assert "3 of 3000" in refuse(frame(spark, labels=holes), LabelError)
+    with pytest.raises(LabelError, match=r"3 of 3000"):
         estimate_prior(frame(spark, labels=holes), label="y", epsilon=1.0, bounds=BOUNDS)
     df = frame(spark)
     refuse(df.where("x < 0"), LabelError)
@@ -360,7 +343,7 @@ def test_a_label_or_an_id_may_have_a_dot_or_a_backtick_in_its_name(spark, name):
     assert estimate_prior(renamed, label=name, **ask).masses.size
     assert privatize(renamed, label=name, id="id", **ask).terms.rows == 300
     by_name = df.withColumnRenamed("id", name)
-    assert privatize(by_name, label="y", id=name, trust="local", **ask).terms.rows == 300
+    assert privatize(by_name, label="y", id=name, **ask).terms.rows == 300
 
 
 @pytest.mark.parametrize("found", [0, 9, 11])

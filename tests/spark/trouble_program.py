@@ -186,7 +186,7 @@ def main(master):
         "rows": len(quiet) // 16,
         "tried again": {mode: attempts(mode) for mode in ("quiet", "kill", "slow")},
     }
-    secret = ReleaseKey.from_seed(SEED).secret(card=card_checksum(mechanism), column="y")
+    secret = ReleaseKey(SEED).secret(card=card_checksum(mechanism), column="y")
     texts = {f"page {k}": page for k, page in enumerate(pages(spark))}
     texts["plan"] = plan(release.frame)
     texts["output"] = quiet

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from labeldp.accounts.numbers import tick
-from labeldp.mechanisms.density_figure import new_axes
+from labeldp.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from labeldp.evidence.comparison import Comparison
@@ -14,13 +14,20 @@ if TYPE_CHECKING:
 def draw_comparison(comparison: Comparison, label: str) -> Any:
     """Return a figure of the errors of labels and of models."""
     titles = {"label": f"One private {label}", "model": f"Predicting {label}, held-out rows"}
-    budgets, panels = comparison.budgets, new_axes(13, 4.4, columns=2)
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
+    budgets, figure = comparison.budgets, Figure(figsize=(13, 4.4), layout="constrained")
+    figure.subplots(1, 2)
+    panels = figure.axes
     for axes, (of, title) in zip(panels, titles.items(), strict=True):
         figures = comparison.figures[of]
         for name in dict.fromkeys(name for name, _ in figures):
             errors = [figures[name, epsilon] for epsilon in budgets]
             spreads = [error.spread for error in errors]
             axes.errorbar(budgets, errors, spreads, marker="o", linewidth=2, capsize=3, label=name)
+        axes.spines[["top", "right"]].set_visible(False)
         axes.set_title(title, loc="left")
         axes.set(xscale="log", xlabel="ε: less is more private", ylabel="typical error")
         axes.yaxis.set_major_formatter(lambda value, _: tick(value))

@@ -24,7 +24,7 @@ ALPHA = 1e-9
 
 INHERITED = (
     *("randomize", "randomize_checked", "verify", "mean", "variance", "bias", "debias", "unbiased_variance"),
-    *("density", "parameters", "as_data", "to_json", "__reduce__", "origin", "with_origin"),
+    *("parameters", "as_data", "to_json", "__reduce__", "origin", "with_origin"),
 )
 """What `Mechanism` does for everybody: clip, check and shape labels, draw words, state proofs and write cards."""
 

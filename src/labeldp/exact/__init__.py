@@ -6,7 +6,6 @@ from labeldp.exact.shift import ShiftChannel
 from labeldp.exact.table import TableChannel
 from labeldp.exact.window import WindowChannel
 from labeldp.exact.word_sources import (
-    RowSource,
     SecureWords,
     SeededWords,
     WordSource,
@@ -19,7 +18,6 @@ __all__ = [
     "DiscreteLaplace",
     "Promise",
     "Proof",
-    "RowSource",
     "SecureWords",
     "SeededWords",
     "ShiftChannel",

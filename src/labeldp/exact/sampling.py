@@ -257,8 +257,7 @@ def verified_counts(table: Words, dimensions: int, outputs: int) -> Words:
         rows = "one row" if dimensions == 1 else "rows"
         raise PrivacyProofError(f"a channel of this kind is packed as {rows} of 2, 4, 8 … 64-bit entries")
     counts = recount(table)[..., :outputs]
-    rows_of_counts = counts.reshape(-1, counts.shape[-1]).tolist()
-    if any(len(row) != outputs or sum(row) != WORDS for row in rows_of_counts):
+    if not 0 < outputs <= width or any(sum(row) != WORDS for row in counts.reshape(-1, outputs).tolist()):
         raise PrivacyProofError("counts do not sum to 2^64: words lead to an output that does not exist")
     return counts
 

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -258,7 +259,8 @@ class WindowChannel(Channel):
         """Return mean and variance of the released value for each label: a mixture of window and background."""
         labels = np.asarray(labels)
         start = self._start(labels, np.empty(labels.shape))
-        own: Numbers  # mean and variance of the window, minus `low`; then those of the background
+        own: Numbers  # the mean of the window, minus `low`, and its variance; then those of the background
+        spread: Any
         if self.values is not None:
             listed = self.values - self.low
             own, spread, middle, width = listed[start], 0.0, float(listed.mean()), float(listed.var())
@@ -273,7 +275,7 @@ class WindowChannel(Channel):
         share = self._share
         mean = self.low + share * own + (1 - share) * middle
         variance = share * spread + (1 - share) * width + share * (1 - share) * (own - middle) ** 2
-        return mean, variance
+        return np.asarray(mean), np.asarray(variance)
 
     def slope(self) -> float:
         """Return dE[z|y]/dy inside the interval, or raise if the mean is not linear in the label."""

@@ -43,13 +43,6 @@ class WordSource(Protocol):
         """Overwrite ``words``, a contiguous array, with uniform random 64-bit words."""
 
 
-class RowSource(Protocol):
-    """Words that belong to rows with ids: for a mechanism's `randomize`, and for nothing else."""
-
-    def for_labels(self, rows: int) -> WordSource:
-        """Return the source for these rows' labels, if there are as many; once."""
-
-
 def _keystream(key: bytes, counter: bytes) -> CipherContext:
     return Cipher(algorithms.AES256(key), modes.CTR(counter)).encryptor()
 
@@ -171,24 +164,16 @@ def default_source() -> SecureWords:
     return source
 
 
-def resolve_source(random_state: int | WordSource | RowSource | None, rows: int | None = None) -> WordSource:
+def resolve_source(random_state: int | WordSource | None) -> WordSource:
     """Turn a ``random_state`` argument into a source of words.
 
     Parameters
     ----------
     random_state : None, int or source
         None: secure words. An integer: `SeededWords`, with its warning. A source: itself.
-    rows : int, optional
-        How many labels are about to be randomised, each with words of its own, where that is all that is done.
     """
     if random_state is None:
         return default_source()
-    if hasattr(random_state, "for_labels"):
-        if rows is None:
-            raise ParameterError(
-                Setting("random_state"), ": words of rows serve a mechanism's randomize, and nothing else"
-            )
-        return random_state.for_labels(rows)
     if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
         return SeededWords(int(random_state))
     if hasattr(random_state, "fill") and not isinstance(random_state, np.ndarray | np.generic):

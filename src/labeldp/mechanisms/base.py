@@ -7,7 +7,6 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache, lru_cache
 from types import SimpleNamespace
 from typing import Any, ClassVar, Self, get_type_hints
@@ -24,12 +23,11 @@ from labeldp._values import (
     Labels,
     Numbers,
     as_fraction,
-    parse_numbers,
     parse_parameters,
 )
-from labeldp.errors import CardError, ParameterError, PrivacyProofError, Setting
+from labeldp.errors import CardError, ParameterError, PrivacyProofError
 from labeldp.exact.proof import Channel, Proof, channel_digest
-from labeldp.exact.word_sources import RowSource, WordSource, resolve_source
+from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise, best_interval
@@ -195,7 +193,7 @@ class Mechanism(ABC):
 
     # ---- release --------------------------------------------------------------------------------
 
-    def randomize(self, labels: ArrayLike, *, random_state: int | WordSource | RowSource | None = None) -> Array:
+    def randomize(self, labels: ArrayLike, *, random_state: int | WordSource | None = None) -> Array:
         """Return private labels, one for each label, in the same shape.
 
         Calling this twice on the same labels spends ε twice.
@@ -213,7 +211,9 @@ class Mechanism(ABC):
             If labels are missing, not finite, not numbers, or none are given.
         """
         array = Labels.parse(labels).values
-        source = resolve_source(random_state, rows=array.size)
+        source = resolve_source(random_state)
+        if getattr(source, "rows", array.size) != array.size:  # words that belong to rows
+            raise ParameterError("there must be one id, not used before, for each label")
         return self.randomize_checked(array.reshape(-1), source).reshape(array.shape)
 
     @np.errstate(all="ignore")  # a warning that depends on labels would leak them
@@ -285,52 +285,6 @@ class Mechanism(ABC):
     def unbiased_variance(self, labels: ArrayLike) -> Array:
         """Return the variance of the unbiased label, given each label; raise where `debias` does."""
         return self.variance(labels) / self.channel.slope() ** 2
-
-    def density(self, label: float, edges: ArrayLike) -> Array:
-        """Return the probability of each bin over its width, for ``plt.stairs(density, edges)``.
-
-        Parameters
-        ----------
-        label : float
-            The true label.
-        edges : array-like
-            Increasing bin edges. A bin has the outputs in (left, right].
-
-        Examples
-        --------
-        >>> import labeldp as ldp
-        >>> mech = ldp.RPWithPrior(interval=(0, 4), zeta=1.0, epsilon=2.0)
-        >>> mech.density(2.0, [-1, 1, 3, 5]).round(3).tolist()         # likeliest within ζ of the label
-        [0.053, 0.393, 0.053]
-        """
-        points = parse_numbers(edges, "edges")
-        one = Labels.parse(label).values.reshape(-1)
-        if one.size != 1:
-            raise ParameterError("density is of one ", Setting("label"), " at a time")
-        if points.size < 2 or not (np.diff(points) > 0).all():
-            raise ParameterError(Setting("edges"), " must be at least two increasing numbers")
-        return np.diff(self.channel.cumulative(float(one[0]), points)) / np.diff(points)
-
-    def plot(self, labels: ArrayLike | None = None) -> Any:
-        """Return a Matplotlib figure: the density of released values for some labels.
-
-        Parameters
-        ----------
-        labels : array-like, optional
-            Labels to ask about, not the private ones; by default both ends of the bounds and their middle.
-
-        Examples
-        --------
-        >>> import labeldp as ldp
-        >>> figure = ldp.Laplace(bounds=(0, 5), epsilon=1.0).plot([0.0, 5.0])
-        >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-        ['label 0', 'label 5']
-        """
-        from labeldp.mechanisms.density_figure import draw_mechanism  # noqa: PLC0415 (an extra)
-
-        low, high = self.domain
-        chosen = [low, (low + high) / 2, high] if labels is None else labels
-        return draw_mechanism(self, np.atleast_1d(Labels.parse(chosen).values.astype(np.float64)))
 
     # ---- cards ------------------------------------------------------------------------------------
 
@@ -412,16 +366,13 @@ def _on_labels(function: Any, labels: ArrayLike) -> Array:
 
 @cache
 def _parameter_types(cls: type[Mechanism]) -> dict[str, Any]:
-    """Return the type that each parameter is declared as; None where that cannot be told."""
-    module: dict[str, Any] = dict(vars(sys.modules.get(cls.__module__, object)))
-    types: dict[str, Any] = {}
-    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
-        if field.init:
-            hint = SimpleNamespace(__annotations__={"type": field.type})
-            types[field.name] = None
-            with suppress(NameError):
-                types[field.name] = get_type_hints(hint, module)["type"]
-    return types
+    """Return the type that each parameter is declared as; None if a name in the types is unknown."""
+    declared = {field.name: field.type for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
+    module = dict(vars(sys.modules.get(cls.__module__, object)))
+    try:
+        return get_type_hints(SimpleNamespace(__annotations__=declared), module)
+    except NameError:
+        return dict.fromkeys(declared)
 
 
 def _proven(cls: type[Mechanism], values: tuple[Any, ...]) -> Mechanism:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
 
-from labeldp._values import Sums
+from labeldp._values import Array, Sums, Words
 from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.errors import DataError
 from labeldp.exact.row_words import ReleaseKey, card_checksum
@@ -23,9 +22,9 @@ from labeldp.learning.label_rounds import Part, Round
 from labeldp.learning.learner import GROWN, PrivateRows
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.spark.executor import count_labels, spread_by_id, sum_integers, sum_vectors
-from labeldp.spark.frame_checks import check_rows, stable_inputs
+from labeldp.spark.frame_checks import checked_inputs
 from labeldp.spark.model_passes import query_answerer, round_drawer, row_masker, row_sampler
-from labeldp.spark.session import SealedSecret, as_seed, release_key, seal
+from labeldp.spark.session import SealedSecret, as_seed, seal
 
 
 def fit_model(
@@ -92,20 +91,27 @@ def fit_model(
         random_state=random_state,
     )
     request = model.request()
-    pair = request.bounds[0]
-    names, source = stable_inputs(df, label, id, features, materialize)
-    try:
-        rows = source.frame
-        count = check_rows(rows, "c0", "c1", rows.columns[2:], check_ids=check_ids)
+    inputs = checked_inputs(df, label, id, features, materialize=materialize, check_ids=check_ids)
+    with inputs as (rows, count), ReleaseKey(seed) as key:
         if ledger is None:
             warn_if_seen(df)
-        with release_key(seed) as key:
-            model.fit_rows(request, ClusterRows.of(rows, pair, count, key, label), resolve_source(seed))
-    finally:
-        source.drop()
-    model.n_features_in_ = len(names)
-    model.feature_names_in_ = np.array(names, dtype=object)
+        cluster = ClusterRows.of(rows, request.bounds[0], count, key, label)
+        model.fit_rows(request, cluster, resolve_source(seed))
+    model.n_features_in_ = len(features)
+    model.feature_names_in_ = np.array(features, dtype=object)
     return model
+
+
+def public_sample(frame: DataFrame, share: float, count: int) -> tuple[Words, Array]:
+    """Return the places of about a share of the rows, sorted, and their features: id and features of each.
+
+    With all rows, ids that two rows share are found and refused.
+    """
+    data = sum_vectors(frame.select(*frame.columns[1:]), row_sampler(share))[1]
+    places, values = sort_sample(data, len(frame.columns) - 1)
+    if (places[1:] == places[:-1]).any() or (share == 1.0 and len(values) != count):
+        raise DataError("rows share an id, or the table changed while it was read")
+    return places, values.view(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +127,7 @@ class ClusterRows:
     key: ReleaseKey
     label: str
     table: FeatureTable
-    places: NDArray[np.uint64]
+    places: Words
     share: float
 
     @classmethod
@@ -130,11 +136,7 @@ class ClusterRows:
     ) -> ClusterRows:
         """Return the rows, with a public sample of their features."""
         share = 1.0 if count <= GROWN else GROWN / count
-        data = sum_vectors(frame.select(*frame.columns[1:]), row_sampler(share))[1]
-        places, values = sort_sample(data, len(frame.columns) - 1)
-        X = values.view(np.float64)
-        if (places[1:] == places[:-1]).any() or (share == 1.0 and len(X) != count):
-            raise DataError("rows share an id, or the table changed while it was read")
+        places, X = public_sample(frame, share, count)
         return cls(frame, bounds, count, key, label, FeatureTable.fit(X), places, share)
 
     def announce(self, step: str) -> None:
@@ -181,7 +183,7 @@ class ClusterRows:
         return spread_by_id(rows, "c1", round(self.count * (now.share[1] - now.share[0])))
 
 
-def sort_sample(data: bytes, width: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def sort_sample(data: bytes, width: int) -> tuple[Words, Sums]:
     """Return the places of a sample's rows, sorted, and the bits of the floats that belong to them."""
     rows = np.frombuffer(data, dtype=np.int64).reshape(-1, width)
     places = rows[:, 0].astype(np.uint64)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from pyspark.sql import DataFrame
 
 from labeldp._values import Sums
@@ -18,10 +17,10 @@ from labeldp.learning.formula import Formula
 from labeldp.learning.ols import pay_for_table, public_design
 from labeldp.learning.ols_sums import Count
 from labeldp.learning.regression_table import RegressionTable
-from labeldp.spark.dataframe_model import sort_sample
-from labeldp.spark.executor import sum_integers, sum_vectors
-from labeldp.spark.frame_checks import check_rows, stable_inputs
-from labeldp.spark.model_passes import label_summer, row_sampler
+from labeldp.spark.dataframe_model import public_sample
+from labeldp.spark.executor import sum_integers
+from labeldp.spark.frame_checks import checked_inputs
+from labeldp.spark.model_passes import label_summer
 from labeldp.spark.session import as_seed
 
 MOST_NUMBERS = 1 << 25
@@ -40,7 +39,6 @@ def private_ols(
     robust: bool = True,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
-    check_ids: bool = True,
     materialize: bool | None = None,
     random_state: int | None = None,
 ) -> RegressionTable:
@@ -60,8 +58,8 @@ def private_ols(
         As for `privatize`.
     epsilon, bounds, intercept, robust, ledger, rows_per_person
         As for `labeldp.private_ols`.
-    check_ids, materialize, random_state
-        As for `privatize`.
+    materialize, random_state
+        As for `privatize`. Ids that two rows share are always found: the driver gets all of their hashes.
 
     Raises
     ------
@@ -84,18 +82,12 @@ def private_ols(
     """
     seed, ledger = as_seed(random_state), as_ledger(ledger)
     request = FitRequest(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, labels=False)
-    names, stable = stable_inputs(df, label, id, features, materialize)
-    try:
-        frame = stable.frame
-        rows = check_rows(frame, "c0", "c1", frame.columns[2:], check_ids=check_ids)
-        if rows * len(names) > MOST_NUMBERS:
-            most = MOST_NUMBERS // len(names)
+    with checked_inputs(df, label, id, features, materialize=materialize) as (frame, rows):
+        most = MOST_NUMBERS // len(features)
+        if rows > most:
             raise DataError(f"{rows:,} rows are more than the driver takes: give a sample of up to {most:,}")
-        public = sum_vectors(frame.select(*frame.columns[1:]), row_sampler(1.0))[1]
-        places, values = sort_sample(public, len(names) + 1)
-        if len(values) != rows or (places[1:] == places[:-1]).any():
-            raise DataError("rows share an id, or the table changed while it was read")
-        design = public_design(values.view(np.float64), names, float(request.epsilon), intercept=bool(intercept))
+        places, X = public_sample(frame, 1.0, rows)
+        design = public_design(X, list(features), float(request.epsilon), intercept=bool(intercept))
 
         def add_up(count: Count) -> Sums:
             pairs = frame.select(*frame.columns[:2])
@@ -103,6 +95,4 @@ def private_ols(
 
         source, ledger = resolve_source(seed), ledger_to_charge(ledger, df)
         table = pay_for_table(request, design, add_up, ledger, source, label=label, robust=bool(robust))
-    finally:
-        stable.drop()
-    return replace(table, columns=Formula.plain(names))
+    return replace(table, columns=Formula.plain(list(features)))

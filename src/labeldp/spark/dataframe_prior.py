@@ -13,7 +13,7 @@ from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.curator import FINE, adaptive_histogram
 from labeldp.release.estimate import pay_for_prior
 from labeldp.spark.executor import count_labels
-from labeldp.spark.frame_checks import check_rows, label_column, stable_frame
+from labeldp.spark.frame_checks import check_label, check_rows, stable_frame
 from labeldp.spark.session import column
 
 
@@ -70,10 +70,10 @@ def estimate_prior(
     people = int(Count(rows_per_person, "rows_per_person"))
     source = resolve_source(random_state)
     ledger = as_ledger(ledger)
-    name = label_column(df, label)
-    rows = stable_frame(df, materialize, [column(name)])
+    check_label(df, label)
+    rows = stable_frame(df, materialize, [column(label)])
     try:
-        counts = count_labels(rows.frame, pair, FINE, check_rows(rows.frame, name))
+        counts = count_labels(rows.frame, pair, FINE, check_rows(rows.frame, label))
     finally:
         rows.drop()
     return pay_for_prior(

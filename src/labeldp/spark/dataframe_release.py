@@ -4,35 +4,31 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
+import numpy as np
 from pyspark.sql import DataFrame
 
-from labeldp._values import Counts
+from labeldp._values import LabelBounds
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.terms import HoldsTerms, Terms
-from labeldp.exact.row_words import card_checksum
+from labeldp.exact.row_words import ReleaseKey, card_checksum
 from labeldp.exact.word_sources import resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
-from labeldp.release.curator import FINE
-from labeldp.release.local import Reports
-from labeldp.release.plan import Request
-from labeldp.release.stream import LabelCounts, prepare_counts
-from labeldp.spark.executor import count_labels, release_frame, releaser, report_counter, sum_integers
+from labeldp.release.curator import FINE, adaptive_histogram
+from labeldp.release.plan import Request, prepare
+from labeldp.spark.executor import count_labels, release_frame, releaser
 from labeldp.spark.frame_checks import (
     StableFrame,
+    check_id,
+    check_label,
     check_rows,
-    id_column,
-    label_column,
     refuse_nested_columns,
     refuse_repeated_names,
     stable_frame,
 )
-from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, release_key, seal
-
-LABELS, REPORTS = 0, 1
-"""Rounds of the words: a label's release, and its report for a prior where nobody is trusted."""
+from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, seal
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +113,6 @@ def privatize(
     bounds: Any = None,
     mechanism: str | Mechanism = "auto",
     prior: Histogram | None = None,
-    trust: Literal["curator", "local"] = "curator",
     epsilon_prior: float | None = None,
     zeta: float | None = None,
     delta: float = 0.0,
@@ -143,7 +138,7 @@ def privatize(
         A column of numbers; labels outside the bounds are clipped. Missing ones are refused.
     id : str
         A column of integers, text or binary, with another value in each row. It is public.
-    epsilon, bounds, mechanism, prior, trust, epsilon_prior, zeta, delta, rows_per_person
+    epsilon, bounds, mechanism, prior, epsilon_prior, zeta, delta, rows_per_person
         As for `labeldp.privatize`.
     debiased : bool
         Add a column ``<label>_debiased`` with unbiased labels.
@@ -186,18 +181,17 @@ def privatize(
     """
     request = Request(
         epsilon=epsilon,
-        bounds=bounds,
+        bounds=LabelBounds(bounds),
         mechanism=mechanism,
         prior=prior,
-        trust=trust,
         epsilon_prior=epsilon_prior,
         zeta=zeta,
         delta=delta,
         rows_per_person=rows_per_person,
     )
     seed, ledger = as_seed(random_state), as_ledger(ledger)
-    label = label_column(df, label)
-    id = id_column(df, id, label)
+    check_label(df, label)
+    check_id(df, id, label)
     second = f"{label}_debiased" if debiased else None
     if second is not None:
         refuse_repeated_names([*df.columns, second])
@@ -208,34 +202,22 @@ def privatize(
     with ExitStack() as undo:
         undo.callback(source.drop)
         rows = source.frame
-        count = check_rows(rows, label, id, check_ids=check_ids)
-        fine = LabelCounts.none().fine
-        if request.trust == "curator" and request.plan(count).for_prior:
-            fine = count_labels(rows.select(column(label)), request.bounds[0], FINE, count)
-        ledger = ledger_to_charge(ledger, df)
-        with release_key(seed) as key:
-
-            def count_reports(reports: Reports) -> Counts:
-                secret = key.secret(card=card_checksum(reports.mechanism), column=label, round=REPORTS)
-                sealed = seal(rows, secret)
-                try:
-                    pairs = rows.select(column(label).cast("double"), column(id))
-                    return sum_integers(pairs, report_counter(reports, sealed), count)
-                finally:
-                    sealed.destroy()
-
-            terms = prepare_counts(
-                request,
-                LabelCounts(count, fine),
-                ledger=ledger,
-                source=resolve_source(seed),
-                reports=count_reports,
-            )
-            design = terms.mechanisms[0]
-            bare = card_checksum(design.with_origin(None))  # an origin has the time of its charge
-            sealed = seal(rows, key.secret(card=bare, column=label, round=LABELS))
-            undo.callback(sealed.destroy)
-        work = releaser(design.to_json(), sealed, debiased=debiased)
-        frame = release_frame(rows, label, id, work, debiased=second, count=count)
+        plan = request.plan(check_rows(rows, label, id, check_ids=check_ids))
+        pair, counts = request.bounds[0], np.zeros(FINE, dtype=np.int64)
+        if plan.for_prior:
+            counts = count_labels(rows.select(column(label)), pair, FINE, plan.rows)
+        ledger, words = ledger_to_charge(ledger, df), resolve_source(seed)
+        terms = prepare(
+            plan,
+            ledger=ledger,
+            source=words,
+            estimate_prior=lambda _: adaptive_histogram(counts, plan.for_prior, pair, words),
+        )
+        design = terms.mechanisms[0].with_origin(None)  # an origin has the time of its charge
+        with ReleaseKey(seed) as key:
+            sealed = seal(rows, key.secret(card=card_checksum(design), column=label))
+        undo.callback(sealed.destroy)
+        work = releaser(design, sealed, debiased=debiased)
+        frame = release_frame(rows, label, id, work, debiased=second, count=plan.rows)
         undo.pop_all()  # `SparkRelease.close` does both
     return SparkRelease(frame, terms, ledger, label, id, key.release, sealed, source)

@@ -7,7 +7,6 @@ pages and event logs show how many rows a step had; so no partition sends fewer 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,58 +16,48 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from labeldp._values import Array, Counts, Interval, Labels, Numbers
-from labeldp.accounts.reading import load_mechanism
 from labeldp.errors import DataError
-from labeldp.exact.row_ids import IntegerIds, TextIds
+from labeldp.exact.row_ids import Ids
 from labeldp.exact.row_words import RowWords
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.curator import count
-from labeldp.release.local import Reports
 from labeldp.spark.session import SealedSecret, column, without_labels
 
 Batches = Iterator["pa.RecordBatch"]
 Work = Callable[[Batches], Batches]
+Counter = Callable[["pa.RecordBatch"], Counts]
 Vectors = dict[int, Numbers]
 """Vectors by key."""
+
+IDS_MISSING = "some ids are missing now that were not before: the table changed while it was read"
 
 SAMPLE = -1
 """The key of rows that are handed on as they are, and not added up."""
 
 _SCHEMA = "key int, part long, data binary"
-_CHUNK = 1 << 10
+_ARROW = pa.schema([("key", pa.int32()), ("part", pa.int64()), ("data", pa.binary())])
 
 
 def vector_batch(vectors: Vectors, part: int = 0) -> pa.RecordBatch:
     """Return vectors as a batch, ready to be sent; floats are added up in the order of their parts."""
     data = [np.ascontiguousarray(vector).tobytes() for vector in vectors.values()]
-    arrays = [
-        pa.array(list(vectors), pa.int32()),
-        pa.array([part] * len(data), pa.int64()),
-        pa.array(data, pa.binary()),
-    ]
-    return pa.RecordBatch.from_arrays(arrays, names=["key", "part", "data"])
+    columns = {"key": list(vectors), "part": [part] * len(data), "data": data}
+    return pa.RecordBatch.from_pydict(columns, schema=_ARROW)
 
 
-def sum_integers(frame: DataFrame, count: Callable[[pa.RecordBatch], Counts], rows: int) -> Counts:
+def sum_integers(frame: DataFrame, count: Counter, rows: int) -> Counts:
     """Return the sum of ``count`` over all batches of a frame: a vector of integers.
 
-    Each partition's is cut into vectors with keys, so that many executors share the work of adding them up.
     ``rows`` is how many there were when they were checked.
     """
 
     def count_all(batches: Batches) -> Batches:
-        total = None
-        for batch in batches:
-            if batch.num_rows:
-                counted = np.append(count(batch), batch.num_rows)
-                total = counted if total is None else total + counted
-        if total is not None:
-            starts = range(0, total.size, _CHUNK)
-            yield vector_batch({k: total[start : start + _CHUNK] for k, start in enumerate(starts)})
+        total = sum(np.append(count(batch), batch.num_rows) for batch in batches if batch.num_rows)
+        if np.ndim(total):
+            yield vector_batch({0: np.asarray(total)})
 
-    vectors, _ = sum_vectors(frame, count_all)
-    total = np.concatenate([np.zeros(0, np.int64), *(vectors[key] for key in sorted(vectors))])
-    if total[-1:].tolist() != [rows]:
+    total = sum_vectors(frame, count_all)[0].get(0, np.zeros(1, dtype=np.int64))
+    if total[-1] != rows:
         raise DataError("there are more or fewer rows now than before: the table changed while it was read")
     return total[:-1]
 
@@ -102,7 +91,6 @@ def _pairs(table: Any) -> Iterator[tuple[int, bytes]]:
     return zip(table.column(0).to_pylist(), table.column(2).to_pylist(), strict=True)
 
 
-Counter = Callable[["pa.RecordBatch"], Counts]
 Releaser = Callable[[Iterator[tuple[Any, Any]]], Iterator[Any]]
 """From Arrow arrays (labels, ids) to an array of private labels, or of structs with unbiased ones beside them."""
 
@@ -117,23 +105,16 @@ def count_labels(labels: DataFrame, bounds: Interval, cells: int, rows: int) -> 
     return sum_integers(labels.select(column(label).cast("double")), count_batch, rows)
 
 
-def report_counter(reports: Reports, sealed: SealedSecret) -> Counter:
-    """Return a function that randomises labels (first column) of ids (second) for a prior, and counts reports."""
-
-    def count_reports(batch: pa.RecordBatch) -> Counts:
-        private = _randomize(reports.mechanism, sealed.open(), batch.column(0), batch.column(1))
-        return reports.count(private)
-
-    return count_reports
-
-
-def releaser(card: str, sealed: SealedSecret, *, debiased: bool) -> Releaser:
-    """Return a function that randomises labels."""
+def releaser(mechanism: Mechanism, sealed: SealedSecret, *, debiased: bool) -> Releaser:
+    """Return a function that randomises labels; on an executor the mechanism is built and proven again."""
 
     def release(arrays: Iterator[tuple[Any, Any]]) -> Iterator[Any]:
-        mechanism, secret = _mechanism(card), sealed.open()
+        secret = sealed.open()
         for labels, ids in arrays:
-            private = _randomize(mechanism, secret, labels, ids) if len(labels) else np.zeros(0)
+            private = np.zeros(0)
+            if len(labels):
+                words = RowWords(secret, array_ids(ids))
+                private = mechanism.randomize(floats(labels), random_state=words)
             if not debiased:
                 yield pa.array(private)
                 continue
@@ -143,34 +124,19 @@ def releaser(card: str, sealed: SealedSecret, *, debiased: bool) -> Releaser:
     return release
 
 
-@lru_cache(maxsize=8)
-def _mechanism(card: str) -> Mechanism:
-    """Return the mechanism, proven again, once for each Python worker."""
-    mechanism: Mechanism = load_mechanism(card)
-    return mechanism
-
-
-def _randomize(mechanism: Mechanism, secret: bytes, labels: Any, ids: Any) -> Array:
-    return mechanism.randomize(floats(labels), random_state=RowWords(secret, array_ids(ids)))
-
-
 def floats(values: Any) -> Array:
     """Return a column of doubles; what is missing is NaN."""
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def array_ids(values: Any) -> IntegerIds | TextIds:
-    """Return the ids in an Arrow array, without a copy where they are text."""
+def array_ids(values: Any) -> Ids:
+    """Return the ids in an Arrow array."""
     if values.null_count:
-        raise DataError("some ids are missing now that were not before: the table changed while it was read")
+        raise DataError(IDS_MISSING)
     if pa.types.is_integer(values.type):
-        return IntegerIds(values.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
+        return Ids("integer", values.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
     is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
-    is_large = pa.types.is_large_string(values.type) or pa.types.is_large_binary(values.type)
-    _, starts, data = values.buffers()
-    places: Numbers = np.frombuffer(starts, dtype=np.int64 if is_large else np.int32)
-    offsets = places[values.offset : values.offset + len(values) + 1].astype(np.int64)
-    return TextIds(offsets, np.frombuffer(data or b"", dtype=np.uint8), "text" if is_text else "binary")
+    return Ids("text" if is_text else "binary", values.cast(pa.large_binary()).to_pylist())
 
 
 PART_ROWS = 1 << 18
@@ -216,8 +182,7 @@ def _refuse_new_gaps(rows: DataFrame, id: str) -> DataFrame:
     It also keeps Spark from copying columns twice: what a filter has seen goes on in rows, and with Spark 4.3 a
     table of 24 columns then takes three quarters of the time.
     """
-    message = "some ids are missing now that were not before: the table changed while it was read"
-    return rows.where(F.when(column(id).isNull(), F.raise_error(F.lit(message))).isNull())
+    return rows.where(F.when(column(id).isNull(), F.raise_error(F.lit(IDS_MISSING))).isNull())
 
 
 def _wall(frame: DataFrame) -> DataFrame:

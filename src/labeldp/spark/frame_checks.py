@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
-from labeldp.release.names import as_label_name, nearest
+from labeldp.release.names import as_label_name
 from labeldp.spark.session import column, is_connect, refuse_revealing_log, without_labels
 
 _ID_TYPES = (T.IntegralType, T.StringType, T.BinaryType)
@@ -21,15 +22,16 @@ _FLAT_TYPES = (*_ID_TYPES, T.NumericType, T.BooleanType, T.CharType, T.VarcharTy
 _FILE_FORMATS = ("avro", "csv", "json", "orc", "parquet", "text", "xml")
 
 
-def _field(df: DataFrame, name: object, option: str) -> T.StructField:
-    if not isinstance(name, str):
-        raise ParameterError(Setting(option), f" must be the name of a column, got {type(name).__name__}")
-    if name not in df.columns:
-        near = nearest(name, df.columns)
-        raise ParameterError(
-            f"there is no column {name!r}" + (f"; is {near!r} meant?" if near else ""), option=option
-        )
-    return df.schema[name]
+def _check_type(df: DataFrame, name: object, option: str, types: tuple[type[T.DataType], ...]) -> None:
+    """Refuse what is not the name of a column of one of these types."""
+    if not isinstance(name, str) or name not in df.columns:
+        raise ParameterError(Setting(option), " must be the name of a column of the frame, and it is not")
+    kind = df.schema[name].dataType
+    if not isinstance(kind, types):
+        error = LabelError if option == "label" else ParameterError
+        raise error(Setting(option), f" cannot have the type {kind.typeName()}: convert the column first")
+    if isinstance(kind, T.StringType) and kind.collation != "UTF8_BINARY":
+        raise ParameterError(Setting(option), " must be compared byte by byte: cast it to a plain string")
 
 
 def refuse_repeated_names(names: Sequence[str]) -> None:
@@ -48,47 +50,29 @@ def refuse_nested_columns(df: DataFrame) -> None:
             )
 
 
-def label_column(df: DataFrame, label: object) -> str:
-    """Return the label's name, if it is a column of numbers."""
+def check_label(df: DataFrame, label: str) -> None:
+    """Refuse a label that is not a column of numbers, and frames whose columns cannot be told apart."""
     if not type(df).__module__.startswith("pyspark.sql."):
         raise ParameterError(f"df must be a DataFrame of Spark, got {type(df).__module__}.{type(df).__name__}")
     refuse_repeated_names(df.columns)
-    field = _field(df, label, "label")
-    as_label_name(field.name)
-    if not isinstance(field.dataType, T.NumericType):
-        kind = field.dataType.typeName()
-        raise LabelError(f"labels must be real numbers, got {kind}: convert the column first, with try_cast")
-    return field.name
+    _check_type(df, label, "label", (T.NumericType,))
+    as_label_name(label)
 
 
-def id_column(df: DataFrame, id: object, label: str) -> str:
-    """Return the id's name, if it is a column of integers, text or binary, and not the label."""
-    field = _field(df, id, "id")
-    if not isinstance(field.dataType, _ID_TYPES):
-        raise ParameterError(
-            Setting("id"), f" must be a column of integers, text or binary, got {field.dataType.typeName()}"
-        )
-    if isinstance(field.dataType, T.StringType) and field.dataType.collation != "UTF8_BINARY":
-        raise ParameterError(Setting("id"), " must be compared byte by byte: cast it to a plain string")
-    if field.name == label:
+def check_id(df: DataFrame, id: str, label: str) -> None:
+    """Refuse an id that is not a column of integers, text or binary, or is the label."""
+    _check_type(df, id, "id", _ID_TYPES)
+    if id == label:
         raise ParameterError(Setting("id"), " must be another column than the label")
-    return field.name
 
 
-def feature_columns(df: DataFrame, features: object, label: str) -> list[str]:
-    """Return the features' names, if they are columns of numbers."""
+def _check_features(df: DataFrame, features: Sequence[str], label: str) -> None:
     if isinstance(features, str) or not isinstance(features, Sequence) or not features:
         raise ParameterError(Setting("features"), " must be a list of columns")
-    fields = [_field(df, feature, "features") for feature in features]
-    for field in fields:
-        if not isinstance(field.dataType, T.NumericType | T.BooleanType):
-            raise ParameterError(
-                f"feature {field.name!r} is not a number: encode it first, from what is public", option="features"
-            )
-    names = [field.name for field in fields]
-    if label in names or len(set(names)) < len(names):
+    for name in features:
+        _check_type(df, name, "features", (T.NumericType, T.BooleanType))
+    if label in features or len(set(features)) < len(features):
         raise ParameterError(Setting("features"), " must be different columns, and none of them the label")
-    return names
 
 
 def _is_missing(name: str) -> Column:
@@ -110,20 +94,16 @@ def check_rows(
     if features:
         conditions["features"] = reduce(operator.or_, map(_is_missing, features))
     counts = [F.count_if(condition).alias(name) for name, condition in conditions.items()]
-    totals = without_labels(df.agg(F.count(F.lit(1)).alias("rows"), *counts).collect)[0].asDict()
-    rows = int(totals["rows"])
-    if rows == 0:
+    rows, *missing = without_labels(df.agg(F.count(F.lit(1)), *counts).collect)[0]
+    if not rows:
         raise LabelError("there are no labels: give at least one")
-    drop = "missing, NaN or infinite: drop those rows or fill them first"
-    if totals["label"]:
-        raise LabelError(f"{totals['label']} of {rows} labels are {drop}")
-    if totals.get("id"):
-        raise DataError(f"{totals['id']} of {rows} rows have no id: their noise follows from it")
-    if totals.get("features"):
-        raise DataError(f"{totals['features']} of {rows} rows have features that are {drop}")
+    for name, number in zip(conditions, missing, strict=True):
+        if number:
+            problem = f"the {name} of {number} of {rows} rows is missing, NaN or infinite"
+            raise (LabelError if name == "label" else DataError)(f"{problem}: drop those rows or fill them first")
     if id is not None and check_ids:
         _refuse_repeated_ids(df, id)
-    return rows
+    return int(rows)
 
 
 def _refuse_repeated_ids(df: DataFrame, id: str) -> None:
@@ -166,16 +146,29 @@ def stable_frame(df: DataFrame, materialize: bool | None, columns: Sequence[Colu
     return StableFrame(rows, is_checkpoint=False)
 
 
-def stable_inputs(
-    df: DataFrame, label: str, id: str, features: object, materialize: bool | None
-) -> tuple[list[str], StableFrame]:
-    """Return the features' names, and label, id and features as columns c0, c1 …, checked and computed once."""
-    label = label_column(df, label)
-    id = id_column(df, id, label)
-    names = feature_columns(df, features, label)
+@contextmanager
+def checked_inputs(
+    df: DataFrame,
+    label: str,
+    id: str,
+    features: Sequence[str],
+    *,
+    materialize: bool | None,
+    check_ids: bool = False,
+) -> Iterator[tuple[DataFrame, int]]:
+    """Yield label, id and features as columns c0, c1 …, checked and computed once, and how many rows there are."""
+    check_label(df, label)
+    check_id(df, id, label)
+    _check_features(df, features, label)
     refuse_revealing_log(df)
-    inputs = [column(label).cast("double"), column(id), *(column(name).cast("double") for name in names)]
-    return names, stable_frame(df, materialize, [one.alias(f"c{k}", metadata={}) for k, one in enumerate(inputs)])
+    inputs = [column(label).cast("double"), column(id), *(column(name).cast("double") for name in features)]
+    renamed = [one.alias(f"c{k}", metadata={}) for k, one in enumerate(inputs)]
+    source = stable_frame(df, materialize, renamed)
+    try:
+        rows = source.frame
+        yield rows, check_rows(rows, "c0", "c1", rows.columns[2:], check_ids=check_ids)
+    finally:
+        source.drop()
 
 
 def _is_stored(df: DataFrame) -> bool:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from labeldp._values import Array, Words
-from labeldp.exact.row_ids import IntegerIds, TextIds, public_places
+from labeldp.exact.row_ids import Ids, public_places
 from labeldp.exact.row_words import RowWords
 from labeldp.exact.sampling import pieces
 from labeldp.learning.features import FeatureTable, PublicFeatures
@@ -76,10 +76,10 @@ def row_masker(share: tuple[float, float], sealed: SealedSecret) -> Work:
     return mask
 
 
-def _pad(secret: bytes, ids: IntegerIds | TextIds) -> Words:
+def _pad(secret: bytes, ids: Ids) -> Words:
     """Return a word for each row, which masks its label where that lies on disks: a one-time pad."""
     words = np.zeros(len(ids), dtype=np.uint64)
-    source = RowWords(secret, ids).for_labels(len(ids))
+    source = RowWords(secret, ids)
     for piece in pieces(len(ids)):
         source.fill(words[piece])
     return words
@@ -106,7 +106,7 @@ def round_drawer(
             bits = batch.column(0).to_numpy().view(np.uint64) ^ _pad(pad, ids)
             labels = unit_labels(bits.view(np.float64), bounds)
             table, rows = FeatureTable(public, _table(batch, 2)), np.arange(batch.num_rows)
-            words = RowWords(secret, ids).for_labels(len(ids))
+            words = RowWords(secret, ids)
             draws = draw_part(rows, labels, now.ensemble.predict(table, rows), now, words)
             private = draws.private.labels
             moments = table.observations(rows, private - now.knowledge.middle, 0.0)

@@ -9,14 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import numpy as np
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from labeldp.errors import DataError, ParameterError, Setting
-from labeldp.exact.row_words import ReleaseKey
+from labeldp._values import parse_integer
+from labeldp.errors import DataError, ParameterError
 
 _OWN_MESSAGE = re.compile(r"labeldp\.errors\.\w+: ([^\n]+)")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
@@ -64,19 +63,8 @@ def without_labels(compute: Callable[[], T]) -> T:
 
 
 def as_seed(random_state: object) -> int | None:
-    """Return a seed, or None for a release."""
-    if random_state is None:
-        return None
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-        raise ParameterError(
-            Setting("random_state"), " must be None (secure, for releases) or an integer (tests only)"
-        )
-    return int(random_state)
-
-
-def release_key(seed: int | None) -> ReleaseKey:
-    """Return a new key for a release, or one from a seed for tests."""
-    return ReleaseKey() if seed is None else ReleaseKey.from_seed(seed)
+    """Return a seed, or None for a release: words of a source cannot be sent to executors."""
+    return None if random_state is None else parse_integer(random_state, "random_state", 0)
 
 
 @dataclass(slots=True)
