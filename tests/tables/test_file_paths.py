@@ -84,7 +84,7 @@ def test_a_name_that_is_too_long_is_refused_before_the_charge(place):
 
 def test_a_ledger_that_is_open_already_is_kept_apart_too(place):
     ledger = ldp.Ledger.open("out.csv.card.json", limit=ldp.Budget(3))
-    with pytest.raises(ldp.errors.ParameterError, match="same file"):
+    with pytest.raises(ldp.errors.ParameterError, match="lie in one place"):
         release("in.parquet", "out.csv", ledger=ledger, force=True)
     assert ledger.charges == ()
 

@@ -28,13 +28,9 @@ def hints(columns, name="in.parquet"):
 
 
 @pytest.mark.parametrize("name", ["in.csv", "in.parquet"])
-def test_unique_columns_and_rare_combinations_are_found_as_text_and_as_numbers(place, name):
-    told = hints(COLUMNS, name)
-    assert 'drop=["id"]' in told[0]
-    pairs = pa.table({name: COLUMNS[name] for name in ("town", "born")}).group_by(["town", "born"])
-    sizes = np.asarray(pairs.aggregate([([], "count_all")])["count_all"])
-    assert f"{sizes[sizes < 5].sum():,} of 400 rows have values of 'town' and 'born'" in " ".join(told)
-    assert not any("'size'" in each for each in told)
+def test_unique_columns_are_found_as_text_and_as_numbers(place, name):
+    (told,) = (each for each in hints(COLUMNS, name) if "differ" in each)
+    assert 'drop=["id"]' in told
 
 
 def test_times_that_all_differ_are_pointed_out(place):

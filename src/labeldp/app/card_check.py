@@ -212,7 +212,7 @@ def _table(card: ReadCard, entry: Data, named: Data, path: Path) -> Iterator[Che
     rows, mechanism = card.terms.rows, card.terms.mechanisms[0]
     step = card.content.get("rounding", [None])[0]
     try:
-        from labeldp.tables.identifiers import Identifiers  # noqa: PLC0415 (an extra)
+        from labeldp.tables.hints import Identifiers  # noqa: PLC0415 (an extra)
 
         written: Data = {name: entry.get(name) for name in ("separator", "decimal", "encoding")}
         table = files.open_table(path, entry.get("format"), dialect=files.Dialect(**written, header=True))

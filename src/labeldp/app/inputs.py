@@ -14,7 +14,7 @@ from labeldp.app.sentences import counted
 from labeldp.errors import ParameterError
 from labeldp.tables.encoder import TableEncoder
 from labeldp.tables.encodings import Tally
-from labeldp.tables.memory import read_columns, refuse_too_wide
+from labeldp.tables.memory import read_columns, refuse_too_large
 
 if TYPE_CHECKING:
     from labeldp.tables.dialect import Dialect
@@ -64,7 +64,7 @@ def read_rows(
         if progress is not None:  # how far it got in text before a fault shows where blocks end
             progress("Reading", done if table.format == "parquet" else 0, table.rows)
 
-    read = read_columns(table, [label, *names], count=report)
+    read = read_columns(table, [label, *names], report)
     labels, missing_rows = label_values(read.column(label), allow_missing=missing == "drop")
     notes = list(table.notes)
     labelled = np.flatnonzero(~missing_rows)
@@ -91,7 +91,7 @@ def read_inputs(
     given = {"features": features, "drop": drop, "categories": categories}
     read, labels, notes, _ = read_rows(source, label, columns=given, **reading)
     encoder = TableEncoder.fit(read, read.column_names, categories=categories, strict=bool(features))
-    refuse_too_wide(read.num_rows, encoder.width)
+    refuse_too_large(8 * read.num_rows * encoder.width)
     tally: Tally = Counter()
     X = encoder.transform(read, tally)
     left_out = [f"{name} was left out: {why}." for name, why in encoder.left_out]

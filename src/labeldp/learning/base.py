@@ -53,7 +53,7 @@ from labeldp.mechanisms.base import Mechanism
 from labeldp.release.names import name_of_labels
 from labeldp.tables.encoder import TableEncoder
 from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order
-from labeldp.tables.memory import refuse_too_wide
+from labeldp.tables.memory import refuse_too_large
 
 
 class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -121,7 +121,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         names = frame_names(X)
         table = as_table(X)
         self.encoder_ = TableEncoder.fit(table, names)
-        refuse_too_wide(table.num_rows, self.encoder_.width)
+        refuse_too_large(8 * table.num_rows * self.encoder_.width)
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
         if self.encoder_.left_out:

@@ -34,8 +34,7 @@ from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
 from labeldp.tables.batches import MOST_SHUFFLED, read_ahead, shuffle_rows, size_of
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.hints import HintSampler
-from labeldp.tables.identifiers import Identifiers
+from labeldp.tables.hints import HintSampler, Identifiers
 from labeldp.tables.opening import Progress, TableInput, open_table
 from labeldp.tables.paths import DELIMITERS, as_format, format_in, output_format, refuse_same
 from labeldp.tables.tables import Table
@@ -226,7 +225,7 @@ def privatize_file(
             facts = output.facts(to, writer, terms.rows, left_out=rows_in.left_out, shuffle=shuffle)
             text = terms.to_card(file=facts, rounding=[output.step])
             places.put_card(text + "\n", rights)
-    notes = (*table.notes, *identifiers.hints)
+    notes = (*table.notes, *identifiers.hints())
     return FileRelease(to, terms, text, card_path, output.types_changed(out_format), notes)
 
 
@@ -258,7 +257,7 @@ def _labels_and_hints(
             raise DataError("the table is too large to be shuffled: 1 GiB of values at most; shuffle it before")
 
     yield from rows_in.labels(check, sampler)
-    list(identifiers.hints)  # before the charge, as all that can fail
+    identifiers.hints()  # before the charge, as all that can fail
     found = [] if sampler is None else sampler.hints(ordered=not shuffle)
     if hints is not None and found:
         hints(found)

@@ -1,7 +1,8 @@
-"""What the owner should look at before a file is released: columns, or an order, that give labels away.
+"""What the owner should look at before a file is released.
 
-These hints follow from true labels without any noise. They are for the owner's screen, and never go into a file, a
-card or an exit code.
+`Identifiers` points out public columns that single out rows, and may be shown anywhere. `HintSampler` finds
+columns, or an order, that give labels away: these hints follow from true labels without any noise. They are for the owner's
+screen, and never go into a file, a card or an exit code.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import types
 
 from labeldp.errors import Message, Setting
 from labeldp.exact.word_sources import WordSource
-from labeldp.tables.batches import draw_words
+from labeldp.tables.batches import draw_words, is_text, size_of
 
 SAMPLE = 4096
 FEWEST = 50
@@ -95,3 +97,58 @@ def _codes(column: Any) -> NDArray[np.int64]:
         return np.zeros(len(column), dtype=np.int64)
     ranks = pc.rank(column, sort_keys="ascending", tiebreaker="dense")
     return np.asarray(ranks).astype(np.int64)
+
+
+# ---- columns that single out rows -----------------------------------------------------------------------------
+
+MOST_ROWS, MOST_BYTES = 1 << 16, 1 << 26
+"""What is looked at for identifiers, from the first row on."""
+
+FEWEST_VALUES = 20
+"""With fewer values chance alone could make all of them differ."""
+
+
+class Identifiers:
+    """Looks at public columns while rows pass by, for those whose values all differ.
+
+    Examples
+    --------
+    >>> rows = range(40)
+    >>> seen = Identifiers()
+    >>> seen.see(pa.record_batch({"id": list(rows), "town": [str(row % 2) for row in rows]}))
+    >>> seen.unique
+    ('id',)
+    """
+
+    def __init__(self) -> None:
+        self._batches: list[Any] = []
+        self._rows = self._size = 0
+
+    def see(self, public: Any) -> None:
+        """Look at the public columns of the next rows."""
+        if self._rows < MOST_ROWS and self._size < MOST_BYTES:
+            self._batches.append(public.slice(0, MOST_ROWS - self._rows))
+            self._rows += self._batches[-1].num_rows
+            self._size += size_of(self._batches[-1])
+
+    @property
+    def unique(self) -> tuple[str, ...]:
+        """The columns of text, numbers and times whose values all differ, as names and customer numbers do."""
+        table = pa.Table.from_batches(self._batches) if self._batches else pa.table({})
+        columns = zip(table.column_names, table.columns, strict=True)
+        return tuple(name for name, column in columns if _is_unique(column))
+
+    def hints(self) -> list[Message]:
+        """Return what to say of such columns."""
+        if not (unique := list(self.unique)):
+            return []
+        advice = "as names and customer numbers do: unless they must be shared, leave them out with "
+        return [Message(f"All values of {', '.join(map(repr, unique))} differ, {advice}", Setting("drop", unique))]
+
+
+def _is_unique(column: Any) -> bool:
+    if not (is_text(column.type) or types.is_primitive(column.type)):
+        return False
+    values = column.drop_null()
+    values = values.filter(pc.not_equal(values, "")) if is_text(column.type) else values
+    return len(values) >= FEWEST_VALUES and pc.count_distinct(values).as_py() == len(values)

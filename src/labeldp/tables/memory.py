@@ -16,8 +16,6 @@ _COPIES = 4
 _UNKNOWN = 1 << 32
 """What is taken for granted where the system does not say."""
 
-_WAYS_OUT = "choose fewer feature columns, take fewer rows, or use a larger machine"
-
 
 def free_memory() -> int:
     """Return how many bytes may be used on Linux, how many there are on macOS, and a guess elsewhere."""
@@ -28,50 +26,31 @@ def free_memory() -> int:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if sys.platform == "darwin" else _UNKNOWN
 
 
-def read_columns(
-    table: Any,
-    names: Sequence[str],
-    *,
-    memory: int | None = None,
-    count: Callable[[int], None] = lambda rows: None,
-) -> Any:
-    """Return some columns of an open table as one Arrow table.
-
-    Parameters
-    ----------
-    table : an open table
-    names : sequence of str
-    memory : int, optional
-        Bytes that a fit may use; by default what is free.
-    count : callable, optional
-        Called with how many rows are read; what it raises ends the reading.
+def read_columns(table: Any, names: Sequence[str], count: Callable[[int], None]) -> Any:
+    """Return some columns of an open table as one Arrow table; ``count`` is called with how many rows are read.
 
     Raises
     ------
     DataError
         If there are no rows, or too many of them for the memory. It stops reading as soon as that is clear.
     """
-    most = free_memory() if memory is None else memory
     pieces, size, rows = [], 0, 0
     for batch in table.batches(columns=list(names)):
         pieces.append(batch)
         size += max(batch.nbytes, 8 * batch.num_rows * batch.num_columns)
         rows += batch.num_rows
         count(rows)
-        if size * _COPIES > most:
-            raise DataError(
-                f"the table is too large to learn from in {most / 2**30:.3g} GiB of memory: {_WAYS_OUT}"
-            )
+        refuse_too_large(size)
     if not rows:
         raise DataError("the table has no rows")
     return arrow().Table.from_batches(pieces)
 
 
-def refuse_too_wide(rows: int, width: int, *, memory: int | None = None) -> None:
-    """Refuse a table whose columns, as numbers, would not fit into memory."""
-    most = free_memory() if memory is None else memory
-    if 8 * rows * width * _COPIES > most:
+def refuse_too_large(size: int) -> None:
+    """Refuse a table of so many bytes that a fit to it would not fit into memory."""
+    most = free_memory()
+    if size * _COPIES > most:
         raise DataError(
-            f"{rows:,} rows of {width:,} numbers each are too many to learn from in {most / 2**30:.3g} GiB of "
-            f"memory: {_WAYS_OUT}"
+            f"the table is too large to learn from in {most / 2**30:.3g} GiB of memory: choose fewer columns, "
+            "fewer rows, or use a larger machine"
         )

@@ -20,8 +20,7 @@ from labeldp.exact.word_sources import resolve_source
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.encodings import kind_of
 from labeldp.tables.excel import count_sheet_titles
-from labeldp.tables.hints import HintSampler
-from labeldp.tables.identifiers import Identifiers
+from labeldp.tables.hints import HintSampler, Identifiers
 from labeldp.tables.opening import Progress, TableHeader, TableInput, header_of, open_table
 from labeldp.tables.paths import DELIMITERS, find_files
 from labeldp.tables.tables import Table
@@ -83,7 +82,7 @@ class Overview:
     identifiers : tuple of str
         Public columns whose values all differ, as names and customer numbers do; no measured numbers.
     notes : tuple of str
-        What to say of columns whose values all differ, and of those whose values few rows share.
+        What to say of columns whose values all differ.
     """
 
     format: str
@@ -157,7 +156,7 @@ def overview(
         rows - labelled,
         first,
         tuple(name for name in identifiers.unique if not pa.types.is_floating(table.schema.field(name).type)),
-        tuple(identifiers.hints),
+        tuple(identifiers.hints()),
     )
 
 

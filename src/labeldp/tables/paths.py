@@ -9,7 +9,6 @@ import errno
 import hashlib
 import os
 import re
-import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -35,11 +34,6 @@ _ENDINGS = {
     **{f".{format}": format for format in FORMATS},
     **{".tab": "tsv", ".txt": "csv", ".xlsm": "xlsx", ".pq": "parquet"},
 }
-_ADVICE = {
-    **dict.fromkeys((".xls", ".xlsb", ".ods", ".numbers"), "save it as .xlsx or .csv"),
-    **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), "write it as Parquet"),
-}
-"""What to do with formats that are not read."""
 
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 """How CSV and TSV may be compressed, by the end of the name."""
@@ -76,17 +70,13 @@ def format_of(name: str) -> str:
     if name.endswith("/"):
         raise ParameterError(f"{name} is a folder: name a file in it, such as {name}table.csv")
     format = format_in(name)
-    if format is not None:
-        return format
-    path = PurePath(name)
-    ending = path.suffix.lower()
-    if ending in _ADVICE:
-        raise DataError(f"{path.name!r} is in a format that is not read: {_ADVICE[ending]}")
-    raise DataError(
-        f"the name {path.name!r} implies no known format: known are {', '.join(_ENDINGS)}, and .gz after "
-        ".csv or .tsv; or name the format, as in ",
-        Setting("format", "csv"),
-    )
+    if format is None:
+        raise DataError(
+            f"the name {PurePath(name).name!r} implies no known format: known are {', '.join(_ENDINGS)}, and .gz "
+            "after .csv or .tsv; save it in one of them, or name the format, as in ",
+            Setting("format", "csv"),
+        )
+    return format
 
 
 def output_format(name: str, named: str | None = None) -> str:
@@ -130,18 +120,12 @@ class Target:
         if not os.path.lexists(path):
             return
         if path.is_dir():
-            if path.is_symlink():
-                raise ParameterError(f"{path} is a link to a folder: name the folder itself")
-            if self.may_go is None:
-                raise ParameterError(f"{path} is a folder: name a file in it, such as {path / 'table.csv'}")
             names = os.listdir(path)
-            if not all(map(self.may_go, names)):
-                raise ParameterError(f"{path} is a folder with other files in it: choose another")
+            if self.may_go is None or path.is_symlink() or not all(map(self.may_go, names)):
+                raise ParameterError(f"{path} is a folder that cannot be replaced: name a file in it, or another")
             force = force or not names
-        elif self.to.endswith("/"):
-            raise ParameterError(f"{path} is a file, not a folder: choose another, or leave out the slash")
-        elif path.exists() and not stat.S_ISREG(path.stat().st_mode):
-            raise ParameterError(f"{path} is not a regular file: choose another name")
+        elif self.to.endswith("/") or (path.exists() and not path.is_file()):
+            raise ParameterError(f"{path} is not a folder, or not a regular file: choose another name")
         if not force:
             raise ParameterError(f"{path} exists already: replace it with ", Setting("force", True))
         os.rename(path, path)  # fails where another program has it open, and Windows would not let it be replaced
@@ -203,7 +187,7 @@ def refuse_same(outputs: Mapping[str, StrPath | None], inputs: Mapping[str, StrP
     >>> refuse_same({"the table": "out.csv", "the ledger": "budget.jsonl"}, {"the source": "in.csv"})
     >>> refuse_same({"the table": "out/", "the ledger": "out/budget.jsonl"}, {})
     Traceback (most recent call last):
-    labeldp.errors.ParameterError: the ledger lies in the folder that is the table, out...: name another
+    labeldp.errors.ParameterError: the ledger, out/budget.jsonl, and the table, out, lie in one place: name another
     """
     targets = [(name, Path(path)) for name, path in outputs.items() if path is not None]
     sources = [(name, path) for name, where in inputs.items() for path in _places(where)]
@@ -211,14 +195,11 @@ def refuse_same(outputs: Mapping[str, StrPath | None], inputs: Mapping[str, StrP
     for name, path in targets:
         if leads_to[path].name.casefold().endswith(MARK):
             raise ParameterError(f"{name}, {path}, ends in {MARK}, as files that reserve a name do: name another")
-    pairs = chain(combinations(reversed(targets), 2), product(targets, sources))
-    for (name, path), (other, place) in pairs:
+    for (name, path), (other, place) in chain(combinations(reversed(targets), 2), product(targets, sources)):
         one, two = leads_to[path], leads_to[place]
-        if _meet(one, two) or (one.exists() and two.exists() and one.samefile(two)):
-            raise ParameterError(f"{name} and {other} are the same file, {path}: name another")
-        for inner, outer, lies, where, shown in ((name, other, one, two, path), (other, name, two, one, place)):
-            if any(_meet(where, folder) for folder in lies.parents):
-                raise ParameterError(f"{inner} lies in the folder that is {outer}, {shown}: name another")
+        within = any(_meet(one, up) for up in (two, *two.parents)) or any(_meet(two, up) for up in one.parents)
+        if within or (one.exists() and two.exists() and one.samefile(two)):
+            raise ParameterError(f"{name}, {path}, and {other}, {place}, lie in one place: name another")
 
 
 def _meet(one: Path, two: Path) -> bool:

@@ -319,8 +319,9 @@ class TextFile:
     def _wrong_quotes(self, where: str) -> DataError:
         return DataError(
             f"{self.path} has a record that spans lines, or text after a closing quote, in {where}, or one of "
-            f"more than {LONGEST_RECORD >> 20} million characters: if a quote is missing there, it takes labels into a "
-            "public value. Fix it, or save the table as Parquet; a column with line breaks can be left out with ",
+            f"more than {LONGEST_RECORD >> 20} million characters: if a quote is missing there, it takes labels "
+            "into a public value. Fix it, or save the table as Parquet; a column with line breaks can be left out "
+            "with ",
             Setting("drop", ["COLUMN"]),
         )
 
