@@ -63,6 +63,7 @@ class SheetTable(TextTable):
     def __init__(self, files: list[Path], label: str | None, dialect: Dialect, **reading: Any) -> None:
         self._sheet = read_sheet(files[0], dialect, label)
         super().__init__(files, "xlsx", label, dialect, file=self._sheet.file, **reading)
+        self.dialect = self.dialect.found(decimal=dialect.decimal)  # numbers of sheets show none
 
     def _fields(self) -> list[Any]:
         """Refuse columns that are hidden, or that formulas may have computed from labels."""
