@@ -137,7 +137,7 @@ class Evidence:
             "L-BFGS-B",
             jac=True,
             bounds=[(-_FURTHEST, _FURTHEST)] * (_STRENGTHS + start.size),
-            options={"maxiter": steps, "maxfun": 2 * steps},
+            options={"maxiter": steps, "maxfun": 2 * steps, "ftol": _PRECISION},
         )
         covariance = found.hess_inv.todense()[_STRENGTHS:, _STRENGTHS:]
         variances = np.clip(np.linalg.eigvalsh((covariance + covariance.T) / 2), 1e-12, 1.0)
@@ -277,6 +277,9 @@ _SUMS_ROWS, _LABELS_ROWS = 2048, 4096
 _FIRST_STEPS, _FURTHER_STEPS = 20, 12
 """Steps of the search at first, and where it goes on from lengths found before."""
 
+_PRECISION = 1e-5
+"""A step that gains less than this part of the log evidence is the last: single precision shows no more."""
+
 _UNSEEN = 0.3
 """The part of the spread that interactions are expected to explain: sums over groups made for others hide it."""
 
@@ -313,15 +316,17 @@ def learn_lengths(
     spread : float
         Variance of labels around the model so far, where it was measured.
     known : Relevance, optional
-        Where to start from. Else from equal lengths, and then from lengths that are short for columns that matter
-        alone: of both results the more likely one.
+        Lengths learnt from less: a start beside equal lengths. Without it the other start is lengths that are
+        short for columns that matter alone. Of both results the more likely one is taken: sums over groups that
+        were made for other features may have hidden an interaction that labels show.
     """
     evidence = gather_evidence(table, linear, limits, sums, labels, spread)
-    if known is not None:
-        return evidence.climb(known.center, known.point, _FURTHER_STEPS)[1]
     origin = np.zeros(1 + table.columns)
     equal = evidence.climb(np.log(first_lengths(table.columns)), origin, _FIRST_STEPS)
-    other = evidence.climb(evidence.lengths_of_columns_alone(equal[1]), origin, _FIRST_STEPS)
+    if known is not None:
+        other = evidence.climb(known.center, known.point, _FURTHER_STEPS)
+    else:
+        other = evidence.climb(evidence.lengths_of_columns_alone(equal[1]), origin, _FIRST_STEPS)
     return max(equal, other, key=lambda found: found[0])[1]
 
 
