@@ -86,7 +86,7 @@ def model_cards(folder):
     by_labels = ldp.LabelReleaseRegressor(epsilon=2.0, **shared).fit(X, y)
     by_sums = ldp.ModelReleaseRegressor(epsilon=0.4, rows_per_person=3, **shared).fit(X, y)
     by_roots = ldp.LabelReleaseRegressor(epsilon=2.0, transform="sqrt", **shared).fit(X, y)
-    score = {"epsilon": 0.9, "metrics": ["rmse", "mae", "r2"], **shared}
+    score = {"epsilon": 0.9, **shared}
     risk = ldp.private_score(by_labels, X + 0.01, y, **score)
     ldp.save_model(by_labels, folder / "scored", quality=risk)
     fitted, held_out = ldp.fit_and_score(

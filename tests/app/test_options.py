@@ -42,7 +42,6 @@ CASES = {
     "release": (["labels"], ["both"]),
     "transform": (["sqrt"], ["log1p", "log"]),
     "score": ([9.0], WRONG_NUMBERS),
-    "metrics": ([["mse"]], [["mape"]]),
     "separator": ([","], ["ab", "x"]),
     "decimal": (["."], ["x", ",,"]),
     "thousands": (["space"], ["x"]),
@@ -58,14 +57,11 @@ CASES = {
 }
 """Values of options that both accept and both refuse; texts and lists are as in the API."""
 
-WITH = {"metrics": {"score": 9.0}}
-"""Options that others need."""
-
 
 def given_for(command, name):
     """Return what else a command is given; the mechanism is one that is designed at once."""
     quick = {} if command == "fit" or name in ("mechanism", "zeta") else {"mechanism": "two-point"}
-    return {**GIVEN, **quick, **WITH.get(name, {})}
+    return {**GIVEN, **quick}
 
 
 def takes(command, name):

@@ -131,7 +131,7 @@ FIT += ["--drop", "code,word", "--ledger", "ledger.jsonl", "--limit", "9"]
 FITS = {
     "model": [],
     "labels": ["--release", "labels"],
-    "score": ["--score", "4", "--metrics", "rmse,mae", "--report", "page.html"],
+    "score": ["--score", "4", "--report", "page.html"],
     "limits": ["--limit", "2", "--limit-delta", "1e-5", "--categories", "kind"],
 }
 

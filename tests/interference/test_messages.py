@@ -149,7 +149,7 @@ def test_what_is_said_of_arguments(options, tmp_path):
 
 
 def labels_in_place_of_something_else():
-    options, fitted = OPTIONS, Ridge().fit(X, X[:, 0])
+    options = OPTIONS
     private = ldp.ModelReleaseRegressor(**options, random_state=1).fit(X, X[:, 0])
     return tried(
         [
@@ -162,7 +162,6 @@ def labels_in_place_of_something_else():
             lambda y: ldp.privatize(X[:, 0], **options, trust=y),
             lambda y: ldp.privatize(X[:, 0], **options, rows_per_person=y),
             lambda y: ldp.estimate_prior(X[:, 0], **options, bins=y),
-            lambda y: ldp.private_score(fitted, X, X[:, 0], **options, metrics=y),
             lambda y: ldp.private_score(y, X, X[:, 0], **options),
         ]
     )
@@ -172,7 +171,7 @@ def test_labels_in_the_place_of_another_argument_are_refused_and_not_quoted(tmp_
     with pytest.warns(ldp.InsecureRandomnessWarning):
         way = labels_in_place_of_something_else()
     first = assert_same(way, ONE, OTHER, tmp_path)
-    assert str(first.value).count("ParameterError") >= 11
+    assert str(first.value).count("ParameterError") >= 10
 
 
 def test_what_is_said_when_the_budget_is_spent(tmp_path):

@@ -78,7 +78,6 @@ BAD = {
     "epsilon": {"epsilon": 0.0},
     "would say nothing": {"epsilon": 0.01},
     "test_size": {"test_size": 1.0},
-    "metrics": {"metrics": "mape"},
     "800 rows of X": {"y": Y[:-1]},
     "label": {"y": np.where(np.arange(ROWS) == 3, np.nan, Y)},
     "60 rows are too few": {"X": X[:60], "y": Y[:60]},

@@ -42,9 +42,8 @@ def results(learner, unit, transform=None):
     labels, bounds, ledger = unit * PLACE, (unit * least, unit), ldp.Ledger()
     model = fitted(learner, bounds, labels[FIT], ledger, transform)
     ask = {"epsilon": 2.0, "bounds": bounds, "ledger": ledger}
-    metrics = ["rmse", "mae", "r2"]
     fresh = X[FRESH], labels[FRESH]
-    score = ldp.private_score(model, *fresh, metrics=metrics, random_state=seeded(4), **ask)
+    score = ldp.private_score(model, *fresh, random_state=seeded(4), **ask)
     intervals = ldp.private_intervals(model, *fresh, random_state=seeded(5), **ask)
     assert ledger.total == ldp.Budget(6)
     predicted = model.predict(X[FRESH]) / unit
@@ -52,7 +51,7 @@ def results(learner, unit, transform=None):
     if learner != "model":
         scale = {None: (0, unit), "log": (np.log(unit), 1), "sqrt": (0, np.sqrt(unit))}[transform]
         found["labels"] = (model.release_.labels - scale[0]) / scale[1]
-    for name, power in {"rmse": 1, "mae": 1, "mse": 2, "r2": 0}.items():
+    for name, power in {"rmse": 1, "mae": 1, "mse": 2}.items():
         figure = score.figures[name]
         found[name] = np.array([figure.value, figure.standard_error]) / unit**power
     return {**found, "intervals": intervals.predict_interval(X[FRESH]) / unit}

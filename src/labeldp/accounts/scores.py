@@ -24,10 +24,6 @@ _CURVED = (
     "of an effect that is the same everywhere. Add squares or categories."
 )
 
-DEFAULT_METRICS = ("rmse", "mae")
-"""What a score measures unless others are asked for."""
-
-
 StandardError = Annotated[float, between(0)]
 
 

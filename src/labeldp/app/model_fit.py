@@ -13,7 +13,6 @@ from labeldp._atomic import StrPath
 from labeldp._values import Data, Epsilon, LabelBounds, parse_choice
 from labeldp.accounts.budget import declared, total_of
 from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.scores import DEFAULT_METRICS
 from labeldp.accounts.terms import Terms
 from labeldp.app.inputs import Inputs, read_inputs
 from labeldp.app.reports import Problems, report_writer
@@ -77,7 +76,6 @@ def fit_file(
     bounds_reason: str | None = None,
     transform: str | None = None,
     score: float | None = None,
-    metrics: Sequence[str] = DEFAULT_METRICS,
     format: str | None = None,
     dialect: Dialect | None = None,
     report: StrPath | None = None,
@@ -107,8 +105,6 @@ def fit_file(
         Learn this function of the label, as the regressors do.
     score : float, optional
         ε more, to measure the error on a tenth of the rows, held out.
-    metrics : sequence of str
-        What the score measures.
     report : path, optional
         Where to write a report.
     progress : callable, optional
@@ -161,7 +157,7 @@ def fit_file(
             columns_text(inputs.encoder, label)  # refuses what a model cannot hold
             rows, names = len(inputs.labels), ", ".join(inputs.encoder.names)
             notes = [f"The model predicts {label} from {names or 'no column'}.", *inputs.notes]
-            notes.append(no_score(rows) if score is None else plan_test(rows, score, bounds, metrics).describe())
+            notes.append(no_score(rows) if score is None else plan_test(rows, score, bounds).describe())
             if say is not None:
                 say(notes)
             refuse_size(f"{out}/", 80 * rows if release == "labels" else 0)
@@ -171,7 +167,7 @@ def fit_file(
                 declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason),
             ):
                 warnings.simplefilter("ignore", WeakModelWarning)  # it is said below
-                risk = _fit(model, inputs, score, metrics, problems)
+                risk = _fit(model, inputs, score, problems)
             about: Data = {"model": type(model).__name__}
             terms, note = model.terms_, None
             expected = list[str]()
@@ -186,15 +182,13 @@ def fit_file(
     return FileFit(out, card, terms.summary("model", **about), expected, notes, problems)
 
 
-def _fit(
-    model: Any, inputs: Inputs, score: float | None, metrics: Sequence[str], problems: Problems
-) -> Risk | None:
+def _fit(model: Any, inputs: Inputs, score: float | None, problems: Problems) -> Risk | None:
     """Fit a model, and return its score if one was asked for; if only the score fails, the model stays."""
     if score is None:
         model.fit(inputs.X, inputs.labels)
         return None
     try:
-        return fit_and_score(model, inputs.X, inputs.labels, epsilon=score, metrics=metrics)[1]
+        return fit_and_score(model, inputs.X, inputs.labels, epsilon=score)[1]
     except Exception as error:
         if NOT_SCORED not in getattr(error, "__notes__", ()):
             raise

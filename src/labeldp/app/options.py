@@ -13,7 +13,6 @@ from typing import Any
 
 from labeldp._values import Count, Delta, Epsilon, LabelBounds, parse_integer, parse_positive
 from labeldp.accounts.budget import parse_statement
-from labeldp.accounts.scores import DEFAULT_METRICS
 from labeldp.app.option import REQUIRED, Option, split_names
 from labeldp.errors import ParameterError, Setting
 
@@ -177,13 +176,6 @@ _TABLE = (
         "Additional ε, to measure the error on a tenth of the rows, held out.",
         **_number("ε", partial(Epsilon, name="score")),
         field="More budget (ε) for a score",
-    ),
-    Option(
-        "metrics",
-        "What --score measures, such as rmse,mae,r2: they share its ε.",
-        default=DEFAULT_METRICS,
-        parse=split_names,
-        metavar="NAMES",
     ),
     # the ledger
     Option(

@@ -13,7 +13,6 @@ from labeldp._values import Count, Data, Epsilon, Interval, LabelBounds, as_frac
 from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.budget import Budget, rounded_up
 from labeldp.accounts.numbers import number, percent, times
-from labeldp.accounts.scores import DEFAULT_METRICS
 from labeldp.errors import ParameterError, Setting
 from labeldp.evidence.accuracy_suite import KeptShare, share_kept
 from labeldp.evidence.cautions import NOTES, cautions
@@ -265,7 +264,7 @@ def _least_score(rows: int, bounds: Interval, epsilon: float) -> float:
     from labeldp.learning.score_sums import MOST_ROWS, ScorePlan  # noqa: PLC0415 (scikit-learn takes a second)
 
     try:
-        plan = ScorePlan.of(min(rows, MOST_ROWS), as_fraction(epsilon), bounds, DEFAULT_METRICS)
+        plan = ScorePlan.of(min(rows, MOST_ROWS), as_fraction(epsilon), bounds)
     except ParameterError:
         return math.inf
     square = 2 * plan.expected()["mse"]

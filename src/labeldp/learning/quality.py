@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from labeldp.accounts.budget import Budget, Charge
-from labeldp.accounts.scores import METRICS, Figure, describe_figures
+from labeldp.accounts.scores import Figure, describe_figures
 from labeldp.accounts.statistic import Statistic
 from labeldp.accounts.terms import Split, Terms
-from labeldp.errors import ParameterError, Setting, describe
+from labeldp.errors import ParameterError
 
 _MEANING = "± is one standard error, an upper limit of noise and chance: twice it covers in at least 95 % of runs."
 
@@ -23,8 +23,8 @@ class Risk:
     Attributes
     ----------
     figures : dict of Figure
-        What was estimated: ``"mse"`` and its root ``"rmse"``, in the label's unit; ``"mae"`` and ``"r2"`` if they
-        were asked for. No error is negative. Where a value is at most twice its standard error, only its limit
+        The mean squared error ``"mse"``, its root ``"rmse"``, in the label's unit, and the mean absolute error
+        ``"mae"``. No error is negative. Where a value is at most twice its standard error, only its limit
         says something (`Figure.limit`), and that is what texts show.
     rows : int
         Rows that it was measured on.
@@ -70,32 +70,22 @@ class Risk:
     @property
     def mse(self) -> float:
         """The mean squared error; 0 if noise made it negative."""
-        return self._figure("mse").value
+        return self.figures["mse"].value
 
     @property
     def rmse(self) -> float:
         """The root of the mean squared error, a typical error in the label's unit; 0 if that is 0."""
-        return self._figure("rmse").value
+        return self.figures["rmse"].value
 
     @property
     def rmse_limit(self) -> float:
         """What the RMSE stays below, in at least 95 % of runs."""
-        return math.sqrt(self._figure("mse").limit)
+        return math.sqrt(self.figures["mse"].limit)
 
     @property
     def mae(self) -> float:
         """The mean absolute error, in the label's unit; 0 if noise made it negative."""
-        return self._figure("mae").value
-
-    @property
-    def r2(self) -> float:
-        """What part of the labels' variance the model explains; NaN where noise hides that variance."""
-        return self._figure("r2").value
-
-    def _figure(self, name: str) -> Figure:
-        if name not in self.figures:
-            raise ParameterError(f"{METRICS[name]} was not estimated: ask for it with metrics=[{name!r}, …]")
-        return self.figures[name]
+        return self.figures["mae"].value
 
     def __repr__(self) -> str:
         secure = "secure" if self.secure else "NOT PRIVATE"
@@ -124,7 +114,6 @@ class Risk:
         figures = {
             name: {"value": figure.value, "standard_error": figure.standard_error}
             for name, figure in self.figures.items()
-            if math.isfinite(figure.value)
         }
         return {"rows": self.rows, "figures": figures}
 
@@ -160,14 +149,3 @@ def rmse_of(mse: Figure) -> Figure:
     reach = 2 * mse.standard_error
     low, value, high = (math.sqrt(max(mse.value + step, 0.0)) for step in (-reach, 0.0, reach))
     return Figure(value, max(value - low, high - value) / 2)
-
-
-def as_metrics(metrics: Collection[str] | str) -> frozenset[str]:
-    """Return the figures to be estimated, or refuse names that there are none of."""
-    listed = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Iterable) else list(metrics)
-    unknown = [name for name in listed if not (isinstance(name, str) and name in METRICS)]
-    if unknown or not listed:
-        known = ", ".join(f'"{name}"' for name in METRICS)
-        what = describe(unknown[0]) if len(unknown) == 1 else describe(metrics)  # several may be labels
-        raise ParameterError(Setting("metrics"), f" must be some of {known}, got {what}")
-    return frozenset(listed)

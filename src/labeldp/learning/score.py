@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,6 @@ from sklearn.utils import _safe_indexing
 from labeldp._values import Array, Epsilon, Index, LabelBounds, Labels, as_fraction, parse_number
 from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge, warn_if_seen
-from labeldp.accounts.scores import DEFAULT_METRICS
 from labeldp.accounts.terms import Split
 from labeldp.errors import DataError, ParameterError
 from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
@@ -40,12 +38,11 @@ def private_score(
     *,
     epsilon: float,
     bounds: tuple[float, float],
-    metrics: Collection[str] | str = DEFAULT_METRICS,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     random_state: int | WordSource | None = None,
 ) -> Risk:
-    """Return how wrong a model is on test labels, for ε.
+    """Return how wrong a model is on test labels, for ε: its mean squared error, the root, and the absolute error.
 
     `fit_and_score` holds out rows itself, which a card can state. That rows given here were held out nobody can
     check: on a card, the costs of model and score add up.
@@ -65,10 +62,6 @@ def private_score(
         For all figures together.
     bounds : (lo, hi)
         Public bounds of the label. Never read them off the data.
-    metrics : collection of {"mse", "rmse", "mae", "r2"}
-        What to estimate: the mean squared error with its root, in the label's unit; the mean absolute error, which
-        has far less noise; R². They share the same ε: with the mean absolute error, the squared one's noise is √2
-        times as large; with R² all are twice as large.
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
@@ -94,7 +87,7 @@ def private_score(
     >>> X = np.random.default_rng(0).normal(size=(1500, 3))
     >>> y = np.clip(2.5 + X[:, 0], 0, 5)
     >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:500], y[:500])
-    >>> risk = ldp.private_score(model, X[500:], y[500:], epsilon=0.5, bounds=(0, 5), metrics=["rmse", "mae"])
+    >>> risk = ldp.private_score(model, X[500:], y[500:], epsilon=0.5, bounds=(0, 5))
     >>> sorted(risk.figures), risk.cost
     (['mae', 'mse', 'rmse'], Budget(epsilon=0.5))
     """
@@ -104,7 +97,7 @@ def private_score(
     labels, predicted = fresh_predictions(model, X, y, why)
     predicted = np.clip(predicted, *bounds)
     largest = float(max(predicted.max() - bounds[0], bounds[1] - predicted.min()))
-    plan = ScorePlan.of(labels.size, budget, bounds, metrics, largest)
+    plan = ScorePlan.of(labels.size, budget, bounds, largest)
     ledger = as_ledger(ledger)
     source = resolve_source(random_state)
     charge = plan.charge(rows_per_person)
@@ -128,7 +121,6 @@ def fit_and_score(
     *,
     epsilon: float,
     test_size: float = TEST_SIZE,
-    metrics: Collection[str] | str = DEFAULT_METRICS,
     random_state: int | WordSource | None = None,
 ) -> tuple[Any, Risk]:
     """Fit a private regressor to most rows, and score it on the others.
@@ -149,8 +141,6 @@ def fit_and_score(
         For the score, all figures together, beyond the model's.
     test_size : float
         The share of rows to hold out.
-    metrics : collection of {"mse", "rmse", "mae", "r2"}
-        What the score measures; see `private_score`.
     random_state : None, int or source of words
         For the split and the noise of the score; leave it out for a release.
 
@@ -188,7 +178,7 @@ def fit_and_score(
     labels = Labels.parse(y).values.astype(np.float64)
     if labels.ndim != 1 or labels.size != row_count(X):
         raise ParameterError(f"y must be one label for each of the {row_count(X):,} rows of X, got {labels.shape}")
-    plan = plan_test(labels.size, epsilon, regressor.bounds, metrics, test_size)
+    plan = plan_test(labels.size, epsilon, regressor.bounds, test_size)
     charge = plan.charge(regressor.rows_per_person)
     source, ledger = resolve_source(random_state), regressor._get_ledger()
     split = Split(_draw_seed(source), labels.size - plan.rows, plan.rows)
@@ -211,14 +201,13 @@ def plan_test(
     rows: int,
     epsilon: float,
     bounds: tuple[float, float],
-    metrics: Collection[str] | str,
     test_size: float = TEST_SIZE,
 ) -> ScorePlan:
     """Return the plan of a score on rows held out; all predictions will lie inside the bounds.
 
     Examples
     --------
-    >>> plan_test(4000, 1.0, (0, 5), "rmse").rows
+    >>> plan_test(4000, 1.0, (0, 5)).rows
     400
     """
     share = parse_number(test_size, "test_size")
@@ -226,7 +215,7 @@ def plan_test(
         raise ParameterError(f"test_size must lie in (0, 1), such as 0.1, got {share}")
     if rows < FEWEST_ROWS:
         raise DataError(f"{rows} rows are too few to hold some out: leave the score out, or give {FEWEST_ROWS}")
-    return ScorePlan.of(max(int(rows * share), 1), as_fraction(Epsilon(epsilon)), LabelBounds(bounds), metrics)
+    return ScorePlan.of(max(int(rows * share), 1), as_fraction(Epsilon(epsilon)), LabelBounds(bounds))
 
 
 def _draw_seed(source: WordSource) -> int:

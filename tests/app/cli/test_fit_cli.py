@@ -190,7 +190,7 @@ def test_what_fails_after_the_model_is_in_place_is_said_with_what_is_there_and_s
 
 def test_a_score_is_paid_for_and_said_on_the_screen_the_card_and_the_report(folder, tmp_path):
     book, page, later = (tmp_path / name for name in ("budget.jsonl", "report.html", "later.html"))
-    paid = ("--ledger", book, "--limit", 4, "--score", 1.5, "--metrics", "rmse,mae", "--report", page)
+    paid = ("--ledger", book, "--limit", 4, "--score", 1.5, "--report", page)
     words = said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", *paid)
     assert re.search("Measured on rows held out, for ε = 1.5 more: (typical|mean absolute) error", words)
     assert "A score of 40 rows for ε = 1.5 shows the typical error (RMSE) if it is " in words

@@ -18,7 +18,7 @@ from labeldp.app.reports import NO_REPORT
 
 @command(
     *("source", "label", "bounds", "epsilon", "out", "release", "features", "drop", "categories", "missing"),
-    *(*LEDGER, "rows_per_person", *RECORD, "transform", "score", "metrics", "format", *DIALECT, "report", "force"),
+    *(*LEDGER, "rows_per_person", *RECORD, "transform", "score", "format", *DIALECT, "report", "force"),
     stopped="Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.",
     out={"type": Path, "metavar": "FOLDER", "help": "The folder for the model."},
 )

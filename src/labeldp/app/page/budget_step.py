@@ -12,7 +12,6 @@ from starlette.responses import Response
 from labeldp.accounts.budget import Budget, group_budget, refuse_overspend, rounded_up
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import odds_figures
-from labeldp.accounts.scores import DEFAULT_METRICS
 from labeldp.app.options import RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem, parse_fields
@@ -144,7 +143,7 @@ def preview_of(unfinished: Unfinished, epsilon: float) -> Preview:
 def score_of(release: ReleaseRequest, rows: int) -> ScorePlan | None:
     """Return what the score of a model will be, if one is asked for; one that would say nothing is refused."""
     score = release.options.get("score")
-    return plan_test(rows, score, release.options["bounds"], DEFAULT_METRICS) if score else None
+    return plan_test(rows, score, release.options["bounds"]) if score else None
 
 
 def _rows(unfinished: Unfinished) -> int:
