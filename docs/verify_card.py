@@ -541,9 +541,14 @@ def check_rest(card: Card) -> str:
     scored, rows = quality != {}, (card["rows"], quality.get("rows"))
     require("model" not in card or scored == ("score" in purposes), "a score, or the charge for it, is missing")
     require(split is None or (split["train_rows"], split["test_rows"]) == rows, "the split has other rows")
-    require(len(set(map(len, table.values()))) == 1, "the lists of the regression are not of one length")
-    right = len(card.get("rounding", card["bounds"])) == len(card["bounds"])
-    require(right and card.get("file", card)["rows"] == card["rows"], "rounding of columns, or rows of the file")
+    same, fit = (
+        len(set(map(len, table.values()))) == 1,
+        card.get("fit", {}).keys() & {"rsquared", "standard_error"},
+    )
+    right = same and len(fit) != 1 and len(card.get("rounding", card["bounds"])) == len(card["bounds"])
+    require(
+        right and card.get("file", card)["rows"] == card["rows"], "regression, R², rounding or rows of the file"
+    )
     return "trust, bounds, priors, rows, score and file agree"
 
 

@@ -71,7 +71,7 @@ def test_statistics_that_cost_more_than_is_charged_do_not_hold(kind):
 def test_what_labels_or_a_prior_cost_does_not_pay_for_statistics_too(kind, purpose):
     more = plain(Statistic("counts", "counts", 4, 1, Fraction(1, 10**9), purpose))
     listed = [] if kind == "release" else LISTED
-    refuse(card(kind, statistics=[*listed, more]), f"cannot have the purpose {purpose}")
+    refuse(card(kind, statistics=[*listed, more]), f"charges for {purpose}")
 
 
 def test_statistics_are_charged_for_each_row_of_a_person():

@@ -19,7 +19,7 @@ import pytest
 
 import labeldp as ldp
 from accounts.test_lies import others as near
-from card_cases import SMALL
+from card_cases import SMALL, card
 from forged_cards import forged, get
 from fuzzing import LONG
 from helpers import EVERY, posix_only
@@ -359,6 +359,17 @@ def test_reports_of_a_prior_have_no_origin_of_their_own():
     content = json.loads(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
     for depth, verdict in ((0, HOLDS), (1, HOLDS), (2, FALSE), (50, FALSE), (200, FALSE)):
         assert mine(forged(nested(content, depth)))[0] == verdict
+
+
+def test_an_r_squared_is_shown_with_its_standard_error_or_not_at_all():
+    table = {"names": ["a"], "params": [1.0], "bse": [0.5]}
+    for fit, verdict in (
+        ({"rsquared": 0.5, "standard_error": 0.1}, HOLDS),
+        ({"rsquared": 0.5}, FALSE),
+        ({}, HOLDS),
+    ):
+        text = card("model", regression=table, fit=fit)
+        assert mine(text)[0] == ldp.verify_card(text).verdict == verdict
 
 
 @posix_only

@@ -5,14 +5,18 @@ Labels are synthetic, the noise is secure, and the key that signs is thrown away
 """
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 import labeldp as ldp
-from labeldp.accounts import signatures
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from forged_cards import signature
 
 FOLDER = Path(__file__).parent / ldp.__version__
 BOUNDS = (0.0, 100.0)
@@ -47,9 +51,11 @@ def write_all() -> None:
     ldp.privatize_file(raw, FOLDER / "table.csv", label="income", epsilon=1.0, bounds=BOUNDS, ledger=ledger)
     raw.unlink()
     key = Ed25519PrivateKey.generate()
-    (FOLDER / "key.pub").write_text(signatures.key_text(key.public_key()), encoding="utf-8")
+    (FOLDER / "key.pub").write_text(
+        key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode(), encoding="utf-8"
+    )
     card = (FOLDER / "table.csv.card.json").read_text(encoding="utf-8")
-    (FOLDER / "table.csv.card.json.sig").write_text(signatures.sign_card(card, key), encoding="utf-8")
+    (FOLDER / "table.csv.card.json.sig").write_text(signature(card, key), encoding="utf-8")
 
     expected = {}
     for name, kind in (("model", ldp.ModelReleaseRegressor), ("labels", ldp.LabelReleaseRegressor)):

@@ -107,7 +107,7 @@ SPLIT = ldp.accounts.Split(0, 70, 4000)
 def test_a_model_costs_what_its_score_costs_too_unless_this_library_split_the_rows(split, epsilon):
     model = terms(*SCORED, split=split)
     told = explain(model, "model", {"quality": SCORE.as_data()}).sections
-    assert "for ε = 1.75 in all, its score included" in told["What was done"][0]
+    assert "for ε = 1.75 in all" in told["What was done"][0]
     assert told["What it cost"][0] == "ε = 1.75 in all:"
     assert ("one label costs ε = 1.5." in told["What it cost"][-1]) == (split is not None)
     assert "measured on 4,000 rows for ε = 0.25" in told["How noisy it is"][1]

@@ -45,8 +45,6 @@ READ = {  # what is replaced, and what reads it: a command, or a function
     "verify the file beside": ("table.csv", ["verify", CARD]),
     "verify a part of a model": ("model/model.npz", ["verify", "model"]),
     "verify --import": ("own.py", ["verify", CARD, "--import", "own.py"]),
-    "sign CARD": (CARD, ["sign", CARD, "--key", "key.pub", "--force"]),
-    "sign --key": ("key", ["sign", "release.json", "--key", "key"]),
     "ledger FILE": ("book.jsonl", ["ledger", "book.jsonl"]),
     "page FOLDER": ("nowhere", ["page", "nowhere", "--no-open"]),
     "privatize_file": ("table.csv", lambda: ldp.privatize_file("table.csv", "o.csv", **OPTIONS)),

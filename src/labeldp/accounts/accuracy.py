@@ -98,31 +98,31 @@ class Accuracy:
         return np.asarray(self.label_spread / np.sqrt(np.asarray(count)))
 
 
-def describe_noise(mechanism: Mechanism, prior: Histogram | None, bounds: Interval, rows: int) -> list[str]:
-    """Return where labels are clipped and how large the noise is, by the private prior: free to say.
-
-    Without rows, nothing is said of their mean. What is said of it includes the bias that clipping brings.
-    """
+def clipping_sentence(mechanism: Mechanism, prior: Histogram | None, bounds: Interval) -> str:
+    """Return where labels are clipped, and how many, by the private prior; nothing where only bounds clip."""
     low, high = mechanism.domain
-    lines = []
     edge = 0.01 * (bounds[1] - bounds[0])
-    inner = None if prior is None else prior.cumulative([bounds[0] + edge, bounds[1] - edge])
-    if inner is not None and max(inner[0], 1 - inner[1]) > 0.9:
-        lines.append("Nearly all labels are at one of the bounds: check the unit, and the bounds.")
-    elif (low, high) != bounds:
-        outside = ""
-        if prior is not None:
-            below, above = prior.cumulative([low, high])
-            outside = f"; about {100 * (below + 1 - above):.0f} % of them lie outside, by the private prior"
-        lines.append(f"Labels are clipped to ({number(low)}, {number(high)}){outside}.")
+    ends = [bounds[0] + edge, bounds[1] - edge, low, high]
+    lowest, highest, below, above = (0.0, 1.0, 0.0, 1.0) if prior is None else prior.cumulative(ends)
+    at_bounds = max(lowest, 1 - highest) > 0.9
+    unit = "Nearly all labels are at one of the bounds: check the unit, and the bounds. " if at_bounds else ""
+    if (low, high) == bounds:
+        return unit
+    share = "" if prior is None else f", about {100 * (below + 1 - above):.0f} % of them by the private prior"
+    return (
+        f"{unit}Labels below {number(low)} or above {number(high)} were clipped{share}: means of groups with very low "
+        "or very high labels are pulled towards the middle, however many rows they have."
+    )
+
+
+def noise_sentence(rows: int, mechanism: Mechanism, prior: Histogram | None, bounds: Interval) -> str:
+    """Return how large the noise is, by the private prior; the error of a mean includes that of clipping."""
     accuracy = Accuracy.under(mechanism, prior, bounds)
     noise = f"noise of about ±{number(accuracy.noise)}"
     if not accuracy.unbiased:
-        return [*lines, f"Released values are biased by design (see mechanism.bias), and each carries {noise}."]
+        return f"Released values are biased by design (see mechanism.bias), and each carries {noise}."
     mean = f", their mean ±{number(float(accuracy.error_of_mean(rows)))}" if rows else ""
-    if mean and accuracy.floor:
-        mean += ", clipping included"
-    return [*lines, f"One private label carries {noise}{mean}."]
+    return f"One private label carries {noise}{mean}{', clipping included' if mean and accuracy.floor else ''}."
 
 
 def rounding_step(mechanism: Mechanism) -> float | None:

@@ -53,11 +53,6 @@ class Figure:
         """What it stays below, with two standard errors."""
         return max(self.value, 0.0) + 2 * self.standard_error
 
-    @property
-    def hidden(self) -> bool:
-        """Whether an error is not distinguished from 0, so that only its limit says something."""
-        return self.value <= 2 * self.standard_error
-
     def __str__(self) -> str:
         if math.isnan(self.value):
             return "hidden by noise"
@@ -67,24 +62,19 @@ class Figure:
 def describe_figures(figures: Mapping[str, Figure]) -> dict[str, str]:
     """Return figures for people, by their names: with ±, or as a limit where noise hides an error.
 
-    The mean absolute error comes first where noise hides the squared one.
-
     Examples
     --------
-    >>> figures = {"rmse": Figure(0.0, 3.0), "mse": Figure(-40.0, 18.0), "mae": Figure(2.0, 0.1)}
-    >>> describe_figures(figures)
-    {'mean absolute error': '2 ± 0.1', 'typical error (RMSE)': 'below 6 (95 %)'}
+    >>> describe_figures({"rmse": Figure(0.0, 3.0), "mae": Figure(2.0, 0.1)})
+    {'typical error (RMSE)': 'below 6 (95 %)', 'mean absolute error': '2 ± 0.1'}
     """
-    shown = {name: str(figures[name]) for name in METRICS if name in figures}
-    for name in ("rmse", "mse", "mae"):
-        if name in figures and figures[name].hidden:
-            root = name == "rmse" and "mse" in figures
-            limit = math.sqrt(figures["mse"].limit) if root else figures[name].limit
-            shown[name] = f"below {number(float(rounded_up(limit, 3)), 3)} (95 %)"
-    if "mse" in figures and figures["mse"].hidden:
-        order = ("mae", "rmse", "r2") if "rmse" in figures else ("mae", "mse", "r2")
-        shown = {name: shown[name] for name in order if name in shown}
-    return {METRICS[name]: text for name, text in shown.items()}
+    shown = {}
+    for name, title in METRICS.items():
+        if name in figures:
+            figure = figures[name]
+            is_hidden = name != "r2" and figure.value <= 2 * figure.standard_error
+            limit = number(float(rounded_up(figure.limit, 3)), 3) if is_hidden else ""
+            shown[title] = f"below {limit} (95 %)" if is_hidden else str(figure)
+    return shown
 
 
 def describe_quality(quality: Any, charges: Iterable[Charge]) -> str | None:
@@ -98,31 +88,28 @@ def describe_quality(quality: Any, charges: Iterable[Charge]) -> str | None:
 
 
 def coefficient_cells(regression: Any, alpha: float = 0.05) -> list[list[str]]:
-    """Return a card's table of coefficients as text, under a row of names."""
-    values, errors, ends = regression["params"], regression["bse"], regression["conf_int"]
-    columns: dict[str, Iterable[str]] = {
+    """Return a card's table of coefficients as text, under a row of names, without what is not known."""
+    values, errors, ends = regression["params"], regression["bse"], regression.get("conf_int", [])
+    columns: dict[str, list[str]] = {
         "": regression["names"],
-        "coef": map(number, values),
-        "std err": map(number, errors),
+        "coef": [number(value) for value in values],
+        "std err": [number(error) for error in errors],
         "t": [f"{a / b:.2f}".replace("-", "−") if b else "" for a, b in zip(values, errors, strict=True)],
-        "P>|t|": [f"{pvalue:.3f}" for pvalue in regression["pvalues"]],
+        "P>|t|": [f"{pvalue:.3f}" for pvalue in regression.get("pvalues", [])],
         f"[{alpha / 2:.3g}": [number(low) for low, _ in ends],
         f"{1 - alpha / 2:.3g}]": [number(high) for _, high in ends],
+        "std err without privacy": [number(b) for b in regression.get("bse_ols", [])],
     }
-    if "bse_ols" in regression:
-        columns["std err without privacy"] = map(number, regression["bse_ols"])
-    return [list(columns), *map(list, zip(*columns.values(), strict=True))]
+    shown = {name: cells for name, cells in columns.items() if cells}
+    return [list(shown), *map(list, zip(*shown.values(), strict=True))]
 
 
 def describe_fit(fit: Any) -> list[str]:
     """Return what a card says of how well a table of coefficients fits, in sentences."""
-    words = ["R² is not estimated: noise would hide it."]
-    if fit.keys() >= {"rsquared", "standard_error"}:
-        words = [f"R² is about {fit['rsquared']:.3f} ± {fit['standard_error']:.3f}, its standard error by noise."]
+    told = "R² is not estimated: noise would hide it."
+    if "rsquared" in fit:
+        told = f"R² is about {fit['rsquared']:.3f} ± {fit['standard_error']:.3f}, its standard error by noise."
     if "pvalue" not in fit:
-        return [
-            *words,
-            "Lack of fit is not tested: noise would hide it for this ε, or all columns are categories.",
-        ]
+        return [told, "Lack of fit is not tested: noise would hide it, or all columns are categories."]
     result = f"Lack of fit is tested by squared predictions (RESET): p = {fit['pvalue']:.3f}."
-    return [*words, f"{result} {_CURVED}" if fit["pvalue"] < 0.05 else result]
+    return [told, f"{result} {_CURVED}" if fit["pvalue"] < 0.05 else result]

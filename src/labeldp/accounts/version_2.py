@@ -7,22 +7,21 @@ on rows held out is not among the charges; here it is, as it is in the ledger.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from labeldp._values import Data, Interval
+from labeldp._values import Data
 from labeldp.accounts.agreement import require
-from labeldp.accounts.budget import Charge, group_budget, total_of
-from labeldp.accounts.schema import Statistics, build_mechanism
-from labeldp.accounts.statistic import RULES, Statistic, cost_of
+from labeldp.accounts.budget import Charge
+from labeldp.accounts.schema import build_mechanism
+from labeldp.accounts.statistic import RULES
 from labeldp.accounts.terms import Terms
-from labeldp.errors import CardError, UncheckableError
+from labeldp.errors import CardError, LabelDPError, UncheckableError
 from labeldp.exact.proof import array_bytes, fingerprint, join_fingerprints
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
-from labeldp.mechanisms.typed_data import plain, read
+from labeldp.mechanisms.typed_data import parse_fraction, read
 
 _HASHED = {
     "shift": ("ShiftChannel", "low", "high", "steps", "margin", "reach", "table", "promise"),
@@ -32,12 +31,6 @@ _HASHED = {
 }  # fmt: skip
 """What version 2 hashes of a channel: names of 0.2.0, which no renaming changes."""
 
-_SAME = {
-    *("schema", "version", "rows", "trust", "bounds", "file", "label", "id", "release", "rounds", "knowledge"),
-    *("arrays", "model", "note", "features", "format", "files", "versions"),
-}
-"""Entries that are the same in version 3; others of a model's or a release's owner are left out."""
-
 _FREE = ("unbiased", "prior", "assumed")
 """What a score was estimated from at no cost: labels that were private already."""
 
@@ -45,14 +38,14 @@ _FREE = ("unbiased", "prior", "assumed")
 def upgrade(content: Data) -> Data:
     """Return what a card says in the form of version 3, which its reader checks.
 
-    What version 2 alone has is checked here: its hashes, its guarantee, its cost and the price of its score.
+    What version 2 alone has is checked here: its hashes, its guarantee and its cost.
     """
     kind = content["schema"].removeprefix("labeldp.")
     try:
         if kind == "mechanism":
             return {"schema": content["schema"], "version": 2, **_build(content).as_data()}
-        return _upgrade_terms(content)
-    except CardError:
+        return _upgrade_terms(dict(content))
+    except LabelDPError:
         raise
     except (KeyError, TypeError, AttributeError, IndexError, ValueError):
         raise CardError(f"the card lacks what a card of a {kind} has") from None
@@ -76,113 +69,101 @@ def fingerprint_2(channel: Any) -> str:
 def _build(card: Data) -> Mechanism:
     """Return the mechanism of a card, if its counts have the hash and the proof that are stated."""
     mechanism = build_mechanism(card.get("mechanism"), card.get("parameters", {}))
-    if set(card) != {"schema", "version", "mechanism", "parameters", "channel", "proof"}:
-        raise CardError("the card has other entries than a card of a mechanism")
-    if fingerprint_2(mechanism.channel) != card["channel"]:
-        raise CardError("the card's counts cannot be rebuilt from its parameters")
     proof = mechanism.verify().as_data()
-    if card["proof"] != {name: proof[name] for name in ("epsilon", "delta")}:
-        raise CardError("the card claims another proof than its counts give")
+    del proof["ratio"]
+    stated = {"schema", "version", "mechanism", "parameters", "channel", "proof"}
+    is_built = set(card) == stated and card["channel"] == fingerprint_2(mechanism.channel)
+    if not is_built or card["proof"] != proof:
+        raise CardError("the card's counts and its proof cannot be rebuilt from its parameters")
     return mechanism
 
 
-def _upgrade_terms(content: Data) -> Data:
-    built = {text: _build(card_format.parse(text)) for text in dict.fromkeys(content["mechanisms"])}
-    mechanisms = [built[text] for text in content["mechanisms"]]
-    charges: list[Charge] = read(list[Charge], content["charges"], "charges")
-    terms = Terms(1, (), (), tuple(charges), (), "local", content["words"] == "secure")
-    sentence = terms.guarantee.replace(" for all that this card lists", "").replace(
-        "any of it", "anything released"
+def _upgrade_terms(card: Data) -> Data:
+    built = {text: _build(card_format.parse(text)) for text in dict.fromkeys(card["mechanisms"])}
+    parts = [built[text] for text in card["mechanisms"]]
+    secure = card.pop("words") == "secure"
+    stated = _state(card["charges"], secure=secure)
+    sentence = (
+        stated["guarantee"].replace(" for all that this card lists", "").replace("any of it", "anything released")
     )
-    is_stated = (content["guarantee"], content["cost"]) == (sentence, terms.cost.rounded())
+    is_stated = (card["guarantee"], card["cost"]) == (sentence, stated["cost"])
     require(is_stated, "its charges do not give the guarantee and the cost it states")
-    one_each = content["schema"] == "labeldp.release"
-    statistics = _statistics(content.get("statistics", []))
-    charges = [_rename(charge, mechanisms, statistics, one_each=one_each) for charge in charges]
-    more = {name: content[name] for name in _SAME & content.keys()}
-    priors = [_prior(entry, column, charges) for column, entry in enumerate(content["priors"])]
-    if "quality" in content:
-        more |= _score(content["quality"], charges, statistics, has_labels=bool(mechanisms))
-    terms = replace(terms, charges=tuple(charges))
+    statistics = _statistics(card.get("statistics", []))
+    one_each = card["schema"] == "labeldp.release"
+    charges = [_charge(one, parts, statistics, one_each=one_each) for one in card["charges"]]
+    priors = [_prior(entry, charges) for entry in card["priors"]]
+    quality = card.pop("quality", None)
+    if quality and quality.get("statistics"):
+        card["quality"] = _score(quality)
+        if all(one["purpose"] != "score" for one in charges):
+            charges.append({**quality["charge"], "mechanism": None})
+            statistics += _statistics(quality["statistics"])
+    elif quality and (quality["how"] not in _FREE or quality.get("epsilon") or not parts):
+        raise UncheckableError("the card shows a score, and does not say with which noise it was released")
     numbers = {text: number for number, text in enumerate(built)}
     return {
-        **more,
-        "guarantee": terms.guarantee,
-        "cost": terms.cost.rounded(),
-        "secure": terms.secure,
+        **card,
+        **_state(charges, secure=secure),
         "mechanisms": [mechanism.as_data() for mechanism in built.values()],
-        "parts": [numbers[text] for text in content["mechanisms"]],
+        "parts": [numbers[text] for text in card["mechanisms"]],
         "priors": priors if one_each or any(priors) else [],
-        "charges": plain(charges),
-        "statistics": plain(statistics),
+        "charges": charges,
+        "statistics": statistics,
     }
 
 
-def _statistics(entries: list[Data]) -> list[Statistic]:
+def _state(charges: list[Data], *, secure: bool) -> Data:
+    """Return what version 3 states of charges: the guarantee, the cost, and whether they are private."""
+    spent = tuple(read(list[Charge], charges, "charges"))
+    terms = Terms(1, (), (), spent, (), "local", secure)
+    return {"guarantee": terms.guarantee, "cost": terms.cost.rounded(), "secure": secure}
+
+
+def _statistics(entries: list[Data]) -> list[Data]:
     """Return what was released with noise; why its sensitivity is what it is follows from its kind."""
-    data = []
-    for entry in entries:
-        size, because = entry["integers"], entry["because"]
-        is_known = entry["kind"] not in RULES or because == RULES[entry["kind"]].reason
+    for one in entries:
+        rule = RULES.get(one["kind"])
+        is_known = rule is None or one["because"] == rule.reason
         require(is_known, "the sensitivity of a statistic follows from something else than it states")
-        same = {name: value for name, value in entry.items() if name not in ("integers", "because")}
-        data.append({**same, "size": size})
-    statistics: list[Statistic] = read(Statistics, data, "statistics")
-    return statistics
+    renamed = {"integers": "size"}
+    return [{renamed.get(key, key): one[key] for key in one if key != "because"} for one in entries]
 
 
-def _rename(charge: Charge, mechanisms: list[Mechanism], listed: list[Statistic], *, one_each: bool) -> Charge:
+def _charge(charge: Data, parts: list[Mechanism], statistics: list[Data], *, one_each: bool) -> Data:
     """Return a charge that notes by the names of version 3 what it was spent on, if its note is right."""
-    if charge.purpose != "labels":
-        own = [one for one in listed if one.purpose == charge.purpose]
-        noise = [f"DiscreteLaplace(scale={one.noise.scale!r})" for one in own]
-        named = [f"{one.what}: {text}" for one, text in zip(own, noise, strict=True)]
-        is_right = own and charge.mechanism in ("; ".join(noise), "; ".join(named))
-        return replace(charge, mechanism="; ".join(map(str, own))) if is_right else charge
-    paid = [mechanisms[charge.column]] if one_each and charge.column is not None else mechanisms
-    noted = join_fingerprints([fingerprint_2(one.channel) for one in paid] or [""])
-    require(charge.mechanism == noted, "it charges for another mechanism than it shows")
-    return replace(charge, mechanism=join_fingerprints([fingerprint(one.channel) for one in paid]))
+    if charge["purpose"] == "labels":
+        paid = [parts[charge["column"]]] if one_each else parts
+        noted, note = (
+            join_fingerprints([hashed(one.channel) for one in paid]) for hashed in (fingerprint_2, fingerprint)
+        )
+        require(charge["mechanism"] == noted, "it charges for another mechanism than it shows")
+        return {**charge, "mechanism": note}
+    own = [(one["what"], one["scale"]) for one in statistics if one["purpose"] == charge["purpose"]]
+    noted = "; ".join(f"{what}: DiscreteLaplace(scale={parse_fraction(scale)!r})" for what, scale in own)
+    note = "; ".join(f"{what}: discrete Laplace noise of scale {scale}" for what, scale in own)
+    return {**charge, "mechanism": note} if own and charge["mechanism"] == noted else charge
 
 
-def _prior(entry: Any, column: int, charges: list[Charge]) -> Data | None:
-    """Return a prior with its origin: public, or paid for by a charge that it names, or by its column's."""
+def _prior(entry: Any, charges: list[Data]) -> Data | None:
+    """Return a prior with its origin: public, or paid for by a charge that it names."""
     if entry is None:
         return None
     shown = {"nodes": entry["nodes"], "masses": entry["masses"]}
     if entry["source"] == "public" and "charge" not in entry:
         return shown
-    own = [number for number, one in enumerate(charges) if (one.purpose, one.column) == ("prior", column)]
-    number = entry.get("charge", own[0] if own else None)
-    is_paid = entry["source"] == "paid for" and type(number) is int and 0 <= number < len(charges)
-    require(is_paid, "its charges do not fit the source of a prior")
-    statistics = plain(_statistics(entry.get("statistics", [])))
-    origin = {"charge": plain(charges[number]), "secure": True, "statistics": statistics}
+    require(entry["source"] == "paid for", "its charges do not fit the source of a prior")
+    origin = {
+        "charge": charges[entry["charge"]],
+        "secure": True,
+        "statistics": _statistics(entry.get("statistics", [])),
+    }
     if "reports" in entry:
         origin["reports"] = _build(card_format.parse(entry["reports"])).as_data()
     return {**shown, "origin": origin}
 
 
-def _score(quality: Data, charges: list[Charge], statistics: list[Statistic], *, has_labels: bool) -> Data:
-    """Return the score as version 3 shows it, and add what was paid for it, on rows held out, to the charges.
-
-    One that was estimated from private labels, at no cost, is left out.
-    """
-    bought = _statistics(quality.get("statistics", []))
-    paid = [one for one in statistics if one.purpose == "score"]
-    if not bought and not paid and not quality.get("epsilon"):
-        if quality.get("how") not in _FREE or not has_labels:
-            raise UncheckableError("the card shows a score, and does not say with which noise it was released")
-        return {}
-    people = max(charge.rows_per_person for charge in charges)
-    price = group_budget(cost_of(bought), people)
-    is_stated = quality.get("epsilon", price.epsilon) == price.epsilon and (not paid or paid == bought)
-    require(is_stated, "it charges for another score than it shows")
-    if not paid:
-        require(people == 1 and price <= total_of(charges), f"its guarantee leaves out {price} for a score")
-        noted = quality.get("charge", plain(Charge("score", price, "", purpose="score")))
-        charges.append(replace(read(Charge, noted, "the charge of the score"), mechanism=None))
-        statistics += bought
-    pairs = read(dict[str, Interval], quality.get("figures", {}), "figures")
-    figures = {name: {"value": value, "standard_error": error} for name, (value, error) in pairs.items()}
-    return {"quality": {"rows": quality.get("rows", 1), "figures": figures}}
+def _score(quality: Data) -> Data:
+    """Return the figures of a score as version 3 shows them."""
+    pairs = quality["figures"].items()
+    figures = {name: {"value": value, "standard_error": error} for name, (value, error) in pairs}
+    return {"rows": quality["rows"], "figures": figures}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,21 +12,20 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from labeldp import tables as files
-from labeldp._atomic import StrPath, as_path, atomic_file
+from labeldp._atomic import StrPath, as_path
 from labeldp._values import Array, Data
 from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.budget import missing_charges
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.reading import ReadCard
-from labeldp.accounts.signatures import check_signature, key_name, key_text, read_private_key, sign_card
+from labeldp.accounts.signatures import check_signature
 from labeldp.accounts.verification import Check, Verification, verify_card
-from labeldp.app.card_files import read_card_file, read_key
-from labeldp.app.sentences import counted, printable
-from labeldp.errors import CardError, LabelDPError
+from labeldp.app.sentences import counted
+from labeldp.errors import LabelDPError
 from labeldp.exact.table import TableChannel
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
-from labeldp.tables.paths import MODEL_FILES, Target, refuse_same, sha256
+from labeldp.tables.paths import MODEL_FILES, sha256
 
 
 def verify_files(
@@ -50,7 +49,7 @@ def verify_files(
     folder : path-like, optional
         Where to look for the file by the name on the card, if none is given.
     signature : str, optional
-        What `sign_card` returned.
+        The content of the file that ``ssh-keygen -Y sign`` wrote.
     trusted : sequence of public keys
         One of them must have signed the card, if any are given.
     require_signature : bool
@@ -72,46 +71,6 @@ def verify_files(
     if ledger is not None:
         checks.append(_charged(card, ledger))
     return Verification(tuple(checks), card)
-
-
-def sign_card_file(card: Path, key: Path, passphrase: Callable[[], str], *, force: bool = False) -> list[str]:
-    """Sign a card's file, write the signature beside it, and return what to say of it.
-
-    A card that does not hold is not signed.
-
-    Parameters
-    ----------
-    card : path
-        A card, the file it lies beside, or a model's folder.
-    key : path
-        A private Ed25519 key.
-    passphrase : callable
-        Called if the key has one.
-    force : bool
-        Whether a signature that is there may be replaced.
-    """
-    path, text = read_card_file(card)
-    target = path.with_name(f"{path.name}.sig")
-    refuse_same({"the signature": target}, {"the card": path, "the key": key})
-    Target(str(target), force).refuse()
-    private = read_key(key, lambda data: read_private_key(data, passphrase))
-    result = verify_files(text, file=None if path == card else card, folder=path.parent)
-    for check in result.checks:
-        if check.holds is False:
-            raise CardError(f"a card that does not hold is not signed: {check.name}: {printable(check.detail)}")
-    with atomic_file(target, public=True, replace=force) as draft:
-        draft.write_text(sign_card(text, private), encoding="ascii", newline="\n")
-    said = []
-    if not result.holds:
-        said.append("The card is signed as it is, though it cannot be checked here: see labeldp verify.")
-    if not any(check.name == "file" and check.holds for check in result.checks):
-        said.append("No file was compared: the signature covers what the card says, and no more.")
-    public = private.public_key()
-    return [
-        *said,
-        f"The signature is in {target}, by {key_name(public)}.",
-        f"Hand the public key on by a way that others trust:  {key_text(public)}",
-    ]
 
 
 def _file_checks(card: ReadCard, path: Path | None, folder: StrPath | None) -> Iterator[Check]:

@@ -341,13 +341,6 @@ _TABLE = (
     ),
     Option("require_signature", "An unsigned card does not hold.", **_FLAG),
     Option("signature", "The card's signature, if it is not beside it as CARD.sig.", **_FILE),
-    Option(
-        "key",
-        "Your private Ed25519 key, as OpenSSH writes it; ssh-keygen -t ed25519 makes one.",
-        type=Path,
-        default=REQUIRED,
-        metavar="KEY",
-    ),
     Option("model", "The folder that labeldp fit wrote.", type=Path, metavar="MODEL", **_POSITIONAL),
     # previews, comparisons and audits
     Option("rows", "How many rows the table has.", default=REQUIRED, **_INTEGER),

@@ -68,6 +68,9 @@ READERS: dict[Any, Callable[[Any], Any]] = {}
 LONGEST_AMOUNT = 400
 """Characters of a fraction in a file: every float has fewer, and so has the δ of several rows of a person."""
 
+LARGEST = 1.7e308
+"""Numbers are smaller, so that integers among them fit a float."""
+
 _FRACTION = re.compile(r"[0-9]+(/[0-9]+)?", re.ASCII)
 
 
@@ -126,9 +129,8 @@ def plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         kind: Any = type(value)
         hints, free = _schema(kind)
-        shown = {name: getattr(value, name) for name in hints}
-        stated = {name: plain(item) for name, item in shown.items() if item is not None or name not in free}
-        return stated | _derived(value)
+        stated = {name: getattr(value, name) for name in hints} | getattr(value, "derived", {})
+        return {name: plain(item) for name, item in stated.items() if item is not None or name not in free}
     return str(value) if isinstance(value, Fraction) else value
 
 
@@ -178,39 +180,40 @@ def _one_of(arguments: tuple[Any, ...], data: Any, where: str) -> Any:
 
 
 def _literal(arguments: tuple[Any, ...], data: Any, where: str) -> Any:
-    known = any(type(data) is type(option) and data == option for option in arguments)
-    _require(known, where, " or ".join(map(repr, arguments)))
+    _require(isinstance(data, str) and data in arguments, where, " or ".join(map(repr, arguments)))
     return data
 
 
 def _list(arguments: tuple[Any, ...], data: Any, where: str) -> list[Any]:
+    """Return the items of a list: any number of one type, or one of each type."""
+    is_fixed = len(arguments) > 1 and arguments[-1] is not Ellipsis
     _require(isinstance(data, list), where, "a list")
-    return [read(arguments[0], item, f"{where}[{k}]") for k, item in enumerate(data)]
-
-
-def _tuple(arguments: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
-    if arguments[-1] is Ellipsis:
-        return tuple(_list(arguments, data, where))
-    _require(isinstance(data, list) and len(data) == len(arguments), where, f"a list of {len(arguments)}")
-    pairs = enumerate(zip(arguments, data, strict=True))
-    return tuple(read(hint, item, f"{where}[{k}]") for k, (hint, item) in pairs)
+    hints = arguments if is_fixed else arguments[:1] * len(data)
+    _require(len(hints) == len(data), where, f"a list of {len(hints)}")
+    return [read(hints[k], item, f"{where}[{k}]") for k, item in enumerate(data)]
 
 
 def _mapping(arguments: tuple[Any, ...], data: Any, where: str) -> dict[Any, Any]:
     _require(isinstance(data, dict), where, "an object")
-    names = [read(arguments[0], key, f"a field of {where}") for key in data]
-    values = [read(arguments[1], value, f"{where}.{key[:60]}") for key, value in data.items()]
-    return dict(zip(names, values, strict=True))
+    name, hint = arguments
+    return {
+        read(name, key, f"a field of {where}"): read(hint, value, f"{where}.{key[:60]}")
+        for key, value in data.items()
+    }
+
+
+def _anything(arguments: tuple[Any, ...], data: Any, where: str) -> Any:
+    return data
 
 
 _FORMS: dict[Any, Callable[[tuple[Any, ...], Any, str], Any]] = {
-    Any: lambda _, data, where: data,
+    Any: _anything,
     Annotated: _annotated,
     Union: _one_of,
     UnionType: _one_of,
     Literal: _literal,
     list: _list,
-    tuple: _tuple,
+    tuple: lambda *given: tuple(_list(*given)),
     dict: _mapping,
 }
 
@@ -219,44 +222,41 @@ _FORMS: dict[Any, Callable[[tuple[Any, ...], Any, str], Any]] = {
 def _schema(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
     """Return the fields of a typed dictionary or of a dataclass with their types, and which may be missing.
 
-    Fields that do not count when instances are compared are not data.
+    Fields that do not count when instances are compared are not data. A field that may be missing is never None.
     """
     hints = get_type_hints(kind, include_extras=True)
-    if dataclasses.is_dataclass(kind):
-        fields = [field for field in dataclasses.fields(kind) if field.compare]
-        free = frozenset(field.name for field in fields if field.metadata.get("optional"))
-        return {field.name: hints[field.name] for field in fields}, free
-    free = frozenset(name for name, hint in hints.items() if get_origin(hint) is NotRequired)
-    return {name: get_args(hint)[0] if name in free else hint for name, hint in hints.items()}, free
+    if not dataclasses.is_dataclass(kind):
+        free = frozenset(name for name, hint in hints.items() if get_origin(hint) is NotRequired)
+        return hints | {name: get_args(hints[name])[0] for name in free}, free
+    fields = [field for field in dataclasses.fields(kind) if field.compare]
+    free = frozenset(field.name for field in fields if field.metadata.get("optional"))
+    own = {field.name: hints[field.name] for field in fields}
+    return own | {name: (get_args(own[name]) or (Any,))[0] for name in free}, free
 
 
-def _fields(kind: Any, data: Any, where: str, derived: tuple[str, ...] = ()) -> Data:
-    """Return the fields of an object, if it has all of them and no others; derived ones are not read."""
+def _fields(kind: Any, data: Any, where: str) -> Data:
+    """Return the fields of an object, if it has all of them and no others."""
     hints, free = _schema(kind)
     _require(isinstance(data, dict), where, "an object")
-    for name in sorted({*hints, *derived} - free - data.keys()):
+    for name in sorted(hints.keys() - free - data.keys()):
         raise CardError(f"{where} lacks the field {name}")
-    for name in sorted(data.keys() - {*hints, *derived}):
+    for name in sorted(data.keys() - hints.keys()):
         raise CardError(f"{where} has an unknown field, {name[:60]!r}")
-    for name in sorted(name for name in free & data.keys() if data[name] is None):
-        raise CardError(f"{where} must leave out the field {name}, or say something in it")
     prefix = "" if where == "the card" else f"{where}."
     return {name: read(hint, data[name], f"{prefix}{name}") for name, hint in hints.items() if name in data}
 
 
-def _derived(value: Any) -> Data:
-    """Return what follows from a value's fields and is written beside them."""
-    return {name: plain(item) for name, item in getattr(value, "derived", {}).items()}
-
-
 def _instance(kind: Any, data: Any, where: str) -> Any:
     """Return an instance of a dataclass; what follows from its fields must be what the data says."""
-    if isinstance(data, dict) and hasattr(kind, "refuse_unknown"):
+    _require(isinstance(data, dict), where, "an object")
+    derived = getattr(kind, "DERIVED", ())
+    if derived:
         kind.refuse_unknown(data)
-    fields = _fields(kind, data, where, getattr(kind, "DERIVED", ()))
+    fields = _fields(kind, {name: item for name, item in data.items() if name not in derived}, where)
     value = _construct(lambda: kind(**fields), where)
-    for name, expected in _construct(lambda: _derived(value), where).items():
-        if canonical(expected) != canonical(data[name]):
+    for name in derived:
+        expected = plain(_construct(lambda: value.derived, where)[name])
+        if canonical(expected) != canonical(data.get(name)):
             raise CardError(f"{where} does not hold: its {name} is {expected}, and not what is stated")
     return value
 
@@ -270,17 +270,19 @@ def _construct(make: Callable[[], Any], where: str) -> Any:
         raise kind(f"{where}: {error}") from None
 
 
-_LEAVES: dict[Any, tuple[Callable[[Any], bool], str]] = {
-    str: (lambda data: isinstance(data, str), "text"),
-    bool: (lambda data: isinstance(data, bool), "a boolean"),
-    int: (lambda data: type(data) is int, "an integer"),
-    float: (lambda data: type(data) in (int, float) and abs(data) < 1e308 * 1.7, "a number"),
+_LEAVES: dict[Any, tuple[tuple[type, ...], str]] = {
+    str: ((str,), "text"),
+    bool: ((bool,), "a boolean"),
+    int: ((int,), "an integer"),
+    float: ((int, float), "a number"),
 }
 
 
 def _leaf(kind: Any, data: Any, where: str) -> Any:
     if kind is Fraction:
         return _construct(lambda: parse_fraction(data), where)
-    test, name = _LEAVES[kind]
-    _require(test(data), where, name)
-    return float(data) if kind is float else data
+    types, name = _LEAVES[kind]
+    _require(type(data) in types, where, name)
+    if kind is float:
+        _require(abs(data) < LARGEST, where, name)
+    return kind(data)

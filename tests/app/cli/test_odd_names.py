@@ -141,13 +141,13 @@ def test_a_command_charges_if_and_only_if_there_is_output(home, command, column,
         check(*command)
 
 
-OPTIONS = st.sampled_from(["-o", "--out", "--key", "--trust", "--column", "--keep"])
+OPTIONS = st.sampled_from(["-o", "--out", "--trust", "--column", "--keep"])
 
 
 @pytest.mark.slow
 @tries(60)
 @given(
-    st.sampled_from(["explain", "verify", "report", "ledger", "predict", "sign", "preview", "audit"]),
+    st.sampled_from(["explain", "verify", "report", "ledger", "predict", "preview", "audit"]),
     st.lists(files, min_size=1, max_size=2),
     st.lists(st.tuples(OPTIONS, names), max_size=2),
 )

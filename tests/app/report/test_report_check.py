@@ -198,7 +198,7 @@ def test_random_order_columns_left_out_and_clipping_are_said_as_they_are(tmp_pat
     for shown in (*(page.read_text() for page in pages), said("explain", tmp_path / "out.csv")):
         assert "order of the rows" not in shown
         assert "every feature" not in shown
-        assert re.search("Labels below [0-9,.e-]+ or above [0-9,.e]+ were moved there before noise", shown)
+        assert re.search("Labels below [0-9,.e-]+ or above [0-9,.e]+ were clipped", shown)
     for page in pages:
         assert page.stat().st_mode & 0o777 == 0o600 or sys.platform == "win32"
 

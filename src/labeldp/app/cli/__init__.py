@@ -95,11 +95,6 @@ COMMANDS = {
             "cards",
             "private.parquet.card.json --trust owner.pub",
         ),
-        "sign": Command(
-            "Sign a card, so that others can check that it is as you wrote it.",
-            "cards",
-            "private.parquet.card.json --key ~/.ssh/id_ed25519",
-        ),
         "audit": Command(
             "Sample a card's mechanisms, and try to break what it promises.",
             "audit",

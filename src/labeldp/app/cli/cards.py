@@ -1,9 +1,7 @@
-"""``labeldp explain``, ``verify``, ``sign`` and ``report``: what a card promises, and whether it holds."""
+"""``labeldp explain``, ``verify`` and ``report``: what a card promises, and whether it holds."""
 
 from __future__ import annotations
 
-import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,10 +23,6 @@ from labeldp.app.cli.shell import EXIT, PlainConsole, finite, news, print_json, 
 from labeldp.app.sentences import as_flag, printable, spelled
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.card_format import MAX_TEXT
-
-PASSPHRASE = "LABELDP_PASSPHRASE"  # noqa: S105 (the name of a variable)
-"""The environment variable that a key's passphrase is taken from; else it is asked for."""
-
 
 # ---- explain ------------------------------------------------------------------------------------------
 
@@ -189,35 +183,6 @@ def _verdict(result: Verification) -> str:
     if failed == {"privacy"}:
         return "The card agrees with itself, and says NOT PRIVATE."
     return "The card does NOT hold."
-
-
-# ---- sign ---------------------------------------------------------------------------------------------
-
-
-def _passphrase() -> str:
-    """Return the passphrase of a key: from the environment, or asked for where somebody can answer."""
-    if PASSPHRASE in os.environ:
-        return os.environ[PASSPHRASE]
-    if not sys.stdin.isatty():
-        raise ParameterError(
-            f"the key has a passphrase: set {PASSPHRASE}, or sign at a terminal, which asks for it"
-        )
-    return str(typer.prompt("Passphrase of the key", hide_input=True, err=True))
-
-
-@command("card_file", "key", "force", "modules")
-def sign(card_file: Path, key: Path, force: bool) -> None:
-    """Sign a card, so that others can check that it is as you wrote it: labeldp verify CARD --trust KEY.pub.
-
-    The signature goes to CARD.sig, in OpenSSH's format, and covers every byte of the card, with the checksums of
-    its files. A card that does not hold, or whose file was changed, is not signed (exit code 4). The passphrase of
-    a key is asked for, or taken from LABELDP_PASSPHRASE.
-
-    What is released: CARD.sig, to pass on with the card and the public key. The private key is only read.
-    """
-    from labeldp.app.card_check import sign_card_file  # noqa: PLC0415 (slow to import)
-
-    tell(news(), *sign_card_file(card_file, key, _passphrase, force=force))
 
 
 # ---- report -------------------------------------------------------------------------------------------
