@@ -537,18 +537,13 @@ def check_rest(card: Card) -> str:
     k = known if known and "sums" in purposes else {**free, "variance": 1}
     right = low <= k["low"] < k["high"] <= high and k["variance"] > 0 <= k["residual"]
     require(right and ("sums" in purposes or known in (None, free)), "knowledge is wrong, or was not paid for")
-    split, table, quality = card.get("split"), card.get("regression") or {"none": []}, card.get("quality", {})
-    scored, rows = quality != {}, (card["rows"], quality.get("rows"))
-    require("model" not in card or scored == ("score" in purposes), "a score, or the charge for it, is missing")
-    require(split is None or (split["train_rows"], split["test_rows"]) == rows, "the split has other rows")
-    same, fit = (
-        len(set(map(len, table.values()))) == 1,
-        card.get("fit", {}).keys() & {"rsquared", "standard_error"},
-    )
-    right = same and len(fit) != 1 and len(card.get("rounding", card["bounds"])) == len(card["bounds"])
-    require(
-        right and card.get("file", card)["rows"] == card["rows"], "regression, R², rounding or rows of the file"
-    )
+    split, quality, rows = card.get("split"), card.get("quality", {}), card["rows"]
+    require("model" not in card or (quality != {}) == ("score" in purposes), "a score, or its charge, is missing")
+    right = split is None or (split["train_rows"], split["test_rows"]) == (rows, quality.get("rows"))
+    require(right and card.get("file", card)["rows"] == rows, "the split or the file has other rows")
+    table, shown = card.get("regression") or {"none": []}, {"rsquared", "standard_error"} & {*card.get("fit", ())}
+    right = len(shown) != 1 and len(set(map(len, table.values()))) == 1
+    require(right and len(card.get("rounding", card["bounds"])) == len(card["bounds"]), "table, R² or rounding")
     return "trust, bounds, priors, rows, score and file agree"
 
 

@@ -17,7 +17,7 @@ import portalocker
 import pytest
 
 import labeldp as ldp
-from accounts.ledger_cases import ENTRY, HEADER, NAMED, WHEN, chained, charge
+from accounts.ledger_cases import ENTRY, HEADER, WHEN, chained, charge
 from helpers import linux_only, posix_only
 from labeldp import Budget, BudgetError, Ledger
 
@@ -30,8 +30,7 @@ CHARGE = ldp.accounts.Charge("café", Budget(Fraction(1, 3), Fraction(1, 10000))
 def ledger(path):
     made = Ledger.open(path, limit=LIMIT)
     made.charge("labels, café", epsilon=0.1)
-    places = made.charge_all([charge("column 0", 0.2, 1e-6), charge("column 1", 0.3)])
-    made.describe_all(places, ["sha256:0123", None])
+    made.charge_all([charge("column 0", 0.2, 1e-6), charge("column 1", 0.3)])
     made.charge("last", epsilon=0.4)
     return made
 
@@ -46,12 +45,12 @@ def put(path, *records):
 
 def test_a_ledger_is_written_as_its_account_says_and_read_again(path):
     ledger = Ledger.open(path, limit=Budget(3, 0.001))
-    (named,) = ledger.describe_all(ledger.charge_all([CHARGE]), ["sha256:0123"])
+    ledger.charge_all([CHARGE])
     ledger.charge_all([CHARGE, CHARGE])
     header = {**HEADER, "id": json.loads(path.read_bytes().splitlines()[0])["id"]}
-    assert path.read_bytes() == chained(header, {"charges": [ENTRY]}, NAMED, {"charges": [ENTRY, ENTRY]})
+    assert path.read_bytes() == chained(header, {"charges": [ENTRY]}, {"charges": [ENTRY, ENTRY]})
     again = Ledger.open(path, limit=Budget(3, 0.001))
-    assert again.charges == ledger.charges == (named, CHARGE, CHARGE)
+    assert again.charges == ledger.charges == (CHARGE, CHARGE, CHARGE)
     assert (again.limit, again.total) == (Budget(3, 0.001), Budget(1, 0.0003))
     free = Ledger.open(path.with_name("free"))
     free.charge_all([ldp.accounts.Charge("all", Budget(float("inf")), WHEN, purpose="labels", column=1)])
@@ -194,9 +193,8 @@ def test_a_ledger_knows_its_own_charges_and_reserves_budget_for_those_that_follo
             ledger.charge("model", epsilon=0.6)
         ledger.charge("model", epsilon=0.3)
     other.charge("between", epsilon=0.2)
-    ledger.describe_all(ledger.charge_all([charge("score", 0.5)]), ["sha256:0123"])
+    ledger.charge_all([charge("score", 0.5)])
     assert ledger.own_charges == (ledger.charges[0], ledger.charges[2])
-    assert ledger.own_charges[1].mechanism == "sha256:0123"
 
 
 # ---- torn, changed, replaced ----------------------------------------------------------------------------

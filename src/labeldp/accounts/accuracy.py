@@ -110,8 +110,8 @@ def clipping_sentence(mechanism: Mechanism, prior: Histogram | None, bounds: Int
         return unit
     share = "" if prior is None else f", about {100 * (below + 1 - above):.0f} % of them by the private prior"
     return (
-        f"{unit}Labels below {number(low)} or above {number(high)} were clipped{share}: means of groups with very low "
-        "or very high labels are pulled towards the middle, however many rows they have."
+        f"{unit}Labels below {number(low)} or above {number(high)} were clipped{share}: means of groups with very "
+        "low or very high labels are pulled towards the middle, however many rows they have."
     )
 
 

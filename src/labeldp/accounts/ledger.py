@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import threading
 import weakref
@@ -12,46 +11,12 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
+
 from labeldp._atomic import StrPath
 from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, refuse_long, refuse_overspend, total_of
-from labeldp.accounts.ledger_file import FileStore
+from labeldp.accounts.ledger_file import LedgerFile
 from labeldp.errors import LedgerError, ParameterError, RepeatedReleaseWarning, Setting, warn
-
-
-@dataclasses.dataclass(eq=False)
-class MemoryStore:
-    """A list of charges that belongs to one process."""
-
-    limit: Budget | None
-    path: None = None
-    owner: int = dataclasses.field(default_factory=os.getpid)
-    _charges: list[Charge] = dataclasses.field(default_factory=list, repr=False)
-    _lock: Any = dataclasses.field(default_factory=threading.RLock, repr=False)
-
-    def charges(self) -> tuple[Charge, ...]:
-        """Return all charges, oldest first."""
-        with self._lock:
-            return tuple(self._charges)
-
-    known_charges = charges
-
-    def spend(self, charges: Sequence[Charge], reserve: Sequence[Charge] = ()) -> range:
-        """Spend several charges together, or none of them, and keep budget for those in reserve."""
-        if self.owner != os.getpid():
-            raise LedgerError(
-                "this is a copy of a ledger that is in the memory of another process, which would not see the "
-                "charge: use one in a file, Ledger.open(path, limit=...), in a model by set_params(ledger=...)"
-            )
-        with self._lock:
-            refuse_overspend(self.limit, self._charges, [*charges, *reserve])
-            start = len(self._charges)
-            self._charges.extend(charges)
-            return range(start, start + len(charges))
-
-    def describe(self, position: int, mechanism: str) -> None:
-        """Note which mechanism a charge was for."""
-        with self._lock:
-            self._charges[position] = dataclasses.replace(self._charges[position], mechanism=mechanism)
 
 
 class Ledger:
@@ -79,9 +44,12 @@ class Ledger:
     def __init__(self, limit: Budget | None = None) -> None:
         if limit is not None and not isinstance(limit, Budget):
             raise ParameterError(Setting("limit"), " must be a Budget, for example Budget(epsilon=3.0)")
-        self._store: MemoryStore | FileStore = MemoryStore(limit)
-        self._own: dict[int, Charge] = {}
+        self._limit = limit
+        self._file: LedgerFile | None = None
+        self._spent: list[Charge] = []  # of a ledger in memory, which belongs to one process
+        self._own: list[Charge] = []
         self._reserve: tuple[Charge, ...] = ()
+        self._owner, self._lock = os.getpid(), threading.RLock()
 
     @classmethod
     def open(
@@ -117,7 +85,7 @@ class Ledger:
         Budget(epsilon=2.0)
         """
         ledger = cls(limit)
-        ledger._store = FileStore(os.fspath(path), limit, create)
+        ledger._file = LedgerFile(os.fspath(path), limit, create)
         return ledger
 
     # ---- reading ----------------------------------------------------------------------------
@@ -125,22 +93,22 @@ class Ledger:
     @property
     def limit(self) -> Budget | None:
         """What may be spent in all, or None."""
-        return self._store.limit
+        return self._limit if self._file is None else self._file.limit
 
     @property
     def path(self) -> str | None:
         """Where the ledger is kept, or None for one in memory."""
-        return self._store.path
+        return None if self._file is None else self._file.path
 
     @property
     def charges(self) -> tuple[Charge, ...]:
         """All charges, oldest first."""
-        return self._store.charges()
+        return tuple(self._spent) if self._file is None else self._file.charges()
 
     @property
     def own_charges(self) -> tuple[Charge, ...]:
         """The charges made through this object; those of other processes may stand between them."""
-        return tuple(self._own.values())
+        return tuple(self._own)
 
     @property
     def total(self) -> Budget:
@@ -155,7 +123,7 @@ class Ledger:
     @property
     def is_copy(self) -> bool:
         """Whether this only remembers a ledger in another process's memory, and takes no charge."""
-        return isinstance(self._store, MemoryStore) and self._store.owner != os.getpid()
+        return self._file is None and self._owner != os.getpid()
 
     # ---- writing ----------------------------------------------------------------------------
 
@@ -198,8 +166,8 @@ class Ledger:
         self.charge_all([charge])
         return charge
 
-    def charge_all(self, charges: Sequence[Charge]) -> range:
-        """Spend several charges together, or none of them; return their positions in `charges`.
+    def charge_all(self, charges: Sequence[Charge]) -> None:
+        """Spend several charges together, or none of them.
 
         Parameters
         ----------
@@ -211,17 +179,18 @@ class Ledger:
             If the limit would be passed; then nothing is spent.
         """
         refuse_long(charge.budget for charge in (*charges, *self._reserve))  # a ledger and a card hold them
-        positions = self._store.spend(charges, self._reserve)
-        self._own.update(zip(positions, charges, strict=True))
-        return positions
-
-    def describe_all(self, positions: Sequence[int], mechanisms: Sequence[str | None]) -> list[Charge]:
-        """Note which mechanisms own charges were for, where one is given; return the charges."""
-        for position, mechanism in zip(positions, mechanisms, strict=True):
-            if mechanism is not None:
-                self._store.describe(position, mechanism)
-                self._own[position] = dataclasses.replace(self._own[position], mechanism=mechanism)
-        return [self._own[position] for position in positions]
+        if self.is_copy:
+            raise LedgerError(
+                "this is a copy of a ledger that is in the memory of another process, which would not see the "
+                "charge: use one in a file, Ledger.open(path, limit=...), in a model by set_params(ledger=...)"
+            )
+        if self._file is not None:
+            self._file.spend(charges, self._reserve)
+        else:
+            with self._lock:
+                refuse_overspend(self._limit, self._spent, [*charges, *self._reserve])
+                self._spent.extend(charges)
+        self._own.extend(charges)
 
     @contextmanager
     def reserve(self, charges: Sequence[Charge]) -> Iterator[None]:
@@ -246,10 +215,10 @@ class Ledger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if isinstance(self._store, FileStore):
-            create: Literal["late", "never"] = "never" if self._store.exists else "late"
-            return partial(Ledger.open, self._store.path, limit=self.limit, create=create), ()
-        return _copy, (self.limit, self.total)
+        if self._file is None:
+            return _copy, (self._limit, self.total)
+        create: Literal["late", "never"] = "never" if self._file.exists else "late"
+        return partial(Ledger.open, self._file.path, limit=self.limit, create=create), ()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} spent={self.total} limit={self.limit}>"
@@ -257,11 +226,10 @@ class Ledger:
 
 def _copy(limit: Budget | None, spent: Budget) -> Ledger:
     """Return what a pickle has of a ledger in memory; it takes no charge."""
-    ledger, store = Ledger(limit), MemoryStore(limit)
+    ledger = Ledger(limit)
     if spent != Budget(0):
-        store.spend([new_charge("all that was spent before pickling", spent, purpose="other")])
-    store.owner = 0
-    ledger._store = store
+        ledger._spent = [new_charge("all that was spent before pickling", spent, purpose="other")]
+    ledger._owner = 0
     return ledger
 
 
@@ -276,10 +244,7 @@ def ledger_notes(ledger: Ledger) -> list[str]:
     """Return what was left in a ledger after a release, or that none was kept."""
     if ledger.path is None:
         return ["No ledger was kept: another release of these labels costs again, and nobody counts it."]
-    if ledger.limit is None:
-        return []
-    left = ledger.limit.minus(total_of(ledger._store.known_charges()))
-    return [f"The ledger {ledger.path} has {left} left."]
+    return [] if ledger.limit is None else [f"The ledger {ledger.path} has {ledger.remaining} left."]
 
 
 def ledger_to_charge(ledger: Ledger | None, labels: Any) -> Ledger:
@@ -290,21 +255,31 @@ def ledger_to_charge(ledger: Ledger | None, labels: Any) -> Ledger:
     return Ledger()
 
 
-_released: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-_warned: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-"""Label arrays that were released without a ledger, and those that a warning was given for, by identity."""
+_released: dict[tuple[int, ...], int] = {}
+"""How often labels were released without a ledger, by where they are in memory; never by what they are."""
+
+
+def _memory_of(labels: Any) -> tuple[Any, tuple[int, ...]]:
+    """Return what keeps labels in memory, and a key of where they are.
+
+    Each ``frame["pay"]`` is another object, and a view of the same array; else the object itself counts.
+    """
+    base = array = np.asarray(labels) if hasattr(type(labels), "__array__") else np.zeros(0)
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    return (labels, (id(labels),)) if base is array else (base, (id(base), array.ctypes.data, array.size))
 
 
 def warn_if_seen(labels: Any) -> None:
-    """Warn, once, if this very object, whatever is in it, was released before without a ledger."""
-    key = id(labels)
-    is_repeated = key in _released
-    try:
-        _released[key] = labels
-    except TypeError:  # a list, say
-        return
-    if is_repeated and key not in _warned:
-        _warned[key] = labels
+    """Warn, once, if labels at this place in memory, whatever they are, were released before without a ledger."""
+    holder, key = _memory_of(labels)
+    if key not in _released:
+        try:
+            weakref.finalize(holder, _released.pop, key, None)
+        except TypeError:  # a list, say
+            return
+    _released[key] = _released.get(key, 0) + 1
+    if _released[key] == 2:
         warn(
             "these labels were released before: each release costs epsilon again, and the costs add up. "
             "Keep one release and reuse it, or pass a ledger that counts.",

@@ -62,20 +62,19 @@ class _Described(TypedDict):
     mechanism: str
 
 
-class FileStore:
+class LedgerFile:
     """The charges of a ledger that is kept in a file; see `Ledger.open`."""
 
     def __init__(self, path: str, limit: Budget | None, create: Literal["now", "late", "never"]) -> None:
         if create not in ("now", "late", "never"):
             raise ParameterError(Setting("create"), f' must be "now", "late" or "never", got {create!r}')
-        if limit is not None:
-            refuse_long([limit])
+        refuse_long([] if limit is None else [limit])
         self.limit = limit
         self.path = os.path.abspath(as_path(path))
         self.exists = False  # once found or created, a file that is gone or another is refused
         self._lock = threading.RLock()
         self._count, self._last = 0, ""  # how many records there were at the last look, and the hash of the last
-        self._charges: tuple[Charge, ...] = ()  # in these records
+        self._charges: list[Charge] = []  # in these records
         self._schema = SCHEMA
         is_there = os.path.lexists(self.path)
         if create == "now" and not is_there:
@@ -89,33 +88,22 @@ class FileStore:
         if not self.exists and not os.path.lexists(self.path):
             return ()
         with self._locked_file(os.O_RDONLY):
-            return self._charges
+            return tuple(self._charges)
 
-    def known_charges(self) -> tuple[Charge, ...]:
-        """Return the charges that were in the file at the last look."""
-        return self._charges
-
-    def spend(self, charges: Sequence[Charge], reserve: Sequence[Charge] = ()) -> range:
+    def spend(self, charges: Sequence[Charge], reserve: Sequence[Charge] = ()) -> None:
         """Spend several charges together, or none of them; they are on the disk when this returns."""
         if not self.exists and not os.path.lexists(self.path):
             refuse_overspend(self.limit, (), [*charges, *reserve])
             self._create()
         with self._locked_file(os.O_RDWR) as handle:
-            start = len(self._charges)
             refuse_overspend(self.limit, self._charges, [*charges, *reserve])
             record: Data = {"charges": plain(list(charges))}
-            said = charges[0].declaration if charges else Declaration()
-            if said != Declaration() and self._schema == SCHEMA:
-                record["declaration"] = plain(said)
-            self._write(handle, record, [*self._charges, *charges])
-            return range(start, len(self._charges))
-
-    def describe(self, position: int, mechanism: str) -> None:
-        """Note which mechanism a charge was for."""
-        with self._locked_file(os.O_RDWR) as handle:
-            charges = list(self._charges)
-            charges[position] = dataclasses.replace(charges[position], mechanism=mechanism)
-            self._write(handle, {"describes": position, "mechanism": mechanism}, charges)
+            said = plain(charges[0].declaration) if charges else {}
+            if said and self._schema == SCHEMA:
+                record["declaration"] = said
+            self._last = _append(handle, record, self._last)
+            self._count += 1
+            self._charges += charges
 
     def _create(self) -> None:
         """Make a ledger appear whole, unless another process was faster; a kill may leave a part beside it."""
@@ -164,13 +152,24 @@ class FileStore:
                     "start another file"
                 )
             self.limit, self.exists, self._schema = on_file, True, records[0]["schema"]
-        self._charges = _add_records(self._charges, records[max(1, self._count) :], self.path)
+        for record in records[max(1, self._count) :]:
+            self._add(record)
         self._count, self._last = len(hashes), hashes[-1]
 
-    def _write(self, handle: int, record: Data, charges: list[Charge]) -> None:
-        """Append a record, and remember the charges that there are with it."""
-        self._last = _append(handle, record, self._last)
-        self._charges, self._count = tuple(charges), self._count + 1
+    def _add(self, record: Data) -> None:
+        """Add the charges of a record, or what it says of a charge before it, which 0.3.0 and before wrote."""
+        if "charges" in record:
+            spent = _parse_record(_Charged, record, self.path)
+            said = spent.get("declaration", Declaration())
+            self._charges += [dataclasses.replace(charge, declaration=said) for charge in spent["charges"]]
+            return
+        note = _parse_record(_Described, record, self.path)
+        position = note["describes"]
+        if position >= len(self._charges):
+            raise LedgerError(
+                f"the ledger {self.path} has a record that is not valid: it has no charge {position}"
+            )
+        self._charges[position] = dataclasses.replace(self._charges[position], mechanism=note["mechanism"])
 
 
 def _lock(handle: int, path: str, *, exclusive: bool) -> None:
@@ -309,20 +308,3 @@ def _parse_record(hint: Any, record: Data, path: str) -> Any:
         raise LedgerError(
             f"the ledger {path} has a record that is not valid, {error}: it is not used, and not repaired"
         ) from None
-
-
-def _add_records(known: tuple[Charge, ...], records: list[Data], path: str) -> tuple[Charge, ...]:
-    """Return charges with those of further records, and with what these say of charges before them."""
-    charges = list(known)
-    for record in records:
-        if "charges" in record:
-            spent = _parse_record(_Charged, record, path)
-            said = spent.get("declaration", Declaration())
-            charges += [dataclasses.replace(charge, declaration=said) for charge in spent["charges"]]
-            continue
-        note = _parse_record(_Described, record, path)
-        position = note["describes"]
-        if position >= len(charges):
-            raise LedgerError(f"the ledger {path} has a record that is not valid: it has no charge {position}")
-        charges[position] = dataclasses.replace(charges[position], mechanism=note["mechanism"])
-    return tuple(charges)

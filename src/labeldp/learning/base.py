@@ -51,6 +51,7 @@ from labeldp.learning.learner import WEAKNESS_ROWS, Ensemble, describe_weakness
 from labeldp.learning.threads import idle_cores, limit_threads, steps
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.names import name_of_labels
+from labeldp.release.plan import state_terms
 from labeldp.tables.encoder import TableEncoder
 from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order
 from labeldp.tables.memory import refuse_too_large
@@ -269,13 +270,13 @@ class PrivateRegressor(TableRegressor):
         if self.ledger is None and y is not None:
             warn_if_seen(y)
         self.ledger_ = self._get_ledger()
-        payment = plan.pay(self.ledger_)
+        paid = plan.pay(self.ledger_)
         measured = measure(rows, plan, source)
         parts: list[Any] = []
         if noise is not None:
             parts, measured = draw_rounds(rows, measured, plan, noise, ends)
         mechanisms = [part.mechanism for part in parts]
-        terms = payment.terms(plan, source, mechanisms=mechanisms, statistics=measured.noise)
+        terms = state_terms(plan, paid, source, mechanisms=mechanisms, statistics=measured.noise)
         self.terms_ = replace(terms, transform=request.transform)
         self._public, self._ensemble = measured.table.public, None
         self._learn(rows, parts, measured)

@@ -219,7 +219,7 @@ def private_intervals(
     width = half_width = inner[1] - inner[0]
     if plan is not None:
         ledger = ledger_to_charge(ledger, y_cal)
-        ledger.describe_all(ledger.charge_all([charge]), [str(plan.noise)])
+        ledger.charge_all([charge])
         place = _search(plan, scale.apply(predicted), scale.apply(labels), inner, source)
         half_width = plan.half_width(place, width)
     result = IntervalModel(

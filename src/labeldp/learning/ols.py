@@ -27,7 +27,7 @@ from labeldp.learning.ols_estimate import estimate
 from labeldp.learning.ols_sums import AddUp, add_up_array
 from labeldp.learning.regression_table import RegressionTable
 from labeldp.release.names import UNNAMED, name_of_labels
-from labeldp.release.plan import Plan
+from labeldp.release.plan import Plan, state_terms
 from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order, select_columns
 
 _ADVICE = 'drop it from X, say which columns to use (on="age + region")'
@@ -156,7 +156,7 @@ def pay_for_table(
     """Charge the ledger, and only then add up anything over labels."""
     rows = len(design.model)
     plan = Plan(request, rows, Fraction(0), for_sums=request.share)
-    payment = plan.pay(ledger)
+    paid = plan.pay(ledger)
     budget = SumBudget(plan.for_sums, rows)
     with np.errstate(all="ignore"):  # a user's strict settings must not lose what is paid for
         estimates = estimate(design, add_up, budget, source, bounds=request.bounds[0], robust=robust)
@@ -164,7 +164,7 @@ def pay_for_table(
         names=design.names,
         label=label,
         estimates=estimates,
-        terms=payment.terms(plan, source, statistics=budget.noise),
+        terms=state_terms(plan, paid, source, statistics=budget.noise),
         robust=robust,
         intercept=design.intercept,
     )

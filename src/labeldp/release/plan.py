@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from inspect import signature
 from typing import Any
@@ -28,6 +28,7 @@ from labeldp._values import (
 )
 from labeldp.accounts.budget import Budget, Charge, Purpose, name_of_charge, new_charge
 from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.statistic import origins_of
 from labeldp.accounts.terms import Terms
 from labeldp.errors import NotUnbiasedError, ParameterError, Setting
 from labeldp.exact.integers import Statistic
@@ -238,10 +239,11 @@ class Plan:
                 charges.append(new_charge(what, budget, purpose=purpose, column=k, rows_per_person=people))
         return charges
 
-    def pay(self, ledger: Ledger) -> Payment:
-        """Charge a ledger for all parts, or for none."""
+    def pay(self, ledger: Ledger) -> list[Charge]:
+        """Charge a ledger for all parts, or for none; return the charges."""
         charges = self.charges()
-        return Payment(ledger, charges, ledger.charge_all(charges))
+        ledger.charge_all(charges)
+        return charges
 
     def mechanism_for(self, prior: Histogram | None, column: int = 0) -> Mechanism:
         """Return the mechanism for a column, by what is known of its labels."""
@@ -292,49 +294,40 @@ def _parse_prior_share(amount: Any, epsilon: Epsilon) -> Fraction:
 # ---- charge, estimate, design -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Payment:
-    """Charges that a ledger has accepted, all of them or none, before anything is released."""
+def state_terms(
+    plan: Plan,
+    paid: Sequence[Charge],
+    source: WordSource,
+    *,
+    mechanisms: Sequence[Mechanism] = (),
+    priors: Sequence[Histogram | None] = (),
+    statistics: Sequence[Statistic] = (),
+) -> Terms:
+    """Return the terms of what was paid for: with the charges, and those of priors before.
 
-    ledger: Ledger
-    charges: Sequence[Charge]
-    positions: Sequence[int]
-
-    def terms(
-        self,
-        plan: Plan,
-        source: WordSource,
-        *,
-        mechanisms: Sequence[Mechanism] = (),
-        priors: Sequence[Histogram | None] = (),
-        statistics: Sequence[Statistic] = (),
-    ) -> Terms:
-        """Return the terms of what was paid for: charges as the ledger has them, and those of priors before.
-
-        The ledger notes what labels and sums were spent on: mechanisms, of a column or of all rounds, and noise.
-        """
-        origins = [one.origin for one in (*priors, *mechanisms) if one is not None and one.origin is not None]
-        prints = [fingerprint(mechanism.channel) for mechanism in mechanisms]
-        is_only = len(plan.request.bounds) == 1
-        notes: list[str | None] = []
-        for charge in self.charges:
-            if charge.purpose == "labels":
-                notes.append(join_fingerprints(prints) if is_only else prints[charge.column or 0])
-            else:
-                notes.append("; ".join(map(str, statistics)) if charge.purpose == "sums" else None)
-        charges = self.ledger.describe_all(self.positions, notes)
-        charges += [origin.charge for origin in origins if origin.charge is not None]
-        return Terms(
-            rows=plan.rows,
-            mechanisms=tuple(mechanisms),
-            priors=tuple(priors),
-            charges=tuple(dict.fromkeys(charges)),
-            bounds=plan.request.bounds,
-            trust=plan.request.trust,
-            secure=isinstance(source, SecureWords) and all(origin.secure for origin in origins),
-            statistics=tuple(statistics),
-            declaration=charges[0].declaration,
-        )
+    Charges note what labels and sums were spent on: mechanisms, of a column or of all rounds, and noise.
+    """
+    origins = origins_of([*priors, *mechanisms])
+    prints = [fingerprint(mechanism.channel) for mechanism in mechanisms]
+    is_only = len(plan.request.bounds) == 1
+    charges = []
+    for charge in paid:
+        note = "; ".join(map(str, statistics)) if charge.purpose == "sums" else None
+        if charge.purpose == "labels":
+            note = join_fingerprints(prints) if is_only else prints[charge.column or 0]
+        charges.append(replace(charge, mechanism=note))
+    charges += [origin.charge for origin in origins if origin.charge is not None]
+    return Terms(
+        rows=plan.rows,
+        mechanisms=tuple(mechanisms),
+        priors=tuple(priors),
+        charges=tuple(dict.fromkeys(charges)),
+        bounds=plan.request.bounds,
+        trust=plan.request.trust,
+        secure=isinstance(source, SecureWords) and all(origin.secure for origin in origins),
+        statistics=tuple(statistics),
+        declaration=charges[0].declaration,
+    )
 
 
 def prepare(
@@ -355,9 +348,9 @@ def prepare(
     priors, secure = plan.request.prior, isinstance(source, SecureWords)
     if not plan.for_prior:
         mechanisms = [plan.mechanism_for(prior, column) for column, prior in enumerate(priors)]  # fails unpaid
-    payment = plan.pay(ledger)
+    paid = plan.pay(ledger)
     if plan.for_prior:
-        paid = [charge for charge in payment.charges if charge.purpose == "prior"]
-        priors = [estimate_prior(k).paid_by(charge, secure=secure) for k, charge in enumerate(paid)]
+        charges = [charge for charge in paid if charge.purpose == "prior"]
+        priors = [estimate_prior(k).paid_by(charge, secure=secure) for k, charge in enumerate(charges)]
         mechanisms = [plan.mechanism_for(prior, column) for column, prior in enumerate(priors)]
-    return payment.terms(plan, source, mechanisms=mechanisms, priors=priors)
+    return state_terms(plan, paid, source, mechanisms=mechanisms, priors=priors)
