@@ -158,21 +158,6 @@ class LabelBounds(Bounds):
     _fewest_floats = 2.0**34
 
 
-def parse_label_bounds(bounds: Any) -> tuple[LabelBounds, ...]:
-    """Return a pair for each label column: one pair, or several."""
-    several = isinstance(bounds, Sequence | np.ndarray) and len(bounds) > 0 and np.ndim(bounds[0]) == 1
-    return tuple(map(LabelBounds, bounds if several else [bounds]))
-
-
-class Count(int):
-    """An integer, 1 or more: of rows, or of a person's rows."""
-
-    __slots__ = ()
-
-    def __new__(cls, value: object, name: str) -> Self:
-        return value if isinstance(value, cls) else super().__new__(cls, parse_integer(value, name))
-
-
 # ---- labels -------------------------------------------------------------------------------------------
 
 

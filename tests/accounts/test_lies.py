@@ -69,7 +69,7 @@ def fields(hint, value=None):
     known = {name: each for name, each in known.items() if get_origin(each) is not ClassVar}
     free = {name for name, each in known.items() if get_origin(each) is NotRequired}
     if dataclasses.is_dataclass(hint):
-        read = [field for field in dataclasses.fields(hint) if field.compare]
+        read = [field for field in dataclasses.fields(hint) if field.metadata.get("data", True)]
         known = {field.name: known[field.name] for field in read}
         free = {field.name for field in read if field.metadata.get("optional")}
     known |= dict.fromkeys(getattr(hint, "DERIVED", ()), Any)

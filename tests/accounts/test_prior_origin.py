@@ -154,11 +154,3 @@ def test_a_prior_without_its_noise_cannot_be_checked_and_noise_that_does_not_fol
     assert ldp.verify_card(card("release", priors=[bare])).verdict == "cannot be checked here"
     refuse(card("release", priors=[put(SHOWN, ("origin", "statistics", 0, "scale"), "3")]), "does not hold")
     refuse(card("release", priors=[put(bare, ("origin", "reports"), STRONG.as_data())]), None)
-
-
-def test_a_card_counts_two_priors_that_were_paid_for_in_one_second():
-    ledger, labels = ldp.Ledger(), np.linspace(0.0, 1.0, 100)
-    priors = [ldp.estimate_prior(each, epsilon=0.1, bounds=(0, 1), ledger=ledger) for each in (labels, 1 - labels)]
-    columns = np.column_stack([labels, 1 - labels])
-    release = ldp.privatize(columns, epsilon=1.0, bounds=[(0, 1)] * 2, prior=priors, ledger=ledger)
-    assert release.cost == ledger.total == ldp.Budget(Fraction(12, 10))

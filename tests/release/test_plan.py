@@ -9,8 +9,7 @@ import labeldp as ldp
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
 from labeldp.release.plan import prior_budget
 
-BOUNDS = ((0.0, 5.0),)
-THREE = ((0.0, 5.0), (-1.0, 1.0), (10.0, 20.0))
+BOUNDS = (0.0, 5.0)
 PRIOR = ldp.Histogram([0, 1, 2, 5], [3, 2, 1])
 LABELS = np.random.default_rng(1).gamma(2.0, 0.8, 1000)
 MADE = ldp.Gaussian(bounds=(0, 5), epsilon=1.0, delta=1e-3)
@@ -53,36 +52,25 @@ def test_prior_and_labels_share_epsilon_exactly(how, part):
     assert (made.for_prior, made.for_labels) == (part, 1 - Fraction(part))
 
 
-def test_columns_share_the_budget_evenly():
-    made = plan(bounds=THREE, epsilon=0.1, epsilon_prior=0.01)
-    assert (made.for_prior, made.for_labels) == (Fraction(1, 300), Fraction(9, 300))
-    normal = plan(bounds=THREE, mechanism="gaussian", delta=1e-5)
-    assert [c.budget for c in normal.charges()] == [ldp.Budget(Fraction(1, 3), Fraction(1, 300_000))] * 3
-    default = plan(bounds=THREE)
-    assert default.for_prior == prior_budget(1000, Fraction(1, 3), "curator")
-
-
 def test_a_window_asks_for_rp_and_a_mechanism_made_already_for_its_own_delta():
     assert plan(mechanism="auto", zeta=0.7).request.mechanism == "rp"
     assert plan(mechanism="auto").request.mechanism == "auto"
     assert plan(mechanism=MADE).charges()[0].budget == ldp.Budget(1, 1e-3)  # what it costs is charged, said or not
 
 
-def test_a_known_prior_is_for_its_column_and_cut_to_its_bounds():
-    wide = [ldp.Histogram([low - 1, high], [1]) for low, high in THREE]
-    for priors in (wide, tuple(wide)):
-        assert [prior.bounds for prior in plan(bounds=THREE, prior=priors).request.prior] == list(THREE)
-    for wrong in (wide[:2], wide[0], [wide[0], wide[1], "gamma"], [wide[0], wide[1], None], iter(wide), {1: 2}):
+def test_a_known_prior_is_cut_to_the_bounds():
+    assert plan(prior=ldp.Histogram([-1, 5], [1])).request.prior.bounds == BOUNDS
+    for wrong in ("gamma", [PRIOR], {1: 2}):
         with pytest.raises(ldp.errors.ParameterError):
-            plan(bounds=THREE, prior=wrong)
+            plan(prior=wrong)
 
 
 REFUSED = {
     "a part for a known prior": {"epsilon_prior": 0.1, "prior": PRIOR},
     "a part for a mechanism made already": {"epsilon_prior": 0.1, "mechanism": MADE},
     "too small a part for labels": {"epsilon_prior": 0.9995},
-    "too small a part of each column": {"bounds": THREE, "epsilon": 0.0029, "mechanism": "laplace"},
-    "too small a prior of each column": {"bounds": THREE, "epsilon_prior": 0.0029},
+    "too small a part for the prior": {"epsilon_prior": 0.0009},
+    "a part below nothing": {"epsilon_prior": -0.1},
     "a window of another mechanism": {"zeta": 0.5, "mechanism": "laplace"},
     "a window of a mechanism made already": {"zeta": 0.5, "mechanism": MADE},
     "a delta for the best": {"delta": 1e-5, "mechanism": "auto"},
@@ -90,8 +78,6 @@ REFUSED = {
     "all delta": {"mechanism": "gaussian", "delta": 1.0},
     "a delta below nothing": {"mechanism": "gaussian", "delta": -1e-5},
     "a small delta": {"mechanism": "gaussian", "delta": SMALLEST_DELTA * 0.99},
-    "a small delta for each": {"mechanism": "gaussian", "delta": SMALLEST_DELTA * 2.99, "bounds": THREE},
-    "one mechanism for two columns": {"mechanism": MADE, "bounds": THREE[:2], "epsilon": 2.0},
     "a mechanism for more": {"mechanism": MADE, "epsilon": 1.5},
     "a mechanism for less": {"mechanism": MADE, "epsilon": 0.5},
 }
@@ -106,8 +92,7 @@ def test_what_does_not_go_together_is_refused_before_any_label_is_read(case):
 
 def test_the_smallest_parts_there_are_are_taken():
     plan(mechanism="gaussian", delta=SMALLEST_DELTA)
-    plan(mechanism="gaussian", delta=SMALLEST_DELTA * 4, bounds=THREE)
-    assert plan(bounds=THREE, epsilon=0.003, mechanism="laplace").for_labels == Fraction(1, 1000)
+    assert plan(epsilon=0.002, epsilon_prior=0.001).for_labels == Fraction(1, 1000)
 
 
 # ---- what follows from it ---------------------------------------------------------------------------
@@ -122,37 +107,27 @@ def test_charges_are_for_labels_first_and_then_for_priors():
         ("labels", ldp.Budget(1.5), 2, None),
         ("prior (local)", ldp.Budget(0.5), 2, None),
     ]
-    assert listed(plan(bounds=THREE[:2], epsilon_prior=0.25)) == [
-        ("labels, column 0", ldp.Budget(0.375), 1, None),
-        ("labels, column 1", ldp.Budget(0.375), 1, None),
-        ("prior (curator), column 0", ldp.Budget(0.125), 1, None),
-        ("prior (curator), column 1", ldp.Budget(0.125), 1, None),
-    ]
     assert listed(plan(mechanism="gaussian", delta=1e-5)) == [("labels", ldp.Budget(1, 1e-5), 1, None)]
 
 
-def test_each_column_is_designed_for_its_own_prior_bounds_and_delta():
-    for column, (low, high) in enumerate(THREE):
-        made = plan(bounds=THREE).mechanism_for(ldp.Histogram([low, low + 1, high], [3, 1]), column)
-        assert low <= made.interval[0] < made.interval[1] <= high
-        normal = plan(bounds=THREE, mechanism="gaussian", delta=1e-5).mechanism_for(None, column)
-        assert normal.bounds == (low, high)
-        assert 0 < Fraction(repr(normal.delta)) <= Fraction(1, 300_000)
+def test_a_mechanism_is_designed_for_the_prior_the_bounds_and_delta():
+    made = plan().mechanism_for(ldp.Histogram([0, 1, 5], [3, 1]))
+    assert 0 <= made.interval[0] < made.interval[1] <= 5
+    normal = plan(mechanism="gaussian", delta=1e-5).mechanism_for(None)
+    assert (normal.bounds, normal.delta) == (BOUNDS, 1e-5)
     assert plan(mechanism=MADE).mechanism_for(None) is MADE
 
 
 # ---- bounds -----------------------------------------------------------------------------------------
 
 
-def test_bounds_are_a_pair_for_each_column():
-    for pair in ((0, 5), [0, 5], np.array([0, 5]), [(0, 5)], np.array([[0, 5]])):
+def test_bounds_are_a_pair_and_labels_one_column():
+    for pair in ((0, 5), [0, 5], np.array([0, 5])):
         assert plan(bounds=pair).request.bounds == BOUNDS
-    for pairs in (THREE, list(THREE), np.array(THREE)):
-        assert plan(bounds=pairs).request.bounds == THREE
-    for bounds in (None, 7, [], [(0, 5), 7], [(0, 5), [(0, 5)]], iter([(0, 5), (0, 5)]), (1e9, 1e9 + 1e-3)):
-        with pytest.raises(ldp.errors.ParameterError):
+    for bounds in (None, 7, [], [(0, 5), 7], [(0, 5)], [(0, 5), (0, 5)], (1e9, 1e9 + 1e-3)):
+        with pytest.raises(ldp.errors.ParameterError) as caught:
             plan(bounds=bounds)
-    for labels, bounds in ((LABELS, THREE), (np.ones((5, 2)), (0, 5)), (np.ones((5, 2)), [(0, 5)])):
-        with pytest.raises(ldp.errors.ParameterError, match="pairs") as caught:
-            ldp.privatize(labels, epsilon=1.0, bounds=bounds)
         assert caught.value.option == "bounds"
+    for labels in (np.ones((5, 2)), np.ones((5, 0)), np.ones((5, 1, 1)), np.float64(1)):
+        with pytest.raises(ldp.errors.LabelError):
+            ldp.privatize(labels, epsilon=1.0, bounds=(0, 5))

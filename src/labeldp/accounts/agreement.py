@@ -128,17 +128,18 @@ def charge_of_origin(origin: Origin) -> Charge:
 
 def _origins(card: Data, terms: Terms) -> Rules:
     """Require that the charges of priors are on the card and pay for their noise, and each is for a prior."""
-    paying = terms.charges_for("prior")
-    noise: dict[Charge, dict[str, Budget]] = {}
+    paying = [canonical(plain(charge)) for charge in terms.charges_for("prior")]
+    noise: dict[str, dict[str, Budget]] = {name: {} for name in paying}
     for origin in origins_of([*terms.priors, *card["mechanisms"]]):
-        charge = charge_of_origin(origin)
+        name = canonical(plain(charge_of_origin(origin)))
+        yield name in noise, _NO_SOURCE
         yield origin.secure or not terms.secure, "a prior came from a seed, and it calls itself secure"
         # priors from the same noise, of several columns, are paid for once
         key = canonical(plain([origin.statistics, origin.reports]))
-        noise.setdefault(charge, {})[key] = group_budget(origin.cost or Budget(0), terms.rows_per_person)
-    is_listed = len(noise) == len(paying) and noise.keys() == set(paying)
-    yield is_listed, f"{_NO_SOURCE}, or it charges for one that it does not show"
-    for charge, costs in noise.items():
+        noise[name][key] = group_budget(origin.cost or Budget(0), terms.rows_per_person)
+    is_shown = len(noise) == len(paying) and all(noise.values())
+    yield is_shown, "it charges for a prior that it does not show"
+    for charge, costs in zip(terms.charges_for("prior"), noise.values(), strict=True):
         yield sum(costs.values(), Budget(0)) <= charge.budget, _DEAR_PRIOR
 
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal
 from unicodedata import category
 
-from labeldp._values import Count, parse_number
+from labeldp._values import parse_integer, parse_number
 from labeldp.errors import BudgetError, ParameterError, Setting
 from labeldp.exact.proof import exp_upper
 from labeldp.mechanisms.typed_data import LONGEST_AMOUNT, Limit, Natural, Positive, optional, parse_fraction
@@ -307,7 +307,7 @@ class Charge:
     when : str
         Time of the charge, UTC.
     mechanism : str or None
-        Fingerprint of the mechanism's channel, once it is known.
+        On a card, the fingerprint of the mechanism's channel; a ledger is charged before that is known.
     rows_per_person : int
         How many rows one person may have; the cost above is for all of them.
     purpose : {"labels", "prior", "mean", "sums", "score", "intervals", "other"}
@@ -329,11 +329,11 @@ class Charge:
     what: str
     budget: Budget
     when: str
-    mechanism: str | None = None
+    mechanism: str | None = field(default=None, compare=False)
     rows_per_person: Positive = 1
     purpose: Purpose = "other"
     column: Natural | None = None
-    declaration: Declaration = field(default=Declaration(), compare=False, repr=False)
+    declaration: Declaration = field(default=Declaration(), compare=False, repr=False, metadata={"data": False})
 
     def __str__(self) -> str:
         return f"{rounded_up(self.budget.epsilon)} for {self.what}"
@@ -360,8 +360,7 @@ def new_charge(
 ) -> Charge:
     """Return a charge at the present time, at the price for all of a person's rows."""
     when = datetime.now(UTC).isoformat(timespec="microseconds")  # no two are the same
-    if type(rows_per_person) is not int or rows_per_person < 1:
-        rows_per_person = int(Count(rows_per_person, "rows_per_person"))
+    rows_per_person = parse_integer(rows_per_person, "rows_per_person")
     cost = group_budget(budget, rows_per_person)
     return Charge(what, cost, when, mechanism, rows_per_person, purpose, column, _declaration.get())
 

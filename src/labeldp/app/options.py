@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from labeldp._values import Count, Delta, Epsilon, LabelBounds, parse_integer, parse_positive
+from labeldp._values import Delta, Epsilon, LabelBounds, parse_integer, parse_positive
 from labeldp.accounts.budget import parse_statement
 from labeldp.app.option import REQUIRED, Option, split_names
 from labeldp.errors import ParameterError, Setting
@@ -203,7 +203,7 @@ _TABLE = (
         "rows_per_person",
         "Rows that one person may have; the cost covers them all.",
         default=1,
-        parse=partial(Count, name="rows_per_person"),
+        parse=partial(parse_integer, name="rows_per_person"),
         **_INTEGER,
         panel="Budget",
         field="Rows that one person may have",

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from labeldp._values import Count, Data, Epsilon, Interval, LabelBounds, as_fraction, parse_integer
+from labeldp._values import Data, Epsilon, Interval, LabelBounds, as_fraction, parse_integer
 from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.budget import Budget, rounded_up
 from labeldp.accounts.numbers import number, percent, times
@@ -230,8 +230,8 @@ def preview(
     if not epsilons:
         raise ParameterError(Setting("epsilon"), " must be a number or several, such as (0.1, 0.3, 1, 3)")
     known = None if prior is None else Histogram.parse(prior).restricted(*bounds)
-    people = int(Count(rows_per_person, "rows_per_person"))
-    size = None if columns is None else int(Count(columns, "columns"))
+    people = parse_integer(rows_per_person, "rows_per_person")
+    size = None if columns is None else parse_integer(columns, "columns")
     if size is not None and not 3 * (size + 1) <= rows:
         raise ParameterError(Setting("columns"), f" must be at most a third of the {rows:,} rows, got {size}")
     budgets = tuple(_preview_budget(rows, bounds, value, known, size) for value in epsilons)

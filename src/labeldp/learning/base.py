@@ -238,7 +238,7 @@ class PrivateRegressor(TableRegressor):
         X, labels = fitting._check_inputs(X, y)
         self._refuse_estimator(X, request)
         source = resolve_source(self.random_state)
-        scale = LabelScale.parse(request.bounds[0], request.transform)
+        scale = LabelScale.parse(request.bounds, request.transform)
         with (
             steps(request.round_ends(X.shape[0]).size + 3, shown=self.verbose) as step,
             limit_threads(idle_cores()),

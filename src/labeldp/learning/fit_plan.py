@@ -242,11 +242,6 @@ class FitRequest(Request):
 
     def _delta(self) -> float:
         """Refuse mechanisms that a model cannot learn from; no δ is spent."""
-        if len(self.bounds) != 1:
-            raise ParameterError(
-                Setting("bounds"),
-                " must be one pair (lo, hi): fit a model for each label column, or privatize them",
-            )
         if self.mechanism == "auto":
             return 0.0
         kind, named = mechanism_class(self.mechanism), Setting("mechanism", self.mechanism)
@@ -259,7 +254,7 @@ class FitRequest(Request):
     def plan(self, rows: int) -> Plan:
         """Return the plan for this many rows; under local trust there is no part for sums."""
         if self.trust == "local":
-            return Plan(self, rows, self.share)
+            return Plan(self, rows, self.epsilon.exact)
         total, least = self.epsilon, EPSILON_RANGE[0]
         share = share_for_labels(rows, total, required=self.labels)
         one_by_one = min(max(share * total, least), total - least) if share else 0.0
@@ -268,7 +263,7 @@ class FitRequest(Request):
                 Setting("epsilon", total), f" is too small to be split; give at least {2 * least}"
             )
         for_labels = Fraction(f"{one_by_one:.4g}")
-        return Plan(self, rows, for_labels, for_sums=self.share - for_labels)
+        return Plan(self, rows, for_labels, for_sums=self.epsilon.exact - for_labels)
 
     def round_ends(self, rows: int) -> Array:
         """Return where rounds begin and end among the rows, from 0 to 1; each has a row at least."""
@@ -281,7 +276,7 @@ class FitRequest(Request):
         total = np.cumsum([0.0, *parts])
         return np.asarray(total / total[-1])
 
-    def design(self, prior: Histogram | None, column: int, epsilon: Epsilon, rows: int) -> Mechanism:
+    def design(self, prior: Histogram | None, epsilon: Epsilon, rows: int) -> Mechanism:
         """Return the mechanism for a round's labels in their interval, which is [0, 1]."""
         return choose_mechanism(str(self.mechanism), prior, bounds=UNIT, epsilon=epsilon, clips=False)
 
@@ -291,6 +286,6 @@ class FitRequest(Request):
         A mechanism that was asked for is built once for it, before anything is spent.
         """
         if self.mechanism != "auto":
-            return type(self.design(Histogram(UNIT, [1.0]), 0, epsilon, 1)).unit_noise(epsilon)
+            return type(self.design(Histogram(UNIT, [1.0]), epsilon, 1)).unit_noise(epsilon)
         noises = [cls.unit_noise(epsilon) for cls in auto_classes()]
         return lambda q: np.min([np.broadcast_to(noise(q), np.shape(q)) for noise in noises], axis=0)

@@ -149,7 +149,7 @@ class LabelReleaseRegressor(PrivateRegressor):
             return
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
             raise ParameterError(f"estimator must have fit and predict, got {type(self.estimator).__name__}")
-        low, high = LabelScale.parse(request.bounds[0], request.transform).inner
+        low, high = LabelScale.parse(request.bounds, request.transform).inner
         synthetic = np.linspace(low, high, min(300, X.shape[0]))
         try:
             clone(self.estimator).fit(X[: synthetic.size], synthetic).predict(X[: synthetic.size])

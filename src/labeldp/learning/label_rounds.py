@@ -321,7 +321,7 @@ def draw_rounds(
         signal, rest = knowledge.variance / 2, ensemble.rest
         risk = partial(learner_risk, spectrum=table.spectrum, signal=signal, rest=rest, rows=rows.count)
         interval = design_interval(residuals, noise, risk)
-        mechanism = plan.request.design(interval.unit_prior(), 0, plan.epsilon, rows.count)
+        mechanism = plan.request.design(interval.unit_prior(), plan.epsilon, rows.count)
         part = rows.draw(Round(number, share, interval, mechanism, knowledge, ensemble), table)
         if part is not None:
             parts.append(part)

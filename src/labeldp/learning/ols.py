@@ -120,7 +120,7 @@ def private_ols(
     labels = Labels.parse(y).values
     if labels.shape not in ((len(columns),), (len(columns), 1)):
         raise LabelError(f"y must be one label for each of {len(columns):,} rows, got the shape {labels.shape}")
-    add_up = add_up_array(unit_labels(labels.reshape(-1).astype(np.float64), request.bounds[0]))
+    add_up = add_up_array(unit_labels(labels.reshape(-1).astype(np.float64), request.bounds))
     source, ledger = resolve_source(random_state), ledger_to_charge(ledger, y)
     with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
         table = pay_for_table(
@@ -155,11 +155,11 @@ def pay_for_table(
 ) -> RegressionTable:
     """Charge the ledger, and only then add up anything over labels."""
     rows = len(design.model)
-    plan = Plan(request, rows, Fraction(0), for_sums=request.share)
+    plan = Plan(request, rows, Fraction(0), for_sums=request.epsilon.exact)
     paid = plan.pay(ledger)
     budget = SumBudget(plan.for_sums, rows)
     with np.errstate(all="ignore"):  # a user's strict settings must not lose what is paid for
-        estimates = estimate(design, add_up, budget, source, bounds=request.bounds[0], robust=robust)
+        estimates = estimate(design, add_up, budget, source, bounds=request.bounds, robust=robust)
     return RegressionTable(
         names=design.names,
         label=label,

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 
 from labeldp._values import (
     Array,
-    Count,
     Data,
     Epsilon,
     Interval,
@@ -171,7 +170,7 @@ class Mechanism(ABC):
         >>> mech.domain[1] < 200
         True
         """
-        prior, rows = Histogram.parse(prior), None if rows is None else Count(rows, "rows")
+        prior, rows = Histogram.parse(prior), None if rows is None else parse_integer(rows, "rows")
         return cls._design(prior, Epsilon(epsilon), rows, **options).with_origin(prior.origin)
 
     @classmethod

@@ -222,13 +222,13 @@ _FORMS: dict[Any, Callable[[tuple[Any, ...], Any, str], Any]] = {
 def _schema(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
     """Return the fields of a typed dictionary or of a dataclass with their types, and which may be missing.
 
-    Fields that do not count when instances are compared are not data. A field that may be missing is never None.
+    Fields with the metadata ``{"data": False}`` are left out. A field that may be missing is never None.
     """
     hints = get_type_hints(kind, include_extras=True)
     if not dataclasses.is_dataclass(kind):
         free = frozenset(name for name, hint in hints.items() if get_origin(hint) is NotRequired)
         return hints | {name: get_args(hints[name])[0] for name in free}, free
-    fields = [field for field in dataclasses.fields(kind) if field.compare]
+    fields = [field for field in dataclasses.fields(kind) if field.metadata.get("data", True)]
     free = frozenset(field.name for field in fields if field.metadata.get("optional"))
     own = {field.name: hints[field.name] for field in fields}
     return own | {name: (get_args(own[name]) or (Any,))[0] for name in free}, free

@@ -7,7 +7,6 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,7 +17,7 @@ from labeldp._values import Array, Labels, Numbers
 from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.terms import HoldsTerms, Terms
-from labeldp.errors import LabelError, ParameterError, Setting
+from labeldp.errors import LabelError
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
@@ -60,13 +59,13 @@ class Release(HoldsTerms):
 
     @property
     def mechanism(self) -> Any:
-        """The mechanism; a tuple of them if there are several label columns."""
-        return self.mechanisms[0] if len(self.mechanisms) == 1 else self.mechanisms
+        """What each label was randomised with."""
+        return self.mechanisms[0]
 
     @property
-    def prior(self) -> Any:
-        """The prior; a tuple of them if there are several label columns."""
-        return self.priors[0] if len(self.priors) == 1 else self.priors
+    def prior(self) -> Histogram | None:
+        """About where labels lie, if that was known or estimated."""
+        return self.priors[0]
 
     @property
     def debiased(self) -> Array:
@@ -77,9 +76,7 @@ class Release(HoldsTerms):
         NotUnbiasedError
             If the mechanism has none (RR-on-Bins).
         """
-        columns = self.labels.reshape(len(self.labels), -1).T
-        unbiased = [m.debias(z) for m, z in zip(self.mechanisms, columns, strict=True)]
-        return np.column_stack(unbiased).reshape(self.labels.shape)
+        return np.asarray(self.mechanism.debias(self.labels))
 
     def __reduce__(self) -> tuple[Any, ...]:
         on_file = self.ledger is not None and self.ledger.path  # one in memory stays here
@@ -92,7 +89,7 @@ def privatize(
     epsilon: float,
     bounds: Any = None,
     mechanism: str | Mechanism = "auto",
-    prior: Histogram | Sequence[Histogram] | None = None,
+    prior: Histogram | None = None,
     trust: Literal["curator", "local"] = "curator",
     method: Method | None = None,
     epsilon_prior: float | None = None,
@@ -112,17 +109,17 @@ def privatize(
 
     Parameters
     ----------
-    labels : array-like, n or n × d
-        Private labels. Those outside the bounds are clipped. With d columns, ε is split evenly.
+    labels : array-like, n or n × 1
+        Private labels. Those outside the bounds are clipped.
     epsilon : float
         The total budget for a row.
-    bounds : (lo, hi), or d of them
+    bounds : (lo, hi)
         Public bounds. Never read them off the data.
     mechanism : str
         ``"auto"`` takes the one whose unbiased label serves a learner best under the private prior;
         or ``"rp"``, ``"laplace"``, ``"gaussian"``, ``"staircase"``, ``"two-point"``, ``"rr-on-bins"``,
         ``"unbiased"``; or a mechanism instance with this ε.
-    prior : Histogram, or one for each column, optional
+    prior : Histogram, optional
         What is publicly known about the labels; costs nothing. This is the paper's Algorithm 2.
     trust : {"curator", "local"}
         Who sees labels before noise: a curator, or nobody, so that each is randomised on its own.
@@ -170,20 +167,12 @@ def privatize(
     >>> release = ldp.privatize(np.linspace(1, 4, 5000), epsilon=1.0, bounds=(0, 5))
     >>> release.debiased.shape, release.cost
     ((5000,), Budget(epsilon=1.0))
-
-    Several label columns share ε, each with bounds of its own.
-
-    >>> both = np.column_stack([np.linspace(1, 4, 5000), np.linspace(30, 80, 5000)])
-    >>> release = ldp.privatize(both, epsilon=2.0, bounds=[(0, 5), (0, 100)])
-    >>> release.labels.shape, len(release.mechanism)
-    ((5000, 2), 2)
     """
     if type(labels) is not np.ndarray:
         name_of_labels(labels)
     array = Labels.parse(labels).values
-    if array.ndim not in (1, 2) or array.shape[-1] == 0:
-        raise LabelError(f"labels must be of shape (n,) or (n, d), got {array.shape}")
-    columns = array.reshape(len(array), -1).T
+    if array.ndim != 1 and array.shape[1:] != (1,):
+        raise LabelError(f"labels must be one column, of shape (n,), got {array.shape}: release each by itself")
     request = Request(
         epsilon=epsilon,
         bounds=bounds,
@@ -196,10 +185,6 @@ def privatize(
         delta=delta,
         rows_per_person=rows_per_person,
     )
-    if len(request.bounds) != len(columns):
-        raise ParameterError(
-            f"labels with {len(columns)} columns need {len(columns)} pairs of ", Setting("bounds")
-        )
     plan = request.plan(len(array))
     source = resolve_source(random_state)
     ledger = ledger_to_charge(as_ledger(ledger), labels)
@@ -208,16 +193,15 @@ def privatize(
             plan,
             ledger=ledger,
             source=source,
-            estimate_prior=lambda column: private_prior(plan, columns[column], source, column),
+            estimate_prior=lambda: private_prior(plan, array.reshape(-1), source),
         )
     out = np.full(array.shape, np.nan)
-    for column, target, chosen in zip(columns, out.reshape(len(array), -1).T, terms.mechanisms, strict=True):
-        chosen.randomize_checked(column, source, target)
+    terms.mechanisms[0].randomize_checked(array.reshape(-1), source, out.reshape(-1))
     return Release(out, terms, ledger)
 
 
-def private_prior(plan: Plan, labels: Numbers, source: WordSource, column: int = 0) -> Histogram:
-    """Return the prior of a label column that the plan pays for."""
+def private_prior(plan: Plan, labels: Numbers, source: WordSource) -> Histogram:
+    """Return the prior of labels that the plan pays for."""
     request = plan.request
     estimate = curator_histogram if request.trust == "curator" else local_histogram
-    return estimate(labels, plan.for_prior, request.bounds[column], source, method=str(request.method))
+    return estimate(labels, plan.for_prior, request.bounds, source, method=str(request.method))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from labeldp._values import Count, Epsilon, LabelBounds, Labels, parse_integer, parse_method, parse_positive
+from labeldp._values import Epsilon, LabelBounds, Labels, parse_integer, parse_method, parse_positive
 from labeldp.accounts.budget import Budget, new_charge
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.errors import LabelError
@@ -81,7 +81,7 @@ def estimate_prior(
     way = parse_method(trust, method, default="counts")
     sigma = None if sigma is None else parse_positive(sigma, "sigma")
     bins = None if bins is None else parse_integer(bins, "bins", most=1 << 20)
-    people = int(Count(rows_per_person, "rows_per_person"))
+    people = parse_integer(rows_per_person, "rows_per_person")
     source, ledger = resolve_source(random_state), as_ledger(ledger)
 
     def estimate() -> Histogram:

@@ -17,7 +17,7 @@ import numpy as np
 from labeldp._values import Array, Counts, Interval, Labels, float_below
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
-from labeldp.errors import DataError, LabelError, ParameterError, Setting
+from labeldp.errors import DataError, LabelError, ParameterError
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
@@ -82,11 +82,10 @@ def prepare_counts(
         raise LabelError("there are no labels: give at least one")
     plan = request.plan(counts.rows)
 
-    def estimate(column: int) -> Histogram:
-        pair = request.bounds[column]
+    def estimate() -> Histogram:
         if request.trust == "curator":
-            return adaptive_histogram(counts.fine, plan.for_prior, pair, source)
-        local = Reports(float_below(plan.for_prior), pair, counts.rows)
+            return adaptive_histogram(counts.fine, plan.for_prior, request.bounds, source)
+        local = Reports(float_below(plan.for_prior), request.bounds, counts.rows)
         return local.histogram(reports(local))
 
     return prepare(plan, ledger=ledger, source=source, estimate_prior=estimate)
@@ -129,9 +128,7 @@ class LabelStream:
         random_state: int | WordSource | None = None,
     ) -> None:
         self._source = resolve_source(random_state)
-        if len(request.bounds) != 1:
-            raise ParameterError("a stream has one label column, and one pair of ", Setting("bounds"))
-        counts, bounds = LabelCounts.none(), request.bounds[0] if request.counts_labels() else None
+        counts, bounds = LabelCounts.none(), request.bounds if request.counts_labels() else None
         for batch in batches():
             counts += LabelCounts.of(batch, bounds)
 

@@ -95,7 +95,7 @@ def fit_model(
     with inputs as (rows, count), ReleaseKey(seed) as key:
         if ledger is None:
             warn_if_seen(df)
-        cluster = ClusterRows.of(rows, request.bounds[0], count, key, label)
+        cluster = ClusterRows.of(rows, request.bounds, count, key, label)
         model.fit_rows(request, cluster, resolve_source(seed))
     model.n_features_in_ = len(features)
     model.feature_names_in_ = np.array(features, dtype=object)

@@ -91,7 +91,7 @@ def private_ols(
 
         def add_up(count: Count) -> Sums:
             pairs = frame.select(*frame.columns[:2])
-            return sum_integers(pairs, label_summer(count, places, request.bounds[0]), rows)
+            return sum_integers(pairs, label_summer(count, places, request.bounds), rows)
 
         source, ledger = resolve_source(seed), ledger_to_charge(ledger, df)
         table = pay_for_table(request, design, add_up, ledger, source, label=label, robust=bool(robust))

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from labeldp._values import Count, Epsilon, LabelBounds, as_fraction
+from labeldp._values import Epsilon, LabelBounds, as_fraction, parse_integer
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.histogram import Histogram
@@ -67,7 +67,7 @@ def estimate_prior(
     (0.0, 50.0)
     """
     exact, pair = as_fraction(Epsilon(epsilon)), LabelBounds(bounds)
-    people = int(Count(rows_per_person, "rows_per_person"))
+    people = parse_integer(rows_per_person, "rows_per_person")
     source = resolve_source(random_state)
     ledger = as_ledger(ledger)
     check_label(df, label)

@@ -203,7 +203,7 @@ def privatize(
         undo.callback(source.drop)
         rows = source.frame
         plan = request.plan(check_rows(rows, label, id, check_ids=check_ids))
-        pair, counts = request.bounds[0], np.zeros(FINE, dtype=np.int64)
+        pair, counts = request.bounds, np.zeros(FINE, dtype=np.int64)
         if plan.for_prior:
             counts = count_labels(rows.select(column(label)), pair, FINE, plan.rows)
         ledger, words = ledger_to_charge(ledger, df), resolve_source(seed)
@@ -211,7 +211,7 @@ def privatize(
             plan,
             ledger=ledger,
             source=words,
-            estimate_prior=lambda _: adaptive_histogram(counts, plan.for_prior, pair, words),
+            estimate_prior=lambda: adaptive_histogram(counts, plan.for_prior, pair, words),
         )
         design = terms.mechanisms[0].with_origin(None)  # an origin has the time of its charge
         with ReleaseKey(seed) as key:

@@ -31,7 +31,6 @@ def cards(tmp_path_factory):
     about["sha256"] = hashlib.sha256(table.read_bytes()).hexdigest()
     by_labels = ldp.LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(features, labels)
     by_labels.release_.save(folder / "rows.npz")
-    pairs = np.column_stack([labels, labels])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ldp.InsecureRandomnessWarning)
         seeded = ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, random_state=1, mechanism="laplace")
@@ -41,8 +40,8 @@ def cards(tmp_path_factory):
         "biased": ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0).to_json(),
         "release": release.to_card(),
         "file": release.terms.to_card(file=about),
-        "two columns": ldp.privatize(
-            pairs, epsilon=2.0, bounds=[BOUNDS, BOUNDS], mechanism="gaussian", delta=1e-5, rows_per_person=3
+        "groups": ldp.privatize(
+            labels, epsilon=2.0, bounds=BOUNDS, mechanism="gaussian", delta=1e-5, rows_per_person=3
         ).to_card(),
         "local": ldp.privatize(labels, epsilon=4.0, bounds=BOUNDS, trust="local", mechanism="laplace").to_card(),
         "seeded": seeded.to_card(),
@@ -64,10 +63,9 @@ KINDS = {
     "biased": ["biased by design"],
     "release": ["by at most e^ε = 2.72×.", "they can be 73 % certain at most", "only the curator"],
     "file": ["Private labels in private.csv"],
-    "two columns": [
+    "groups": [
         "all labels of any one person with up to 3 rows",
         "That covers persons with up to 3 rows (group privacy).",
-        "Column 1: One private label carries noise of about ±",
     ],
     "local": ["nobody saw them"],
     "seeded": ["NOT PRIVATE"],
