@@ -306,7 +306,7 @@ def reserve_name(path: StrPath) -> Iterator[None]:
     Traceback (most recent call last):
     labeldp.errors.ParameterError: another release is being written to ...table.csv: choose another name, or wait
     """
-    place = os.path.normcase(Path(path).resolve())
+    place = os.path.normcase(as_path(path, follow=True))
     name = f"labeldp-{hashlib.sha256(os.fsencode(place)).hexdigest()}.lock"
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with ExitStack() as stack:

@@ -360,8 +360,8 @@ def _package_of(frame: FrameType) -> str:
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the user's line: the first outside of this package, and of a pipeline of scikit-learn."""
+    """Warn at the user's line: the first outside of this package, and of what may call it."""
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and _package_of(frame) in ("labeldp", "sklearn"):
+    while frame.f_back is not None and _package_of(frame) in ("labeldp", "sklearn", "numpy"):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)

@@ -36,11 +36,6 @@ def test_a_prior_that_was_estimated_before_is_not_called_public_and_its_cost_is_
         assert ldp.verify_card(used.to_card()).verdict == "holds"
         left = ldp.accounts.read_any_card(used.to_card()).explain().sections["What is released"]
         assert "The prior: about where labels lie, with noise." in left
-    both = ldp.privatize(
-        np.column_stack([Y, Y]), epsilon=1.0, bounds=[BOUNDS] * 2, prior=[known] * 2, ledger=ledger
-    )
-    assert (both.cost, ledger.total) == (Budget(1.25), Budget(1.25))
-    assert ldp.verify_card(both.to_card()).verdict == "holds"
 
 
 def test_a_public_prior_costs_nothing_and_is_called_public():

@@ -89,12 +89,6 @@ def test_a_ledger_that_is_open_already_is_kept_apart_too(place):
     assert ledger.charges == ()
 
 
-def test_nothing_is_written_under_the_name_of_a_reservation(place):
-    """A release would wait for itself: its ledger is the file that it has locked."""
-    with pytest.raises(ldp.errors.ParameterError, match="reserve a name"):
-        refuse_same({"the table": "out.csv", "the ledger": "out.csv.LabelDP.part"}, {})
-
-
 @posix_only
 def test_inputs_are_found_behind_folders_and_links(place):
     (place / "d").mkdir()

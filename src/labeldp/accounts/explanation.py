@@ -48,6 +48,7 @@ _LABELS = Wording(
 _WORDING = {
     "release": _LABELS,
     "row-release": _LABELS._replace(
+        done="Noise was added to {rows:,} labels before they were released, each row once",
         released="{rows:,} private labels, each with its interval and its noise, and about where all labels lie.",
         noise="How noisy each label is stands beside it in the release.",
     ),

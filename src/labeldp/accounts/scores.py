@@ -53,6 +53,11 @@ class Figure:
         """What it stays below, with two standard errors."""
         return max(self.value, 0.0) + 2 * self.standard_error
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether an error is not distinguished from 0, so that only its limit says something."""
+        return self.value <= 2 * self.standard_error
+
     def __str__(self) -> str:
         if math.isnan(self.value):
             return "hidden by noise"
@@ -69,11 +74,11 @@ def describe_figures(figures: Mapping[str, Figure]) -> dict[str, str]:
     """
     shown = {}
     for name, title in METRICS.items():
-        if name in figures:
+        if name in figures and not (name == "mse" and "rmse" in figures and figures["mse"].is_hidden):
             figure = figures[name]
-            is_hidden = name != "r2" and figure.value <= 2 * figure.standard_error
-            limit = number(float(rounded_up(figure.limit, 3)), 3) if is_hidden else ""
-            shown[title] = f"below {limit} (95 %)" if is_hidden else str(figure)
+            is_limit = name != "r2" and figure.is_hidden
+            limit = number(float(rounded_up(figure.limit, 3)), 3) if is_limit else ""
+            shown[title] = f"below {limit} (95 %)" if is_limit else str(figure)
     return shown
 
 
@@ -110,6 +115,6 @@ def describe_fit(fit: Any) -> list[str]:
     if "rsquared" in fit:
         told = f"R² is about {fit['rsquared']:.3f} ± {fit['standard_error']:.3f}, its standard error by noise."
     if "pvalue" not in fit:
-        return [told, "Lack of fit is not tested: noise would hide it, or all columns are categories."]
+        return [told, "Lack of fit is not tested: noise would hide it for this ε, or all columns are categories."]
     result = f"Lack of fit is tested by squared predictions (RESET): p = {fit['pvalue']:.3f}."
     return [told, f"{result} {_CURVED}" if fit["pvalue"] < 0.05 else result]

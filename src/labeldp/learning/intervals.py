@@ -213,7 +213,11 @@ def private_intervals(
     source = resolve_source(random_state)
     plan = plan_coverage(labels.size, budget, share)
     charge = new_charge(
-        "prediction intervals", Budget(budget), purpose="intervals", rows_per_person=rows_per_person
+        "prediction intervals",
+        Budget(budget),
+        purpose="intervals",
+        mechanism=None if plan is None else str(plan.noise),
+        rows_per_person=rows_per_person,
     )
     inner = scale.inner
     width = half_width = inner[1] - inner[0]

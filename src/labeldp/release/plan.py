@@ -88,18 +88,18 @@ class Request:
 
     def _prior_share(self) -> Fraction:
         """Return the part of ε for the prior, exactly; it must leave enough for the labels."""
-        share = as_fraction(parse_number(self.epsilon_prior, "epsilon_prior"))
-        left = self.epsilon.exact - share
+        number = parse_number(self.epsilon_prior, "epsilon_prior")
+        share = as_fraction(number) if 0 <= number < self.epsilon else self.epsilon.exact
         if share and (self.prior is not None or isinstance(self.mechanism, Mechanism)):
             raise ParameterError(
                 Setting("epsilon_prior"), " is for a prior that must be estimated; none is needed here"
             )
-        if left < LEAST or 0 < share < LEAST or share < 0:
+        if self.epsilon.exact - share < LEAST or 0 < share < LEAST:
             raise ParameterError(
                 Setting("epsilon_prior"),
                 f" must be 0, or at least {EPSILON_RANGE[0]:g} and leave as much of ",
                 Setting("epsilon"),
-                f", got {float(share)}",
+                f", got {number}",
             )
         return share
 
