@@ -118,7 +118,7 @@ def test_one_error_that_noise_does_not_hide_is_enough():
     score(**HIDDEN)
 
 
-@pytest.mark.parametrize("value", [-53_170_000.0, 0.0, 30_000_000.0])
+@pytest.mark.parametrize("value", [-53_170_000.0, 0.0])
 def test_where_noise_hides_squares_texts_print_a_limit(value):
     """A negative square comes from old cards only."""
     mse, mae = Figure(value, 19_000_000.0), Figure(2_100.0, 90.0)

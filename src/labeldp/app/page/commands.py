@@ -60,7 +60,7 @@ def commands(release: ReleaseRequest, folder: ChosenFolder) -> dict[str, list[li
         for name, value in changed.items():
             repeated = value if name == "na" else [value]
             words += [as_flag(Setting(name, each), quote) for each in repeated]
-        lines[shell] = [words, [f"labeldp verify {quote(card)}"], [f"labeldp sign {quote(card)}", "--key KEY"]]
+        lines[shell] = [words, [f"labeldp verify {quote(card)}"]]
         if release.kind == "model":
             lines[shell].append([f"labeldp predict {quote(out)} new_table.csv", "--out predictions.csv"])
     return lines
