@@ -22,6 +22,7 @@ from labeldp._values import (
     Labels,
     Numbers,
     as_fraction,
+    parse_integer,
     parse_parameters,
 )
 from labeldp.errors import CardError, ParameterError, PrivacyProofError
