@@ -1,8 +1,8 @@
 """What the owner should look at before a file is released.
 
 `Identifiers` points out public columns that single out rows, and may be shown anywhere. `HintSampler` finds
-columns, or an order, that give labels away: these hints follow from true labels without any noise. They are for the
-owner's screen, and never go into a file, a card or an exit code.
+columns, or an order, that give labels away: these hints follow from true labels without any noise. They are for
+the owner's screen, and never go into a file, a card or an exit code.
 """
 
 from __future__ import annotations
