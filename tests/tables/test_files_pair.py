@@ -118,19 +118,11 @@ def test_what_somebody_else_put_there_meanwhile_is_kept():
 
 
 @pytest.mark.parametrize("force", [False, True])
-@pytest.mark.parametrize(
-    ("out", "card"),
-    [
-        ("out.parquet", None),
-        ("other.csv", "out.parquet.card.json"),
-        ("other.csv", "out.parquet.card.json.sig"),
-    ],
-)
-def test_of_two_that_write_to_one_place_at_once_the_second_is_refused_before_it_pays(out, card, force):
+def test_of_two_that_write_to_one_place_at_once_the_second_is_refused_before_it_pays(force):
     first = "out.parquet"
 
     def second():
-        message = str(refused("in.parquet", out, card=card, force=force))
+        message = str(refused("in.parquet", first, force=force))
         assert "another release is being written to" in message
 
     release("in.parquet", first, ledger=meanwhile(second), force=force)
@@ -139,23 +131,22 @@ def test_of_two_that_write_to_one_place_at_once_the_second_is_refused_before_it_
 
 
 def test_a_release_that_ends_just_before_a_name_is_reserved_is_seen_before_the_charge(monkeypatch):
-    card, reserve, ledger = "out.csv.card.json", paths.reserve_name, ldp.Ledger()
+    reserve, ledger = paths.reserve_name, ldp.Ledger()
 
     def late(path):
-        if path == card:
+        if path == "out.csv":
             monkeypatch.setattr(paths, "reserve_name", reserve)
             release("in.parquet", "out.csv")
         return reserve(path)
 
     monkeypatch.setattr(paths, "reserve_name", late)
     with pytest.raises(ldp.errors.ParameterError, match="exists already"):
-        release("in.parquet", "other.csv", card=card, ledger=ledger)
+        release("in.parquet", "out.csv", ledger=ledger)
     assert ledger.charges == ()
 
 
 @pytest.mark.parametrize("has_links", [True, False])
-@pytest.mark.parametrize("card", [None, "other.json"])
-def test_where_a_disk_knows_no_locks_the_second_is_refused_at_the_end(monkeypatch, card, has_links):
+def test_where_a_disk_knows_no_locks_the_second_is_refused_at_the_end(monkeypatch, has_links):
     out = "out.parquet"
     look, looks = TableAndCard.refuse_targets, []
 
@@ -176,7 +167,7 @@ def test_where_a_disk_knows_no_locks_the_second_is_refused_at_the_end(monkeypatc
     monkeypatch.setattr(portalocker, "lock", no_locks)
     monkeypatch.setattr(TableAndCard, "refuse_targets", late)
     with pytest.raises(ldp.errors.ParameterError, match="exists already"):
-        release("in.parquet", out, card=card)
+        release("in.parquet", out)
     assert holds(out)
     assert sorted(os.listdir()) == ["in.parquet", Path(out).name, f"{Path(out)}.card.json"]
 

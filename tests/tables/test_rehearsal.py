@@ -97,12 +97,6 @@ def test_a_disk_without_space_is_refused_before_the_charge(place, out, monkeypat
     assert "No space left" in str(refused("in.parquet", out, error=OSError))
 
 
-def test_a_limit_on_file_sizes_is_found_before_the_charge(place, monkeypatch):
-    write(["some text"] * ROWS)
-    monkeypatch.setattr(writer, "file_size_limit", lambda: 1 << 20)
-    assert "ulimit -f" in str(refused("in.parquet", error=OSError))
-
-
 def test_the_first_day_and_the_last_second_are_written(place):
     times = [
         datetime.datetime(1, 1, 1),

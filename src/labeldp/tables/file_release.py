@@ -56,8 +56,6 @@ class FileRelease:
     card : str
         The card's text; public.
     card_path : Path
-    types_changed : dict
-        The types, in words, of columns that could not keep theirs: what they were, and what they are.
     notes : tuple of str
         What was detected about the source, such as its separator, and which public columns single out rows.
 
@@ -79,7 +77,6 @@ class FileRelease:
     terms: Terms
     card: str = field(repr=False)
     card_path: Path
-    types_changed: dict[str, tuple[str, str]]
     notes: tuple[str, ...]
 
 
@@ -226,7 +223,7 @@ def privatize_file(
             text = terms.to_card(file=facts, rounding=[output.step])
             places.put_card(text + "\n", rights)
     notes = (*table.notes, *identifiers.hints())
-    return FileRelease(to, terms, text, card_path, output.types_changed(out_format), notes)
+    return FileRelease(to, terms, text, card_path, notes)
 
 
 def _refuse_biased(request: Request) -> None:
@@ -287,33 +284,19 @@ class Output:
         columns = [*public[: self._place], written, *public[self._place :]]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def types_changed(self, format: str) -> dict[str, tuple[str, str]]:
-        """Return what columns were and are, of those whose type changed; text has no types to keep."""
-        if format in DELIMITERS:
-            return {}
-        old, new = self._table.stored, {field.name: field.type for field in self.schema}
-        return {name: (str(was), str(new[name])) for name, was in old.items() if was != new[name]}
-
-    def _text_facts(self, format: str) -> dict[str, str]:
-        """Return what the card says of how text is written."""
-        if format not in DELIMITERS:
-            return {}
-        written = self._table.dialect_for(format).completed(format)
-        return {name: str(getattr(written, name)) for name in ("separator", "decimal", "encoding")}
-
     def facts(self, to: str, writer: TableWriter, rows: int, *, left_out: int, shuffle: bool) -> dict[str, Any]:
         """Return what the card says of the file."""
         return {
             "name": Path(to).name,
             "format": writer.format,
-            **self._text_facts(writer.format),
+            **writer.text_facts(),
             "rows": rows,
             "rows_left_out": left_out,
             "column": self.label,
             "column_holds": "unbiased private labels" if self._unbiased else "private labels as released, biased",
             "unbiased_column": self.label if self._unbiased else None,
             "columns": list(self.schema.names),
-            "types_changed": {name: list(pair) for name, pair in self.types_changed(writer.format).items()},
+            "types_changed": {},
             "sha256": writer.finish(),
             "row_order": "shuffled" if shuffle else "public, and kept",
             "not_copied": NOT_COPIED,

@@ -77,7 +77,6 @@ class ParquetTable(Table):
         return sum(int(_ask(file, lambda opened: opened.metadata.num_rows)) for file in self._files)
 
     def _fields(self) -> list[Any]:
-        self.stored = {name: self._schemas[0].field(name).type for name in self._inside if name != self.label}
         return [self._field(name, [schema.field(name) for schema in self._schemas]) for name in self._inside]
 
     def _field(self, name: str, fields: list[Any]) -> Any:

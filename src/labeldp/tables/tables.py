@@ -87,8 +87,6 @@ class Table:
         How text files are written.
     schema : pyarrow.Schema
         Without the files' metadata. The label is a float64, and its values have no part in any of it.
-    stored : dict
-        The types of public columns in the first file, where files store types.
 
     Examples
     --------
@@ -108,7 +106,7 @@ class Table:
     ) -> None:
         if lacks_header(names, format, self.dialect):
             raise DataError(*_NO_HEADER)
-        self.format, self.label, self.stored = format, label, dict[str, Any]()
+        self.format, self.label = format, label
         self._files, self._names = files, names
         if label is not None:  # first: without a header, what else is wrong with names would be about labels
             as_label_name(label, _RENAME if format in MAY_LACK_HEADER else RENAME)
@@ -230,15 +228,14 @@ class Table:
         """Name the nearest column if there is none of this name, which an option has."""
         if name in self._names:
             return
-        named = [each for each in self._names if not reads_as_value(each)]  # others may be values of a first row
-        advice: list[object] = [f"there are {', '.join(map(repr, named[:12]))}"]
+        advice: list[object] = ["does the first line name the columns? Lines above are left out with "]
         if near := nearest(name, self._names):
             advice = [f"did you mean {near!r}?"]
-        elif self.format in MAY_LACK_HEADER:
-            above = "does the first line name the columns? Lines above those names are left out with "
-            advice = [above, Setting("skip", 1), ".", *self._separator_advice()]
+        elif self.format in MAY_LACK_HEADER:  # no separator that was found: labels of a first row may decide it
+            advice += [Setting("skip", 1), ". If values have another separator, name it, as in "]
+            advice += [Setting("separator", ";")]
+        else:
+            advice = [
+                f"there are {', '.join(repr(each) for each in self._names[:12] if not reads_as_value(each))}"
+            ]
         raise ParameterError(f"there is no column {name!r}; ", *advice, option=option)
-
-    def _separator_advice(self) -> Sequence[object]:
-        """Say how to name what separates values, where something does."""
-        return ()

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from labeldp.errors import DataError, LabelDPError, LabelError, Setting
+from labeldp.errors import DataError, LabelDPError, LabelError
 from labeldp.tables.batches import cut, guard_arrow, rows_per_batch
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.paths import DELIMITERS
@@ -63,10 +63,6 @@ class TextTable(Table):
         """What was detected about the files, such as their separator."""
         words = self.dialect.describe(self.format) if self.format in DELIMITERS else ""
         return [f"The table was read as {self.format.upper()} with {words}."] if words else []
-
-    def _separator_advice(self) -> Sequence[object]:
-        """Name no separator that was found: without a header, labels of the first row decide which it is."""
-        return " If values have another separator than their format's, name it, as in ", Setting("separator", ";")
 
     def as_text(self) -> Table:
         """Return the same table with columns of text files as the text that is there, to the last digit."""

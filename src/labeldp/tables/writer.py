@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -91,8 +90,9 @@ class TableWriter:
         """
         refuse_values(public, self.format)
         self._tried_rows += public.num_rows
-        packed = self._compression is not None
-        self._tried_bytes += least_size(public, self.format, compressed=packed)
+        if self._compression is None and self.format in DELIMITERS:
+            texts = [place for place, kind in enumerate(public.schema.types) if is_text(kind)]
+            self._tried_bytes += size_of(public.select(texts)) + public.num_rows * public.num_columns
         refuse_size(self._to, self._tried_bytes)
 
     def __enter__(self) -> Self:
@@ -136,6 +136,13 @@ class TableWriter:
         self._close()
         return sha256(self._path)
 
+    def text_facts(self) -> dict[str, str]:
+        """Return what a card says of how text is written."""
+        if self.format not in DELIMITERS:
+            return {}
+        written = self._dialect.completed(self.format)
+        return {name: str(getattr(written, name)) for name in ("separator", "decimal", "encoding")}
+
     def _close(self) -> None:
         if self._encoder is not None:
             if self._pending:
@@ -162,15 +169,6 @@ class TableWriter:
 # ---- space ----------------------------------------------------------------------------------------------------
 
 
-def least_size(batch: Any, format: str, *, compressed: bool) -> int:
-    """Return how many bytes some rows take in a format, at least."""
-    if compressed or format not in DELIMITERS:
-        return int(batch.num_rows) // 8
-    texts = [place for place, kind in enumerate(batch.schema.types) if is_text(kind)]
-    marks = batch.num_rows * batch.num_columns  # separators and ends of lines
-    return size_of(batch.select(texts)) + int(marks)
-
-
 def refuse_size(to: str, size: int) -> None:
     """Refuse an output of at least this size where there is no space for it and its card.
 
@@ -185,21 +183,6 @@ def refuse_size(to: str, size: int) -> None:
     free, needed = shutil.disk_usage(folder).free, size + MAX_TEXT
     if free < needed:
         raise OSError(28, f"No space left: about {needed:,} bytes are needed, and {free:,} are free", folder)
-    limit = file_size_limit()
-    if limit is not None and limit < needed:
-        raise OSError(
-            27, f"File too large: files may have {limit:,} bytes here (ulimit -f), {needed:,} are needed"
-        )
-
-
-def file_size_limit() -> int | None:
-    """Return how many bytes a file of this process may have, or None."""
-    if sys.platform == "win32":
-        return None
-    import resource  # noqa: PLC0415 (not on Windows)
-
-    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-    return None if limit == resource.RLIM_INFINITY else limit
 
 
 # ---- a table and its card -------------------------------------------------------------------------------------

@@ -39,10 +39,7 @@ def privatize(source: str, out: str, ledger: Ledger, report: Path | None, **give
         done, problems = privatize_and_report(
             source, out, ledger=ledger, report=report, progress=bars, hints=hints, **given
         )
-    changed = done.types_changed.items()
-    notes = [f"The column {name!r} could not stay {old}: it is {new} now." for name, (old, new) in changed]
-    if not asked:
-        notes.append("Hints on what may give labels away are shown on a terminal only.")
+    notes = [] if asked else ["Hints on what may give labels away are shown on a terminal only."]
     notes.append(f"The table is in {done.path}, its card in {done.card_path}; both may be made public.")
     if report is not None and not problems:
         notes.append(f"The report is in {report}.")
