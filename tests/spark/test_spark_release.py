@@ -18,6 +18,7 @@ from labeldp.app.card_check import verify_files
 from labeldp.exact.row_words import ReleaseKey, RowWords, card_checksum
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
+from labeldp.spark import frame_checks
 
 estimate_prior, privatize = ldp.spark.estimate_prior, ldp.spark.privatize
 DataError, LabelError, ParameterError = ldp.errors.DataError, ldp.errors.LabelError, ldp.errors.ParameterError
@@ -215,7 +216,6 @@ def test_wrong_parameters_are_refused_before_any_row_is_read(spark):
     for option, values in {
         "id": [None, "ids", "y"],
         "label": [None, "Y"],
-        "materialize": ["yes"],
         "random_state": [seeded(1)],
     }.items():
         for value in values:
@@ -246,7 +246,7 @@ def checkpoints(spark):
     return set(spark.sparkContext._jsc.getPersistentRDDs())
 
 
-def test_a_frame_is_computed_once_and_the_copy_is_deleted(spark):
+def test_a_frame_is_computed_once_and_the_copy_is_deleted(spark, monkeypatch):
     df = frame(spark).withColumn("y", F.rand() * 5)
     before = checkpoints(spark)
     release = randomize(df, "y", LAPLACE, id="id")
@@ -259,7 +259,8 @@ def test_a_frame_is_computed_once_and_the_copy_is_deleted(spark):
     for shared in (df.withColumn("id", F.lit(1)), df.withColumn("y", F.lit(None).cast("double"))):
         refuse(shared, ldp.LabelDPError)
     assert checkpoints(spark) <= before  # after an error, too
-    broken = randomize(frame(spark).withColumn("y", random()), "y", LAPLACE, id="id", materialize=False)
+    monkeypatch.setattr(frame_checks, "is_stored", lambda df: True)
+    broken = randomize(frame(spark).withColumn("y", random()), "y", LAPLACE, id="id")
     assert by_id(broken) != by_id(broken)  # what would happen: the same noise on another label
 
 
@@ -287,8 +288,6 @@ def test_a_stored_table_is_read_where_it_is(spark, tmp_path):
     ):
         with privatize(df, **ASK):
             assert len(checkpoints(spark) - before) == copies
-    with privatize(stored, materialize=True, **ASK):
-        assert len(checkpoints(spark) - before) == 1
 
 
 def test_missing_labels_and_ids_and_shared_ids_are_refused_without_a_label_in_the_message(spark):
@@ -312,7 +311,6 @@ def test_no_message_quotes_a_label(spark):
     with pytest.raises(Exception, match=r"The value '\d\.\d+x'"):
         cast.collect()
     for call in (
-        lambda: randomize(cast, "y", LAPLACE, id="id", materialize=False),
         lambda: randomize(cast, "y", LAPLACE, id="id"),
         lambda: estimate_prior(cast, label="y", epsilon=1.0, bounds=BOUNDS),
     ):

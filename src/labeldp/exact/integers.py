@@ -73,13 +73,12 @@ class Coins:
         self._source.fill(words)
         return words.reshape(shape)
 
-    def toss(self, bounds: Bounds) -> bool:
-        """Return True with the probability that ``bounds`` are of, exactly."""
-        return self._decide(_number(self._words(COIN_WORDS)), bounds)
+    def toss(self, bounds: Bounds, words: Words | None = None) -> bool:
+        """Return True with the probability that ``bounds`` are of, exactly.
 
-    def _decide(self, number: int, bounds: Bounds) -> bool:
-        """Return whether a uniform number with these first `COIN_BITS` bits is below the probability."""
-        bits = COIN_BITS
+        It compares a uniform number, which starts with `COIN_BITS` bits: ``words``, or fresh ones.
+        """
+        number, bits = _number(self._words(COIN_WORDS) if words is None else words), COIN_BITS
         low, high = bounds(bits)
         while low <= number < high:
             number = (number << 64) | _number(self._words(1))
@@ -94,7 +93,7 @@ class Coins:
         words = self._words(COIN_WORDS, size, places + 1)
         ones = _less(words, low)
         for draw, place in np.argwhere(ones != _less(words, high)).tolist():
-            ones[draw, place] = self._decide(_number(words[:, draw, place]), partial(place_bounds, scale, place))
+            ones[draw, place] = self.toss(partial(place_bounds, scale, place), words[:, draw, place])
         numbers = np.asarray(ones[:, :places] @ (1 << np.arange(places)))
         for draw in np.flatnonzero(ones[:, places]).tolist():
             more = 1

@@ -240,18 +240,16 @@ class ShiftChannel(Channel):
 
     def cumulative(self, label: float, points: Array) -> Array:
         """Return P(z ≤ point | label)."""
-        row, up = self._domain.split(np.array([label]))
+        (row,), (up,) = self._domain.split(np.array([label]))
         below = np.concatenate([[0.0], np.cumsum(self.counts().astype(np.float64) / WORDS)])
-        outputs = self._outputs
-        released = np.arange(outputs.first, outputs.last + 1) * outputs.step + outputs.start
-        step = np.searchsorted(released, points, side="right") - 1.0 - self.margin
-        result = np.zeros(points.shape)
-        for place, share in ((int(row[0]), 1 - up[0]), (int(row[0]) + 1, up[0])):
-            noise = np.clip(step - place + self.reach + 1, 0, 2 * self.reach + 1)
-            result += share * below[noise.astype(np.int64)]
-        result[step < -self.margin] = 0.0
-        result[step >= self.steps + self.margin] = 1.0
-        return result
+        grid = self._outputs
+        released = np.arange(grid.first, grid.last + 1) * grid.step + grid.start
+        outputs = np.searchsorted(released, points, side="right")  # at or below each point
+        lower, upper = (
+            below[np.clip(outputs + grid.first - place, 0, 2 * self.reach + 1)] for place in (row, row + 1)
+        )
+        result = (1 - up) * lower + up * upper
+        return np.where(outputs == 0, 0.0, np.where(outputs == released.size, 1.0, result))
 
 
 def _tails(values: Array) -> Array:

@@ -161,29 +161,28 @@ class WindowChannel(Channel):
         numbers = (self.cells, self.window, self.background, self.extra)
         if not all(type(n) is int and n > 0 for n in numbers):
             raise PrivacyProofError("cells, window, background and extra must be positive integers")
-        if self.extra >= WORDS or self.cells >= 1 << 63 or self._starts >= MOST_STEPS:
+        cells, window, background, extra = numbers
+        bins, cuts, starts, spare = self.bins, self.cuts, self._starts, self._spare
+        if extra >= WORDS or cells >= 1 << 63 or starts >= MOST_STEPS:
             raise PrivacyProofError("extra, cells or the number of starts are too large for 64-bit words")
-        if self.window > self.cells or (self.bins is None and self.window == self.cells):
+        if starts < 0 or (bins is None and starts == 0):
             raise PrivacyProofError("the window leaves no room to move in the range of outputs")
-        if self._spare <= 0:
-            raise PrivacyProofError("the background takes all words: nothing is left for the window")
-        if (self._spare - 1) // self.extra >= self.window:
-            raise PrivacyProofError("the window's words do not fit into the window's cells")
-        if self.bins is not None and self.cuts is not None:
-            types = self.bins.dtype == np.int64 and self.cuts.dtype == np.float64
-            if not types or self.bins.ndim != 1 or not self.bins.size or self.bins.shape != self.cuts.shape:
+        if not 0 < spare <= extra * window:
+            raise PrivacyProofError("the words that the background leaves are none, or do not fit into the window")
+        if bins is not None and cuts is not None:
+            types = bins.dtype == np.int64 and cuts.dtype == np.float64
+            if not types or bins.ndim != 1 or not bins.size or bins.shape != cuts.shape:
                 raise PrivacyProofError("bins must be 64-bit integers in a list, one for each cut, a float")
-            last = self._starts - (self.cuts < np.inf)  # less a step, not bins and one more, which may overflow
-            if (self.bins < 0).any() or (self.bins > last).any():
+            last = starts - (cuts < np.inf)  # less a step, not bins and one more, which may overflow
+            if (bins < 0).any() or (bins > last).any():
                 raise PrivacyProofError("a window starts outside the range of outputs")
-        elif self.bins is not None or self.cuts is not None:
+        elif bins is not None or cuts is not None:
             raise PrivacyProofError("bins and cuts go together")
         self._domain.verify()
-        if self.values is not None and (self.values.size != self.cells or self.window != 1):
+        if self.values is not None and (self.values.size != cells or window != 1):
             raise PrivacyProofError("listed values need one value a cell and windows of one cell")
-        most = self.background + min(self.extra, self._spare)  # spread over all cells, each gets less
-        one_row = self._starts == 0 and not self.spread_outside
-        return prove_pure([(self.background if one_row else most, self.background)], self.promise)
+        more = min(extra, spare) if starts or self.spread_outside else 0  # spread over all cells, each gets less
+        return prove_pure([(background + more, background)], self.promise)
 
     # ---- sampling ---------------------------------------------------------------------------
 

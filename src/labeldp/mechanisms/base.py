@@ -111,7 +111,7 @@ class Mechanism(ABC):
     @property
     def domain(self) -> Interval:
         """The range in which labels are distinguished; those outside are clipped."""
-        return float(self.channel.low), float(self.channel.high)
+        return self.channel.low, self.channel.high
 
     # ---- how one is made --------------------------------------------------------------------------
 

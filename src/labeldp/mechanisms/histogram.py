@@ -49,10 +49,8 @@ class Histogram:
             )
         if not (edges[1:] > edges[:-1]).all() or edges[-1] / 2 - edges[0] / 2 > 1e300:
             raise ParameterError(Setting("nodes"), " must increase, and span less than all floats")
-        if (weights < 0).any():
-            raise ParameterError(Setting("masses"), " must not be negative")
-        if not weights.max() > 0:
-            raise ParameterError(Setting("masses"), " must not all be zero")
+        if (weights < 0).any() or not weights.any():
+            raise ParameterError(Setting("masses"), " must not be negative, nor all zero")
         self._fill(edges, weights, origin)
 
     def _fill(self, edges: Array, weights: Array, origin: Any) -> Histogram:

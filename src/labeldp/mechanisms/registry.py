@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from labeldp.errors import CardError, ParameterError, Setting, UncheckableError, describe
@@ -103,10 +102,7 @@ def mechanism_names() -> list[str]:
 
 
 def mechanism_class(name: object) -> type[Mechanism]:
-    """Return the mechanism registered under a name, by this library or by an installed package.
-
-    A package names the modules that register mechanisms in its entry points, group ``labeldp.mechanisms``; they
-    are imported when a name is not known otherwise.
+    """Return the mechanism registered under a name, by this library or by a module that was imported.
 
     Parameters
     ----------
@@ -128,10 +124,7 @@ def mechanism_class(name: object) -> type[Mechanism]:
     >>> mechanism_class("laplace").__name__
     'Laplace'
     """
-    if isinstance(name, str) and name not in mechanism_names():
-        for entry in entry_points(group="labeldp.mechanisms"):
-            entry.load()
-    if not isinstance(name, str) or name not in mechanism_names():
+    if not isinstance(name, str) or name not in REGISTRY:
         raise ParameterError(
             Setting("mechanism"),
             f" must be one of auto, {', '.join(mechanism_names())}, or a mechanism instance, got {describe(name)}",

@@ -77,8 +77,7 @@ class RROnBins(Mechanism):
         used = np.flatnonzero(prior.masses)
         best = optimal_partition(prior.centers[used], prior.masses[used], epsilon)
         # Between the last label of one bin and the first of the next, cut half way.
-        first = used[best.starts[1:]]
-        last = used[best.starts[1:] - 1]
+        first, last = used[best.starts[1:]], used[best.starts[1:] - 1]
         cuts = (prior.nodes[last + 1] + prior.nodes[first]) / 2
         edges = (prior.bounds[0], *cuts.tolist(), prior.bounds[1])
         return cls(edges=edges, outputs=tuple(best.outputs.tolist()), epsilon=epsilon)
@@ -86,26 +85,13 @@ class RROnBins(Mechanism):
     def _build(self) -> WindowChannel:
         edges, outputs = np.array(self.edges), np.array(self.outputs)
         count = outputs.size
-        if edges.size != count + 1 or count < 1:
-            raise ParameterError(f"{count} outputs need {count + 1} ", Setting("edges"), f", got {edges.size}")
-        if not (np.diff(edges) > 0).all():
-            raise ParameterError(Setting("edges"), " must increase")
+        if edges.size != count + 1 or count < 1 or not (np.diff(edges) > 0).all():
+            raise ParameterError(Setting("edges"), f" must be {count + 1} increasing numbers for {count} outputs")
         low, high = Bounds((edges[0], edges[-1]), "edges")
         promise = Promise.of(self.epsilon)
         other = -(-WORDS // (exp_lower(promise.epsilon) + count - 1))  # up: towards privacy
-        bins, cuts = _pieces(edges)
-        return WindowChannel(
-            low=low,
-            high=high,
-            cells=count,
-            window=1,
-            background=other if count > 1 else WORDS // 2,
-            extra=WORDS - count * other if count > 1 else WORDS // 2,
-            promise=promise,
-            bins=bins,
-            cuts=cuts,
-            values=outputs,
-        )
+        background, extra = (other, WORDS - count * other) if count > 1 else (WORDS // 2, WORDS // 2)
+        return WindowChannel(low, high, count, 1, background, extra, promise, *_pieces(edges), outputs)
 
 
 def _pieces(edges: Array) -> tuple[Index, Array]:

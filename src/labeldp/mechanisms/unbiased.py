@@ -172,12 +172,13 @@ class Unbiased(Mechanism):
 
     def _build(self) -> TableChannel:
         outputs, counts = self.outputs, self.counts
-        if len(outputs) < 2:
-            raise ParameterError(Setting("outputs"), " must be at least two finite numbers")
-        rows = counts if isinstance(counts, tuple) else ()
-        if len(rows) < 2 or any(not isinstance(row, tuple) or len(row) != len(outputs) for row in rows):
-            raise ParameterError(Setting("counts"), " needs two or more rows with one count for each output")
-        if len(counts) * len(outputs) > MOST_ENTRIES:
+        rows = [row for row in counts if isinstance(row, tuple)] if isinstance(counts, tuple) else []
+        lengths = {len(outputs), *map(len, rows)}
+        if len(rows) < 2 or len(rows) < len(counts) or len(lengths) > 1 or len(outputs) < 2:
+            raise ParameterError(
+                Setting("counts"), " must be two or more rows with a count for each of two or more outputs"
+            )
+        if len(rows) * len(outputs) > MOST_ENTRIES:
             raise ParameterError(Setting("counts"), f" has more than {MOST_ENTRIES} entries")
         return TableChannel.from_counts(*self.bounds, np.array(outputs), counts, Promise.of(self.epsilon))
 
@@ -228,22 +229,18 @@ def _solve(labels: Array, masses: Array, outputs: Array, epsilon: float) -> tupl
     square = (outputs[None, :] - labels[:, None]) ** 2
     cost = np.concatenate([masses @ square / gain, (masses[:, None] * square).ravel()])
     scale = max(1.0, float(np.abs(outputs).max()))
-    block = sparse.kron(sparse.eye(rows), np.ones((1, columns)))
-    means = sparse.kron(sparse.eye(rows), outputs[None, :] / scale)
-    shared = np.ones((rows, 1))
-    equal = sparse.vstack(
-        [
-            sparse.hstack([sparse.csr_array(shared @ np.full((1, columns), 1 / gain)), block]),
-            sparse.hstack([sparse.csr_array(shared @ (outputs[None, :] / scale / gain)), means]),
-        ]
-    ).tocsr()
+    shared, identity = np.ones((rows, 1)), sparse.eye(rows)
+    weights = (np.ones((1, columns)), outputs[None, :] / scale)  # of sums, and of means
+    equal = [
+        sparse.hstack([sparse.csr_array(shared @ (one / gain)), sparse.kron(identity, one)]) for one in weights
+    ]
     right = np.concatenate([np.ones(rows), labels / scale])
     cap = sparse.hstack([sparse.kron(-shared, sparse.eye(columns)), sparse.eye(rows * columns)]).tocsr()
     result = linprog(
         cost / cost.max(),
         A_ub=cap,
         b_ub=np.zeros(rows * columns),
-        A_eq=equal,
+        A_eq=sparse.vstack(equal).tocsr(),
         b_eq=right,
         bounds=(0, None),
         method="highs",

@@ -38,7 +38,6 @@ def fit_model(
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     check_ids: bool = True,
-    materialize: bool | None = None,
     random_state: int | None = None,
 ) -> ModelReleaseRegressor:
     """Return a fitted `ModelReleaseRegressor`, learnt where the rows are.
@@ -59,7 +58,7 @@ def fit_model(
         As for `privatize`.
     epsilon, bounds, ledger, rows_per_person
         As for `labeldp.ModelReleaseRegressor`.
-    check_ids, materialize, random_state
+    check_ids, random_state
         As for `privatize`.
 
     Raises
@@ -91,7 +90,7 @@ def fit_model(
         random_state=random_state,
     )
     request = model.request()
-    inputs = checked_inputs(df, label, id, features, materialize=materialize, check_ids=check_ids)
+    inputs = checked_inputs(df, label, id, features, check_ids=check_ids)
     with inputs as (rows, count), ReleaseKey(seed) as key:
         if ledger is None:
             warn_if_seen(df)

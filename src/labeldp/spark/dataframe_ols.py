@@ -39,7 +39,6 @@ def private_ols(
     robust: bool = True,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
-    materialize: bool | None = None,
     random_state: int | None = None,
 ) -> RegressionTable:
     """Return a regression table, as `labeldp.private_ols` does, from sums that the cluster makes.
@@ -58,7 +57,7 @@ def private_ols(
         As for `privatize`.
     epsilon, bounds, intercept, robust, ledger, rows_per_person
         As for `labeldp.private_ols`.
-    materialize, random_state
+    random_state
         As for `privatize`. Ids that two rows share are always found: the driver gets all of their hashes.
 
     Raises
@@ -82,7 +81,7 @@ def private_ols(
     """
     seed, ledger = as_seed(random_state), as_ledger(ledger)
     request = FitRequest(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, labels=False)
-    with checked_inputs(df, label, id, features, materialize=materialize) as (frame, rows):
+    with checked_inputs(df, label, id, features) as (frame, rows):
         most = MOST_NUMBERS // len(features)
         if rows > most:
             raise DataError(f"{rows:,} rows are more than the driver takes: give a sample of up to {most:,}")

@@ -25,7 +25,6 @@ def estimate_prior(
     bounds: Any = None,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
-    materialize: bool | None = None,
     random_state: int | WordSource | None = None,
 ) -> Histogram:
     """Return a private histogram of a label column, for ε: ``labeldp.estimate_prior(method="adaptive")``.
@@ -47,8 +46,6 @@ def estimate_prior(
         Is charged after labels were counted, and before noise is drawn: what fails before costs nothing.
     rows_per_person : int
         How many rows one person may have; the ledger is charged for all of them.
-    materialize : bool, optional
-        As for `privatize`: a row that changes between two attempts at a task could be counted twice.
     random_state : None, int or source of words
         Leave it out for a release.
 
@@ -71,7 +68,7 @@ def estimate_prior(
     source = resolve_source(random_state)
     ledger = as_ledger(ledger)
     check_label(df, label)
-    rows = stable_frame(df, materialize, [column(label)])
+    rows = stable_frame(df, [column(label)])
     try:
         counts = count_labels(rows.frame, pair, FINE, check_rows(rows.frame, label))
     finally:

@@ -120,7 +120,6 @@ def privatize(
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     check_ids: bool = True,
-    materialize: bool | None = None,
     random_state: int | None = None,
 ) -> SparkRelease:
     """Release a DataFrame's label column for ε in all: `labeldp.privatize` on a cluster.
@@ -133,7 +132,9 @@ def privatize(
     ----------
     df : DataFrame
         Classic or Spark Connect. All columns but the label are public, and so is which rows there are: neither may
-        be computed from labels, and no label may be in several rows unless ``rows_per_person`` says so.
+        be computed from labels, and no label may be in several rows unless ``rows_per_person`` says so. Unless it
+        is a stored table (files, with nothing computed from them), it is computed once and kept
+        (`DataFrame.localCheckpoint`): a row must have the same label each time Spark computes it.
     label : str
         A column of numbers; labels outside the bounds are clipped. Missing ones are refused.
     id : str
@@ -146,10 +147,6 @@ def privatize(
         Is charged after all checks, and before noise is drawn.
     check_ids : bool
         Whether to look for ids that two rows share, by a shuffle. False if you know that there are none.
-    materialize : bool, optional
-        True: compute ``df`` once and keep it (`DataFrame.localCheckpoint`). False: you know that it is the same
-        whenever Spark computes it. By default it is kept unless it is a stored table: files, with nothing computed
-        from them.
     random_state : int, optional
         Leave it out for a release.
 
@@ -198,7 +195,7 @@ def privatize(
         request.refuse_biased()
     refuse_nested_columns(df)
     refuse_revealing_log(df)
-    source = stable_frame(df, materialize)
+    source = stable_frame(df)
     with ExitStack() as undo:
         undo.callback(source.drop)
         rows = source.frame

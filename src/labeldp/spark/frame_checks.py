@@ -136,14 +136,12 @@ class StableFrame:
             _analyzed_plan(self.frame).rdd().unpersist(True)
 
 
-def stable_frame(df: DataFrame, materialize: bool | None, columns: Sequence[Column] = ()) -> StableFrame:
-    """Return some columns, or all, computed once if ``materialize``; None: unless it is a stored table."""
-    if materialize is not None and not isinstance(materialize, bool):
-        raise ParameterError(Setting("materialize"), " must be True, False or None")
+def stable_frame(df: DataFrame, columns: Sequence[Column] = ()) -> StableFrame:
+    """Return some columns, or all, computed once unless the frame is a stored table."""
     rows = df.select(*columns) if columns else df
-    if materialize or (materialize is None and not _is_stored(df)):
-        return StableFrame(without_labels(lambda: rows.localCheckpoint(eager=True)), is_checkpoint=True)
-    return StableFrame(rows, is_checkpoint=False)
+    if is_stored(df):
+        return StableFrame(rows, is_checkpoint=False)
+    return StableFrame(without_labels(lambda: rows.localCheckpoint(eager=True)), is_checkpoint=True)
 
 
 @contextmanager
@@ -153,7 +151,6 @@ def checked_inputs(
     id: str,
     features: Sequence[str],
     *,
-    materialize: bool | None,
     check_ids: bool = False,
 ) -> Iterator[tuple[DataFrame, int]]:
     """Yield label, id and features as columns c0, c1 …, checked and computed once, and how many rows there are."""
@@ -163,7 +160,7 @@ def checked_inputs(
     refuse_revealing_log(df)
     inputs = [column(label).cast("double"), column(id), *(column(name).cast("double") for name in features)]
     renamed = [one.alias(f"c{k}", metadata={}) for k, one in enumerate(inputs)]
-    source = stable_frame(df, materialize, renamed)
+    source = stable_frame(df, renamed)
     try:
         rows = source.frame
         yield rows, check_rows(rows, "c0", "c1", rows.columns[2:], check_ids=check_ids)
@@ -171,7 +168,7 @@ def checked_inputs(
         source.drop()
 
 
-def _is_stored(df: DataFrame) -> bool:
+def is_stored(df: DataFrame) -> bool:
     """Return whether a frame is what files hold, with nothing computed from it."""
     if is_connect(df):
         plan: Any = df._plan
