@@ -93,15 +93,6 @@ def test_threads_that_share_a_source_never_get_the_same_word():
     assert_no_common_word(*(words for part in parts for words in part))
 
 
-def test_each_thread_has_its_own_default_source():
-    seen = []
-    thread = threading.Thread(target=lambda: seen.append(ldp.exact.default_source()))
-    thread.start()
-    thread.join()
-    assert ldp.exact.default_source() is ldp.exact.default_source()
-    assert seen[0] is not ldp.exact.default_source()
-
-
 def test_a_key_serves_no_more_than_its_bytes_and_several_fills(monkeypatch):
     keys, writes = [], []
     make, write = randomness._keystream, randomness._write
@@ -158,14 +149,10 @@ def test_a_seeds_words_are_aes_256_ctr_under_the_hashed_seed(seed):
 # ---- random_state ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [3, np.int64(3), np.uint8(3)])
-def test_random_state_as_an_integer_is_a_seed_and_warns(seed):
-    with pytest.warns(ldp.InsecureRandomnessWarning):
-        source = ldp.exact.resolve_source(seed)
-    assert np.array_equal(draw(source), draw(seeded(3)))
-
-
-def test_random_state_is_a_source_and_by_default_a_secure_one():
+def test_random_state_is_a_seed_and_warns_or_a_source_and_by_default_a_secure_one():
+    for seed in (3, np.int64(3)):
+        with pytest.warns(ldp.InsecureRandomnessWarning):
+            assert np.array_equal(draw(ldp.exact.resolve_source(seed)), draw(seeded(3)))
     source = seeded(1)
     assert ldp.exact.resolve_source(source) is source
     assert type(ldp.exact.resolve_source(None)) is ldp.exact.SecureWords

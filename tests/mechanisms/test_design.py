@@ -144,17 +144,6 @@ def test_labels_in_cents_or_millions_give_the_same_design(name, scale, shift):
     assert other.zeta / scale == pytest.approx(one.zeta, abs=near)
 
 
-@pytest.mark.parametrize("scale", [1e130, 1e-130])
-def test_the_choice_of_mechanism_does_not_depend_on_the_unit(scale):
-    prior = PRIORS["spike"]
-    for epsilon in (Fraction(1, 5), Fraction(2)):
-        one, other = (
-            choose_mechanism("auto", some, bounds=some.bounds, epsilon=epsilon, rows=2000)
-            for some in (prior, moved(prior, scale, 0.0))
-        )
-        assert one.name == other.name
-
-
 # ---- the choice --------------------------------------------------------------------------------------
 
 

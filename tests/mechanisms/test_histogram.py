@@ -109,11 +109,7 @@ def test_moments_are_those_of_a_density_that_is_flat_in_each_bin():
 
 
 @pytest.mark.parametrize(
-    ("low", "high"),
-    [
-        *[(-1, 3), (0.5, 3), (0, 5), (0.75, 9), (-9, 6.5), (1.0, 1.5)],
-        *[(-1, 7), (-2, 8), (6.9, 7.5), (0, 9), (-9, 0.25), (-0.5, 0.25)],
-    ],
+    ("low", "high"), [(-1, 3), (0, 5), (0.75, 9), (1.0, 1.5), (-1, 7), (6.9, 7.5), (-9, 0.25)]
 )
 def test_clipping_moves_what_lies_outside_to_the_ends(low, high):
     clipped = PRIOR.restricted(low, high)

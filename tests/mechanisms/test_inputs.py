@@ -90,40 +90,23 @@ def test_finite_numbers_beyond_floats_are_clipped_as_others_are(kind):
         assert np.isfinite(mechanism.bias(labels)).all()
 
 
-@pytest.mark.parametrize(
-    "label", [math.inf, decimal.Decimal("-Infinity"), decimal.Decimal("NaN"), np.longdouble("inf")]
-)
-def test_objects_that_are_not_finite_are_refused(label):
-    with pytest.raises(ldp.errors.LabelError):
-        make("laplace", EPSILON).randomize(np.array([10**400, label], dtype=object))
-
-
 CONTAINERS = {
     "list": [1.0, 2.5, 4.0],
-    "tuple": (1, 2, 4),
     "nested list": [[1.0, 2.0], [3.0, 4.0]],
     "scalar": 2.5,
-    "one label": [2.5],
-    "numpy scalar": np.float32(2.5),
     "0-D array": np.array(3),
-    "range": range(1, 5),
     "series": pd.Series([1.0, 2.5, 4.0], index=[7, 3, 5]),
     "nullable Int64": pd.Series([1, 2, 4], dtype="Int64"),
-    "nullable Float64": pd.Series([1.5, 2.5], dtype="Float64"),
     "arrow-backed series": pd.Series([1.5, 2.5], dtype="double[pyarrow]"),
     "data frame": pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}),
     "arrow array": pa.array([1.0, 2.0, 3.5]),
-    "arrow integers": pa.array([1, 2, 3], type=pa.int16()),
     "chunked array": pa.chunked_array([[1.0], [2.0, 3.0]]),
     "objects": np.array([1, 2.5, fractions.Fraction(7, 2)], dtype=object),
     "decimals": [decimal.Decimal("1.5"), decimal.Decimal(3)],
     "big integers": [2**70, -(2**70), 3],
     "unmasked": np.ma.array([1.0, 2.0], mask=[False, False]),
-    "reversed": np.arange(1.0, 9)[::-1],
     "strided": np.arange(20.0).reshape(4, 5)[::2, 1::2],
-    "fortran order": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
     "broadcast": np.broadcast_to(np.float64(2.0), (3, 4)),
-    "other byte order": np.array([1.0, 2.0], dtype=">f8"),
     "read-only, of several pieces": np.linspace(0, 5, 100_001),
 }
 CONTAINERS["read-only, of several pieces"].flags.writeable = False
@@ -149,7 +132,6 @@ BAD = {
     "NaN": [SECRET, math.nan],
     "infinity": [SECRET, math.inf],
     "minus infinity": np.array([SECRET, -math.inf], dtype="f4"),
-    "scalar NaN": math.nan,
     "None": [SECRET, None],
     "only None": None,
     "empty": [],
@@ -159,11 +141,12 @@ BAD = {
     "strings among objects": np.array([SECRET, "987654.321"], dtype=object),
     "a string": "secret-string 987654.321",
     "bytes": b"secret-string",
-    "list of bytes": [b"987654.321"],
     "booleans": [True, False],
     "booleans among objects": np.array([True, SECRET], dtype=object),
     "complex": [SECRET + 1j],
     "complex among objects": np.array([np.complex128(SECRET + 1j)], dtype=object),
+    "infinite decimals": [decimal.Decimal(SECRET), decimal.Decimal("-Infinity")],
+    "objects that are not numbers": np.array([10**400, decimal.Decimal("NaN")], dtype=object),
     "dates": np.array(["1987-06-05"], dtype="M8[D]"),
     "dates among objects": np.array([np.datetime64("1987-06-05"), SECRET], dtype=object),
     "python dates": [datetime.date(1987, 6, 5)],
@@ -175,9 +158,7 @@ BAD = {
     "pandas NA": pd.Series([SECRET, pd.NA], dtype="Float64"),
     "pandas NA among integers": pd.Series([987654, pd.NA], dtype="Int64"),
     "pandas NA among objects": pd.Series([SECRET, pd.NA], dtype=object),
-    "pandas strings": pd.Series(["secret-string"]),
     "arrow null": pa.array([SECRET, None]),
-    "arrow null in a chunk": pa.chunked_array([[SECRET], [None]]),
     "arrow integers and null": pa.array([987654, None]),
     "arrow strings": pa.array(["secret-string"]),
     "long double": np.array([SECRET], dtype=np.longdouble),

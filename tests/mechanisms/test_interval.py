@@ -62,17 +62,3 @@ def test_a_million_bins_are_searched_exactly():
     everything = ldp.optimal_interval(prior, epsilon=8.0, zeta=10.0)
     assert everything[0] < 1e-4
     assert everything[1] > 1 - 1e-4
-
-
-@pytest.mark.parametrize(("scale", "shift"), [(1e-6, 0.0), (0.01, -7.25), (2.0**40, 300.0)])
-def test_the_unit_and_the_origin_of_labels_do_not_matter(scale, shift):
-    rng = np.random.default_rng(4)
-    for _ in range(50):
-        nodes = np.concatenate([[0.0], np.cumsum(rng.uniform(0.5, 1.5, 20))])
-        masses = rng.random(20)
-        epsilon, zeta = float(rng.uniform(0.1, 3.0)), float(rng.uniform(0.1, 5.0))
-        prior = ldp.Histogram(nodes, masses)
-        moved = ldp.Histogram(scale * (nodes + shift), masses)
-        i, j = np.searchsorted(nodes, ldp.optimal_interval(prior, epsilon=epsilon, zeta=zeta))
-        found = ldp.optimal_interval(moved, epsilon=epsilon, zeta=scale * zeta)
-        assert found == (moved.nodes[i], moved.nodes[j])

@@ -147,15 +147,3 @@ def test_edges_may_be_as_close_as_a_millionth_of_the_range_and_no_closer():
     assert own_bin(mechanism, np.array([0.5, close[2], np.nextafter(close[2], 0), 0.4])).tolist() == [1, 2, 1, 0]
     with pytest.raises(ldp.errors.ParameterError, match="closer than a millionth"):
         ldp.RROnBins(edges=[0, 0.5, 0.5 + 0.7 / 2**20, 1], outputs=range(3), epsilon=20)
-
-
-def test_debias_is_refused_with_the_reason():
-    mechanism = ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0)
-    with pytest.raises(ldp.errors.NotUnbiasedError, match="share one output"):
-        mechanism.debias([0.8])
-    assert mechanism.bias([0.5])[0] == mechanism.mean([0.5])[0] - 0.5
-
-
-def test_an_option_that_it_does_not_have_is_refused():
-    with pytest.raises(ldp.errors.ParameterError, match="loss"):
-        ldp.RROnBins.design(ldp.Histogram([0, 1, 2], [1, 2]), epsilon=1.0, loss="absolute")

@@ -66,24 +66,6 @@ def test_every_row_averages_to_its_label_and_satisfies_epsilon(prior, epsilon):
     assert max(math.log(ratio) for ratio in ratios) <= epsilon * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_labels_between_rows_are_unbiased_too(epsilon):
-    mechanism = design(epsilon, 12)
-    y = np.concatenate([[-5.0, 7.0], np.random.default_rng(0).random(200)])
-    assert mechanism.mean(y) == pytest.approx(np.clip(y, 0, 1), rel=0, abs=1e-12)
-    assert mechanism.bias([1.7])[0] == pytest.approx(-0.7)
-    z = np.array([[-1.0, 0.4], [2.0, 9.0]])
-    assert (mechanism.debias(z) == z).all()
-
-
-def test_a_table_that_is_private_but_biased_refuses_to_debias():
-    half = 2**63
-    mechanism = ldp.Unbiased(bounds=(0, 1), outputs=(0, 1), counts=((half, half), (half, half)), epsilon=1)
-    assert mechanism.verify().epsilon == 0
-    with pytest.raises(ldp.errors.NotUnbiasedError, match="average"):
-        mechanism.debias([0.0])
-
-
 # ---- optimal --------------------------------------------------------------------------------------------
 
 

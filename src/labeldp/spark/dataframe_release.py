@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from pyspark.sql import DataFrame
 
-from labeldp._values import LabelBounds
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.terms import HoldsTerms, Terms
 from labeldp.exact.row_words import ReleaseKey, card_checksum
@@ -178,7 +177,7 @@ def privatize(
     """
     request = Request(
         epsilon=epsilon,
-        bounds=LabelBounds(bounds),
+        bounds=bounds,
         mechanism=mechanism,
         prior=prior,
         epsilon_prior=epsilon_prior,
