@@ -141,7 +141,7 @@ class Client:
 
     def name(self, unfinished, label, drop=(), **more):
         """Choose the private column, and which are left out."""
-        names = unfinished.table.header.names
+        names = unfinished.header.names
         shared = [number for number, name in enumerate(names) if name not in drop]
         return self.post(f"{unfinished.path}/table", label=names.index(label), shared=shared, **more)
 

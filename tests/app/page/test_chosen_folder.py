@@ -105,7 +105,7 @@ def test_nothing_is_written_where_a_folder_became_a_link(client, folder, name):
 def test_a_file_from_elsewhere_becomes_one_of_the_folder_that_only_its_owner_can_read(client, folder):
     rows = b"rooms,price\n" + b"2,31415\n" * 200_000  # more than a form keeps in memory
     begun = client.unfinished(client.upload("../../flats.csv", rows))
-    assert begun.table.source == folder / "flats.csv"
+    assert begun.source == folder / "flats.csv"
     assert (folder / "flats.csv").read_bytes() == rows
     assert stat.S_IMODE((folder / "flats.csv").stat().st_mode) & 0o077 == 0
     assert "flats.csv" in client.get("/").words

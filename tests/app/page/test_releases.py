@@ -41,16 +41,6 @@ def test_a_score_and_an_earlier_release_count_on_every_page_of_a_model(client, r
     assert "a model of price ε = 9" in client.get("/releases").words
 
 
-def test_a_new_ledger_beside_one_with_charges_is_pointed_out_whatever_the_table_is_called(client, root):
-    client.release(ready(client, limit=1))
-    shutil.copy(root / "homes.csv", root / "dropped.csv")
-    begun, warning = client.read("dropped.csv", "price"), "Was price released before?"
-    words = client.describe(begun, missing="drop").words
-    assert warning in words
-    assert "book.jsonl, ε = 1" in words
-    assert warning not in client.budget(begun, ledger="book.jsonl", epsilon="none").words
-
-
 def test_the_list_shows_what_was_released_and_which_charge_paid_for_it(client, root):
     client.release(ready(client, limit=3))
     ldp.Ledger.open(root / "book.jsonl").charge("a survey", epsilon=0.5)

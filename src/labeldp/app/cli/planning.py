@@ -262,7 +262,7 @@ def demo(rows: int, plot: Path, report: Path) -> None:
         release.summary(),
         f"\nThese incomes are no secret, so the error can be seen: one private income is off by "
         f"±{number(typical, 3)}, and their mean is {number(release.debiased.mean())}, in truth "
-        f"{number(survey.income.mean())}. Noise averages out over many.\n",
+        f"{number(survey.income.mean())}. The noise of one cancels out over many.\n",
     )
     with progress() as bars:
         result = compare_table(

@@ -15,7 +15,6 @@ from labeldp.accounts.numbers import odds_figures
 from labeldp.app.options import RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem, parse_fields
-from labeldp.app.page.releases import ledgers_in
 from labeldp.app.page.site import go, show, site_of
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, step
 from labeldp.errors import ParameterError
@@ -52,50 +51,56 @@ FIELDS = (
 
 @step
 def budget_step(request: Request, unfinished: Unfinished, form: FormData | None) -> Response:
-    """Show what each ε would give, and the ledger; take both, and names, and make the request."""
+    """Show what each ε would give, and the ledger; take both, and names, and make the request.
+
+    A form says in ``show`` what it is sent for, unless that is to review the release: another step, the page
+    again, or the figures of an ε alone, for which nothing is kept.
+    """
     if unfinished.options is None:
         return go(request, f"{unfinished.path}/column")
     folder, problems = site_of(request).folder, dict[str, str]()
-    wanted = None if form is None else form.get("show", "release")
-    if form is not None and wanted != "figures":
+    shown = "page" if form is None else form.get("show", "release")
+    if form is not None and shown == "figures":
+        return show(request, "figures", unfinished=unfinished, **_figures(folder, unfinished, form, problems))
+    if form is not None:
         unfinished.keep_typed(form, FIELDS)
-        if wanted in ("table", "column"):
-            return go(request, f"{unfinished.path}/{wanted}")
+        if shown in ("table", "column"):
+            return go(request, f"{unfinished.path}/{shown}")
         unfinished.request = unfinished.release = None
-        if wanted == "release":
+        if shown == "release":
             unfinished.request = _parse(folder, unfinished, form, problems)
             if unfinished.request:
                 return go(request, f"{unfinished.path}/release")
-    typed = unfinished.typed = {**_suggestions(unfinished, folder), **unfinished.typed}
-    if form is None or wanted != "figures":
-        form = FormData([(name, text) for name, texts in typed.items() for text in texts])
-    name, book = str(form.get("ledger")), None
-    with collect_problem(problems, "ledger"):
-        book = Ledger.open(path, create="never") if (path := folder.target(name)).exists() else None
-    figures = {"unfinished": unfinished, **_figures(unfinished, form, book)}
-    if wanted == "figures":
-        return show(request, "figures", **figures)
-    ledgers = ledgers_in(folder)[0] if book is None or not book.charges else {}
-    others = {other: ledger.total for other, ledger in ledgers.items() if ledger.charges}
+    typed = unfinished.typed = _suggestions(unfinished, folder) | unfinished.typed
+    form = FormData([(name, text) for name, texts in typed.items() for text in texts])
+    values = _figures(folder, unfinished, form, problems)
+    ledgers = folder.ledgers()
     return show(
-        request, "budget", problems=problems, name=name, book=book, others=others, starts=STARTS, **figures
+        request, "budget", unfinished=unfinished, problems=problems, ledgers=ledgers, starts=STARTS, **values
     )
 
 
-def _figures(unfinished: Unfinished, form: FormData, book: Ledger | None) -> dict[str, Any]:
+def _figures(
+    folder: ChosenFolder, unfinished: Unfinished, form: FormData, problems: dict[str, str]
+) -> dict[str, Any]:
     """Return what the ε of a form would give, with all that was spent and will be; of an example without one."""
-    chosen, people = parse_fields(["epsilon", "score", "limit"], form, {}), unfinished.rows_per_person
-    score = (chosen.get("score") or 0.0) if form.get("kind") == "model" else 0.0
-    plan = preview_of(unfinished, chosen.get("epsilon", EXAMPLE))
-    now, extra = (group_budget(Budget(each), people) for each in (plan.budgets[0].epsilon, score))
+    chosen, book = parse_fields(["epsilon", "score", "limit"], form, {}), None
+    with collect_problem(problems, "ledger"):
+        if (path := folder.target(str(form.get("ledger")))).exists():
+            book = Ledger.open(path, create="never")
     spent, left = Budget(0), chosen.get("limit")
     if book is not None:
         spent, left = book.total, book.remaining and book.remaining.epsilon
+    plan = preview_of(unfinished, chosen.get("epsilon", EXAMPLE))
+    score = (chosen.get("score") or 0.0) if form.get("kind") == "model" else 0.0
+    prices = (Budget(plan.budgets[0].epsilon), Budget(score))
+    now, extra = (group_budget(price, unfinished.rows_per_person) for price in prices)
     costs = {"for this release": now, "for its score": extra, "that the ledger has spent before": spent}
     cautions = plan.cautions(spent + extra)
     if left is not None and "epsilon" in chosen and (now + extra).epsilon > left:
         cautions.insert(0, f"LIMIT: this would cost {now + extra}, and only ε = {rounded_up(left)} is left.")
     return {
+        "book": book,
         "plan": plan,
         "odds": odds_figures((spent + now + extra).epsilon),
         "costs": [f"{cost} {what}" for what, cost in costs.items() if cost != Budget(0)],
@@ -105,39 +110,32 @@ def _figures(unfinished: Unfinished, form: FormData, book: Ledger | None) -> dic
 
 
 def _suggestions(unfinished: Unfinished, folder: ChosenFolder) -> dict[str, list[str]]:
-    """Return what suits the table."""
-    stem = unfinished.table.source.name.partition(".")[0] or "table"
-    ending = unfinished.table.header.format.replace("xlsx", "csv")  # Excel is not written
+    """Return what suits the table; a regression has no dates, gaps, or columns that may name people."""
+    stem, seen = unfinished.source.name.partition(".")[0] or "table", unfinished.seen
     column = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in str(unfinished.label))
+    columns, format = {} if seen is None else seen.columns, unfinished.header.format
+    regressors = [
+        str(number)
+        for number, (name, (kind, gaps)) in enumerate(columns.items())
+        if seen and name not in seen.identifiers and kind not in ("date", "time") and (kind == "text" or not gaps)
+    ]
     return {
         **{name: [""] for name in FIELDS},
         "kind": ["table"],
         "ledger": [f"{stem}.{column}.ledger.jsonl"],
-        "out": [folder.free_name(f"{stem}.private", f".{ending}")],
+        "out": [folder.free_name(f"{stem}.private", ".csv" if format == "xlsx" else f".{format}")],
         "folder": [folder.free_name(f"{stem}.model", "")],
         "page": [folder.free_name(f"{stem}.regression", ".html")],
-        "regressor": _regressors(unfinished),
+        "regressor": regressors,
         "report": ["yes"],
     }
 
 
-def _regressors(unfinished: Unfinished) -> list[str]:
-    """Return the numbers of columns that a regression can have: no dates, gaps, or what may name people."""
-    seen = unfinished.seen
-    columns = {} if seen is None else seen.columns
-    names = () if seen is None else seen.identifiers
-    return [
-        str(number)
-        for number, (name, (kind, gaps)) in enumerate(columns.items())
-        if name not in names and kind not in ("date", "time") and (kind == "text" or not gaps)
-    ]
-
-
 def preview_of(unfinished: Unfinished, epsilon: float) -> Preview:
     """Return what an ε would give, as far as that is known without a label."""
-    options = unfinished.options or {}
-    bounds, people = options["bounds"], options["rows_per_person"]
-    return preview(rows=_rows(unfinished), bounds=bounds, epsilon=epsilon, rows_per_person=people)
+    bounds = (unfinished.options or {})["bounds"]
+    people = unfinished.rows_per_person
+    return preview(rows=unfinished.rows, bounds=bounds, epsilon=epsilon, rows_per_person=people)
 
 
 def score_of(release: ReleaseRequest, rows: int) -> ScorePlan | None:
@@ -146,24 +144,16 @@ def score_of(release: ReleaseRequest, rows: int) -> ScorePlan | None:
     return plan_test(rows, score, release.options["bounds"]) if score else None
 
 
-def _rows(unfinished: Unfinished) -> int:
-    """Return how many rows have a private value."""
-    seen = unfinished.seen
-    return 1 if seen is None else max(1, seen.rows - seen.missing)
-
-
 def _parse(
     folder: ChosenFolder, unfinished: Unfinished, form: FormData, problems: dict[str, str]
 ) -> ReleaseRequest | None:
     """Return the request, or note what is wrong with it; whoever carries it out checks everything again."""
-    options, table = dict(unfinished.options or {}), unfinished.table
-    kind = next((each for each in KINDS if each == form.get("kind")), "table")
+    kind = str(form.get("kind"))
+    if kind not in KINDS:
+        raise ParameterError("choose what to release")
     to, own = KINDS[kind]
+    options = {**(unfinished.options or {}), "label": unfinished.label, "dialect": unfinished.dialect}
     options |= parse_fields(["epsilon", "limit", *RECORD, *own], form, problems)
-    paths = dict[str, Path]()
-    for name in ("ledger", to):
-        with collect_problem(problems, name):
-            paths[name] = folder.target(str(form.get(name, "")))
     if kind == "regression":
         with collect_problem(problems, "on"):
             options["on"] = options.get("on") or _formula(unfinished, form)
@@ -175,12 +165,15 @@ def _parse(
             LabelScale.parse(options["bounds"], options.get("transform"))
     if kind != "table":
         del options["shuffle"]
+    paths = dict[str, Path]()
+    for name in ("ledger", to):
+        with collect_problem(problems, name):
+            paths[name] = folder.target(str(form.get(name, "")))
     if problems:
         return None
     out, limit = paths[to], options.pop("limit")
-    options |= {"label": unfinished.label, "dialect": table.dialect}
     report = out.with_name(f"{out.name}.report.html") if form.get("report") and kind != "regression" else None
-    release = ReleaseRequest(kind, table.source, out, paths["ledger"], report, limit, options)
+    release = ReleaseRequest(kind, unfinished.source, out, paths["ledger"], report, limit, options)
     with collect_problem(problems, "epsilon"):
         Plan(**{name: options[name] for name in ("epsilon", "bounds", "rows_per_person")})
     with collect_problem(problems, to):
@@ -190,7 +183,7 @@ def _parse(
             raise ParameterError(f"the name must end in .html, such as {out.stem}.html")
         Target(f"{out}/" if kind == "model" else str(out), force=False).refuse()
     with collect_problem(problems, "score"):
-        score_of(release, _rows(unfinished))
+        score_of(release, unfinished.rows)
     with collect_problem(problems, "ledger"):
         ledger = release.open_ledger()
         with collect_problem(problems, "epsilon"):

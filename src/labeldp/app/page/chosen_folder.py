@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -36,23 +37,48 @@ class ChosenFolder:
     # ---- paths --------------------------------------------------------------------------------------------
 
     def inside(self, text: str) -> Path:
-        """Return the path that a text names, if it is in the folder, links followed.
+        """Return the path that a text names: parts of names below the folder, none of which is a link.
 
         Raises
         ------
         ParameterError
             If it is elsewhere; the message does not depend on whether there is anything.
         """
-        elsewhere = ParameterError(f"name something inside the folder {self.root.name}, not {text[:200]!r}")
-        if not text.strip() or len(text) > LONGEST or not text.isprintable() or os.path.splitdrive(text)[0]:
-            raise elsewhere
-        try:
-            path = as_path(self.root / text, follow=True)
-        except (OSError, ParameterError):  # too long, or links that lead in circles
-            raise elsewhere from None
-        if self.root not in path.parents:
-            raise elsewhere
+        path = self.root / Path(text)
+        is_name = text.isprintable() and len(text) <= LONGEST and not {"..", "~"}.intersection(path.parts)
+        if not is_name or path == self.root or not self._is_here(path):
+            raise ParameterError(f"name something inside the folder {self.root.name}, not {text[:200]!r}")
         return path
+
+    def _is_here(self, path: Path) -> bool:
+        """Whether a path is in the folder, and no link leads to it."""
+        try:
+            return as_path(path, follow=True) == path and self.root in (path, *path.parents)
+        except (OSError, ParameterError):  # too long, or links that lead in circles
+            return False
+
+    def is_plain(self, path: Path) -> bool:
+        """Whether a path is a file or a folder of files, and no link leads to it or out of it.
+
+        Nothing else is read, because a link beside somebody's card may lead to the true labels.
+        """
+        try:
+            kinds = [part.lstat().st_mode for part in (path, *path.rglob("*"))]
+        except OSError:
+            return False
+        return self._is_here(path) and all(stat.S_ISREG(kind) or stat.S_ISDIR(kind) for kind in kinds)
+
+    def is_plain_file(self, path: Path) -> bool:
+        """Whether a path is a file of the folder, and no link."""
+        return path.is_file() and self.is_plain(path)
+
+    def refuse_elsewhere(self, *paths: Path) -> None:
+        """Refuse what leads out of the folder by now, or is no file: it may be a link since it was named."""
+        for path in paths:
+            if not self.is_plain(path) and (os.path.lexists(path) or not self._is_here(path)):
+                raise ParameterError(
+                    f"{printable(path.name, 200)!r} is, or contains, something else than files of the folder"
+                )
 
     def source(self, text: str) -> Path:
         """Return a file or a folder of files that is there to be read; none of them leads out of the folder."""
@@ -61,14 +87,6 @@ class ChosenFolder:
             raise ParameterError(f"there is no file {text[:200]!r} in the folder")
         self.refuse_elsewhere(path)
         return path
-
-    def refuse_elsewhere(self, *paths: Path) -> None:
-        """Refuse what leads out of the folder by now, or is no file: it may be a link since it was named."""
-        for path in paths:
-            if not self.is_plain(path) and (os.path.lexists(path) or as_path(path, follow=True) != path):
-                raise ParameterError(
-                    f"{printable(path.name, 200)!r} is, or contains, something else than files of the folder"
-                )
 
     def target(self, text: str) -> Path:
         """Return a path in the folder where something may be written; the folder around it is there."""
@@ -88,35 +106,18 @@ class ChosenFolder:
         ['flats.csv', 'flats.xlsx']
         """
         last = name.replace("\\", "/").rpartition("/")[2]
-        if format_in(last) is None or last.startswith((".", "~")) or set(last) & set('<>:"|?*'):
+        if format_in(last) is None or not re.fullmatch(r"\w[\w .,;&'+@=#%!()\[\]-]*", last):
             raise ParameterError(
                 f"{printable(last, 200)!r} is not a name of a table: rename the file, such as table.csv"
             )
         path = self.target(last)
-        if os.path.lexists(self.root / last):
+        if os.path.lexists(path):
             raise ParameterError(f"there is a file {last!r} in the folder already: choose that, or rename yours")
         return path
 
     def name(self, path: Path) -> str:
         """Return what to call a path in the folder."""
         return path.relative_to(self.root).as_posix()
-
-    def is_plain(self, path: Path) -> bool:
-        """Whether a path is a file or a folder of files, and no link leads to it or out of it.
-
-        Nothing else is read, because a link beside somebody's card may lead to the true labels.
-        """
-        try:
-            if as_path(path, follow=True) != path or self.root not in (path, *path.parents):
-                return False
-            kinds = [part.lstat().st_mode for part in (path, *(path.rglob("*") if path.is_dir() else ()))]
-        except (OSError, ParameterError):
-            return False
-        return all(stat.S_ISREG(kind) or stat.S_ISDIR(kind) for kind in kinds)
-
-    def is_plain_file(self, path: Path) -> bool:
-        """Whether a path is a file of the folder, and no link."""
-        return path.is_file() and self.is_plain(path)
 
     def card(self, text: str) -> Path:
         """Return the plain file of a card, anywhere in the folder."""
@@ -138,8 +139,7 @@ class ChosenFolder:
         names = {
             name for pattern in ("*.card.json", "card.json", "[!.]*/card.json") for name in self._near(pattern)
         }
-        paths = [path for name in names if self.is_plain(path := self.root / name)]
-        paths.sort(key=lambda path: (-path.stat().st_mtime_ns, path.name))
+        paths = sorted(map(self.root.joinpath, names), key=lambda path: (-path.stat().st_mtime_ns, path.name))
         return [self.name(path) for path in paths[:MOST_LISTED]]
 
     def ledgers(self) -> list[str]:

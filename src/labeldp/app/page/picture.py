@@ -13,19 +13,14 @@ import numpy as np
 from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.numbers import number
 from labeldp.accounts.reading import ReadCard
-from labeldp.app.page.unfinished import ReleaseRequest
-from labeldp.app.report.figures import COLOURS, blank, legend, svg, visible
+from labeldp.app.report.figures import COLOURS, blank, legend, svg
 from labeldp.app.sentences import counted
-from labeldp.learning.models import load_model
 from labeldp.learning.regression_table import RegressionTable
 from labeldp.tables.batches import label_values
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.opening import open_table
 
 FIRST_ROWS = 8
-MOST_ROWS, MOST_BARS = 2000, 12
-"""Of a table, to show what moves a model's predictions."""
-
 _BINS = 50
 
 Look = dict[str, Any]
@@ -35,8 +30,7 @@ Look = dict[str, Any]
 def look_at_table(path: Path, card: ReadCard) -> Look:
     """Return the released values of a table, the bounds, their mean with its error, and the first rows."""
     facts = card.content["file"]
-    written = {name: facts[name] for name in ("separator", "decimal", "encoding") if name in facts}
-    label, dialect = str(facts["column"]), Dialect(**written)
+    label, dialect = str(facts["column"]), Dialect(**{name: facts[name] for name in _WRITTEN if name in facts})
     batches = open_table(path, label=label, dialect=dialect).batches([label])
     values = np.concatenate([label_values(batch.column(label), allow_missing=True)[0] for batch in batches])
     table = open_table(path, as_written=True, dialect=dialect)
@@ -44,50 +38,29 @@ def look_at_table(path: Path, card: ReadCard) -> Look:
     rows = [["" if value is None else str(value) for value in row.values()] for row in first]
     (low, high), mean = card.terms.bounds[0], float(values.mean())
     accuracy = Accuracy.under(card.terms.mechanisms[0], card.terms.priors[0], (low, high))
-    error = float(accuracy.error_of_mean(np.array([float(values.size)]))[0])
+    error = float(accuracy.error_of_mean(values.size))
     figure, axes = blank(label, "rows")
     axes.axvspan(low, high, color=COLOURS[2], alpha=0.13, lw=0, label="the bounds")
     axes.hist(values, bins=_BINS, color=COLOURS[0], alpha=0.6, label="released values")
     axes.axvspan(mean - error, mean + error, color=COLOURS[1], alpha=0.4, lw=0)
     axes.axvline(mean, color=COLOURS[1], lw=2, label=f"their mean, {number(mean)} ± {number(error, 3)}")
     legend(axes, columns=2)
+    clumps, different = "", np.unique(values).size
+    if different <= _BINS:
+        clumps = (
+            f" Each is one of {different} values, drawn at random, high ones more often for a high true value: so "
+            "they form clumps away from the true values."
+        )
     text = (
         f"{counted(values.size, 'released value')} of {label}, from {number(float(values.min()))} to "
-        f"{number(float(values.max()))}. One of them says little: most of it is noise, and it may be outside the "
-        f"bounds. Noise averages out: their mean is {number(mean)}, and privacy typically moves it by "
-        f"{number(error, 3)} from the true mean."
+        f"{number(float(values.max()))}.{clumps} One of them says little: most of it is noise, and it may be "
+        f"outside the bounds. Their mean is {number(mean)}. {accuracy.describe_mean(values.size)}"
     )
     caption = "The first rows of the private table"
     return _look(figure, f"Released values of {label}", text, caption, table.schema.names, rows)
 
 
-def look_at_model(release: ReleaseRequest) -> Look:
-    """Return which public columns move a model's predictions, for the first public rows of the table.
-
-    Of the table only the columns that the model uses are read, and the private column is none of them.
-    """
-    saved, dialect = load_model(release.out), release.options["dialect"]
-    names = saved.encoder.names
-    table = open_table(release.source, text=saved.encoder.texts, only=set(names), dialect=dialect)
-    rows = next(iter(table.batches(names))).slice(0, MOST_ROWS)
-    predicted, moves = saved.predict(rows), saved.importances(rows, repeats=2)
-    drawn = dict([*moves.items()][:MOST_BARS])
-    figure, axes = blank(f"typical change of {saved.label}", "", size=(4.7, 1.2 + 0.3 * len(drawn)))
-    places = np.arange(len(drawn))
-    axes.barh(places, [*drawn.values()], color=COLOURS[0], alpha=0.7)
-    axes.set_yticks(places, [visible(name[:30]).replace("$", r"\$") for name in drawn])
-    axes.invert_yaxis()
-    lowest, highest = number(float(predicted.min())), number(float(predicted.max()))
-    text = (
-        f"How much the predicted {saved.label} changes if the values of one column are exchanged between rows: a "
-        f"longer bar, a more important column. For {counted(len(predicted), 'row')} of the table predictions are "
-        f"from {lowest} to {highest}. The noise that the model learnt from moves these figures too. All of this "
-        "follows from the private model and public columns, so it costs "
-        "nothing and can be shared."
-    )
-    cells = [[name, f"±{number(change, 3)}"] for name, change in moves.items()]
-    caption = f"What moves the predicted {saved.label}"
-    return _look(figure, caption, text, caption, ["column", "typical change"], cells)
+_WRITTEN = ("separator", "decimal", "encoding")
 
 
 def look_at_regression(table: RegressionTable) -> Look:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from starlette.datastructures import FormData
@@ -16,10 +17,9 @@ from labeldp.app.model_fit import fit_file, no_score
 from labeldp.app.other_ledgers import note_other_ledgers
 from labeldp.app.page.budget_step import preview_of, score_of
 from labeldp.app.page.chosen_folder import ChosenFolder
-from labeldp.app.page.commands import commands
 from labeldp.app.page.forms import explain
-from labeldp.app.page.picture import look_at_model, look_at_regression, look_at_table
-from labeldp.app.page.site import SOON, Site, go, show, site_of
+from labeldp.app.page.picture import look_at_regression, look_at_table
+from labeldp.app.page.site import SOON, go, show, site_of
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, step
 from labeldp.app.page.work import Work, location_of
 from labeldp.app.regression import regress_file
@@ -42,19 +42,24 @@ def release_step(request: Request, unfinished: Unfinished, form: FormData | None
 
     Loading a page again, or pressing twice, does not spend twice.
     """
-    release, seen, problems = unfinished.request, unfinished.seen, dict[str, str]()
+    release, seen, problems, site = unfinished.request, unfinished.seen, dict[str, str](), site_of(request)
     if release is None or seen is None:
         return go(request, f"{unfinished.path}/budget")
-    is_done = unfinished.release is not None and unfinished.release.state == "done"
-    if form is not None and (is_done or form.get("request") == release.id):
-        if not is_done:
-            unfinished.release = _start(site_of(request), unfinished, release)
-        return go(request, f"{unfinished.path}/release")
-    if form is not None:
-        problems["request"] = OTHER_REQUEST
     work = unfinished.release
+    if form is not None:
+        is_done = work is not None and work.state == "done"
+        if not is_done and form.get("request") == release.id:
+            site.folder.refuse_elsewhere(release.out, release.ledger)
+            ledger = release.open_ledger()
+            task, page = partial(_carry_out, site.folder, release, ledger), f"{unfinished.path}/release"
+            unfinished.release = site.start(task, page, unfinished.refuse_changed, ledger)
+            is_done = True
+        if is_done:
+            return go(request, f"{unfinished.path}/release")
+        problems["request"] = OTHER_REQUEST
     state = work.state if work else "ready"  # once: the thread may end while the page is rendered
-    book, rows = release.open_ledger(), seen.rows - seen.missing
+    book, rows = release.open_ledger(), unfinished.rows
+    others = note_other_ledgers(book, {name: site.folder.inside(name) for name in site.folder.ledgers()})
     return show(
         request,
         "release",
@@ -68,58 +73,39 @@ def release_step(request: Request, unfinished: Unfinished, form: FormData | None
         odds=odds_figures((book.total + release.price.budget).epsilon),
         hints=unfinished.hints,
         notes=unfinished.notes if release.kind == "table" else {},
-        cautions=preview_of(unfinished, release.options["epsilon"]).cautions(),
+        cautions=preview_of(unfinished, release.options["epsilon"]).cautions(book.total),
         rows=rows,
         score=score_of(release, rows),
-        no_score=spelled(no_score(rows), as_field),
-        other_ledgers=_other_ledgers(site_of(request).folder, book) if state != "done" else "",
+        no_score=no_score(rows),
+        other_ledgers=others,
         result=work.result if work and state == "done" else None,
     )
-
-
-def _other_ledgers(folder: ChosenFolder, book: Ledger) -> str:
-    """Return what to say of other ledgers with charges in the folder."""
-    note = note_other_ledgers(book, {name: folder.inside(name) for name in folder.ledgers()})
-    return "" if note is None else spelled(note, as_field)
-
-
-def _start(site: Site, unfinished: Unfinished, release: ReleaseRequest) -> Work:
-    """Carry out a request in a thread."""
-    site.folder.refuse_elsewhere(release.out, release.ledger)
-    ledger = release.open_ledger()
-
-    def task(work: Work) -> dict[str, Any]:
-        return _carry_out(site.folder, release, ledger, work)
-
-    return site.start(task, f"{unfinished.path}/release", unfinished.table.refuse_changed, ledger)
 
 
 def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, work: Work) -> dict[str, Any]:
     """Release as the command of this kind does; return what the page says of it, all of which can be shared."""
     options = {**release.options, "ledger": ledger, "progress": work.progress}
-    path, problems, notes = release.out.with_name(f"{release.out.name}.card.json"), Problems(), list[str]()
+    path, look, problems = release.out.with_name(f"{release.out.name}.card.json"), {}, Problems()
+    shown = partial(note_problem, problems, "The result cannot be shown here")
+    notes: list[str]
     if release.kind == "regression":
         regression = regress_file(release.source, release.out, **options)
-        text, notes = regression.table.to_card(), regression.notes
+        card, notes = read_any_card(regression.table.to_card()), regression.notes
+        with shown():
+            look = look_at_regression(regression.table)
     elif release.kind == "model":
         fit = fit_file(release.source, release.out, report=release.report, **options)
-        path, text, problems = release.out / "card.json", fit.card, fit.problems
-        notes = [*fit.notes, *fit.expected]
+        path, problems = release.out / "card.json", fit.problems
+        card, notes = read_any_card(fit.card), [*fit.notes, *fit.expected]
     else:
-        table, problems = privatize_and_report(release.source, release.out, report=release.report, **options)
-        text, notes = table.card, list(table.notes)
+        table, failed = privatize_and_report(release.source, release.out, report=release.report, **options)
+        problems |= failed
+        card, notes = read_any_card(table.card), list(table.notes)
+        with shown():
+            look = look_at_table(release.out, card)
     files = {WRITTEN[release.kind]: release.out, "The certificate (card)": path}
     if release.report is not None and NO_REPORT not in problems:
         files["The report"] = release.report
-    card, look = read_any_card(text), dict[str, Any]()
-    with note_problem(problems, "The result cannot be shown here"):
-        if release.kind == "regression":
-            look = look_at_regression(regression.table)
-        elif release.kind == "model":
-            work.progress("Drawing", 0, None)  # which refuses a file that changed since
-            look = look_at_model(release)
-        else:
-            look = look_at_table(release.out, card)
     notes = [f"{what}: {_reason(error)}" for what, error in problems.items()] + notes
     return {
         "card": folder.name(path),
@@ -127,7 +113,6 @@ def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, wo
         "notes": [printable(line) for note in notes for line in spelled(note, as_field).splitlines()],
         "explanation": card.explain(ledger.charges),
         "look": look,
-        "commands": commands(release, folder),
     }
 
 

@@ -93,28 +93,28 @@ def card_page(request: Request) -> Response:
     """Verify a card, and say what it means."""
     folder, name = site_of(request).folder, request.query_params.get("name", "")
     path = folder.card(name)
-    result = _verified(folder, path)
-    ledger = None if result.card is None else _ledger_of(result.card, ledgers_in(folder)[0].values())
+    result, ledger = _verified(folder, path)
     explanation = None if result.card is None else result.card.explain(ledger.charges if ledger else None)
-    report = _report_of(folder, path)
     title = name if explanation is None else explanation.title
+    report = _report_of(folder, path)
     return show(request, "card", name=name, title=title, result=result, explanation=explanation, report=report)
 
 
-def _verified(folder: ChosenFolder, path: Path) -> Verification:
-    """Check a card, read once, and compare it with what is beside it as plain files."""
+def _verified(folder: ChosenFolder, path: Path) -> tuple[Verification, Ledger | None]:
+    """Check a card, read once, against its ledger and what is beside it as plain files."""
     text = read_card_file(path)[1]
-    verification, signature = verify_card(text), path.with_name(f"{path.name}.sig")
+    verification, signature, ledger = verify_card(text), path.with_name(f"{path.name}.sig"), None
     files: dict[str, Any] = {}
     card = verification.card
     if card is not None:
+        ledger = _ledger_of(card, ledgers_in(folder)[0].values())
         name = "." if card.kind == "model" else card.content.get("file", {}).get("name", "None")
         files["folder"] = path.parent if folder.is_plain(path.parent / name) else None
     if folder.is_plain_file(signature):
         files["signature"] = read_signature(path, signature)
     result = verify_files(text, verification=verification, **files)
-    checks = (*result.checks, *check_reports_beside(path, text, result, folder.is_plain_file))
-    return replace(result, checks=tuple(replace(one, detail=spelled(one.detail, as_field)) for one in checks))
+    reports = check_reports_beside(path, text, result, folder.is_plain_file, ledger)
+    return replace(result, checks=(*result.checks, *reports)), ledger
 
 
 def _report_of(folder: ChosenFolder, card: Path) -> Path | None:
@@ -126,24 +126,23 @@ def archive(request: Request) -> Response:
     """Return one file with all that belongs to a card and can be shared; refuse if the card does not hold."""
     folder = site_of(request).folder
     path = folder.card(request.query_params.get("card", ""))
-    card = _verified(folder, path)
-    if card.card is None or not card.holds:
+    result, _ = _verified(folder, path)
+    if result.card is None or not result.holds:
         raise ParameterError(f"{path.name} does not hold, or cannot be checked: verify it first")
-    facts, report, signature = card.card.content, _report_of(folder, path), path.with_name(f"{path.name}.sig")
+    facts, signature = result.card.content, path.with_name(f"{path.name}.sig")
     names = [*facts.get("files", ()), facts.get("file", {}).get("name", path.name)]
-    files = [path, *(path.parent / name for name in names), *([] if report is None else [report])]
+    files = [path, *(path.parent / name for name in names), *filter(None, [_report_of(folder, path)])]
     if signature.exists():
         files += [signature, *path.parent.glob("*.pub")]
     sink = TemporaryFile()  # noqa: SIM115 (closed once it is sent)
     top = path.parent.parent if path.name == "card.json" else path.parent
     with ZipFile(sink, "w") as zipped:
-        for each in dict.fromkeys(files):
-            for part in sorted(each.iterdir()) if each.is_dir() else [each]:
-                if folder.is_plain_file(part):
-                    entry = ZipInfo(part.relative_to(top).as_posix())  # without the time of the file
-                    entry.compress_type = ZIP_DEFLATED
-                    with part.open("rb") as content, zipped.open(entry, "w") as copy:
-                        copyfileobj(content, copy)
+        parts = [part for each in files for part in (sorted(each.iterdir()) if each.is_dir() else [each])]
+        for each in filter(folder.is_plain_file, dict.fromkeys(parts)):
+            entry = ZipInfo(each.relative_to(top).as_posix())  # without the time of the file
+            entry.compress_type = ZIP_DEFLATED
+            with each.open("rb") as content, zipped.open(entry, "w") as copy:
+                copyfileobj(content, copy)
     sink.seek(0)
     called = path.parent.name if path.name == "card.json" else path.name.removesuffix(".card.json")
     headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(called)}.zip"}

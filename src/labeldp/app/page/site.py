@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -22,7 +23,7 @@ from labeldp.app.options import OPTIONS, RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.guard import Keys
 from labeldp.app.page.work import Work
-from labeldp.app.sentences import counted, printable
+from labeldp.app.sentences import as_field, counted, printable, spelled
 
 if TYPE_CHECKING:
     from labeldp.app.page.unfinished import Unfinished
@@ -123,6 +124,7 @@ class Site:
             "name": self.folder.name,
             "paid_for": paid_for,
             "plain": plain_words,
+            "quote": shlex.quote,
             "readings": readings,
             "rounded_up": rounded_up,
             "thousands": "{:,}".format,
@@ -168,6 +170,7 @@ def plain_words(line: str) -> str:
     >>> plain_words("Private labels in labels.csv"), plain_words("the true labels of the label 'pay'")
     ('Noisy values in labels.csv', "the true values of the private column 'pay'")
     """
+    line = spelled(line, as_field)
     amount, of, what = line.partition(" for ")
     if paid_for(what) != what:
         return f"{amount}{of}{paid_for(what)}"

@@ -14,7 +14,7 @@ from labeldp._atomic import atomic_file
 from labeldp.app.options import DIALECT
 from labeldp.app.page.forms import collect_problem, parse_fields
 from labeldp.app.page.site import go, show, site_of
-from labeldp.app.page.unfinished import TableFile, Unfinished, step
+from labeldp.app.page.unfinished import Unfinished, step, typed_texts
 from labeldp.app.sentences import counted
 from labeldp.errors import LabelDPError, ParameterError
 from labeldp.release.names import as_label_name
@@ -47,58 +47,42 @@ def open_form(request: Request, form: FormData) -> Response:
     """Begin with a file or a folder that is there."""
     path, problems = str(form.get("path", "")).strip(" "), dict[str, str]()
     with collect_problem(problems, "path"):
-        return _begin(request, path)
+        return _begin(request, site_of(request).folder.source(path))
     return start_page(request, problems["path"], path)
 
 
 def upload_form(request: Request, form: FormData) -> Response:
-    """Begin with a file from elsewhere, which becomes one of the folder."""
+    """Begin with a copy of a file in the folder that only its owner can read; what is no table is not kept."""
     file, problems = form.get("file"), dict[str, str]()
     with collect_problem(problems, "path"):
         if not isinstance(file, UploadFile) or not file.filename:
             raise ParameterError("choose a file first")
-        return _begin_with_copy(request, file, file.filename)
+        path = site_of(request).folder.new_table(file.filename)
+        with atomic_file(path, replace=False) as part, part.open("wb") as copy:
+            shutil.copyfileobj(file.file, copy)
+        try:
+            return _begin(request, path)
+        except BaseException:
+            path.unlink()
+            raise
     return start_page(request, problems["path"])
 
 
-def _begin_with_copy(request: Request, file: UploadFile, name: str) -> Response:
-    """Begin with a copy in the folder that only its owner can read; what is no table is not kept."""
-    folder = site_of(request).folder
-    path = folder.new_table(name)
-    with atomic_file(path, replace=False) as part, part.open("wb") as copy:
-        shutil.copyfileobj(file.file, copy)
-    try:
-        return _begin(request, folder.name(path))
-    except BaseException:
-        path.unlink()
-        raise
-
-
-def _begin(request: Request, path: str) -> Response:
-    """Begin with a table; what was chosen when it was read last is so by default."""
-    site = site_of(request)
-    source = site.folder.source(path)
-    begun = Unfinished(_without_titles(source))
-    dialect = begun.table.dialect
-    begun.typed = {"skip": [str(dialect.skip)], "encoding": [dialect.encoding or ""]}
-    for before in list(site.unfinished.values()):
-        if before.table.source == source and before.label is not None:
-            begun.label, begun.left_out = before.label, before.left_out
-            if before.seen and before.table.stamp == begun.table.stamp:
-                begun.table = before.table
-                begun.typed = {name: before.typed[name] for name in DIALECT if name in before.typed}
-    site.unfinished[begun.id] = begun
+def _begin(request: Request, source: Path) -> Response:
+    begun = _without_titles(source)
+    begun.typed = begun.written = {"skip": [str(begun.dialect.skip)], "encoding": [begun.dialect.encoding or ""]}
+    begun.begin(site_of(request))
     return go(request, f"{begun.path}/table")
 
 
-def _without_titles(source: Path, encoding: str | None = None) -> TableFile:
+def _without_titles(source: Path, encoding: str | None = None) -> Unfinished:
     """Return a table without the lines that seem to be titles; the page shows which names that gives.
 
     Lines that are not UTF-8 are read in the encoding that is most likely then.
     """
     try:
         dialect = Dialect(encoding=encoding)
-        return TableFile.open(source, replace(dialect, skip=count_titles(source, dialect)))
+        return Unfinished(source, replace(dialect, skip=count_titles(source, dialect)))
     except LabelDPError as error:
         if error.option != "encoding" or encoding is not None:
             raise
@@ -115,90 +99,82 @@ def table_step(request: Request, unfinished: Unfinished, form: FormData | None) 
     if form is not None:
         with collect_problem(problems, "table"):
             return _read_again(request, unfinished, form)
-    work, header = unfinished.reading, unfinished.table.header
+    work, header = unfinished.reading, unfinished.header
     state = work.state if work else "ready"  # once: the thread may end while the page is rendered
     if state == "done" and unfinished.is_chosen:  # whatever the hints are: they are on the page of the request too
         unfinished.is_chosen = False
         return go(request, f"{unfinished.path}/column")
-    names = [name for name in DIALECT if name != "sheet"]
+    fields = [name for name in DIALECT if name != "sheet"]
     if header.format not in DELIMITERS:
-        names = [*_SHEET_FIELDS] if header.format == "xlsx" else ["na"]
+        fields = [*_SHEET_FIELDS] if header.format == "xlsx" else ["na"]
     seen = unfinished.seen if state == "done" else None
     return show(
         request,
         "table",
         unfinished=unfinished,
         problems=problems,
-        header=header,
         work=work,
         state=state,
         seen=seen,
         hints=unfinished.hints if seen else {},
-        fields=names,
-        likely=LIKELY_ENCODING,
         notes=unfinished.notes if seen else {},
+        fields=fields,
+        likely=LIKELY_ENCODING,
     )
 
 
 def _read_again(request: Request, unfinished: Unfinished, form: FormData) -> Response:
-    """Take how the file is written, or which column is private and which are shared, and read it anew."""
-    begun = unfinished
+    """Take how the file is written, and which column is private and which are shared, and read it anew."""
+    before = {name: unfinished.written.get(name, [""]) for name in DIALECT}
+    written = {name: typed_texts(form, name) for name in DIALECT} if "written" in form else before
+    label, left_out, seen = unfinished.label, unfinished.left_out, unfinished.seen
     if "label" in form or "written" not in form:
-        begun = _with_columns(begun, form)
-    if "written" in form:
-        begun = _reread(unfinished, begun, form)
-    is_same = begun.table.header is unfinished.table.header and begun.label == unfinished.label
-    if "continue" in form and is_same:
-        begun.is_chosen = True
-        if unfinished.seen and begun.drop == unfinished.drop:
+        label, left_out = _columns(unfinished, form)
+    dialect = unfinished.dialect
+    if written != before:
+        unfinished.keep_typed(form, DIALECT)
+        dialect = _dialect(unfinished, form)
+        written["skip"] = [str(dialect.skip)]
+    elif seen is not None and label == unfinished.label:
+        # as the page said: a column that showed them may be left out
+        dialect = dialect.found(decimal=seen.dialect.decimal, thousands=seen.dialect.thousands)
+    typed = (unfinished.typed if label == unfinished.label else {}) | written
+    begun = Unfinished(unfinished.source, dialect, label, left_out, written, typed)
+    if "continue" in form and written == before and label == unfinished.label:
+        if seen is not None and begun.drop == unfinished.drop:
             return go(request, f"{unfinished.path}/column")
+        begun.is_chosen = True
     if unfinished.reading is not None:
         unfinished.reading.stop()
     begun.begin(site_of(request))
     return go(request, f"{begun.path}/table")
 
 
-def _reread(unfinished: Unfinished, begun: Unfinished, form: FormData) -> Unfinished:
-    """Return the choices that are begun with, for the table as it is read with the dialect of the form."""
-    table, typed = begun.table, begun.typed
-    for each in (unfinished, begun):
-        each.keep_typed(form, DIALECT)
-    problems = dict[str, str]()
-    options = parse_fields(DIALECT, form, problems)
-    if problems:
-        raise ParameterError("; ".join(problems.values()))
-    dialect, before = Dialect(**options), table.dialect
-    if dialect.sheet != before.sheet and dialect.skip == before.skip:
-        dialect = replace(dialect, skip=count_titles(table.source, dialect))
-        begun.typed["skip"] = [str(dialect.skip)]
-    is_typed = all(begun.typed[name] == typed.get(name, [""]) for name in DIALECT)
-    marks = {name: getattr(dialect, name) or getattr(before, name) for name in ("decimal", "thousands")}
-    if not is_typed or dialect.found(**marks) != before:
-        table = TableFile.open(table.source, dialect)
-    return Unfinished(table, begun.label, begun.left_out, begun.typed)
-
-
-def _with_columns(unfinished: Unfinished, form: FormData) -> Unfinished:
-    """Return the same table with other columns; forms send them by number, because they change line breaks.
+def _columns(unfinished: Unfinished, form: FormData) -> tuple[str, frozenset[str]]:
+    """Return the private column and those left out; forms send them by number, because they change line breaks.
 
     Of columns that this header lacks, what was chosen for them before holds.
     """
-    names, shared = unfinished.table.header.names, set(form.getlist("shared"))
+    names, shared = unfinished.header.names, form.getlist("shared")
     columns = {str(number): name for number, name in enumerate(names)}
     label = columns.get(str(form.get("label")))
     if label is None:
         raise ParameterError("choose the private column")
     as_label_name(label, "rename this column in the file")
-    unticked = [name for number, name in columns.items() if number not in shared and name != label]
-    others = [name for name in unfinished.left_out if name not in names]
-    typed = {
-        name: texts for name, texts in unfinished.typed.items() if name in DIALECT or label == unfinished.label
-    }
-    table, seen = unfinished.table, unfinished.seen
-    if seen is not None and label == unfinished.label:  # as the page said: a column that showed it may be left out
-        marks = table.dialect.found(decimal=seen.dialect.decimal, thousands=seen.dialect.thousands)
-        table = replace(table, dialect=marks)
-    return Unfinished(table, label, (*unticked, *others), typed)
+    unticked = {name for number, name in columns.items() if number not in shared and name != label}
+    return label, unfinished.left_out.difference(names) | unticked
+
+
+def _dialect(unfinished: Unfinished, form: FormData) -> Dialect:
+    """Return how the file is written, by a form; titles of another sheet are counted anew."""
+    problems = dict[str, str]()
+    options = parse_fields(DIALECT, form, problems)
+    if problems:
+        raise ParameterError("; ".join(problems.values()))
+    dialect, before = Dialect(**options), unfinished.dialect
+    if dialect.sheet != before.sheet and dialect.skip == before.skip:
+        return replace(dialect, skip=count_titles(unfinished.source, dialect))
+    return dialect
 
 
 # ---- the private column -------------------------------------------------------------------------------------

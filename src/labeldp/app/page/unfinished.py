@@ -33,42 +33,15 @@ from labeldp.tables.overview import Overview, overview, table_header
 Stamp = tuple[tuple[str, int, int, int, int], ...]
 
 
-@dataclass(frozen=True)
-class TableFile:
-    """A table of the folder.
-
-    Attributes
-    ----------
-    source : Path
-    dialect : Dialect
-        How it is written, as far as the owner said so.
-    stamp : tuple
-        Shows whether its files were changed or exchanged since.
-    header : TableHeader
-        The names of its columns.
-    """
-
-    source: Path
-    dialect: Dialect
-    stamp: Stamp
-    header: TableHeader
-
-    @classmethod
-    def open(cls, source: Path, dialect: Dialect) -> TableFile:
-        """Return a table as it is now; only its header is read."""
-        stamp = _stamp_of(source)
-        return cls(source, dialect, stamp, table_header(source, dialect=dialect))
-
-    def refuse_changed(self) -> None:
-        """Refuse to go on with a file that is not the one that was opened, whatever it contains."""
-        if _stamp_of(self.source) != self.stamp:
-            raise DataError("the file changed since it was opened: begin again with it")
+def new_id() -> str:
+    """Return a random name for an address."""
+    return secrets.token_urlsafe(9)
 
 
 def _stamp_of(source: Path) -> Stamp:
     """Return the name, inode, size and times of each file; none of it is ever shown."""
-    files = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
-    stats = [(str(path), path.stat()) for path in files if path.exists()]
+    files = [path for path in sorted([source, *source.rglob("*")]) if path.is_file()]
+    stats = [(str(path), path.stat()) for path in files]
     return tuple((name, each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for name, each in stats)
 
 
@@ -97,7 +70,7 @@ class ReleaseRequest:
     report: Path | None
     limit: float | None
     options: dict[str, Any]
-    id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+    id: str = field(default_factory=new_id)
 
     @property
     def price(self) -> Charge:
@@ -113,17 +86,19 @@ class ReleaseRequest:
 
 @dataclass
 class Unfinished:
-    """What was chosen so far.
+    """A table as it is now, of which only the header is read at first, and what was chosen for it so far.
 
     Attributes
     ----------
-    table : TableFile
+    source : Path
+    dialect : Dialect
+        How it is written, as far as the owner said so.
     label : str or None
         The private column; as long as nothing was read, the one that was chosen last.
-    left_out : tuple of str
+    left_out : frozenset of str
         Columns that are not shared, also those that the header lacks while the file is read the wrong way.
-    typed : dict
-        What was typed into forms, by field.
+    written, typed : dict
+        What was typed into forms, by field: what the dialect is made from, and all that is shown again.
     is_chosen : bool
         Whether to go on once the table is read, because its columns were chosen together with that.
     options : dict or None
@@ -134,17 +109,30 @@ class Unfinished:
         Held by the one request that is being answered.
     """
 
-    table: TableFile
+    source: Path
+    dialect: Dialect
     label: str | None = None
-    left_out: tuple[str, ...] = ()
+    left_out: frozenset[str] = frozenset()
+    written: dict[str, list[str]] = field(default_factory=dict)
     typed: dict[str, list[str]] = field(default_factory=dict)
-    reading: Work | None = None
     is_chosen: bool = False
+    reading: Work | None = None
     options: dict[str, Any] | None = None
     request: ReleaseRequest | None = None
     release: Work | None = None
-    id: str = field(default_factory=lambda: secrets.token_urlsafe(9))
+    id: str = field(default_factory=new_id)
     lock: Any = field(default_factory=threading.Lock)
+    header: TableHeader = field(init=False)
+    stamp: Stamp = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.stamp = _stamp_of(self.source)
+        self.header = table_header(self.source, dialect=self.dialect)
+
+    def refuse_changed(self) -> None:
+        """Refuse to go on with a file that is not the one that was opened, whatever it contains."""
+        if _stamp_of(self.source) != self.stamp:
+            raise DataError("the file changed since it was opened: begin again with it")
 
     @property
     def path(self) -> str:
@@ -159,12 +147,17 @@ class Unfinished:
     @property
     def drop(self) -> tuple[str, ...]:
         """The columns of the table that are not shared."""
-        return tuple(name for name in self.table.header.names if name in self.left_out)
+        return tuple(name for name in self.header.names if name in self.left_out)
 
     @property
     def seen(self) -> Overview | None:
         """What is in the table, once it is read."""
         return self.reading.result[0] if self.reading is not None and self.reading.state == "done" else None
+
+    @property
+    def rows(self) -> int:
+        """How many rows have a private value."""
+        return max(1, self.seen.rows - self.seen.missing) if self.seen else 1
 
     @property
     def hints(self) -> dict[str, list[int]]:
@@ -187,30 +180,28 @@ class Unfinished:
         for message in messages:
             drops = [part.value for part in message.parts if isinstance(part, Setting) and part.option == "drop"]
             names = [name for value in drops if isinstance(value, list) for name in value]
-            said[message.spell(as_field)] = [self.table.header.names.index(name) for name in names]
+            said[message.spell(as_field)] = [self.header.names.index(name) for name in names]
         return said
 
     def keep_typed(self, form: FormData, names: Iterable[str]) -> None:
         """Keep what was typed into fields, to show it again."""
-        texts = {name: [str(text) for text in form.getlist(name)] or [""] for name in names}
-        self.typed = {**self.typed, **texts}
+        self.typed = self.typed | {name: typed_texts(form, name) for name in names}
 
     def begin(self, site: Site) -> None:
         """Give it an address, and read the table in a thread if it has the private column."""
         site.unfinished[self.id] = self
-        if self.label not in self.table.header.names:
-            return
-        label, drop = str(self.label), self.drop
+        if self.label in self.header.names:
+            self.reading = site.start(self._read, f"{self.path}/table", self.refuse_changed)
 
-        def task(work: Work) -> tuple[Overview, list[Message]]:
-            hints: list[Message] = []
-            table, progress = self.table, work.progress
-            seen = overview(
-                table.source, label=label, drop=drop, dialect=table.dialect, progress=progress, hints=hints.extend
-            )
-            return seen, hints
+    def _read(self, work: Work) -> tuple[Overview, list[Message]]:
+        hints: list[Message] = []
+        how: dict[str, Any] = {"label": self.label, "drop": self.drop, "dialect": self.dialect}
+        return overview(self.source, progress=work.progress, hints=hints.extend, **how), hints
 
-        self.reading = site.start(task, f"{self.path}/table", self.table.refuse_changed)
+
+def typed_texts(form: FormData, name: str) -> list[str]:
+    """Return what was typed into the fields of a name."""
+    return [str(text) for text in form.getlist(name)] or [""]
 
 
 def step(handler: Callable[..., Response]) -> Callable[..., Response]:
@@ -226,12 +217,12 @@ def step(handler: Callable[..., Response]) -> Callable[..., Response]:
         unfinished = site.unfinished.get(request.path_params["id"])
         if unfinished is None:
             raise ParameterError("labeldp was started again since: begin with the table")
-        site.folder.refuse_elsewhere(unfinished.table.source)  # each time: it may be a link by now
+        site.folder.refuse_elsewhere(unfinished.source)  # each time: it may be a link by now
         with unfinished.lock:
             if form is not None:
                 if unfinished.release is not None and unfinished.release.state == "running":
                     return go(request, f"{unfinished.path}/release")
-                unfinished.table.refuse_changed()
+                unfinished.refuse_changed()
             return handler(request, unfinished, form)
 
     return answer

@@ -76,28 +76,18 @@ def _errors(accuracy: Accuracy, rows: int, which: str, basis: str) -> Section:
     table = [
         [f"{int(many):,}", f"±{number(float(one))}", f"±{number(float(other))}"] for many, one, other in errors
     ]
-    stays = _what_stays(accuracy)
     kind = "released values, which are biased by design"
     if accuracy.unbiased:
-        kind = "unbiased private labels" if stays == "." else "private labels, unbiased but for clipping"
-    drawn = "" if accuracy.unbiased else " Labels are drawn together, and so is a model trained on them."
+        kind = "unbiased private labels" if not accuracy.floor else "private labels, unbiased but for clipping"
+    more = "" if accuracy.unbiased else " Labels are drawn together, and so is a model trained on them."
+    if accuracy.doubt:
+        more += (
+            " What stays is an estimate from the private prior, which knows rare labels only roughly: the true "
+            "bias may be larger."
+        )
     words = [
-        f"Of {kind}, {basis}. One of them says little about its true label. Noise averages out over many"
-        f"{stays}{drawn}",
+        f"Of {kind}, {basis}. One of them says little about its true label. {accuracy.describe_mean(rows)}{more}",
         "Chance alone is the error of a mean of as many true labels drawn at random: what nobody can avoid.",
     ]
     header = ["labels in the mean", "added by privacy", "chance alone"]
     return Section(f"What to expect: predicted error{which}", words, header, table)
-
-
-def _what_stays(accuracy: Accuracy) -> str:
-    """Return how a sentence on averaging ends: with the part of each ± that no averaging removes."""
-    if accuracy.floor <= 1e-6 * accuracy.label_spread:
-        return "."
-    if not accuracy.doubt:
-        return f"; a bias of {number(accuracy.bias, 3)} stays."
-    what = "what clipping does to the mean" if accuracy.unbiased else "their bias"
-    return (
-        f"; ±{number(accuracy.floor)} stays however many there are: {what}. That is an estimate from the private "
-        "prior, which knows rare labels only roughly, so the true bias may be larger."
-    )
