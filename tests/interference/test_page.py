@@ -53,7 +53,6 @@ def released(given):
     visitor.release(visitor.read(), epsilon=1)
     visitor.look("/card?name=out.csv.card.json")
     visitor.look("/report?card=out.csv.card.json")
-    visitor.look("/archive?card=out.csv.card.json")
     visitor.look("/", "again")
     return visitor.answers
 
@@ -71,7 +70,6 @@ def regressed(given):
     visitor = Visitor()
     visitor.release(visitor.read(), kind="regression", epsilon=9, on="kind")
     visitor.look("/card?name=table.html.card.json")
-    visitor.look("/archive?card=table.html.card.json")
     return visitor.answers
 
 

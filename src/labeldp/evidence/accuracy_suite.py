@@ -18,11 +18,11 @@ from labeldp._values import Array, Data
 _SIGNAL = 0.9
 """Tables on which boosted trees without privacy have more than this part of a constant's error are left out."""
 
-MARGIN = 0.1
-BEYOND = math.log(10)
+_MARGIN = 0.1
+_BEYOND = math.log(10)
 """How far below and above all measured rows × ε the nearest measurement is used, in logarithms."""
 
-FEWEST = 0.5
+_FEWEST = 0.5
 """With fewer than this part of the tables nothing is returned: a few need not be typical."""
 
 
@@ -52,21 +52,17 @@ class KeptShare:
 
 
 @cache
-def kept_curves() -> tuple[tuple[Array, Array], ...]:
+def _curves() -> list[tuple[Array, Array]]:
     """Return for each table the logarithms of rows × ε, and the share that a model reached there."""
-    text = Path(__file__).with_name("accuracy_suite.json").read_text(encoding="utf-8")
-    content: Data = json.loads(text)
+    content: Data = json.loads(Path(__file__).with_name("accuracy_suite.json").read_text(encoding="utf-8"))
     curves = []
     for table in content["tables"]:
-        points = sorted(
-            (np.log(figure["rows"] * figure["epsilon"]), (1 - figure["error"]) / (1 - table["trees"]))
-            for figure in table["figures"]
-            if figure["method"] == "model"
-        )
+        figures = [figure for figure in table["figures"] if figure["method"] == "model"]
+        points = sorted((figure["rows"] * figure["epsilon"], figure["error"]) for figure in figures)
         if points and table["trees"] < _SIGNAL:
-            place, kept = np.array(points).T
-            curves.append((place, np.clip(kept, 0.0, 1.0)))
-    return tuple(curves)
+            powers, errors = np.array(points).T
+            curves.append((np.log(powers), np.clip((1 - errors) / (1 - table["trees"]), 0.0, 1.0)))
+    return curves
 
 
 def share_kept(rows: int, epsilon: float) -> KeptShare | None:
@@ -86,10 +82,10 @@ def share_kept(rows: int, epsilon: float) -> KeptShare | None:
     place = np.log(rows * epsilon)
     shares = [
         float(np.interp(place, places, kept))
-        for places, kept in kept_curves()
-        if places[0] - MARGIN <= place <= places[-1] + BEYOND
+        for places, kept in _curves()
+        if places[0] - _MARGIN <= place <= places[-1] + _BEYOND
     ]
-    if len(shares) < FEWEST * len(kept_curves()):
+    if len(shares) < _FEWEST * len(_curves()):
         return None
     low, middle, high = np.quantile(shares, [0.25, 0.5, 0.75]).tolist()
     return KeptShare(middle, low, high, len(shares))

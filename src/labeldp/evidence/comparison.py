@@ -17,10 +17,8 @@ from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from labeldp._values import Data, Interval, as_fraction
-from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.numbers import number
-from labeldp.errors import DataError, Message, Setting, WeakModelWarning
+from labeldp.errors import DataError, WeakModelWarning
 from labeldp.evidence.curves import draw_comparison
 from labeldp.evidence.label_noise import Estimate, LabelNoise, label_noise
 from labeldp.learning.label_regressor import LabelReleaseRegressor
@@ -64,10 +62,10 @@ class Comparison:
     >>> from labeldp.evidence.comparison import compare_table
     >>> x = np.linspace(-1, 1, 200)
     >>> comparison = compare_table(x[:, None], 2 + x, (0, 5), budgets=[8.0], mechanisms=["laplace", "rp"])
-    >>> comparison.best_mechanism(8.0), str(comparison.models["model released", 8.0])
-    ('rp', '...')
-    >>> comparison.advice()
-    [...]
+    >>> comparison.noise["rp", 8.0].error < comparison.noise["laplace", 8.0].error
+    True
+    >>> comparison.table("model")[0]
+    ['labels released', '...']
     """
 
     budgets: tuple[float, ...]
@@ -84,7 +82,7 @@ class Comparison:
     @property
     def figures(self) -> dict[str, dict[tuple[str, float], Estimate]]:
         """The errors of one label, by mechanism and ε, and those of models."""
-        return {"label": {key: noise.one for key, noise in self.noise.items()}, "model": self.models}
+        return {"label": {key: noise.error for key, noise in self.noise.items()}, "model": self.models}
 
     def table(self, of: Literal["label", "model"]) -> list[list[str]]:
         """Return the errors of one label, or of models: a line for each mechanism or model."""
@@ -100,62 +98,22 @@ class Comparison:
             for (name, epsilon), one in figures.items()
         ]
 
-    def best_mechanism(self, epsilon: float) -> str:
-        """Return the mechanism that serves a learner best; "auto" unless another is better by a tenth.
-
-        Biased ones are not considered, unless there is no other: their errors do not average out.
-        """
-        fair = [name for name in self.mechanisms if self.noise[name, epsilon].unbiased] or self.mechanisms
-        risks = {name: self.noise[name, epsilon].risk for name in fair}
-        best = min(risks, key=lambda name: risks[name])
-        return "auto" if risks.get("auto", math.inf) <= 1.1 * risks[best] else best
-
-    def best_model(self, epsilon: float) -> str:
-        """Return the regressor with the least held-out error at an ε that was compared."""
-        return min(REGRESSORS, key=lambda name: self.models[name, epsilon])
-
-    def kept(self, epsilon: float) -> float:
-        """Return how much the better regressor keeps of what features explain without privacy: 1 is all."""
-        constant, best = self.models[CONSTANT, max(self.budgets)], self.models[self.best_model(epsilon), epsilon]
-        reach = constant**2 - self.models[TREES, epsilon] ** 2
-        gain = constant**2 - best**2
-        return float(np.clip(gain / reach, 0.0, 1.0)) if reach > 0 else 0.0
-
-    def advice(self) -> list[str]:
-        """Return what to do, in sentences."""
-        said = ["± is a standard error, by the noise of fits and the choice of held-out rows."]
+    def notes(self) -> list[str]:
+        """Return what to know of the figures, in sentences."""
         biased = [name for name in self.mechanisms if not self.noise[name, self.budgets[0]].unbiased]
+        notes = [
+            f"Models learnt from {self.trained:,} rows; with more rows less ε does the same. ± is a standard error, "
+            "by the noise of fits and the choice of held-out rows."
+        ]
         if biased:
             what = "may have the least error, but a bias that does not average out: do not learn from them."
-            said.append(f"Labels of {', '.join(biased)} {what}")
-        most = max(self.budgets)
-        constant, trees = self.models[CONSTANT, most], self.models[TREES, most]
-        if trees > 0.98 * constant:
-            return [
-                *said,
+            notes.append(f"Labels of {', '.join(biased)} {what}")
+        if self.models[TREES, self.budgets[0]] > 0.98 * self.models[CONSTANT, max(self.budgets)]:
+            notes.append(
                 "Even without privacy the features hardly predict this label: no ε will change that. Release a "
-                "mean or a histogram instead, or find better features.",
-            ]
-        shares = {epsilon: round(self.kept(epsilon), 2) for epsilon in sorted(self.budgets)}
-        enough = [epsilon for epsilon, share in shares.items() if share >= 0.8]
-        epsilon = enough[0] if enough else max(shares, key=lambda epsilon: shares[epsilon])
-        start = "is the least of those tried that keeps four fifths of what features explain"
-        if not enough:
-            start = "keeps most of what features explain, but none of those tried keeps four fifths of it"
-        model, mechanism = self.best_model(epsilon), self.best_mechanism(epsilon)
-        best, noise = self.models[model, epsilon], number(self.noise[mechanism, epsilon].one, 3)
-        alike = all(self.models[name, epsilon] <= best + 2 * best.spread for name in REGRESSORS)
-        close = "; both regressors are too close to distinguish" if alike else ""
-        kept = ", ".join(f"{100 * share:.0f} % at ε = {rounded_up(each)}" for each, share in shares.items())
-        beside = f"beside {trees!s} without privacy and {constant!s} for a constant"
-        release = Setting("release", model.split()[0])
-        return [
-            *said,
-            f"ε = {rounded_up(epsilon)} {start}: {kept}.",
-            Message("For a model: ", release, f", with a typical error of {best!s}, {beside}{close}."),
-            Message("For private labels: ", Setting("mechanism", mechanism), f": labels carry ±{noise} each."),
-            f"Models learnt from {self.trained:,} rows; with more rows less ε does the same.",
-        ]
+                "mean or a histogram instead, or find better features."
+            )
+        return notes
 
     def plot(self, label: str = "label") -> Any:
         """Return a Matplotlib figure of the errors of labels and of models against ε."""

@@ -13,7 +13,6 @@ from labeldp.accounts.accuracy import noise_and_bias
 from labeldp.accounts.numbers import number
 from labeldp.errors import ParameterError, Setting
 from labeldp.exact.word_sources import resolve_source
-from labeldp.mechanisms.interval import noise_weight
 from labeldp.mechanisms.registry import mechanism_class
 from labeldp.release.arrays import private_prior
 from labeldp.release.plan import Request
@@ -51,23 +50,13 @@ class LabelNoise:
 
     Attributes
     ----------
-    one : Estimate
+    error : Estimate
         Typical error of one private label; it varies with the luck of a private prior, and is exact without one.
-    risk : float
-        Bias² + variance · d/n: what a learner on these rows suffers.
     unbiased : bool
         Whether a label is, on average, the true one, as far as that was not clipped.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from labeldp.evidence.label_noise import label_noise
-    >>> label_noise("two-point", np.linspace(0, 5, 100), (0, 5), 1.0).unbiased
-    True
     """
 
-    one: Estimate
-    risk: float
+    error: Estimate
     unbiased: bool
 
 
@@ -97,7 +86,7 @@ def label_noise(name: str, labels: Array, bounds: Interval, epsilon: float, delt
     >>> from labeldp.evidence.label_noise import label_noise
     >>> even = np.linspace(0, 5, 2000)
     >>> plain, window = (label_noise(name, even, (0, 5), 1.0) for name in ("laplace", "rp"))
-    >>> bool(7.0 < plain.one < 7.2 and window.one < plain.one)
+    >>> bool(7.0 < plain.error < 7.2 and window.error < plain.error)
     True
     """
     needs_delta = name != "auto" and mechanism_class(name).needs_delta
@@ -109,11 +98,6 @@ def label_noise(name: str, labels: Array, bounds: Interval, epsilon: float, delt
     except TypeError as error:  # of its constructor
         why = f": {name} has settings without a default: give them one, or define for_bounds"
         raise ParameterError(Setting("mechanisms"), why) from error
-    noise = np.array([np.mean(deviation**2) for deviation, _, _ in draws])
-    squared_bias = np.array([np.mean(bias**2) for _, bias, _ in draws])
-    errors = np.sqrt(squared_bias + noise)
-    return LabelNoise(
-        one=Estimate(math.sqrt(np.mean(errors**2)), float(errors.std(ddof=1)) if errors.size > 1 else 0.0),
-        risk=float(np.mean(squared_bias + noise_weight(labels.size) * noise)),
-        unbiased=all(unbiased for _, _, unbiased in draws),
-    )
+    squares = [np.mean(deviation**2 + bias**2) for deviation, bias, _ in draws]
+    spread = float(np.std(np.sqrt(squares), ddof=1)) if len(draws) > 1 else 0.0
+    return LabelNoise(Estimate(math.sqrt(np.mean(squares)), spread), all(unbiased for *_, unbiased in draws))

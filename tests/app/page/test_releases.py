@@ -103,7 +103,7 @@ def test_all_links_of_a_model_in_a_folder_of_a_folder_lead_somewhere(client, roo
     pages = [client.release(ready(client, kind="model", folder="sub/m", report="yes", epsilon=2))]
     pages += [client.get("/releases"), client.get("/card?name=sub/m/card.json")]
     links = {unescape(link) for page in pages for link in re.findall(r'href="([^"#]+)"', page.html)}
-    expected = {f"/{what}=sub/m/card.json" for what in ("card?name", "report?card", "archive?card")}
+    expected = {f"/{what}=sub/m/card.json" for what in ("card?name", "report?card")}
     assert {link for link in links if "sub/m" in link} == {f"{client.site.keys.base}{link}" for link in expected}
     assert {client.get(link).status for link in links if link.startswith("/")} == {200}
 

@@ -229,7 +229,7 @@ def _figures(comparison: Comparison, label: str) -> Figures:
         f"Predicting {label!r}: typical error on held-out rows": comparison.table("model"),
     }
     titled = {title: (header, lines) for title, lines in tables.items()}
-    return Figures(titled, comparison.advice(), comparison.records())
+    return Figures(titled, comparison.notes(), comparison.records())
 
 
 # ---- demo -----------------------------------------------------------------------------------------------

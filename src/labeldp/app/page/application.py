@@ -86,7 +86,6 @@ def build_app(site: Site) -> ASGIApp:
         "/releases": releases.releases_page,
         "/card": releases.card_page,
         "/report": releases.report_page,
-        "/archive": releases.archive,
         "/style.css": style_sheet,
         "/alive": alive,
     }

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from shutil import copyfileobj
-from tempfile import TemporaryFile
-from typing import IO, Any
-from urllib.parse import quote
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, Response
 
 from labeldp.accounts.budget import missing_charges, total_of
 from labeldp.accounts.ledger import Ledger
@@ -120,38 +115,6 @@ def _verified(folder: ChosenFolder, path: Path) -> tuple[Verification, Ledger | 
 def _report_of(folder: ChosenFolder, card: Path) -> Path | None:
     """Return the report of a card, if it is there as a plain file."""
     return next(filter(folder.is_plain_file, reports_beside(card)), None)
-
-
-def archive(request: Request) -> Response:
-    """Return one file with all that belongs to a card and can be shared; refuse if the card does not hold."""
-    folder = site_of(request).folder
-    path = folder.card(request.query_params.get("card", ""))
-    result, _ = _verified(folder, path)
-    if result.card is None or not result.holds:
-        raise ParameterError(f"{path.name} does not hold, or cannot be checked: verify it first")
-    facts, signature = result.card.content, path.with_name(f"{path.name}.sig")
-    names = [*facts.get("files", ()), facts.get("file", {}).get("name", path.name)]
-    files = [path, *(path.parent / name for name in names), *filter(None, [_report_of(folder, path)])]
-    if signature.exists():
-        files += [signature, *path.parent.glob("*.pub")]
-    sink = TemporaryFile()  # noqa: SIM115 (closed once it is sent)
-    top = path.parent.parent if path.name == "card.json" else path.parent
-    with ZipFile(sink, "w") as zipped:
-        parts = [part for each in files for part in (sorted(each.iterdir()) if each.is_dir() else [each])]
-        for each in filter(folder.is_plain_file, dict.fromkeys(parts)):
-            entry = ZipInfo(each.relative_to(top).as_posix())  # without the time of the file
-            entry.compress_type = ZIP_DEFLATED
-            with each.open("rb") as content, zipped.open(entry, "w") as copy:
-                copyfileobj(content, copy)
-    sink.seek(0)
-    called = path.parent.name if path.name == "card.json" else path.name.removesuffix(".card.json")
-    headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(called)}.zip"}
-    return StreamingResponse(_chunks(sink), media_type="application/zip", headers=headers)
-
-
-def _chunks(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        yield from iter(partial(file.read, 1 << 20), b"")
 
 
 def report_page(request: Request) -> Response:
