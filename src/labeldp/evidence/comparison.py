@@ -102,8 +102,8 @@ class Comparison:
         """Return what to know of the figures, in sentences."""
         biased = [name for name in self.mechanisms if not self.noise[name, self.budgets[0]].unbiased]
         notes = [
-            f"Models learnt from {self.trained:,} rows; with more rows less ε does the same. ± is a standard error, "
-            "by the noise of fits and the choice of held-out rows."
+            f"Models learnt from {self.trained:,} rows; with more rows less ε does the same. ± is a standard "
+            "error, by the noise of fits and the choice of held-out rows."
         ]
         if biased:
             what = "may have the least error, but a bias that does not average out: do not learn from them."

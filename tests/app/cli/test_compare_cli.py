@@ -1,4 +1,4 @@
-"""``labeldp compare``: only for labels that are said to be public; errors, advice and curves."""
+"""``labeldp compare``: only for labels that are said to be public; errors and curves."""
 
 import csv
 import json
@@ -27,10 +27,10 @@ def test_without_the_word_public_it_stops_before_it_opens_anything(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_it_warns_that_nothing_is_private_shows_both_curves_and_gives_advice(table, tmp_path):
+def test_it_warns_that_nothing_is_private_and_shows_both_curves(table, tmp_path):
     plot = tmp_path / "compare.png"
     shown = said("compare", table, *OPTIONS, "--public", "--plot", plot)
-    for words in ("PUBLIC", "labels released", "model released", "private constant", "--release", "rr-on-bins"):
+    for words in ("PUBLIC", "labels released", "model released", "private constant", "rr-on-bins"):
         assert words in shown
     assert shown.index("ε = 0.5") < shown.index("ε = 3")
     assert f"{5 * math.sqrt(2) / 0.5:.3g}" in shown  # Laplace at ε = 0.5: width · √2/ε
