@@ -59,6 +59,7 @@ def walk(tab: Any) -> None:
     tab.get_by_role("button", name="Continue to the budget").click()
     tab.get_by_label("Limit").fill("3")
     tab.get_by_label("Privacy budget (ε)", exact=True).fill("1")
+    tab.get_by_text("None is chosen yet").wait_for(state="detached")  # the server has said what it gives
     draw(tab, "budget", 900)
     tab.get_by_role("button", name="Review the release").click()
     tab.get_by_role("button", name="Release").wait_for()

@@ -95,11 +95,11 @@ class Accuracy:
 
     def describe_mean(self, rows: int) -> str:
         """Return how far the mean of all private labels is off, and what of that no averaging removes."""
-        said = f"Privacy typically moves the mean of all {rows:,} by ±{number(float(self.error_of_mean(rows)), 3)}"
+        said = f"Privacy typically moves the mean of all {rows:,} by ±{number(float(self.error_of_mean(rows)))}"
         if self.floor <= 1e-6 * self.label_spread:
             return f"{said}, and the mean of more rows by less."
         why = "clipping" if self.unbiased else "their bias"
-        return f"{said}; of that, ±{number(self.floor, 3)} stays however many rows there are, because of {why}."
+        return f"{said}; of that, ±{number(self.floor)} stays however many rows there are, because of {why}."
 
     def sampling_error(self, count: Array | float) -> Array:
         """Return how far the mean of this many true labels is off by chance, with no privacy at all."""

@@ -179,7 +179,7 @@ def test_the_whole_way_with_a_messy_csv_on_a_phone_by_keys_and_for_a_screen_read
         with page.context.expect_page() as opened:
             page.get_by_role("link", name="Open the report").click()
         opened.value.wait_for_load_state()
-        assert opened.value.locator("svg.chart").count() > 1
+        assert opened.value.locator("svg.chart").count() >= 1
         assert opened.value.evaluate("getComputedStyle(document.querySelector('section')).borderRadius") == "10px"
         page.get_by_role("link", name="All releases").click()
         look(page, "Verify and share past releases", script)

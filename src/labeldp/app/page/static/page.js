@@ -53,22 +53,23 @@ addEventListener("input", ({ target }) => {
 });
 
 // What an ε would give follows from what is chosen: the server says it.
-const figures = document.getElementById("figures");
+const figures = document.getElementById("figures"), choices = [...document.querySelectorAll("[data-choice]")];
 let asked;
-addEventListener("input", ({ target }) => {
-  if (!figures || !("choice" in target.dataset)) return;
+function askFigures() {
   asked?.abort();
   asked = new AbortController();
-  const body = new URLSearchParams(new FormData(target.form)), { signal } = asked;
+  const { form } = choices[0], body = new URLSearchParams(new FormData(form)), { signal } = asked;
   body.set("show", "figures");
-  fetch(target.form.action, { method: "POST", body, signal })
+  fetch(form.action, { method: "POST", body, signal })
     .then((answer) => (answer.ok ? answer.text() : Promise.reject(answer)))
     .then((html) => {
       figures.innerHTML = html;
       document.querySelector("[role=status]").textContent = figures.querySelector("figcaption").textContent;
     })
     .catch(() => {}); // a later choice, or a page that is closed
-});
+}
+for (const field of choices) field.addEventListener("input", askFigures);
+if (choices.some((field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked)) askFigures();
 
 // A hint goes with the ticks of the columns that it is about.
 addEventListener("change", () => {
