@@ -21,7 +21,7 @@ from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem
 from labeldp.app.page.site import show, site_of
 from labeldp.app.report.report_check import check_reports_beside
-from labeldp.app.sentences import EXPLAINED, as_field, printable, spelled
+from labeldp.app.sentences import EXPLAINED, printable
 from labeldp.errors import ParameterError
 
 REPORT_POLICY = {
