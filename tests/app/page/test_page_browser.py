@@ -265,7 +265,6 @@ def test_a_regression_table_is_chosen_by_its_columns_and_shown(browser, folder):
         release(page)
         arrive(page.get_by_role("cell", name="Stadt[Köln]"))
         assert page.locator("figure img").evaluate("image => image.complete && image.naturalWidth > 0")
-        page.get_by_text("Verify and sign on the command line").click()
         look(page, "Released", script)
         page.get_by_role("link", name="Verify the certificate").click()
         look(page, "A regression table of Miete", script)
