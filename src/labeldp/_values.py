@@ -7,6 +7,7 @@ No message here ever contains a label.
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 from collections.abc import Mapping, Sequence
@@ -340,26 +341,20 @@ def _parameter(name: str, declared: Any, value: Any) -> Any:
 
 def _plain(name: str, value: Any) -> Any:
     """Return what a card can hold: text, booleans, None, numbers, and tuples of them."""
-
-    def plain(part: Any) -> Any:
-        if part is None or isinstance(part, str | bool | int):
-            return part
-        if isinstance(part, list | tuple):
-            return tuple(map(plain, part))
-        if isinstance(part, np.ndarray | np.generic):
-            return plain(part.tolist())
-        if isinstance(part, Integral):
-            return operator.index(part)
-        if isinstance(part, float) and math.isfinite(part):
-            return float(part)
-        raise TypeError
-
     try:
-        return plain(value)
-    except TypeError:
+        data = json.loads(json.dumps(value, allow_nan=False, default=operator.methodcaller("tolist")))
+        return _frozen(data)
+    except (TypeError, ValueError, AttributeError, RecursionError):
         raise ParameterError(
             Setting(name), " must be finite numbers, text, booleans, None or lists of them, which a card can hold"
         ) from None
+
+
+def _frozen(data: Any) -> Any:
+    """Return JSON data with tuples for lists; objects are refused."""
+    if isinstance(data, dict):
+        raise TypeError
+    return tuple(map(_frozen, data)) if isinstance(data, list) else data
 
 
 # ---- amounts, exact and for people -------------------------------------------------------------------

@@ -12,8 +12,6 @@ import pytest
 import labeldp as ldp
 from helpers import PATIENCE, posix_only, seeded
 from labeldp.exact.sampling import CHUNK
-from labeldp.release.curator import FINE
-from labeldp.release.stream import LabelCounts, prepare_counts
 
 BOUNDS = (0.0, 5.0)
 LABELS = np.random.default_rng(5).gamma(2.0, 0.8, 3 * CHUNK + 17)
@@ -80,28 +78,12 @@ def test_a_ledger_that_is_created_late_has_no_file_before_all_labels_are_counted
 # ---- counts -------------------------------------------------------------------------------------------
 
 
-def test_counts_are_those_of_a_plain_loop_and_show_no_label():
-    assert (LabelCounts.none().rows, LabelCounts.none().fine.tolist()) == (0, [0] * FINE)
-    assert LabelCounts.none().fine.dtype == np.int64
-    few = np.array([[-1.0, 0.0], [2.5, 9.0]])
-    counted = LabelCounts.of(few, BOUNDS) + LabelCounts.of([5.0], BOUNDS) + LabelCounts.of([], BOUNDS)
-    assert counted.rows == 5
-    assert {k: n for k, n in enumerate(counted.fine.tolist()) if n} == {0: 2, FINE // 2: 1, FINE - 1: 2}
-    assert repr(LabelCounts(12345, counted.fine)) == "<12,345 labels, counted>"
-
-
-def test_labels_that_nobody_may_see_are_not_counted_and_none_at_all_are_refused():
-    ledger, counts = ldp.Ledger(), LabelCounts.of(LABELS, BOUNDS)
-
-    def prepared(counts=counts, **how):
-        return prepare_counts(order(**how), counts, ledger=ledger, source=seeded(1), reports=lambda _: 1 // 0)
-
-    with pytest.raises(ldp.errors.LabelError, match="no labels"):
-        prepared(LabelCounts.none(), trust="local")
+def test_no_labels_at_all_are_refused_before_the_charge():
+    ledger = ldp.Ledger()
+    for trust in ("curator", "local"):
+        with pytest.raises(ldp.errors.LabelError, match="no labels"):
+            ldp.release.LabelStream(lambda: [[], LABELS[:0]], order(trust=trust), ledger=ledger)
     assert ledger.charges == ()
-    assert prepared(trust="local", mechanism="two-point").priors == (None,)
-    whole = ldp.privatize(LABELS, epsilon=1.0, bounds=BOUNDS, mechanism="rp", random_state=seeded(1))
-    assert prepared(mechanism="rp").priors == whole.priors
 
 
 @pytest.mark.parametrize(

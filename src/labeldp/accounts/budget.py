@@ -360,7 +360,8 @@ def new_charge(
 ) -> Charge:
     """Return a charge at the present time, at the price for all of a person's rows."""
     when = datetime.now(UTC).isoformat(timespec="microseconds")  # no two are the same
-    rows_per_person = parse_integer(rows_per_person, "rows_per_person")
+    if type(rows_per_person) is not int or rows_per_person < 1:
+        rows_per_person = parse_integer(rows_per_person, "rows_per_person")
     cost = group_budget(budget, rows_per_person)
     return Charge(what, cost, when, mechanism, rows_per_person, purpose, column, _declaration.get())
 

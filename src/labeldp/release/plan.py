@@ -27,7 +27,6 @@ from labeldp._values import (
 )
 from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge
 from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.statistic import origins_of
 from labeldp.accounts.terms import Terms
 from labeldp.errors import NotUnbiasedError, ParameterError, Setting
 from labeldp.exact.integers import Statistic
@@ -75,10 +74,10 @@ class Request:
         }
         for name, value in parsed.items():
             object.__setattr__(self, name, value)  # the instance is frozen
-        mechanism = self.mechanism if isinstance(self.mechanism, Mechanism) else None
-        for one in origins_of([self.prior, mechanism]):
-            if one.charge is not None and one.charge.rows_per_person != self.rows_per_person:
-                paid = Setting("rows_per_person", one.charge.rows_per_person)
+        for one in (self.prior, self.mechanism):
+            charge = getattr(getattr(one, "origin", None), "charge", None)  # a name has none
+            if charge is not None and charge.rows_per_person != self.rows_per_person:
+                paid = Setting("rows_per_person", charge.rows_per_person)
                 raise ParameterError("the prior was paid for with ", paid, ": pass that")
         if self.epsilon_prior is not None:
             object.__setattr__(self, "epsilon_prior", self._prior_share())
@@ -140,10 +139,10 @@ class Request:
 
     def plan(self, rows: int) -> Plan:
         """Return the plan for this many rows: how ε is split, and all else that no label decides."""
-        share = self.epsilon_prior
+        share, epsilon = self.epsilon_prior, self.epsilon.exact
         if share is None:
-            share = prior_budget(rows, self.epsilon.exact, self.trust) if self._needs_prior() else Fraction(0)
-        return Plan(self, rows, self.epsilon.exact - share, for_prior=share)
+            share = prior_budget(rows, epsilon, self.trust) if self._needs_prior() else Fraction(0)
+        return Plan(self, rows, epsilon - share, for_prior=share)
 
     def _needs_prior(self) -> bool:
         """Return whether a part of ε is for a prior though none was asked for."""
@@ -270,7 +269,7 @@ def state_terms(
 
     Charges note what labels and sums were spent on: mechanisms, of all rounds, and noise.
     """
-    origins = origins_of([*priors, *mechanisms])
+    origins = [one.origin for one in (*priors, *mechanisms) if one is not None and one.origin is not None]
     prints = [fingerprint(mechanism.channel) for mechanism in mechanisms]
     notes = {"sums": "; ".join(map(str, statistics)), "labels": join_fingerprints(prints)}
     charges = [replace(charge, mechanism=notes.get(charge.purpose)) for charge in paid]

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
 
-from labeldp._values import Array, Counts, Interval, Labels, float_below
+from labeldp._values import Array, Labels, Numbers, float_below
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
 from labeldp.errors import DataError, LabelError, ParameterError
@@ -26,69 +25,6 @@ from labeldp.release.local import Reports
 from labeldp.release.plan import Request, prepare
 
 Batches = Callable[[], Iterable[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class LabelCounts:
-    """How many labels there are, and how many lie in each cell of a fine grid; parts add up.
-
-    These are exact counts of private labels: they never leave the curator without noise.
-    """
-
-    rows: int
-    fine: Counts
-
-    @classmethod
-    def none(cls) -> LabelCounts:
-        """Return the count of no labels."""
-        return cls(0, np.zeros(FINE, dtype=np.int64))
-
-    @classmethod
-    def of(cls, labels: Any, bounds: Interval | None) -> LabelCounts:
-        """Count a batch of labels, which may be empty; without bounds, only its rows."""
-        array = Labels.parse(labels, allow_empty=True).values.reshape(-1)
-        fine = np.zeros(FINE, dtype=np.int64) if bounds is None else count(array, bounds, FINE)
-        return cls(array.size, fine)
-
-    def __add__(self, other: LabelCounts) -> LabelCounts:
-        return LabelCounts(self.rows + other.rows, self.fine + other.fine)
-
-    def __repr__(self) -> str:
-        return f"<{self.rows:,} labels, counted>"
-
-
-def prepare_counts(
-    request: Request,
-    counts: LabelCounts,
-    *,
-    ledger: Ledger,
-    source: WordSource,
-    reports: Callable[[Reports], Counts],
-) -> Terms:
-    """Do as `prepare` does where labels are not at hand: from their counts, or reports that they were turned into.
-
-    Parameters
-    ----------
-    request : Request
-    counts : LabelCounts
-    ledger : Ledger
-    source : source of words
-        For the prior's noise.
-    reports : callable
-        Randomises every label with ``Reports.mechanism`` and returns the sum of ``Reports.count``; called with
-        ``trust="local"`` only.
-    """
-    if counts.rows == 0:
-        raise LabelError("there are no labels: give at least one")
-    plan = request.plan(counts.rows)
-
-    def estimate() -> Histogram:
-        if request.trust == "curator":
-            return adaptive_histogram(counts.fine, plan.for_prior, request.bounds, source)
-        local = Reports(float_below(plan.for_prior), request.bounds, counts.rows)
-        return local.histogram(reports(local))
-
-    return prepare(plan, ledger=ledger, source=source, estimate_prior=estimate)
 
 
 class LabelStream:
@@ -127,21 +63,28 @@ class LabelStream:
         ledger: Ledger | None = None,
         random_state: int | WordSource | None = None,
     ) -> None:
-        self._source = resolve_source(random_state)
-        counts, bounds = LabelCounts.none(), request.bounds if request.counts_labels() else None
-        for batch in batches():
-            counts += LabelCounts.of(batch, bounds)
+        source = resolve_source(random_state)
+        rows, fine = 0, np.zeros(FINE, dtype=np.int64)  # exact counts, which never leave without noise
+        is_counted = request.counts_labels()
+        for labels in _parsed(batches()):
+            rows += labels.size
+            if is_counted:
+                fine += count(labels, request.bounds, FINE)
+        if not rows:
+            raise LabelError("there are no labels: give at least one")
+        plan = request.plan(rows)
 
-        def reports(local: Reports) -> Counts:
-            randomize = local.mechanism.randomize
-            full = (labels for batch in batches() if (labels := Labels.parse(batch, allow_empty=True).values).size)
-            parts = [local.count(randomize(labels, random_state=self._source)) for labels in full]
-            return np.asarray(np.sum(parts, axis=0))
+        def estimate() -> Histogram:
+            if request.trust == "curator":
+                return adaptive_histogram(fine, plan.for_prior, request.bounds, source)
+            reports = Reports(float_below(plan.for_prior), request.bounds, rows)
+            randomize = reports.mechanism.randomize
+            full = (labels for labels in _parsed(batches()) if labels.size)
+            parts = [reports.count(randomize(labels, random_state=source)) for labels in full]
+            return reports.histogram(np.asarray(np.sum(parts, axis=0)))
 
-        self.terms = prepare_counts(
-            request, counts, ledger=ledger or Ledger(), source=self._source, reports=reports
-        )
-        self._left = counts.rows
+        self.terms = prepare(plan, ledger=ledger or Ledger(), source=source, estimate_prior=estimate)
+        self._source, self._left = source, rows
         self._owner = os.getpid()
         self._lock = threading.Lock()
 
@@ -174,3 +117,9 @@ class LabelStream:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a stream cannot be copied or pickled: a copy would release the labels again at no cost")
+
+
+def _parsed(batches: Iterable[Any]) -> Iterator[Numbers]:
+    """Yield the labels of each batch."""
+    for batch in batches:
+        yield Labels.parse(batch, allow_empty=True).values.reshape(-1)
