@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from labeldp.accounts.agreement import spent_on
-from labeldp.accounts.budget import rounded_up, total_of
+from labeldp.accounts.agreement import charge_of_origin, spent_on
+from labeldp.accounts.budget import Budget, total_of
 from labeldp.accounts.explanation import not_private
 from labeldp.accounts.numbers import times
 from labeldp.accounts.reading import ReadCard, read_content
@@ -213,10 +213,9 @@ def noise_checks(card: ReadCard) -> Iterator[Check]:
 
 def _proof(mechanism: Mechanism, name: str) -> Check:
     proof = proof_of(mechanism)
-    delta = f", delta = {rounded_up(proof.delta, 3)}" if proof.delta else ""
     ratio = "" if proof.worst_ratio is None else f"; worst ratio of counts {proof.worst_ratio}"
-    epsilon = rounded_up(proof.epsilon, 9)
-    return Check(name, True, f"{type(mechanism).__name__}: epsilon = {epsilon}{delta}{ratio}")
+    proven = f"{type(mechanism).__name__}: {Budget(proof.epsilon, proof.delta)}"
+    return Check(name, True, f"{proven}{ratio}")
 
 
 def _priors(terms: Terms) -> Iterator[Check]:
@@ -233,51 +232,43 @@ def _priors(terms: Terms) -> Iterator[Check]:
 
 
 def _origin(origin: Origin, name: str) -> Iterator[Check]:
-    assert origin.charge is not None  # noqa: S101 (the card agrees with itself)
-    paid = f"paid for by {origin.charge.what}, epsilon = {origin.charge.budget.exact_epsilon}"
+    charge = charge_of_origin(origin)
+    paid = f"paid for by {charge.what}, {charge.budget}"
     if origin.cost is None:
         yield Check(name, None, f"{paid}, and the card does not say with which noise", needed=True)
-    elif origin.reports is not None:
-        reports = f"{type(origin.reports).__name__}, with a proof of {origin.cost}"
-        yield Check(name, True, f"{paid}; from labels randomised by {reports}")
     else:
-        yield Check(name, True, f"{paid}; the noise below costs epsilon = {origin.cost.exact_epsilon} for a row")
+        reports = f"labels randomised by {type(origin.reports).__name__}" if origin.reports else "the noise below"
+        yield Check(name, True, f"{paid}; {reports} costs {origin.cost} for a row")
         yield from _calibrations(origin.statistics, f"{name} noise")
 
 
 def _purpose(terms: Terms, purpose: str) -> Check:
     """Say whether the statistics of a purpose make up what was charged for it, and are those that charges note."""
     charges = terms.charges_for(purpose)
-    charged, listed = total_of(charges).exact_epsilon, spent_on(terms, purpose).exact_epsilon
-    if listed != charged:
-        detail = f"epsilon = {charged} was charged for {purpose}, and the card lists statistics for {listed} of it"
+    charged, listed = total_of(charges), spent_on(terms, purpose)
+    if listed.exact_epsilon != charged.exact_epsilon:
+        detail = f"{charged} was charged for {purpose}, and the card lists statistics for {listed} of it"
         return Check(purpose, None, detail, needed=True)
     noted = [charge.mechanism for charge in charges]
     statistics = "; ".join(str(one) for one in terms.statistics if one.purpose == purpose)
     if None not in noted and "; ".join(map(str, noted)) != statistics:
         return Check(purpose, False, f"the charge for {purpose} notes other noise than the card lists")
-    whom = f", for a person's {terms.rows_per_person:,} rows" if terms.rows_per_person > 1 else ""
-    detail = f"the noise above costs epsilon = {listed} in all{whom}: what was charged for {purpose}"
-    return Check(purpose, True, detail)
+    return Check(purpose, True, f"the noise above costs {listed} in all: what was charged for {purpose}")
 
 
 def _scored_rows(terms: Terms) -> Check:
     """Say whether the rows of a score are known to be others than those of its model."""
-    split = terms.split
-    if split is None:
+    if terms.split is None:
         detail = "the card may say that scored rows were held out, which nobody can check: both costs are counted"
         return Check("held out", None, detail)
-    rows = f"{split.train_rows + split.test_rows:,} rows itself, by a shuffle with the seed {split.seed}"
-    larger = ", so no label paid for the model and the score" if terms.rows_per_person == 1 else ""
-    return Check("held out", True, f"the card says that labeldp split {rows}{larger}")
+    return Check("held out", True, f"the card says that labeldp split the rows, by the seed {terms.split.seed}")
 
 
 def _calibrations(statistics: Sequence[Statistic], name: str) -> Iterator[Check]:
     """Show the noise of each statistic, those that are the same together."""
     different = Counter(statistics)
     for each, (one, often) in zip(_numbered(name, len(different)), different.items(), strict=True):
-        plural = "" if one.size == 1 else "s"
-        what = f"{one.what} ({one.size:,} integer{plural}{f', {often} times' if often > 1 else ''})"
+        what = f"{one.what} ({f'{often} times ' if often > 1 else ''}{one.size:,} integers)"
         why = f"sensitivity {one.sensitivity:,}, since {RULES[one.kind].reason}"
         noise = f"over epsilon = {one.epsilon} that is noise of scale {one.noise.scale}, exactly as listed"
         yield Check(each, True, f"{what}: {why}; {noise}")
@@ -289,6 +280,6 @@ def _privacy(card: ReadCard) -> Check:
     if card.kind == "mechanism":
         return Check("privacy", True, "nothing is released yet")
     cost = card.terms.cost
-    delta, aside = (f", delta = {rounded_up(cost.delta, 3)}", ", delta left aside") if cost.delta else ("", "")
-    detail = f"epsilon = {rounded_up(cost.epsilon)}{delta} for all that this card lists"
-    return Check("privacy", True, f"{detail}: odds rise by {times(cost.epsilon)} at most{aside}")
+    aside = ", δ left aside" if cost.delta else ""
+    odds = f"odds rise by {times(cost.epsilon)} at most{aside}"
+    return Check("privacy", True, f"{cost} for all that this card lists: {odds}")
