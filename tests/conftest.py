@@ -41,7 +41,7 @@ SHARED = {
     "reports": ("report", "report_check", "report_browser"),
     "saved models": ("hostile_models", "model_files", "fuzz_models"),
     "networks": ("run", "tables"),
-    **{name: (name,) for name in ("attacks_objects", "attacks_reports", "choices_browser", "cli_cards")},
+    **{name: (name,) for name in ("attacks_objects", "attacks_reports", "cli_cards")},
     **{
         name: (name,)
         for name in ("files_faults", "fit_cli", "page_browser", "row_release", "units", "verify_card")
