@@ -185,7 +185,7 @@ def privatize_file(
     outputs = {"the output": Path(to), "the card": card_path, "the card's signature": Path(f"{card_path}.sig")}
     refuse_same({**outputs, "the ledger": ledger_path, **(others or {})}, {"the source": os.fspath(source)})
     progress = progress or (lambda *_: None)
-    with TableAndCard(to, card_path, force=force) as places:
+    with TableAndCard(to, force=force) as places:
         progress("Opening", 0, None)
         table = open_table(
             source,

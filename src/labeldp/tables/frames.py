@@ -88,28 +88,31 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Any:
     """
     pa = arrow()
     if is_frame(X):
-        listed = frame_names(X)
-        if len(set(listed)) < len(listed):
-            twice = next(name for name in listed if listed.count(name) > 1)
+        names = frame_names(X)
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
             raise DataError(f"two columns are called {twice!r}: rename one")
-        plain = _without_index(X, listed) if hasattr(X, "reset_index") else X
-        try:
-            table = pa.table(plain).rename_columns(listed)
-        except (pa.ArrowException, TypeError, ValueError):
-            raise DataError(_mixed(plain, listed)) from None
+        plain = _without_index(X, names) if hasattr(X, "reset_index") else X
     else:
-        columns = np.asarray(X)
-        if columns.ndim != 2 or names is None or columns.shape[1] != len(names):
+        plain = np.asarray(X)
+        if plain.ndim != 2 or names is None or plain.shape[1] != len(names):
             wanted = "rows × columns" if names is None else f"rows of {len(names)} columns"
-            raise DataError(f"X must be a data frame, or an array of {wanted}, got shape {columns.shape}")
-        try:
-            arrays = [pa.array(column, from_pandas=True) for column in columns.T]
-        except (pa.ArrowException, TypeError, ValueError):
-            raise DataError(
-                "a column of X holds values of several types, or of one that cannot be used: give a data frame"
-            ) from None
-        table = pa.Table.from_arrays(arrays, list(names))
-    return table
+            raise DataError(f"X must be a data frame, or an array of {wanted}, got shape {plain.shape}")
+    try:
+        if not isinstance(plain, np.ndarray):
+            return pa.table(plain).rename_columns(list(names))
+        return pa.Table.from_arrays([pa.array(column, from_pandas=True) for column in plain.T], list(names))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise DataError(
+            f"a column of X holds values of several types, or of one that cannot be used{_named(error, names)}: "
+            'make it text with astype("string"), or numbers with pandas.to_numeric'
+        ) from None
+
+
+def _named(error: Exception, names: Sequence[str]) -> str:
+    """Return which column Arrow says an error is of, if it does."""
+    name = next((name for name in names if f"column {name} " in str(error)), None)
+    return "" if name is None else f", {name!r}"
 
 
 def _without_index(frame: Any, names: Sequence[str]) -> Any:
@@ -118,17 +121,3 @@ def _without_index(frame: Any, names: Sequence[str]) -> Any:
     kinds = {name: getattr(plain[name].dtype, "categories", None) for name in names}
     cut = [name for name, kind in kinds.items() if kind is not None and str(kind.dtype).startswith("interval")]
     return plain.assign(**{name: plain[name].cat.rename_categories(str) for name in cut})
-
-
-def _mixed(frame: Any, names: Sequence[str]) -> str:
-    """Return which column of a pandas frame is no column of one type, and what to do."""
-    pa = arrow()
-    for place, name in enumerate(names):
-        try:
-            pa.array(frame.iloc[:, place], from_pandas=True)
-        except (pa.ArrowException, TypeError, ValueError, AttributeError):
-            return (
-                f"the column {name!r} holds values of several types, or of one that cannot be used: make it text "
-                f'with X[{name!r}].astype("string"), or numbers with pandas.to_numeric'
-            )
-    return "the data frame cannot be read as an Arrow table: convert it with pyarrow.table"

@@ -198,9 +198,14 @@ class TableAndCard:
     signature steps aside. All three are reserved from the start of the block: enter it before the charge.
     """
 
-    def __init__(self, to: str, card: Path, *, force: bool) -> None:
-        self._to, self._card, self._force = to, card, force
-        self._targets = [Target(to, force), Target(str(card), force), Target(f"{card}.sig", force=True)]
+    def __init__(self, to: str, *, force: bool) -> None:
+        self._to, self._card, self._force = Path(to), Path(f"{Path(to)}.card.json"), force
+        self._signature = Path(f"{self._card}.sig")
+        self._targets = [
+            Target(to, force),
+            Target(str(self._card), force),
+            Target(str(self._signature), force=True),
+        ]
         self._aside: dict[Path, Path] = {}
         self._reservations = ExitStack()
         self._ready, self._text = False, ""
@@ -218,9 +223,8 @@ class TableAndCard:
         """Clear both places and put the card, with these rights at most; the complete table comes next."""
         self.refuse_targets()  # again: other programs may have put something there
         self._text = text
-        places = [Path(self._to), self._card] if self._force else []
-        places.append(self._card.with_name(f"{self._card.name}.sig"))
-        self._aside = {path: beside(path, "old") for path in places}
+        places = [self._to, self._card] if self._force else []
+        self._aside = {path: beside(path, "old") for path in (*places, self._signature)}
         for path, aside in self._aside.items():
             if os.path.lexists(path):
                 os.rename(path, aside)
