@@ -183,6 +183,16 @@ def single_column(labels: NDArray[Any]) -> Array:
     return column
 
 
+def column_encoder(model: TableRegressor, fills: Array | None = None) -> TableEncoder:
+    """Return how a model's columns become numbers; those of an array are, with ``fills`` for missing ones."""
+    encoder: TableEncoder | None = getattr(model, "encoder_", None)
+    if encoder is not None:
+        return encoder
+    count = model.n_features_in_
+    names = getattr(model, "feature_names_in_", [f"x{place}" for place in range(count)])
+    return TableEncoder.for_numbers(dict(zip(names, np.zeros(count) if fills is None else fills, strict=True)))
+
+
 def row_digests(X: Any) -> NDArray[np.uint64]:
     """Return 64 bits for each row of checked public features, equal for equal rows, dense or sparse."""
     odd = np.random.default_rng(0).integers(0, 1 << 63, X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
@@ -420,12 +430,7 @@ class PrivateRegressor(TableRegressor):
         >>> list(model.importances(X))
         ['x1', 'x0']
         """
-        numbers = self._inputs(X)
-        encoder = getattr(self, "encoder_", None)
-        if encoder is None:
-            names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
-            encoder = TableEncoder.for_numbers(dict.fromkeys(names, 0.0))
-        return importances(self._predict, numbers, encoder.slices(), repeats)
+        return importances(self._predict, self._inputs(X), column_encoder(self).slices(), repeats)
 
     def public_model(self) -> tuple[PublicFeatures, Ensemble]:
         """Return what predicts, in units of the bounds, as plain numbers.

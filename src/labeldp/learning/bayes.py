@@ -12,9 +12,9 @@ than the best.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,13 +81,14 @@ class Observations:
 
     def without(self, some: Observations) -> Observations:
         """Return what is left without some of these observations."""
-        return Observations(
+        return replace(
+            self,
             gram=self.gram - some.gram,
             moment=self.moment - some.moment,
             square=self.square - some.square,
             count=self.count - some.count,
-            share=self.share,
-            noise=self.noise,
+            design=None,
+            values=None,
         )
 
     def variance(self, rest: float) -> float:
@@ -201,12 +202,36 @@ def solve_many(
         if used != used_before:
             grams = [_submatrix(each.gram, active) for each in observations]
             used_before = used
-        system = _System.of(observations, grams, active, rest)
+        variances = np.array([each.variance(rest) for each in observations])
+        unit = float(variances.min())  # with it numbers of single precision neither overflow nor vanish
+        shares = unit / variances
+        gram: Any = sum(part * np.float32(share) for part, share in zip(grams, shares, strict=True))
+        moment = sum(each.moment[active] * share for each, share in zip(observations, shares, strict=True))
+        squares = sum(
+            each.count * np.log(variance) + each.square / variance
+            for each, variance in zip(observations, variances, strict=True)
+        )
         for k in members:
             mix, explained, _ = options[k]
             prior = np.append(np.asarray(mix) * explained, mean_variance)[own[active]]
-            log_evidence[k], weights[k, active] = system.solve(prior)
+            gain, weights[k, active] = _solve_system(gram, np.asarray(moment, dtype=np.float32), unit, prior)
+            log_evidence[k] = gain - 0.5 * squares
     return log_evidence, weights
+
+
+def _solve_system(gram: Small, moment: Small, unit: float, prior: Array) -> tuple[float, Array]:
+    """Return the log evidence, less what does not depend on the prior, and the posterior mean of the weights.
+
+    ``gram`` and ``moment`` are sums over observations times ``unit``, ``prior`` is the variance of each weight.
+    """
+    matrix = gram.T.copy(order="F")
+    matrix[np.diag_indices_from(matrix)] += unit / prior
+    factor = factorise(matrix)
+    half = solve_triangular(factor, moment, lower=True, check_finite=False)
+    gain = 0.5 * float(half.astype(np.float64) @ half) / unit
+    log_factor = float(np.log(np.diag(factor).astype(np.float64)).sum())
+    log_prior = 0.5 * float(np.log(prior / unit).sum())
+    return gain - (log_factor + log_prior), solve_triangular(factor, half, lower=True, trans=1, check_finite=False)
 
 
 def _submatrix(matrix: Small, active: NDArray[np.bool_]) -> Small:
@@ -214,51 +239,6 @@ def _submatrix(matrix: Small, active: NDArray[np.bool_]) -> Small:
     edges = np.flatnonzero(np.diff(active, prepend=False, append=False))
     runs = [slice(*edge) for edge in edges.reshape(-1, 2).tolist()]
     return np.concatenate([np.concatenate([matrix[rows, columns] for columns in runs], axis=1) for rows in runs])
-
-
-class _System(NamedTuple):
-    """The normal equations of all observations, without the prior.
-
-    Attributes
-    ----------
-    gram, moment : arrays
-        Sums over observations, times ``unit``: so numbers of single precision neither overflow nor vanish.
-    unit : float
-        The least variance of an observation.
-    log_evidence : float
-        What does not depend on the prior.
-    """
-
-    gram: Small
-    moment: Small
-    unit: float
-    log_evidence: float
-
-    @classmethod
-    def of(cls, observations: Sequence[Observations], grams: list[Small], active: Array, rest: float) -> _System:
-        """Return the equations of the active features, whose grams are given."""
-        variances = [each.variance(rest) for each in observations]
-        unit = min(variances)
-        shares = [unit / variance for variance in variances]
-        gram = sum(part * np.float32(share) for part, share in zip(grams, shares, strict=True))
-        moment = sum(each.moment[active] * share for each, share in zip(observations, shares, strict=True))
-        base = sum(
-            each.count * np.log(variance) + each.square / variance
-            for each, variance in zip(observations, variances, strict=True)
-        )
-        return cls(np.asarray(gram), np.asarray(moment, dtype=np.float32), unit, -0.5 * base)
-
-    def solve(self, prior: Array) -> tuple[float, Array]:
-        """Return the log evidence and the posterior mean under a prior variance of each weight."""
-        matrix = self.gram.T.copy(order="F")
-        matrix[np.diag_indices_from(matrix)] += self.unit / prior
-        factor = factorise(matrix)
-        half = solve_triangular(factor, self.moment, lower=True, check_finite=False)
-        gain = 0.5 * float(half.astype(np.float64) @ half) / self.unit
-        log_factor = float(np.log(np.diag(factor).astype(np.float64)).sum())
-        log_prior = 0.5 * float(np.log(prior / self.unit).sum())
-        weights = solve_triangular(factor, half, lower=True, trans=1, check_finite=False)
-        return self.log_evidence + gain - (log_factor + log_prior), weights
 
 
 MIXES = (

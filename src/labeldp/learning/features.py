@@ -54,10 +54,13 @@ WIDE = 300
 """Tables with more columns are projected first: the work grows with the cube of the columns."""
 
 ALL_PAIRS, PAIRED = 12, 6
-"""With more columns than the first, so many leading directions are paired instead of columns."""
+"""With more columns than the first, so many leading directions are paired instead of columns: 15 pairs."""
+
+_PAIR_WAVES, _PAIR_WAVES_OF_MANY, _MANY_PAIRED = 4, 2, 8
+"""Waves of each column of a pair, and where more columns than the last are paired: 16 or 4 products a pair."""
 
 FOURIER = 200
-"""Features of the Fourier block."""
+"""Features of the Fourier block: 300 were no better."""
 
 WAVES, FEW_WAVES, FEW_COLUMNS = 14, 3, 20
 """Waves of each column, and of each of more columns than the last: shapes down to a 14th, or a third, of the
@@ -206,7 +209,7 @@ class PublicFeatures:
     @property
     def _waves_of_pairs(self) -> int:
         """How many waves of each column of a pair are multiplied."""
-        return 4 if self._paired <= 8 else 2
+        return _PAIR_WAVES if self._paired <= _MANY_PAIRED else _PAIR_WAVES_OF_MANY
 
     @cached_property
     def _rank_map(self) -> RankMap:
@@ -309,9 +312,6 @@ def even_rows(rows: int, most: int) -> Index:
 _SAMPLE = 10_000
 """Rows at most, evenly spread, that stand for all rows of a table."""
 
-_LENGTH_ROWS = 2 * PIECE
-"""Rows at most by which interactions are scaled."""
-
 _GRAMS = 8
 """How many sums of products a table remembers: those of the rounds of a fit, and of a sample."""
 
@@ -353,7 +353,7 @@ class FeatureTable:
         """Return the same rows with interactions on these lengths of columns, and the log odds against them."""
         table = copy(self)
         table.__dict__.pop("moments", None)
-        table.public = self.public.with_lengths(lengths, self.ranks(even_rows(self.rows, _LENGTH_ROWS)))
+        table.public = self.public.with_lengths(lengths, self.ranks(even_rows(self.rows, _SCALE_ROWS)))
         table.doubt = doubt
         table._earlier = {**self._earlier, **self._products}
         table._products = {}
@@ -383,11 +383,6 @@ class FeatureTable:
             piece = slice(start, min(start + PIECE, rows.size))
             columns, codes = self._columns[rows[piece]], self._codes[:, rows[piece]]
             yield piece, self.public.transform(columns, codes, exact=exact)
-
-    def exact_pieces(self) -> Iterator[Small]:
-        """Yield the features of all rows, piece by piece, with the same bits in any batch."""
-        for _, features in self.pieces(np.arange(self.rows), exact=True):
-            yield features
 
     def predict(self, model: Posterior, rows: Index) -> Array:
         """Return the linear model's predictions for some rows."""

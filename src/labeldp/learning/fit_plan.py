@@ -221,6 +221,7 @@ FEWEST = 200
 """With fewer rows all are released at once."""
 
 MOST_ROUNDS = 10
+"""Each round costs a fit, and more than three gain little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ one is chosen by the Bayes risk of the linear model under the known noise, step 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -48,7 +48,8 @@ class Grouping:
 
     def of(self, table: FeatureTable) -> Index:
         """Return the groups of a table's rows."""
-        return np.concatenate([self.of_features(features) for features in table.exact_pieces()])
+        pieces = table.pieces(np.arange(table.rows), exact=True)
+        return np.concatenate([self.of_features(features) for _, features in pieces])
 
     def of_features(self, features: Small) -> Index:
         """Return the groups of rows by their features, which must be exact."""
@@ -67,7 +68,8 @@ class Predictor:
     def of(self, table: FeatureTable) -> Array:
         """Return the predictions for a table's rows."""
         weights = self.linear.weights[:, None].astype(np.float64)
-        products = [exact_product(weights, features.T)[0] for features in table.exact_pieces()]
+        pieces = table.pieces(np.arange(table.rows), exact=True)
+        products = [exact_product(weights, features.T)[0] for _, features in pieces]
         predictions = np.clip(np.concatenate(products) + self.linear.mean, *self.limits)
         return np.asarray(np.rint(predictions * PREDICTION_UNIT) / PREDICTION_UNIT)
 
@@ -241,11 +243,22 @@ class GroupSearch:
         precision = np.eye(len(self.gram))
         for each in known:
             precision += self.axes.T @ each.astype(np.float64) @ self.axes
-        risk = _Risk(self.sample, self.gram, precision, rows / len(self.sample), noise, rest)
+        times = rows / len(self.sample)
+
+        def risk_of(group: Index, count: int) -> tuple[float, Array]:
+            """Return the Bayes risk, and how it falls where a row joins a group, directions × groups."""
+            ones = np.ones(group.size, dtype=np.float32)
+            members = csc_array((ones, group, np.arange(group.size + 1)), shape=(count, group.size))
+            sums = times * np.asarray(members @ self.sample, dtype=np.float64)
+            variance = noise + np.bincount(group, minlength=count) * times * rest
+            covariance = np.linalg.inv(precision + (sums.T / variance) @ sums)
+            slope = (covariance @ self.gram @ covariance @ sums.T) / variance
+            return float(np.trace(covariance @ self.gram)), slope
+
         most = max(1, table.rows // _ROWS_A_GROUP)
         least, best, worse = np.inf, np.zeros((len(self.gram), 1), dtype=np.float32), 0
         for count in takewhile(lambda count: count <= most, _COUNTS):
-            found, scores = self._search(count, risk)
+            found, scores = self._search(count, risk_of)
             if found < least:
                 least, best, worse = found, scores, 0
             else:
@@ -254,7 +267,7 @@ class GroupSearch:
                 break
         return Groups.by_rule(table, self._rule(table, best))
 
-    def _search(self, count: int, risk: _Risk) -> tuple[float, Small]:
+    def _search(self, count: int, risk_of: Callable[[Index, int], tuple[float, Array]]) -> tuple[float, Small]:
         """Return the least risk found with so many groups, and scores: a row's group has its largest one.
 
         A row's best group, if all others stay, has the largest slope of the risk: so these are the scores to try.
@@ -263,17 +276,17 @@ class GroupSearch:
         rng = np.random.default_rng(0)
         scores = self._first_scores(count, rng)
         group = np.argmax(self.sample @ scores, axis=1)
-        least, slope = risk.of(group, count)
+        least, slope = risk_of(group, count)
         best = (least, scores)
         share = 1.0
         for _ in range(_STEPS):
             scores = slope.astype(np.float32)
             moved = np.argmax(self.sample @ scores, axis=1)
-            moved_risk, moved_slope = risk.of(moved, count)
+            moved_risk, moved_slope = risk_of(moved, count)
             best = min(best, (moved_risk, scores), key=lambda pair: pair[0])
             if share < 1:
                 moved = np.where(rng.random(len(self.sample)) < share, moved, group)
-                moved_risk, moved_slope = risk.of(moved, count)
+                moved_risk, moved_slope = risk_of(moved, count)
             if moved_risk < least:
                 group, least, slope = moved, moved_risk, moved_slope
             else:
@@ -301,39 +314,3 @@ class GroupSearch:
         largest = np.abs(self.sample).max(axis=0).astype(np.float64)
         size = 2.0 ** np.frexp(largest)[1]
         return Grouping(table.public, self.axes / size, scores * size[:, None])
-
-
-@dataclass(frozen=True, slots=True)
-class _Risk:
-    """The Bayes risk of the linear model as a function of the groups of a sample.
-
-    Attributes
-    ----------
-    sample, gram : arrays
-        As in `GroupSearch`.
-    precision : array
-        Of the weights before these sums.
-    times : float
-        Rows for each row of the sample.
-    noise, rest : float
-        Variance of the noise of a sum, and of a label that features do not explain.
-    """
-
-    sample: Small
-    gram: Array
-    precision: Array
-    times: float
-    noise: float
-    rest: float
-
-    def of(self, group: Index, count: int) -> tuple[float, Array]:
-        """Return the risk, and how it falls where a row joins a group, directions × groups."""
-        rows = len(self.sample)
-        ones = np.ones(rows, dtype=np.float32)
-        members = csc_array((ones, group, np.arange(rows + 1)), shape=(count, rows))
-        sums = self.times * np.asarray(members @ self.sample, dtype=np.float64)
-        sizes = np.bincount(group, minlength=count) * self.times
-        variance = self.noise + sizes * self.rest
-        covariance = np.linalg.inv(self.precision + (sums.T / variance) @ sums)
-        risk = float(np.trace(covariance @ self.gram))
-        return risk, (covariance @ self.gram @ covariance @ sums.T) / variance

@@ -192,8 +192,8 @@ class Growth:
             min_samples_leaf=self.leaf,
             max_leaf_nodes=self.leaves,
             max_bins=255 // self.coarse,
-            l2_regularization=1.0,
-            max_features=0.6,
+            l2_regularization=1.0,  # scikit-learn's scale: one row's weight
+            max_features=0.6,  # of columns in a split: trees differ more, and take less time
             early_stopping=False,
             random_state=seed,
         )

@@ -83,7 +83,7 @@ _OPTIONAL = ("public_direction", "public_turns", "narrow_", "trees_")
 _SIZES = {
     "columns": (1, WIDE),
     "quantiles": (2, 255),
-    "directions": (1, 8),
+    "directions": (1, 8),  # as in 0.3.0, which had more of both
     "frequencies": (1, 300),
     "turns": (1, FREQUENCIES),
     "features": (1, 1 << 14),

@@ -30,7 +30,8 @@ from labeldp.accounts.reading import ReadCard, read_any_card
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError, DataNotFoundError, ParameterError
 from labeldp.learning.array_files import MAX_FILE
-from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures
+from labeldp.learning.base import column_encoder
+from labeldp.learning.features import FeatureTable, PublicFeatures
 from labeldp.learning.fit_plan import UNIT, LabelScale
 from labeldp.learning.inspection import importances
 from labeldp.learning.label_regressor import LabelReleaseRegressor
@@ -129,13 +130,7 @@ def encoder_of(model: LabelReleaseRegressor | ModelReleaseRegressor) -> TableEnc
             "of a pipeline or a search, save the regressor inside, fitted to a data frame as it is or to numbers"
         )
     public, _ = model.public_model()
-    fitted: TableEncoder | None = getattr(model, "encoder_", None)
-    if fitted is not None:
-        return fitted
-    count = model.n_features_in_
-    names = getattr(model, "feature_names_in_", [f"x{place}" for place in range(count)])
-    fills = np.zeros(count) if public.narrowing is not None else public.center
-    return TableEncoder.for_numbers(dict(zip(names, fills, strict=True)))
+    return column_encoder(model, public.center if public.narrowing is None else None)
 
 
 def write_model(
@@ -265,13 +260,8 @@ class SavedModel:
 
     def predict_numbers(self, X: Array) -> Array:
         """Return predictions for rows that are numbers already."""
-        result = np.full(len(X), np.nan)
         with np.errstate(all="ignore"):  # numbers of a hostile file may overflow
-            for start in range(0, len(X), PIECE):  # a row becomes hundreds of features: not all rows at once
-                piece = X[start : start + PIECE]
-                result[start : start + PIECE] = self._ensemble.predict(
-                    FeatureTable(self._public, piece), np.arange(len(piece))
-                )
+            result = self._ensemble.predict(FeatureTable(self._public, X), np.arange(len(X)))
         if not np.isfinite(result).all():
             raise CardError("the model's numbers are so large that a prediction is not a number: do not use it")
         return result if self._scale is None else self._scale.from_units(result, self._ensemble.error)

@@ -242,6 +242,13 @@ class _StagedFit:
         return SumModel(self.linear, self.released, self.starts[0], spread, self.rest, self.table, self.relevance)
 
 
+_DEVIATIONS = 2.0 ** (-np.arange(4, 48) / 4)
+"""Deviations of residuals to choose from, in widths: from 1/2 to 2⁻¹², four in an octave."""
+
+_MISFIT = 0.03
+"""The share of rows by which counts may differ from those of the assumed shape."""
+
+
 def estimate_spread(noisy: Sums, rows: int, epsilon: float, width: float) -> float:
     """Return the variance of residuals that fits noisy counts of their distances best.
 
@@ -260,11 +267,11 @@ def estimate_spread(noisy: Sums, rows: int, epsilon: float, width: float) -> flo
     """
     edges = np.append(2.0 ** -np.arange(OCTAVES), 0.0)  # from far to near, in widths
     best = (math.inf, 0.0)
-    for deviation in 2.0 ** (-np.arange(4, 48) / 4):
+    for deviation in _DEVIATIONS:
         t = edges / deviation
         within = 0.5 * erf(t / math.sqrt(2)) + 0.5 * -np.expm1(-math.sqrt(2) * t)
         expected = rows * np.append(1 - within[1], within[1:-1] - within[2:])
-        level = 8 / epsilon**2 + expected + (0.03 * rows) ** 2
+        level = 8 / epsilon**2 + expected + (_MISFIT * rows) ** 2  # of noise, of chance, of the shape
         misfit = float(np.sum((noisy - expected) ** 2 / level))
         best = min(best, (misfit, float(deviation)))
     return (best[1] * width) ** 2
