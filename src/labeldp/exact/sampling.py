@@ -10,7 +10,6 @@ entry, so a draw is one look-up. Nothing is rounded: `recount` gives back the ve
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._values import Array, Index, Mask, Numbers, Words
-from labeldp.errors import ParameterError, PrivacyProofError
+from labeldp._values import Array, Bounds, Index, Mask, Numbers, Words
+from labeldp.errors import PrivacyProofError
 from labeldp.exact.proof import WORDS
 from labeldp.exact.word_sources import CHUNK, WordSource
 
@@ -108,11 +107,7 @@ class Domain:
         """
         if type(self.low) is not float or type(self.high) is not float:
             raise PrivacyProofError("low and high must be plain floats: pass float(low) and float(high)")
-        width, most = self.high - self.low, max(abs(self.low), abs(self.high))
-        if not (1e-140 < width < 1e140 and width >= 1024 * math.ulp(most)):
-            raise ParameterError(
-                f"low and high must be an interval with floats inside, got {self.low}, {self.high}"
-            )
+        Bounds((self.low, self.high), "low and high")
         if type(self.steps) is not int or not 1 <= self.steps <= MOST_STEPS:
             raise PrivacyProofError("steps must be an integer from 1 to 2^51")
 

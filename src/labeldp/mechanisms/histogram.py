@@ -42,13 +42,11 @@ class Histogram:
 
     def __init__(self, nodes: ArrayLike, masses: ArrayLike, origin: Any = None) -> None:
         edges, weights = parse_numbers(nodes, "nodes"), parse_numbers(masses, "masses")
-        if edges.size != weights.size + 1 or not weights.size:
+        rising = edges.size > 1 and (edges[1:] > edges[:-1]).all() and edges[-1] / 2 - edges[0] / 2 <= 1e300
+        if not rising or edges.size != weights.size + 1:
             raise ParameterError(
-                Setting("nodes"),
-                f" must be one more than masses, got {edges.size} nodes and {weights.size} masses",
+                Setting("nodes"), " must increase, be one more than masses, and span less than all floats"
             )
-        if not (edges[1:] > edges[:-1]).all() or edges[-1] / 2 - edges[0] / 2 > 1e300:
-            raise ParameterError(Setting("nodes"), " must increase, and span less than all floats")
         if (weights < 0).any() or not weights.any():
             raise ParameterError(Setting("masses"), " must not be negative, nor all zero")
         self._fill(edges, weights, origin)

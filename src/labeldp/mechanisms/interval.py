@@ -171,9 +171,7 @@ def choose_mechanism(
     """
 
     def design(cls: type[Mechanism]) -> Mechanism:
-        if prior is None:
-            return cls.for_bounds(bounds, epsilon, **options)
-        if not clips:
+        if prior is None or not clips:
             return cls.for_bounds(bounds, epsilon, prior=prior, **options)
         return cls._design(prior, epsilon, rows, **options).with_origin(prior.origin)
 
