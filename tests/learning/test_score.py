@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.accounts.scores import Figure, describe_quality
+from labeldp.accounts.scores import Figure, describe_figures, describe_quality
 from labeldp.accounts.statistic import RULES
 from labeldp.learning.score_sums import ScorePlan
 
@@ -126,12 +126,12 @@ def test_where_noise_hides_squares_texts_print_a_limit(value):
     figures = {"mse": mse, "rmse": Figure(root, (below - root) / 2), "mae": mae}
     charge = ldp.Ledger().charge("score", epsilon=0.2)
     risk = ldp.learning.Risk(figures, 4000, True, (), charge)
-    (first, limit), (second, ours) = risk.table()
+    (first, limit), (second, ours) = describe_figures(figures).items()
     assert (first, second) == ("typical error (RMSE)", "mean absolute error")
     assert ours == "2,100 ± 90"
     stated = float(re.fullmatch(r"below ([0-9,]+) \(95 %\)", limit)[1].replace(",", ""))
     assert below <= stated <= 1.01 * below
-    for text in (repr(risk), risk.summary(), describe_quality(risk.as_data(), ()), str(risk.table())):
+    for text in (repr(risk), risk.summary(), describe_quality(risk.as_data(), ())):
         assert "typical error (RMSE)" in text
         assert limit in text
         assert not re.search("−|-[0-9]|mean squared|±( 0|[^ ])", text)

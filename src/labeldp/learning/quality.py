@@ -105,10 +105,6 @@ class Risk:
         lines.append(f"  Cost: {self.cost}.")
         return "\n".join(lines)
 
-    def table(self) -> list[list[str]]:
-        """Return the figures as rows of a table: what it is, and the value with ± or its limit."""
-        return [list(pair) for pair in describe_figures(self.figures).items()]
-
     def as_data(self) -> dict[str, Any]:
         """Return the figures as plain data, for a card: each value with its standard error."""
         figures = {
