@@ -44,12 +44,6 @@ def test_what_is_wrong_with_the_private_column_is_shown_beside_its_field(client,
     assert 'aria-invalid="true"' in answer.html
 
 
-def test_a_figure_that_can_be_read_in_two_ways_offers_both(client):
-    unfinished = client.read("homes.csv", "price")
-    html = client.describe(unfinished, bounds=("0", "60.000"), missing="drop").html
-    assert re.findall('data-fill="([^"]*)" data-into="bounds" data-typed="60.000"', html) == ["60", "60000"]
-
-
 def test_bounds_are_repeated_as_they_were_read(client):
     unfinished = client.read("homes.csv", "price")
     pages = [client.describe(unfinished, bounds=("0,5", "60000"), missing="drop")]

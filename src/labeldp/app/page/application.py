@@ -62,19 +62,14 @@ def _form(handler: FormHandler, max_files: int = 0) -> Callable[[Request], Await
     return answer
 
 
-def _refused(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 404
-    problem = "There is no such page." if status in (404, 405) else "The form cannot be read."
-    return show(request, "problem", status=status, problem=problem)
-
-
-def _explained(request: Request, error: Exception) -> Response:
-    return show(request, "problem", status=400, problem=explain(error))
-
-
-def _failed(request: Request, error: Exception) -> Response:
-    where = location_of(error)
-    problem = f"Something went wrong inside, {where}. If anything was charged, its ledger says so."
+def _problem(request: Request, error: Exception) -> Response:
+    """Return the page for an error; what an unexpected one says may quote data, and is not shown."""
+    if isinstance(error, EXPLAINED):
+        return show(request, "problem", status=400, problem=explain(error))
+    if isinstance(error, HTTPException):
+        problem = "There is no such page." if error.status_code in (404, 405) else "The form cannot be read."
+        return show(request, "problem", status=error.status_code, problem=problem)
+    problem = f"Something went wrong inside, {location_of(error)}. If anything was charged, its ledger says so."
     return show(request, "problem", status=500, problem=problem)
 
 
@@ -113,7 +108,7 @@ def build_app(site: Site) -> ASGIApp:
             Middleware(TrustedHostMiddleware, allowed_hosts=LOCAL_HOSTS, www_redirect=False),
             Middleware(OwnerOnly, keys=site.keys, touch=site.touch),
         ],
-        exception_handlers={HTTPException: _refused, Exception: _failed} | dict.fromkeys(EXPLAINED, _explained),
+        exception_handlers=dict.fromkeys([HTTPException, Exception, *EXPLAINED], _problem),
     )
     app.state.site = site
     return SafeAnswers(app)

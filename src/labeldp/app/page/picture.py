@@ -48,8 +48,8 @@ def look_at_table(path: Path, card: ReadCard) -> Look:
     clumps, different = "", np.unique(values).size
     if different <= _BINS:
         clumps = (
-            f" Each is one of {different} values, drawn at random, high ones more often for a high true value: so "
-            "they form clumps away from the true values."
+            f" Each is one of {different} values, drawn at random, high ones more often for a high true value: "
+            "the clumps are those of the noise, and not where true values are."
         )
     text = (
         f"{counted(values.size, 'released value')} of {label}, from {number(float(values.min()))} to "
