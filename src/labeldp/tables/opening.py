@@ -63,7 +63,7 @@ class TableHeader:
 
 
 def header_of(files: list[Path], format: str, dialect: Dialect) -> TableHeader:
-    """Return the names of the columns in some files; no row is looked at."""
+    """Return the names of the columns in some files."""
     path, sheets = files[0], list[str]()
     if format in DELIMITERS:
         file = TextFile.find(path, dialect, format, ())

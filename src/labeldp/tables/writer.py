@@ -195,7 +195,7 @@ class TableAndCard:
     card with its signature, which is none of the new one; then the new card takes its place, and the new table
     last. Old things come back if the new table does not get there, and go for good if it does. A kill in between
     leaves them beside their names, with ``.old`` at the end. Unless they are to be replaced, nothing but an old
-    signature steps aside. All three are reserved from the start of the block: enter it before the charge.
+    signature steps aside. The table's name is reserved from the start of the block: enter it before the charge.
     """
 
     def __init__(self, to: str, *, force: bool) -> None:
@@ -211,7 +211,9 @@ class TableAndCard:
         self._ready, self._text = False, ""
 
     def __enter__(self) -> Self:
-        self._reservations.enter_context(reserve(*self._targets))
+        self._targets[2].refuse()  # its name is the longest
+        self._reservations.enter_context(reserve(self._targets[0]))
+        self._targets[1].refuse_existing()
         return self
 
     def refuse_targets(self) -> None:
