@@ -19,7 +19,8 @@ import pytest
 
 import labeldp as ldp
 from accounts.test_lies import others as near
-from card_cases import SMALL, card
+from card_cases import REPORTED, SMALL, STRONG, WEAK, card, labels, release
+from card_cases import prior as prior_charge
 from forged_cards import forged, get
 from fuzzing import LONG
 from helpers import EVERY, posix_only
@@ -50,18 +51,14 @@ def library(text):
 def release_cards():
     """Return cards of releases, by what is special about them."""
     y = np.linspace(0, 5, 3000)
-    both = np.stack([y, y[::-1]], axis=1)
-    two, ledger = {"bounds": [(0, 5), (0, 5)]}, ldp.Ledger()
+    ledger = ldp.Ledger()
     prior = ldp.estimate_prior(y, epsilon=0.5, bounds=(0, 5), ledger=ledger)
     designed = ldp.RROnBins.design(prior, 1.0)
     local = ldp.estimate_prior(y, epsilon=2.0, bounds=(0, 5), trust="local", ledger=ledger)
     cases = {
         "one column": {"y": y, "epsilon": 1.0},
         "rows of a person": {"y": y, "epsilon": 0.3, "rows_per_person": 3},
-        "two columns": {"y": both, "epsilon": 2.0, **two},
-        "two columns, rows of a person": {"y": both, "epsilon": 2.0, "rows_per_person": 2, **two},
         "nobody trusted": {"y": y, "epsilon": 8.0, "trust": "local"},
-        "nobody trusted, two columns": {"y": both, "epsilon": 16.0, "trust": "local", **two},
         "a private prior": {"y": y, "epsilon": 1.0, "prior": prior},
         "a prior of reports": {"y": y, "epsilon": 1.0, "prior": local},
         "a designed mechanism": {"y": y, "epsilon": 1.0, "mechanism": designed},
@@ -71,7 +68,19 @@ def release_cards():
             "y": y, "epsilon": 2.0, "mechanism": "gaussian", "delta": 1e-5, "rows_per_person": 2,
         },
     }  # fmt: skip
+    reported = [prior_charge(f"prior (local), column {k}", column=k) for k in range(2)]
+    several = {
+        "two columns": (labels(WEAK, 2), labels(column=1), prior_charge("prior (curator), column 1", column=1)),
+        "two columns, rows of a person": [labels(WEAK, 4, people=2), labels(epsilon=2, column=1, people=2)],
+        "nobody trusted, two columns": [labels(WEAK, 2), labels(column=1), *reported],
+    }
+    of_reports = {"priors": (REPORTED,) * 2, "trust": "local"}
     return {
+        f"release, {name}": release(
+            *charges, mechanisms=(WEAK, STRONG), **(of_reports if charges[-1] in reported else {})
+        ).to_card()
+        for name, charges in several.items()
+    } | {
         f"release, {name}": ldp.privatize(
             case.pop("y"), **{"bounds": (0, 5), "ledger": ldp.Ledger(), **case}
         ).to_card()
