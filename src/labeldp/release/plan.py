@@ -205,16 +205,16 @@ class Plan:
         """Return the charges for labels, and for the prior or sums."""
         request, note = self.request, self.request.charge_note
         delta = as_fraction(request.delta) if request.delta else Fraction(0)
-        parts: list[tuple[Purpose, str, Budget]] = [
-            ("labels", f"labels{note}", Budget.of(self.for_labels, delta)),
-            ("prior", f"prior ({request.trust})", Budget.of(self.for_prior)),
-            ("sums", f"sums{note}", Budget.of(self.for_sums)),
+        parts: list[tuple[Purpose, str, Fraction, Fraction]] = [
+            ("labels", f"labels{note}", self.for_labels, delta),
+            ("prior", f"prior ({request.trust})", self.for_prior, Fraction(0)),
+            ("sums", f"sums{note}", self.for_sums, Fraction(0)),
         ]
         people = request.rows_per_person
         return [
-            new_charge(what, budget, purpose=purpose, column=0, rows_per_person=people)
-            for purpose, what, budget in parts
-            if budget.exact_epsilon
+            new_charge(what, Budget.of(*part), purpose=purpose, column=0, rows_per_person=people)
+            for purpose, what, *part in parts
+            if part[0]
         ]
 
     def pay(self, ledger: Ledger) -> list[Charge]:
