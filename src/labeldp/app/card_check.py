@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,12 +74,15 @@ def verify_files(
 
 
 def _file_checks(card: ReadCard, path: Path | None, folder: StrPath | None) -> Iterator[Check]:
+    """Compare a file, or the folder of a model, with the checksums on its card, and a table with what it says."""
     if card.kind == "row-release" and path is not None:
         yield _arrays(card, path)
         return
     entry, hashes = _entry(card)
     if not hashes and card.kind == "release" and "release" in card.content:
-        yield from _cluster_files(card, path)
+        yield Check("file", None, "the card was written before the table, by a cluster, and has no checksum of it")
+        if path is not None:
+            yield from _table(card, {}, {"label": card.content.get("label")}, path)
         return
     if not hashes:
         beside = card.kind == "model" and folder is not None and Path(folder, "model.npz").exists()
@@ -93,9 +96,10 @@ def _file_checks(card: ReadCard, path: Path | None, folder: StrPath | None) -> I
         name = "the model" if card.kind == "model" else entry.get("name", "the file")
         yield Check("file", None, f"{name} is not beside the card: give its path to check it too")
         return
-    check = _same_bytes(path, hashes, is_model=card.kind == "model")
-    yield check
-    if check.holds and card.kind == "release":
+    name = as_path(path, follow=True).name
+    problem = _find_problem(path, name, hashes, is_model=card.kind == "model")
+    yield Check("file", not problem, problem or f"{name} is, to the byte, what the card was written for")
+    if not problem and card.kind == "release":
         columns = {"column": entry.get("column"), "unbiased_column": entry.get("unbiased_column")}
         yield from _table(card, entry, columns, path)
 
@@ -126,63 +130,38 @@ def _beside(name: object, folder: StrPath | None) -> Path | None:
     return path if os.path.lexists(path) else None
 
 
-def _same_bytes(path: Path, hashes: dict[str, str], *, is_model: bool) -> Check:
-    """Compare a file, or all files of a folder, with their hashes; a model's folder may hold a report too."""
-    name = as_path(path, follow=True).name
-    problem = next(_problems(path, name, hashes, is_model=is_model), "")
-    if problem:
-        return Check("file", False, problem)
-    if len(hashes) > 1:
-        return Check("file", True, f"{name} is, to the byte, the {len(hashes)} files of this card")
-    return Check("file", True, f"{next(iter(hashes)) or name} is, to the byte, the file of this card")
-
-
-def _problems(path: Path, name: str, hashes: dict[str, str], *, is_model: bool) -> Iterator[str]:
-    """Yield how a file or a folder differs from what hashes say, the first of which counts."""
+def _find_problem(path: Path, name: str, hashes: dict[str, str], *, is_model: bool) -> str:
+    """Return how a file or a folder differs from what hashes say; a model's folder may hold a report too."""
     parts = set(hashes)
-    if path.is_dir() == (parts == {""}) or not path.exists():
-        yield f"{name} is not a {'file' if parts == {''} else 'folder'}"
     if any(Path(part).name != part for part in parts):
-        yield "the card names files outside its folder"
-    found = {part.name for part in path.iterdir()} if path.is_dir() else {""}
-    if not is_model and found != parts:
-        yield f"{name} holds other files than the card says"
-    if is_model and found & MODEL_FILES - parts:
-        yield f"{name} holds files of a model of which the card has no checksum"
-    for part, expected in hashes.items():
+        return "the card names files outside its folder"
+    if path.is_dir() == (parts == {""}) or not path.exists():
+        return f"{name} is not a {'file' if parts == {''} else 'folder'}"
+    present = {part.name for part in path.iterdir()} if path.is_dir() else {""}
+    if is_model:
+        present = present & MODEL_FILES | parts
+    for part in sorted(parts | present):
         file = path / part
-        if not file.is_file():
-            yield f"{part or name} is not there"
-        elif sha256(file) != expected:
-            yield f"{part or name} was changed, or belongs to another card"
-
-
-def _cluster_files(card: ReadCard, path: Path | None) -> Iterator[Check]:
-    """Compare the rows of files that a cluster wrote after the card, which has no checksum of them."""
-    if path is None:
-        yield Check("file", None, "not compared: give the path of the table that the cluster wrote")
-        return
-    yield Check("file", None, "the card was written before the table, by a cluster, and has no checksum of it")
-    yield from _table(card, {}, {"label": card.content.get("label")}, path)
+        if part not in parts or not file.is_file() or sha256(file) != hashes[part]:
+            return f"{part or name} was changed or added, is missing, or belongs to another card"
+    return ""
 
 
 def _table(card: ReadCard, entry: Data, named: Data, path: Path) -> Iterator[Check]:
-    """Compare a table's rows and columns with what the card says of them."""
+    """Compare a table's rows, columns and private labels with what the card says of them."""
     rows, mechanism = card.terms.rows, card.terms.mechanisms[0]
     step = card.content.get("rounding", [None])[0]
     try:
-        from labeldp.tables.hints import Identifiers  # noqa: PLC0415 (an extra)
-
         written: Data = {name: entry.get(name) for name in ("separator", "decimal", "encoding")}
         table = files.open_table(path, entry.get("format"), dialect=files.Dialect(**written, header=True))
         columns = list(table.schema.names)
-        listed = _listed_labels(card, entry, columns)
-        count, impossible = 0, dict.fromkeys(listed, 0)
-        others, seen = [name for name in columns if name not in named.values()], Identifiers()
-        for batch in table.batches(columns):
+        labels = {name: key == "unbiased_column" for key, name in named.items() if name in columns and entry}
+        if not isinstance(mechanism.channel, TableChannel):
+            labels = {}  # any number is an output
+        count, impossible = 0, dict.fromkeys(labels, 0)
+        for batch in table.batches(list(labels) or columns[:1]):
             count += batch.num_rows
-            seen.see(batch.select(others))
-            for name, debiased in listed.items():
+            for name, debiased in labels.items():
                 impossible[name] += _count_impossible(batch.column(name), mechanism, step, debiased=debiased)
     except ImportError:
         yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
@@ -192,18 +171,9 @@ def _table(card: ReadCard, entry: Data, named: Data, path: Path) -> Iterator[Che
         return
     yield Check("rows", count == rows, f"{counted(count, 'row')} in the file, {rows:,} on the card")
     yield _columns(columns, named, entry.get("columns", columns))
-    yield from _other_columns(others, seen.unique)
     for name, bad in impossible.items():
         which = f"{bad:,} of {count:,} in {name!r} cannot be" if bad else f"each in {name!r} can be"
         yield Check("noisy labels", not bad, f"{which} an output of the mechanism")
-
-
-def _listed_labels(card: ReadCard, entry: Data, columns: list[str]) -> dict[str, bool]:
-    """Return the columns of private labels, and whether they are debiased, where the card lists all outputs."""
-    if not isinstance(card.terms.mechanisms[0].channel, TableChannel):
-        return {}
-    debiased = {"column": False, "unbiased_column": True}
-    return {entry[key]: value for key, value in debiased.items() if entry.get(key) in columns}
 
 
 def _count_impossible(column: Any, mechanism: Mechanism, step: float | None, *, debiased: bool) -> int:
@@ -218,23 +188,15 @@ def _count_impossible(column: Any, mechanism: Mechanism, step: float | None, *, 
 def _columns(columns: list[str], named: Data, listed: object) -> Check:
     """Compare a table's columns with those that the card names, and with those that it lists."""
     names = [name for name in named.values() if name is not None]
-    for name in names:
-        if name not in columns:
-            return Check("columns", False, f"the file has no column {name!r}, which the card names")
-    if listed != columns:
-        return Check("columns", False, "the file has other columns than the card lists")
+    missing = [name for name in names if name not in columns]
+    if missing or listed != columns:
+        detail = f"the file has no column {missing[0]!r}" if missing else "the file has other columns"
+        return Check("columns", False, f"{detail}: the card says otherwise")
     if next(iter(named.values())) is None:
         return Check("columns", None, "the card does not say which column holds the private labels")
-    return Check(
-        "columns", True, f"the file has the column {names[0]!r}, in which the card says the private labels are"
-    )
-
-
-def _other_columns(names: list[str], unique: Collection[str]) -> Iterator[Check]:
-    """List the columns beside the labels, and those among them whose values all differ."""
-    flagged = f"; all values differ, so that they may name people: {', '.join(unique)}" if unique else ""
-    if names:
-        yield Check("other columns", None, f"public, and in the file as they are: {', '.join(names)}{flagged}")
+    public = ", ".join(name for name in columns if name not in names)
+    others = f"; public, and as they are: {public}" if public else ""
+    return Check("columns", True, f"by the card, the private labels are in {names[0]!r}{others}")
 
 
 def _arrays(card: ReadCard, path: Path) -> Check:

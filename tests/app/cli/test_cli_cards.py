@@ -221,11 +221,11 @@ def test_a_card_whose_rows_or_columns_do_not_fit_the_file_is_red(cards, more, ab
     assert f"{mark} {check}" in shown.output
 
 
-def test_other_columns_are_listed_those_that_name_rows_are_flagged_and_an_unsigned_card_is_said_last(cards):
+def test_other_columns_are_listed_and_an_unsigned_card_is_said_last(cards):
     *_, last = run("verify", cards["file"]).output.strip().splitlines()
     assert last == "The card holds. The card is not signed: nobody vouches for it."
     shown = said("verify", cards["file"])
-    assert "in the file as they are: id; all values differ, so that they may name people: id" in shown
+    assert "public, and as they are: id" in shown
     assert "whether another column gives the label away" in shown
     verify_fails(cards["file"], "--require-signature", check="signature")
 
@@ -311,7 +311,6 @@ def test_the_ledger_shows_what_is_spent_and_left_and_is_only_read(book, monkeypa
     assert not any(flag & (os.O_RDWR | os.O_WRONLY | os.O_CREAT) for flag in flags)
     assert max(map(len, shown.splitlines())) <= 80
     assert "Spent ε = 2 of ε = 3 in 2 charges. Left: ε = 1." in flat(shown)
-    assert shown.count("█") == 2 * shown.count("░") == 40
     assert "\x1b" not in shown
     data = json.loads(run("ledger", "--json", book).stdout)
     assert [data[key]["epsilon"] for key in ("limit", "spent", "left")] == [3.0, 2.0, 1.0]

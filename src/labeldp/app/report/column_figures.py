@@ -1,10 +1,10 @@
-"""What each label column becomes and which errors to expect, from the card alone."""
+"""What the labels of each column become, from the card alone."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from labeldp.accounts.accuracy import Accuracy, noise_and_bias
+from labeldp.accounts.accuracy import noise_and_bias
 from labeldp.accounts.numbers import number, times
 from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.statistic import proof_of
@@ -20,18 +20,12 @@ _BINS = 80
 
 
 def column_sections(card: ReadCard) -> list[Section]:
-    """Return the sections of each column; a model and a release in rounds have none."""
-    terms, sections = card.terms, list[Section]()
+    """Return a section for each column; a model and a release in rounds have none."""
+    terms = card.terms
     if card.kind in ("model", "row-release"):
         return []
-    for k, mechanism in enumerate(terms.mechanisms[:MOST]):
-        which = f", column {k}" if len(terms.mechanisms) > 1 else ""  # as charges count columns
-        bounds, prior = terms.bounds[k], terms.priors[k]
-        sections.append(_channel(mechanism, which, bounds))
-        if terms.rows:
-            basis = "if labels lie anywhere in the bounds" if prior is None else "by the prior"
-            sections.append(_errors(Accuracy.under(mechanism, prior, bounds), terms.rows, which, basis))
-    return sections
+    names = [f", column {k}" for k in range(MOST)] if len(terms.mechanisms) > 1 else [""]  # as charges count them
+    return [_channel(*column) for column in zip(terms.mechanisms, names, terms.bounds, strict=False)]
 
 
 def _channel(mechanism: Mechanism, which: str, bounds: tuple[float, float]) -> Section:
@@ -67,27 +61,3 @@ def _channel(mechanism: Mechanism, which: str, bounds: tuple[float, float]) -> S
         )
     alternative = f"How likely each released value is for the labels {', '.join(map(number, labels))}."
     return Section(f"What a label becomes{which}", words, figure=figure, alternative=alternative)
-
-
-def _errors(accuracy: Accuracy, rows: int, which: str, basis: str) -> Section:
-    """Return how the error of a mean falls as more private labels are averaged, beside chance alone."""
-    counts = np.array([*(count for count in (1, 100, 10_000, 1_000_000) if count < rows), rows], dtype=np.float64)
-    errors = zip(counts, accuracy.error_of_mean(counts), accuracy.sampling_error(counts), strict=True)
-    table = [
-        [f"{int(many):,}", f"±{number(float(one))}", f"±{number(float(other))}"] for many, one, other in errors
-    ]
-    kind = "released values, which are biased by design"
-    if accuracy.unbiased:
-        kind = "unbiased private labels" if not accuracy.floor else "private labels, unbiased but for clipping"
-    more = "" if accuracy.unbiased else " Labels are drawn together, and so is a model trained on them."
-    if accuracy.doubt:
-        more += (
-            " What stays is an estimate from the private prior, which knows rare labels only roughly: the true "
-            "bias may be larger."
-        )
-    words = [
-        f"Of {kind}, {basis}. One of them says little about its true label. {accuracy.describe_mean(rows)}{more}",
-        "Chance alone is the error of a mean of as many true labels drawn at random: what nobody can avoid.",
-    ]
-    header = ["labels in the mean", "added by privacy", "chance alone"]
-    return Section(f"What to expect: predicted error{which}", words, header, table)
