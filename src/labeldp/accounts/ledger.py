@@ -5,18 +5,26 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from labeldp._atomic import StrPath
+from labeldp._atomic import StrPath, regular_handle
 from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, refuse_long, refuse_overspend, total_of
 from labeldp.accounts.ledger_file import LedgerFile
-from labeldp.errors import LedgerError, ParameterError, RepeatedReleaseWarning, Setting, warn
+from labeldp.errors import (
+    LabelDPError,
+    LedgerError,
+    Message,
+    ParameterError,
+    RepeatedReleaseWarning,
+    Setting,
+    warn,
+)
 
 
 class Ledger:
@@ -245,6 +253,37 @@ def ledger_notes(ledger: Ledger) -> list[str]:
     if ledger.path is None:
         return ["No ledger was kept: another release of these labels costs again, and nobody counts it."]
     return [] if ledger.limit is None else [f"The ledger {ledger.path} has {ledger.remaining} left."]
+
+
+def note_other_ledgers(ledger: Ledger, files: Mapping[str, StrPath]) -> Message | None:
+    """Return one sentence on other ledgers with charges, and how to use one of them; None if there are none.
+
+    Files that are not ledgers do not count. None is locked, and only its first bytes are read.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The one that is about to be charged.
+    files : mapping of str to path
+        What may be ledgers, by the names to show.
+    """
+    used = os.path.realpath(ledger.path) if ledger.path else ""
+    others = [name for name, path in files.items() if os.path.realpath(path) != used and _is_used(path)]
+    if not others:
+        return None
+    more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+    adds_up = "the costs add up for people whose labels are in both; to charge it instead, give "
+    return Message(
+        f"There is another ledger with charges, {others[0]}{more}: {adds_up}", Setting("ledger", others[0])
+    )
+
+
+def _is_used(path: StrPath) -> bool:
+    """Whether a file begins as ledgers do, and has more than its first record."""
+    with suppress(OSError, LabelDPError), open(regular_handle(path), "rb") as file:
+        first, _, rest = file.read(4096).partition(b"\n")
+        return b'"labeldp.ledger/' in first and bool(rest)
+    return False
 
 
 def ledger_to_charge(ledger: Ledger | None, labels: Any) -> Ledger:

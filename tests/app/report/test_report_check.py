@@ -208,7 +208,7 @@ def test_a_table_that_was_changed_gets_no_report_and_no_summary(table, options):
     assert "## What was shared" in run("report", table / "out.csv", "--summary", "-o", "-").stdout
     (table / "out.csv").write_text((table / "out.csv").read_text() + "51,5\n")
     run("report", table / "out.csv", *options, code=4)
-    assert "The card holds, and its table does NOT hold." in said("verify", table / "out.csv", code=4)
+    assert "The card holds, and its file does NOT hold." in said("verify", table / "out.csv", code=4)
 
 
 def test_a_summary_of_a_model_with_a_score_says_why_one_label_costs_less_than_both(tmp_path):

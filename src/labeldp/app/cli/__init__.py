@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from labeldp import __version__
-from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.ledger import Ledger, note_other_ledgers
 from labeldp.app.cli.own_mechanisms import import_modules
 from labeldp.app.cli.shell import (
     UsageError,
@@ -33,7 +33,6 @@ from labeldp.app.cli.shell import (
 )
 from labeldp.app.option import REQUIRED, Option, join_names, parse_options, split_names
 from labeldp.app.options import DIALECT, LEDGER, OPTIONS, RECORD
-from labeldp.app.other_ledgers import note_other_ledgers
 from labeldp.errors import ParameterError
 
 __all__ = ["COMMANDS", "DIALECT", "EXIT_CODES", "LEDGER", "RECORD", "app", "command", "load_command"]
@@ -146,7 +145,8 @@ def command(
         def run(**typed: Any) -> None:
             ledgers: list[Ledger] = []
             with explained(stopped, ledgers):
-                import_modules(typed.pop("modules", None) or ())
+                if modules := typed.pop("modules", None):
+                    import_modules(modules)
                 given = parse_options([option for option in options if option.name != "modules"], typed)
                 ledgers += [value for value in given.values() if isinstance(value, Ledger)]
                 _run(function, given)

@@ -141,7 +141,8 @@ def _opened(ledger: Path | None) -> Ledger | None:
 
 
 _STYLES = {"holds": "bold green", "cannot be checked here": "bold yellow", "does not hold": "bold red"}
-_BESIDE = {"file": "table", "ledger": "ledger", "report": "report", "figures": "report", "summary": "summary"}
+_MARKS = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("–", "yellow")}
+_BESIDE = ("file", "ledger", "report", "summary")
 """Checks of what lies beside a card: the card may hold, and this not."""
 
 
@@ -150,19 +151,16 @@ def _show_checks(result: Verification, console: Console) -> None:
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    marks = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("–", "yellow")}
     verdict = _verdict(result)
     for check in result.checks:
-        mark, style = marks[check.holds]
-        table.add_row(
-            Text(mark, style), Text(check.name, style), Text(check.detail, "red" if check.holds is False else "")
-        )
+        mark, style = _MARKS[check.holds]
+        table.add_row(Text(mark, style), Text(check.name, style), check.detail)
         if check.name == "signature" and not check.holds:
             verdict += f" {check.detail[:1].upper()}{check.detail[1:]}."
-    beyond = [Padding(Text(line, "dim"), (0, 0, 0, 2), expand=False) for line in result.beyond]
-    shown = Text(verdict, _STYLES[result.verdict])
-    for part in ("", table, "", Text("What this cannot show:", "dim"), *beyond, "", shown, ""):
-        console.print(part)
+    console.print("", table, "", Text("What this cannot show:", "dim"), sep="\n")
+    for line in result.beyond:
+        console.print(Padding(Text(line, "dim"), (0, 0, 0, 2), expand=False))
+    console.print("", Text(verdict, _STYLES[result.verdict]), "", sep="\n")
 
 
 def _verdict(result: Verification) -> str:
@@ -172,17 +170,13 @@ def _verdict(result: Verification) -> str:
         return "The card holds." + ("" if compared else " Its file was not compared.")
     if result.verdict == "cannot be checked here":
         return "The card cannot be checked here: it may hold, or not."
-    failed = {check.name for check in result.checks if check.holds is False}
-    if result.card is not None and failed <= _BESIDE.keys():
-        own = replace(result, checks=tuple(check for check in result.checks if check.name not in _BESIDE))
-        is_model = result.card.kind == "model" and "regression" not in result.card.content
-        beside = _BESIDE | ({"file": "model"} if is_model else {})
-        parts = sorted({beside[name] for name in failed})
-        verb = "does" if len(parts) == 1 else "do"
-        return f"The card {own.verdict}, and its {' and '.join(parts)} {verb} NOT hold."
-    if failed == {"privacy"}:
+    failed = sorted({check.name for check in result.checks if check.holds is False})
+    if failed == ["privacy"]:
         return "The card agrees with itself, and says NOT PRIVATE."
-    return "The card does NOT hold."
+    if result.card is None or not {*failed} <= {*_BESIDE}:
+        return "The card does NOT hold."
+    own = replace(result, checks=tuple(check for check in result.checks if check.name not in _BESIDE))
+    return f"The card {own.verdict}, and its {' and '.join(failed)} {'do' if failed[1:] else 'does'} NOT hold."
 
 
 # ---- report -------------------------------------------------------------------------------------------

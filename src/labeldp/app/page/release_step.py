@@ -10,11 +10,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.ledger import Ledger, note_other_ledgers
 from labeldp.accounts.numbers import odds_figures
 from labeldp.accounts.reading import read_any_card
 from labeldp.app.model_fit import fit_file, no_score
-from labeldp.app.other_ledgers import note_other_ledgers
 from labeldp.app.page.budget_step import preview_of, score_of
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import explain
