@@ -130,17 +130,6 @@ def test_a_weak_budget_has_a_banner():
     assert '<div class="banner weak" role="alert">WEAK: at ε = 8' in weak
 
 
-@pytest.mark.slow
-def test_what_a_card_says_of_its_file_is_shown():
-    file = {**cases.FILE, "rows": 4000, "column": "price", "separator": ";", "name": "a.csv"}
-    file["types_changed"] = {"when": ["timestamp[s]", "timestamp[ms]"]}
-    card = cases.changed(cases.card("release"), file=file)
-    shown = words(report.render_report(card))
-    for text in ("Private labels in a.csv", "in the column price", "rows 4,000", 'separator ";"', "timestamp[ms]"):
-        assert text in shown
-    assert "{}" not in shown
-
-
 def test_labels_outside_the_bounds_are_explained_where_there_can_be_some():
     assert "even below 0" in words(cases.page("release"))
     biased = ldp.RROnBins.design(ldp.Histogram([0, 1, 2], [0.5, 0.5]), epsilon=1.0)

@@ -118,9 +118,7 @@ def test_it_prints(browser, tmp_path):
 def test_a_summary_is_one_a4_page_however_much_its_owner_says(browser, tmp_path):
     said = dict.fromkeys(["purpose", "recipient", "bounds_reason"], "many words " * 45)
     file = {**cases.FILE, "rows": 4000, "columns": [f"a column with a long name {k}" for k in range(200)]}
-    text = summary_page(
-        cases.changed(cases.card("release"), file=file, **said), markdown=False, ledger=cases.ledger()
-    )
+    text = summary_page(cases.changed(cases.card("release"), file=file, **said), ledger=cases.ledger())
     with opened(browser, tmp_path, text) as (page, complaints, asked):
         printed = page.pdf(prefer_css_page_size=True)
         assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page/") == 1

@@ -102,7 +102,7 @@ def verify(
     from labeldp.app.report.report_check import check_report, check_reports_beside, read_source  # noqa: PLC0415
 
     page = None
-    if card_file.suffix in (".html", ".md"):
+    if card_file.suffix == ".html":
         page = read_regular(card_file, MAX_TEXT)
         source = read_source(page)
         if file is None and source is None:
@@ -196,8 +196,7 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
 
     The card is checked, its proof run again, and its file compared, as labeldp verify does; where something does
     not hold, nothing is written (exit code 4). The page is one file, to send or to print; it loads nothing. With
-    --summary it is one A4 page for a data-protection impact assessment: HTML, or Markdown if --out ends in .md.
-    --out - writes to standard output, a summary as Markdown.
+    --summary it is one A4 page for a data-protection impact assessment. --out - writes to standard output.
 
     What is released: the page. It follows from the card, and from the ledger if there is one; neither has a label.
     """
@@ -222,11 +221,7 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
         signature=read_signature(path, None),
         ledger=ledger,
     )
-    if summary:
-        is_markdown = is_printed or target.suffix == ".md"
-        page = summary_page(text, markdown=is_markdown, ledger=ledger, verification=result)
-    else:
-        page = render_report(text, ledger=ledger, verification=result)
+    page = (summary_page if summary else render_report)(text, ledger=ledger, verification=result)
     if is_printed:
         typer.echo(page.encode(), nl=False)  # the bytes that a file would have
         return

@@ -13,7 +13,7 @@ from labeldp._values import Data
 from labeldp.accounts.budget import Charge, rounded_up, total_of
 from labeldp.accounts.explanation import Explanation, explain
 from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.numbers import at_most, number, percent, times
+from labeldp.accounts.numbers import at_most, percent, times
 from labeldp.accounts.scores import coefficient_cells, describe_fit
 from labeldp.accounts.terms import Terms
 from labeldp.accounts.verification import Verification, verify_card
@@ -121,7 +121,6 @@ def render_report(
         *_texts(texts, "What the owner says"),
         *_texts(texts, "What it means"),
         _sides(texts, {"What is released": "open", "What stays private": "safe"}),
-        *_file(content.get("file", {})),
         *_cost(terms, stated, texts),
         *_texts(texts, "How noisy it is"),
         *column_sections(card),
@@ -184,27 +183,6 @@ def _sides(texts: Mapping[str, Sequence[str]], headings: Mapping[str, str]) -> s
         items = "".join(f"<li>{escaped(text)}</li>" for text in texts[heading])
         lists += f'<div class="side {kind}"><h2>{heading}</h2><ul>{items}</ul></div>'
     return f'<section class="sides">{lists}</section>'
-
-
-def _file(file: Data) -> list[Section]:
-    """Return what a card says about the file that the labels are in."""
-    rows = [
-        [name.replace("_", " "), entry_text(value)]
-        for name, value in file.items()
-        if value not in ({}, [], None, "")
-    ]
-    return [Section("The file", rows=rows)] if rows else []
-
-
-def entry_text(value: object) -> str:
-    """Return the value of an entry of a card as text."""
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return ", ".join(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return number(value, 9)
-    return value if isinstance(value, str) and len(value) > 1 else json.dumps(value, ensure_ascii=False)
 
 
 def _cost(terms: Terms, ledger: StatedLedger | None, texts: Mapping[str, Sequence[str]]) -> list[Section]:

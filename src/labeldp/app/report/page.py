@@ -24,7 +24,7 @@ from labeldp.tables.paths import Target
 LONGEST = 600
 """Characters of one cell of a table; a card may be as long as it likes, a page should stay one."""
 
-Kind = Literal["report", "summary", "summary in Markdown"]
+Kind = Literal["report", "summary"]
 
 
 @dataclass(frozen=True, slots=True)

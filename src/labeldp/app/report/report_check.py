@@ -54,16 +54,13 @@ def check_report(
         The ledger whose figures the page shows, as they were when it was written.
     """
     source, card = read_source(page), verification.card
-    kind = "report" if source is None or source.kind == "report" else "summary"
+    kind = "report" if source is None else source.kind
     if source is None or card is None or source.written_with != written_with(source.kind):
         yield Check(kind, None, "cannot be checked here: write it again with labeldp report", needed=True)
         return
     of_card = replace(verification, checks=())  # a page follows from the card, whatever lies beside it
-    if kind == "report":
-        again = render_report(card_text, ledger=source.ledger, verification=of_card)
-    else:
-        is_markdown = source.kind == "summary in Markdown"
-        again = summary_page(card_text, markdown=is_markdown, ledger=source.ledger, verification=of_card)
+    write = render_report if kind == "report" else summary_page
+    again = write(card_text, ledger=source.ledger, verification=of_card)
     if page != again.encode():
         other = "another card" if source.card != json.loads(card_text)["checksum"] else "other words or figures"
         yield Check(kind, False, f"it is not what labeldp report writes from this card, but has {other}")

@@ -1,9 +1,8 @@
-"""A card on one page, for a data-protection impact assessment: HTML or Markdown."""
+"""A card on one page, for a data-protection impact assessment."""
 
 from __future__ import annotations
 
 import json
-import re
 
 from labeldp._values import Data
 from labeldp.accounts.budget import Budget, total_of
@@ -13,9 +12,8 @@ from labeldp.accounts.numbers import PEOPLE, number, odds_figures
 from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.verification import Verification, verify_card
 from labeldp.app.report.card_report import last_time
-from labeldp.app.report.figures import escaped, visible
+from labeldp.app.report.figures import escaped
 from labeldp.app.report.page import (
-    Kind,
     PageSource,
     StatedLedger,
     fill_template,
@@ -52,19 +50,13 @@ _OPEN = "That someone is in the table, {columns}, {rows}, and the bounds."
 
 
 def summary_page(
-    card_text: str,
-    *,
-    markdown: bool,
-    ledger: Ledger | StatedLedger | None = None,
-    verification: Verification | None = None,
+    card_text: str, *, ledger: Ledger | StatedLedger | None = None, verification: Verification | None = None
 ) -> str:
-    """Return one page on a card: what was shared, why, with whom, and what can be learnt about a person.
+    """Return one A4 page on a card: what was shared, why, with whom, and what can be learnt about a person.
 
     Parameters
     ----------
     card_text : str
-    markdown : bool
-        Whether to write Markdown; else HTML that prints on one A4 page.
     ledger : Ledger, optional
         Shows what was spent before.
     verification : Verification, optional
@@ -79,28 +71,20 @@ def summary_page(
     --------
     >>> import labeldp as ldp
     >>> release = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), purpose="rent index")
-    >>> print(summary_page(release.to_card(), markdown=True)[:57])
-    # A release of private labels: summary for an assessment
+    >>> "<h1>A release of private labels: summary for an assessment</h1>" in summary_page(release.to_card())
+    True
     """
     card = (verification or verify_card(card_text)).require_card()
     stated = state_ledger(ledger, card.terms.charges)
     explanation = explain(card.terms, card.kind, card.content, None if stated is None else stated.others)
     title = f"{explanation.title}: summary for an assessment"
     sections = _sections(card, explanation, stated)
-    kind: Kind = "summary in Markdown" if markdown else "summary"
-    source = PageSource(kind, str(json.loads(card_text)["checksum"]), written_with(kind), stated)
+    source = PageSource("summary", str(json.loads(card_text)["checksum"]), written_with("summary"), stated)
     foot = f"Written by {source.written_with} from the card {source.card}; labeldp verify compares both."
-    if markdown:
-        parts = [f"## {heading}\n\n" + "\n\n".join(map(_plain, lines)) for heading, lines in sections.items()]
-        return "\n\n".join([f"# {_plain(title)}", *parts, f"---\n\n{foot}", source.tag()])
     main = "\n".join(f"<h2>{heading}</h2>{paragraphs_html(lines)}" for heading, lines in sections.items())
-    foot = paragraphs_html([foot])
-    return fill_template("summary.html", title=escaped(title), main=main, foot=foot, about=source.tag())
-
-
-def _plain(line: str) -> str:
-    """Return text that Markdown shows as it is."""
-    return re.sub(r"([\\`*_{}\[\]<>#|!])", r"\\\1", visible(" ".join(line.split())))
+    return fill_template(
+        "summary.html", title=escaped(title), main=main, foot=paragraphs_html([foot]), about=source.tag()
+    )
 
 
 def _sections(card: ReadCard, explanation: Explanation, ledger: StatedLedger | None) -> dict[str, list[str]]:
