@@ -101,10 +101,6 @@ class Accuracy:
         why = "clipping" if self.unbiased else "their bias"
         return f"{said}; of that, ±{number(self.floor)} stays however many rows there are, because of {why}."
 
-    def sampling_error(self, count: Array | float) -> Array:
-        """Return how far the mean of this many true labels is off by chance, with no privacy at all."""
-        return np.asarray(self.label_spread / np.sqrt(np.asarray(count)))
-
 
 def clipping_sentence(mechanism: Mechanism, prior: Histogram | None, bounds: Interval) -> str:
     """Return where labels are clipped, and how many, by the private prior; nothing where only bounds clip."""

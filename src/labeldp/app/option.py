@@ -157,6 +157,18 @@ def _float(text: str) -> float | None:
     return None
 
 
+def _read_numbers(option: Option, value: Any) -> Any:
+    """Return what was typed for an option, as a number or two numbers if it takes these."""
+    if option.type == tuple[float, float]:
+        return tuple(parse_figure(part, option.name) if isinstance(part, str) else part for part in value)
+    if option.type is not float or not isinstance(value, str):
+        return value
+    number = parse_figure(value, option.name) if "," in value else _float(value)
+    if number is None:
+        raise ParameterError(Setting(option.name), f" must be a number, got {value!r}")
+    return number
+
+
 def parse_options(options: Iterable[Option], typed: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was typed as arguments of a Python function; parts of a dialect or a ledger are put together.
 
@@ -166,15 +178,11 @@ def parse_options(options: Iterable[Option], typed: Mapping[str, Any]) -> dict[s
     >>> parse_options([OPTIONS["epsilon"], OPTIONS["drop"]], {"epsilon": 1.0, "drop": "id,name"})
     {'epsilon': 1.0, 'drop': ['id', 'name']}
     """
+    options = list(options)
+    numbers = {option.name: _read_numbers(option, typed[option.name]) for option in options}
     parts: dict[str, dict[str, Any]] = {"": {}, "dialect": {}, "ledger": {}}
     for option in options:
-        value = typed[option.name]
-        if option.type is float and isinstance(value, str):
-            value = parse_figure(value, option.name) if "," in value else _float(value)
-            if value is None:
-                raise ParameterError(Setting(option.name), f" must be a number, got {typed[option.name]!r}")
-        if option.type == tuple[float, float]:
-            value = tuple(parse_figure(part, option.name) if isinstance(part, str) else part for part in value)
+        value = numbers[option.name]
         if option.parse is not _unchanged and (value is not None or option.default is not None):
             value = option.parse(value)
         parts[option.part_of][option.name] = value
