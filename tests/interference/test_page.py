@@ -24,9 +24,11 @@ class Visitor:
         self.client, self.answers = Client(Path.cwd()).enter(), {}
 
     def look(self, path, name=None):
-        answer = self.client.get(path)
+        self.keep(name or path, self.client.get(path))
+
+    def keep(self, name, answer):
         headers = [pair for pair in answer.headers if pair[0] not in TIMES]
-        self.answers[name or path] = (answer.status, headers, answer.body)
+        self.answers[name] = (answer.status, headers, answer.body)
 
     def read(self):
         self.look("/")
@@ -40,6 +42,8 @@ class Visitor:
         low, high = changes.BOUNDS
         self.client.describe(unfinished, bounds=(low, high))
         self.look(f"{unfinished.path}/budget", "budget")
+        figures = self.client.post(f"{unfinished.path}/budget", show="figures", ledger="book.jsonl", **budget)
+        self.keep("figures", figures)
         self.client.budget(unfinished, limit=9, report="yes", **budget)
         self.look(f"{unfinished.path}/release", "request")
         self.client.release(unfinished)
