@@ -47,8 +47,9 @@ class Ids:
 
     def distinct(self) -> bool:
         """Return whether no two are equal."""
-        unique = np.unique(self.values) if isinstance(self.values, np.ndarray) else set(self.values)
-        return len(unique) == len(self)
+        if isinstance(self.values, np.ndarray):
+            return bool(np.diff(np.sort(self.values)).all())
+        return len(set(self.values)) == len(self.values)
 
     def blocks(self, key: bytes, start: int, stop: int) -> Blocks:
         """Return the blocks of some rows: integers and zeros, or the first 128 bits of HMAC-SHA256."""

@@ -191,9 +191,9 @@ class WindowChannel(Channel):
         words = np.empty(min(CHUNK, labels.size), dtype=np.uint64)
         buffer = np.empty_like(words)
         scratch = np.empty(words.size)
-        threshold = np.uint64(self._threshold)
+        threshold, grid, values = np.uint64(self._threshold), self._outputs, self.values
         for piece in pieces(labels.size):
-            some, target = labels[piece], out[piece]
+            some = labels[piece]
             word, in_window = words[: some.size], buffer[: some.size]
             source.fill(word)
             np.subtract(word, threshold, out=in_window)
@@ -204,8 +204,11 @@ class WindowChannel(Channel):
                 in_window //= np.uint64(self._spread())
                 offset = select(self._outside(some), in_window, offset)
             is_background = word < threshold
-            cell = select(is_background, self._background_cell(word), offset)
-            self._release(cell.view(np.int64), target)
+            cell = select(is_background, self._background_cell(word), offset).view(np.int64)
+            if values is None:
+                grid.release(cell, out[piece])
+            else:
+                values.take(cell, out=out[piece], mode="clip")
 
     def _background_cell(self, word: Words) -> Words:
         if self.background & (self.background - 1) == 0:
@@ -227,12 +230,6 @@ class WindowChannel(Channel):
     def _outputs(self) -> Grid:
         step = self._domain.step
         return Grid(self.low + (0.5 - self.window / 2) * step, step, 0, self.cells - 1)
-
-    def _release(self, cell: Index, out: Array) -> None:
-        if self.values is None:
-            self._outputs.release(cell, out)
-        else:
-            self.values.take(cell, out=out, mode="clip")
 
     def nearest_output(self, values: Array) -> Array:
         """Return the output nearest to each value."""
