@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
@@ -100,14 +99,6 @@ def test_importances_name_the_columns_that_matter_in_the_labels_unit_and_cost_no
     assert next(iter(plain.importances(X))) == "x1"
     with pytest.raises(ldp.errors.ParameterError, match="toarray"):
         plain.importances(sparse.csr_array(X))
-
-
-def test_tools_of_scikit_learn_inspect_a_private_model():
-    fitted = model().fit(X, Y)
-    drop = permutation_importance(fitted, X, fitted.predict(X), n_repeats=2, random_state=0).importances_mean
-    assert np.argmax(drop) == 1
-    curve = partial_dependence(fitted, X, [1], kind="both")
-    assert np.corrcoef(curve["average"][0], curve["grid_values"][0])[0, 1] > 0.9
 
 
 def test_several_label_columns_are_refused():

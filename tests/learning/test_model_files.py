@@ -62,14 +62,14 @@ def test_a_model_that_could_not_be_finished_leaves_nothing_and_the_old_one_stays
 
 
 def test_a_model_is_replaced_only_by_force_and_anything_else_never(path, tmp_path):
-    with pytest.raises(ldp.errors.ParameterError, match="force=True"):
+    with pytest.raises(ldp.errors.ParameterError):
         saved(model_cases.fitted(), path)
     (path / "card.report.html").write_text("a page about the old model")
     saved(model_cases.fitted(), path, label="other", force=True)
     assert not (path / "card.report.html").exists()
     assert ldp.load_model(path).label == "other"
     (path / "thesis.tex").write_text("years of work")
-    with pytest.raises(ldp.errors.ParameterError, match="other files"):
+    with pytest.raises(ldp.errors.ParameterError):
         saved(model_cases.fitted(), path, force=True)
     assert (path / "thesis.tex").read_text() == "years of work"
     (tmp_path / "empty").mkdir()
@@ -77,7 +77,7 @@ def test_a_model_is_replaced_only_by_force_and_anything_else_never(path, tmp_pat
     (tmp_path / "file").write_text("a file")
     with pytest.raises(ldp.errors.LabelDPError):
         saved(model_cases.fitted(), tmp_path / "file", force=True)
-    with pytest.raises(ldp.errors.ParameterError, match="create it first"):
+    with pytest.raises(ldp.errors.ParameterError):
         saved(model_cases.fitted(), tmp_path / "no" / "where")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["empty", "file", "model"]
 
