@@ -109,7 +109,7 @@ def test_what_was_written_can_be_verified_against_its_card(spark, tmp_path):
         checks = verify_files(release.to_card(), file=tmp_path / name).checks
         assert {check.name: check.holds for check in checks}["rows"] is holds
     assert (
-        "from each row's id"
+        "each row's id"
         in ldp.accounts.read_any_card(release.to_card()).explain().sections["What stays private"][1]
     )
 

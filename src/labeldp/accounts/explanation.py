@@ -92,7 +92,10 @@ _WHATEVER = (
     "It holds whatever else someone knows or will learn, and however much they compute, short of breaking "
     "AES-256. It does not hide what the features reveal about a label without this release."
 )
-_RANDOM = "The randomness behind the noise: it comes from a secure source, and nobody keeps it."
+_RANDOM = (
+    "The randomness behind the noise: it comes from a secure source, and is never stored. On a cluster it comes "
+    "from a key and each row's id, and the key is destroyed when the release is closed."
+)
 _NOT_SCORED = "A private score says how wrong it is, for more budget: labeldp fit --score, or fit_and_score."
 _BESIDE = "Publish the true labels, or anything else computed from them without noise, beside it."
 
