@@ -346,6 +346,7 @@ def test_on_a_full_disk_a_fit_leaves_no_model_and_the_ledger_tells_the_truth(
         resource.setrlimit(resource.RLIMIT_FSIZE, (16_384, room[1]))  # as on a full disk, for any user
         words = said("fit", folder / "homes.parquet", *FIT, "-o", out / "model", "--ledger", book, code=1)
     assert not files_in(out)
+    assert ("too large" if charged else "No space left") in words
     assert ("ε = 2 was charged before that, and stays spent" in words) is charged
     assert book.exists() is charged
     assert not charged or labeldp.Ledger.open(book).total.epsilon == 2.0  # paid and not released is safe
