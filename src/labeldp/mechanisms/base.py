@@ -286,6 +286,28 @@ class Mechanism(ABC):
         """Return the variance of the unbiased label, given each label; raise where `debias` does."""
         return self.variance(labels) / self.channel.slope() ** 2
 
+    def plot(self, labels: ArrayLike | None = None) -> Any:
+        """Return a Matplotlib figure: the density of released values for some labels.
+
+        Parameters
+        ----------
+        labels : array-like, optional
+            Labels to ask about, not the private ones; by default both ends of the bounds and their middle.
+
+        Examples
+        --------
+        >>> import labeldp as ldp
+        >>> figure = ldp.Laplace(bounds=(0, 5), epsilon=1.0).plot([0.0, 5.0])
+        >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+        ['label 0', 'label 5']
+        """
+        from labeldp.mechanisms.density_figure import draw_densities, released_densities  # noqa: PLC0415 (an extra)
+
+        low, high = self.domain
+        chosen = [low, (low + high) / 2, high] if labels is None else labels
+        densities = released_densities(self, np.atleast_1d(Labels.parse(chosen).values.astype(np.float64)))
+        return draw_densities(densities, f"{type(self).__name__}, ε = {self.epsilon:g}", "released value")
+
     # ---- cards ------------------------------------------------------------------------------------
 
     def parameters(self) -> Data:

@@ -202,6 +202,12 @@ class Histogram:
         nodes = np.unique(np.concatenate([low + (high - low) * parts[:-1], likely[1:-1], [high]]))
         return Histogram.of(nodes, np.diff(np.interp(nodes, self.nodes, total)))
 
+    def plot(self) -> Any:
+        """Return a Matplotlib figure of the density; ``figure.savefig("prior.png")`` keeps it."""
+        from labeldp.mechanisms.density_figure import draw_densities  # noqa: PLC0415 (an extra)
+
+        return draw_densities({"prior": (self.density, self.nodes)}, "", "label")
+
     @classmethod
     def parse(cls, prior: object) -> Histogram:
         """Return a prior that is a Histogram, or raise `ParameterError`."""
