@@ -53,13 +53,13 @@ time than to multiply them with each other, and far less memory than to keep the
 WIDE = 300
 """Tables with more columns are projected first: the work grows with the cube of the columns."""
 
-ALL_PAIRS, PAIRED = 12, 6
+ALL_PAIRS, PAIRED = 12, 8
 """With more columns than the first, so many leading directions are paired instead of columns: 15 pairs."""
 
 _PAIR_WAVES, _PAIR_WAVES_OF_MANY, _MANY_PAIRED = 4, 2, 8
 """Waves of each column of a pair, and where more columns than the last are paired: 16 or 4 products a pair."""
 
-FOURIER = 200
+FOURIER = 300
 """Features of the Fourier block: 300 were no better."""
 
 WAVES, FEW_WAVES, FEW_COLUMNS = 14, 3, 20

@@ -139,7 +139,7 @@ _FIT_ERROR = 0.1
 
 _CLEAR = 1.5
 _FOR_CLEAR_LABELS = (31, 0.06, (30, 60, 120, 250), 1)
-_FOR_NOISY_LABELS = (10, 0.12, (16, 33, 65, 130), 3)
+_FOR_NOISY_LABELS = (10, 0.1, (20, 40, 80, 160), 3)
 """Labels are clear if their noise is less than so many times their variance: then large trees learn more. Else
 trees of a third of the size, at larger steps and on every third code, are no worse, in a third of the time. Leaves
 of a tree, how much of each tree is added, numbers of trees to choose from, codes that are seen as one."""

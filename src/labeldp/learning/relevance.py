@@ -271,7 +271,7 @@ def _score(factor: Array, fit: float) -> float:
 MOST_COLUMNS = 60
 """With more columns lengths are not learnt: there would be too many for what is known of labels."""
 
-_SUMS_ROWS, _LABELS_ROWS = 2048, 3072
+_SUMS_ROWS, _LABELS_ROWS = 2048, 4096
 """Public rows at most, evenly spread, that stand for all rows of their groups, or whose labels are looked at."""
 
 _FIRST_STEPS, _FURTHER_STEPS = 20, 12
