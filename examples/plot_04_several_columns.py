@@ -32,14 +32,18 @@ columns = ["electricity, kWh", "gas, kWh", "water, m³"]
 bounds = [(0, 15_000), (0, 40_000), (0, 600)]  # what the meters can count in a year: public
 
 # %%
-# One release
-# -----------
-# Labels in two dimensions, one pair of bounds for each column. ε = 3 is split evenly, and each
-# column gets its own prior and its own mechanism; the ledger lists what went where.
+# One ledger for all of them
+# --------------------------
+# Each column is released on its own, with its own bounds, prior and mechanism. One ledger adds up
+# what they cost: a household is in all three, so it is their sum that counts.
 
-release = ldp.privatize(use, epsilon=3.0, bounds=bounds)
-print(release.labels.shape, release.cost)
-for charge in release.ledger.charges:
+ledger = ldp.Ledger(limit=ldp.Budget(epsilon=3.0))
+releases = [
+    ldp.privatize(labels, epsilon=1.0, bounds=limits, ledger=ledger)
+    for labels, limits in zip(use.T, bounds, strict=True)
+]
+print(ledger.total)
+for charge in ledger.charges:
     print(" ", charge)
 
 # %%
@@ -57,7 +61,7 @@ for name, limits in zip(columns, bounds, strict=True):
 # The picture
 # -----------
 # The mean of each column by the size of the household: grey is true, and known here only because
-# the table is synthetic; in colour is what the release shows, with two standard errors. There are
+# the table is synthetic; in colour is what the releases show, with two standard errors. There are
 # few households of five, so their ± is widest. Noise is drawn for each column on its own, so
 # columns may also be added up or compared.
 
@@ -65,7 +69,7 @@ figure, panels = plt.subplots(1, 3, figsize=(9, 3.8))
 sizes = np.arange(1, 6)
 for number, (axes, name) in enumerate(zip(panels, columns, strict=True)):
     truth = [use[people == size, number].mean() for size in sizes]
-    groups = [release.debiased[people == size, number] for size in sizes]
+    groups = [releases[number].debiased[people == size] for size in sizes]
     private = [group.mean() for group in groups]
     errors = [2 * group.std() / np.sqrt(group.size) for group in groups]
     axes.plot(sizes, truth, "s-", color="0.55", markerfacecolor="white", label="true mean")

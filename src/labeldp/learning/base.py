@@ -177,7 +177,7 @@ def single_column(labels: NDArray[Any]) -> Array:
     if labels.ndim != 1 and (labels.ndim != 2 or labels.shape[1] != 1):
         raise LabelError(
             f"y must be one column of labels, got the shape {labels.shape}: fit a model for each column, with a "
-            "part of epsilon each, as costs add up; or privatize all columns at once, and fit any learner to that"
+            "part of epsilon each, as costs add up"
         )
     column: Array = column_or_1d(labels, warn=True).astype(np.float64)
     return column
