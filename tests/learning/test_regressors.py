@@ -70,7 +70,8 @@ def test_every_charge_names_its_noise_or_the_mechanism_of_each_round():
     model = ldp.ModelReleaseRegressor(epsilon=LABELS, bounds=BOUNDS).fit(X, Y)
     sums = ldp.ModelReleaseRegressor(epsilon=SUMS, bounds=BOUNDS).fit(X, Y)
     for fit, parts in ((labels, ["labels", "sums"]), (model, ["labels", "sums"]), (sums, ["sums"])):
-        charges = fit.ledger_.charges
+        charges = fit.terms_.charges
+        assert charges == fit.ledger_.charges
         assert [charge.what for charge in charges] == [charge.purpose for charge in charges] == parts
         for charge in charges:
             if charge.what == "labels":
