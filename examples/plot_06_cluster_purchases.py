@@ -48,12 +48,12 @@ orders = session.read.parquet(f"{folder.name}/orders.parquet")
 # The release
 # -----------
 # One order counts for 400 at most: a public rule, not the largest amount. The frame that comes
-# back has all columns; ``amount_debiased`` beside the private ``amount`` is right on average.
+# back has all columns; the private ``amount`` is right on average, but for clipping.
 # Write it inside the ``with`` block, for at its end the secret is destroyed.
 
 ledger = ldp.Ledger(limit=ldp.Budget(epsilon=2.0))
 with private.privatize(
-    orders, label="amount", id="order", epsilon=1.0, bounds=(0, 400), debiased=True, ledger=ledger
+    orders, label="amount", id="order", epsilon=1.0, bounds=(0, 400), ledger=ledger
 ) as release:
     release.frame.write.parquet(f"{folder.name}/private")
 release
@@ -66,8 +66,8 @@ release
 
 released = session.read.parquet(f"{folder.name}/private")
 part = functions.floor(functions.col("hour") / 3).alias("part")
-mean = functions.avg("amount_debiased").alias("mean")
-error = functions.stddev("amount_debiased") / functions.sqrt(functions.count("order"))
+mean = functions.avg("amount").alias("mean")
+error = functions.stddev("amount") / functions.sqrt(functions.count("order"))
 answer = released.groupBy(part).agg(mean, error.alias("error")).orderBy("part").toArrow()
 folder.cleanup()
 

@@ -155,7 +155,7 @@ def replay():
 def release_output(df, folder):
     """Return all that a release outputs."""
     ledger = ldp.Ledger()
-    ask = {"epsilon": 1.0, "bounds": BOUNDS, "debiased": True, "random_state": 5, "ledger": ledger}
+    ask = {"epsilon": 1.0, "bounds": BOUNDS, "random_state": 5, "ledger": ledger}
     with ldp.spark.privatize(df, label="y", id="id", mechanism="rp", **ask) as release:
         out = {"card": card_content(release.to_card()), "summary": release.summary(), "spent": str(ledger.total)}
         for kind in ("parquet", "csv"):

@@ -66,13 +66,14 @@ def words(seed, mechanism, ids):
 @pytest.mark.parametrize(("kind", "mechanism"), [("integer", "auto"), ("text", "laplace"), ("binary", "rp")])
 def test_the_same_numbers_as_on_one_machine(spark, kind, mechanism):
     ask = {"epsilon": 1.0, "bounds": BOUNDS, "mechanism": mechanism}
-    release = privatize(frame(spark, kind), label="y", id="id", debiased=True, random_state=5, **ask)
+    df = frame(spark, kind)
+    release = privatize(df, label="y", id="id", debiased="no", random_state=5, **ask)
     mechanism = LabelStream(lambda: [LABELS], Request(**ask), random_state=5).mechanism
     assert release.mechanism == mechanism
     expected = mechanism.randomize(LABELS, random_state=words(5, mechanism, ids_of(kind)))
     assert by_id(release) == dict(zip(ids_of(kind), expected.tolist(), strict=True))
-    unbiased = by_id(release, "y_debiased")
-    assert list(unbiased.values()) == mechanism.debias(list(by_id(release).values())).tolist()
+    unbiased = by_id(privatize(df, label="y", id="id", random_state=5, **ask))
+    assert unbiased == dict(zip(ids_of(kind), mechanism.debias(expected).tolist(), strict=True))
     assert not release.secure
 
 
@@ -230,8 +231,9 @@ def test_wrong_parameters_are_refused_before_any_row_is_read(spark):
     refuse(df.withColumn("y", F.col("y").cast("string")), LabelError)
     refuse(df.withColumn("y", F.col("y") > 1), LabelError)
     refuse(df.select("id", "y", F.lit(2).alias("Y")), DataError)
-    with pytest.raises(ParameterError, match="no unbiased labels"):
-        privatize(df, mechanism="rr-on-bins", debiased=True, **ASK)
+    refuse(df, ParameterError, "debiased", debiased="add")
+    with pytest.raises(ParameterError, match='debiased="no"'):
+        privatize(df, mechanism="rr-on-bins", **ASK)
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,8 @@ class Request:
         except NotUnbiasedError:
             raise ParameterError(
                 f"{type(trial).__name__} has no unbiased labels, and a model trained on biased ones is wrong: "
-                "choose another mechanism, or take its labels as they are if you know how to use them",
+                "choose another mechanism, or take its labels as they are if you know how to use them, with ",
+                Setting("debiased", "no"),
                 option="mechanism",
             ) from None
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from pyspark.sql import DataFrame
 
+from labeldp._values import parse_choice
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.terms import HoldsTerms, Terms
 from labeldp.exact.row_words import ReleaseKey, card_checksum
@@ -24,7 +25,6 @@ from labeldp.spark.frame_checks import (
     check_label,
     check_rows,
     refuse_nested_columns,
-    refuse_repeated_names,
     stable_frame,
 )
 from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealing_log, seal
@@ -40,7 +40,7 @@ class SparkRelease(HoldsTerms):
     Attributes
     ----------
     frame : DataFrame
-        All columns, the label replaced by a double that is private.
+        All columns, the label replaced by a double that is private, and unbiased unless ``debiased="no"``.
     terms : Terms
         On which terms: mechanism, prior, charges, bounds.
     ledger : Ledger
@@ -115,7 +115,7 @@ def privatize(
     epsilon_prior: float | None = None,
     zeta: float | None = None,
     delta: float = 0.0,
-    debiased: bool = False,
+    debiased: Literal["replace", "no"] = "replace",
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     check_ids: bool = True,
@@ -140,8 +140,8 @@ def privatize(
         A column of integers, text or binary, with another value in each row. It is public.
     epsilon, bounds, mechanism, prior, epsilon_prior, zeta, delta, rows_per_person
         As for `labeldp.privatize`.
-    debiased : bool
-        Add a column ``<label>_debiased`` with unbiased labels.
+    debiased : {"replace", "no"}
+        Whether the label column holds unbiased labels, what a learner needs, or the values as released.
     ledger : Ledger, optional
         Is charged after all checks, and before noise is drawn.
     check_ids : bool
@@ -188,9 +188,7 @@ def privatize(
     seed, ledger = as_seed(random_state), as_ledger(ledger)
     check_label(df, label)
     check_id(df, id, label)
-    second = f"{label}_debiased" if debiased else None
-    if second is not None:
-        refuse_repeated_names([*df.columns, second])
+    if parse_choice(debiased, "debiased", ("replace", "no")) == "replace":
         request.refuse_biased()
     refuse_nested_columns(df)
     refuse_revealing_log(df)
@@ -213,7 +211,7 @@ def privatize(
         with ReleaseKey(seed) as key:
             sealed = seal(rows, key.secret(card=card_checksum(design), column=label))
         undo.callback(sealed.destroy)
-        work = releaser(design, sealed, debiased=debiased)
-        frame = release_frame(rows, label, id, work, debiased=second, count=plan.rows)
+        work = releaser(design, sealed, debiased=debiased == "replace")
+        frame = release_frame(rows, label, id, work, count=plan.rows)
         undo.pop_all()  # `SparkRelease.close` does both
     return SparkRelease(frame, terms, ledger, label, id, key.release, sealed, source)

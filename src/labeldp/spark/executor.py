@@ -92,7 +92,7 @@ def _pairs(table: Any) -> Iterator[tuple[int, bytes]]:
 
 
 Releaser = Callable[[Iterator[tuple[Any, Any]]], Iterator[Any]]
-"""From Arrow arrays (labels, ids) to an array of private labels, or of structs with unbiased ones beside them."""
+"""From Arrow arrays (labels, ids) to an array of private labels."""
 
 
 def count_labels(labels: DataFrame, bounds: Interval, cells: int, rows: int) -> Counts:
@@ -115,11 +115,9 @@ def releaser(mechanism: Mechanism, sealed: SealedSecret, *, debiased: bool) -> R
             if len(labels):
                 words = RowWords(secret, array_ids(ids))
                 private = mechanism.randomize(floats(labels), random_state=words)
-            if not debiased:
-                yield pa.array(private)
-                continue
-            unbiased = mechanism.debias(private) if private.size else private
-            yield pa.StructArray.from_arrays([pa.array(private), pa.array(unbiased)], ["private", "debiased"])
+                if debiased:
+                    private = mechanism.debias(private)
+            yield pa.array(private)
 
     return release
 
@@ -156,23 +154,17 @@ def spread_by_id(frame: DataFrame, id: str, rows: int) -> DataFrame:
     return frame.repartition(parts, column(id)).sortWithinPartitions(column(id))
 
 
-def release_frame(
-    rows: DataFrame, label: str, id: str, release: Releaser, *, debiased: str | None, count: int
-) -> DataFrame:
+def release_frame(rows: DataFrame, label: str, id: str, release: Releaser, *, count: int) -> DataFrame:
     """Return the ``count`` rows with private labels, computed when an action needs them.
 
-    Only labels and ids go to Python. ``debiased`` is the name of a further column for unbiased labels.
+    Only labels and ids go to Python.
     """
     # by which Spark learns the arguments and the result
     release.__annotations__ = {"arrays": Iterator[tuple[pa.Array, pa.Array]], "return": Iterator[pa.Array]}
-    output = "double" if debiased is None else "private double, debiased double"
-    randomize = F.arrow_udf(release, output)  # type: ignore[attr-defined]
+    randomize = F.arrow_udf(release, "double")  # type: ignore[attr-defined]
     private = randomize(column(label).cast("double"), column(id))
     private_rows = _refuse_new_gaps(rows, id).withColumn(label, private)
-    values = {name: column(name) for name in rows.columns}
-    if debiased is not None:
-        values |= {label: column(label)["private"], debiased: column(label)["debiased"]}
-    private_rows = private_rows.select(*(value.alias(name, metadata={}) for name, value in values.items()))
+    private_rows = private_rows.select(*(column(name).alias(name, metadata={}) for name in rows.columns))
     return _wall(spread_by_id(private_rows, id, count))
 
 

@@ -26,7 +26,7 @@ from labeldp.accounts.accuracy import round_to, rounding_step
 from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger, as_ledger
 from labeldp.accounts.terms import Terms
-from labeldp.errors import DataError, Message, ParameterError, Setting
+from labeldp.errors import DataError, Message
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
@@ -204,7 +204,7 @@ def privatize_file(
         rights, style = table.rights, table.dialect_for
         writer = TableWriter(to, output.schema, out_format, force, most=rights, dialect=style, reserved=True)
         if debiased != "no":
-            _refuse_biased(request)
+            request.refuse_biased()
         identifiers = Identifiers()
         readings = chain(
             [_labels_and_hints(rows_in, writer.rehearse, identifiers, hints, source_of_words, shuffle)],
@@ -224,13 +224,6 @@ def privatize_file(
             places.put_card(text + "\n", rights)
     notes = (*table.notes, *identifiers.hints())
     return FileRelease(to, terms, text, card_path, notes)
-
-
-def _refuse_biased(request: Request) -> None:
-    try:
-        request.refuse_biased()
-    except ParameterError as error:
-        raise ParameterError(error, ", with ", Setting("debiased", "no")) from None
 
 
 def _labels_and_hints(
