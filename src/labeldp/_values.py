@@ -313,9 +313,9 @@ def parse_parameters(types: Mapping[str, Any], instance: object) -> tuple[Any, .
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> given = SimpleNamespace(bounds=[0, 5], width=np.float32(0.5), outputs=np.array([1, 2]), bins=[1, [2]])
-    >>> parse_parameters({"bounds": None, "width": float, "outputs": tuple[float, ...], "bins": None}, given)
-    ((0.0, 5.0), 0.5, (1.0, 2.0), (1, (2,)))
+    >>> given = SimpleNamespace(bounds=[0, 5], width=np.float32(0.5), levels=np.int8(3), bins=[1, [2]])
+    >>> parse_parameters({"bounds": None, "width": float, "levels": int, "bins": None}, given)
+    ((0.0, 5.0), 0.5, 3, (1, (2,)))
     """
     return tuple([_parameter(name, declared, getattr(instance, name)) for name, declared in types.items()])
 
@@ -336,6 +336,8 @@ def _parameter(name: str, declared: Any, value: Any) -> Any:
         if not math.isfinite(number):
             raise ParameterError(Setting(name), f" must be a finite number, got {number}")
         return number
+    if declared in (int, int | None) and (isinstance(value, bool) or not isinstance(value, Integral)):
+        raise ParameterError(Setting(name), f" must be an integer, got {describe(value)}")
     return _plain(name, value)
 
 

@@ -22,6 +22,7 @@ def own():
         bounds: tuple[float, float]
         epsilon: float
         weights: tuple[int, ...] = (1, 1)
+        levels: int | None = None
         channel: ldp.mechanisms.TableChannel = ldp.mechanisms.channel_field()
 
         def _build(self):
@@ -91,6 +92,14 @@ def test_it_is_refused_for_a_property_and_not_for_its_name(own, attribute, why):
         ldp.LabelReleaseRegressor(epsilon=1.0, bounds=(0, 5), mechanism="other").fit(X, LABELS)
     with pytest.raises(ldp.errors.ParameterError, match=r"must be one of auto, .*laplace"):
         ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism="no-such")
+
+
+@pytest.mark.parametrize("levels", ["3", 3.0, True, [3]], ids=str)
+def test_a_parameter_that_is_declared_an_integer_is_parsed_as_one(own, levels):
+    assert own(bounds=(0, 5), epsilon=1.0, levels=np.int8(3)) == own(bounds=(0, 5), epsilon=1.0, levels=3)
+    with pytest.raises(ldp.errors.ParameterError) as error:
+        own(bounds=(0, 5), epsilon=1.0, levels=levels)
+    assert error.value.option == "levels"
 
 
 SPELLINGS = [

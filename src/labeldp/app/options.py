@@ -93,7 +93,7 @@ _TABLE = (
     ),
     Option(
         "release",
-        "What is released: the model alone, which mostly predicts better, or private labels too.",
+        "What is released: the model alone, or private labels too; both predict about as well.",
         default="model",
         metavar="model|labels",
     ),
@@ -325,7 +325,8 @@ _TABLE = (
     Option("latex", "Write the tables for a paper, as LaTeX with booktabs.", **_FILE),
     Option(
         "modules",
-        "A module, or a .py file, with mechanisms of your own. It is run: name only what you trust.",
+        "Mechanisms of your own: a file, such as ./mine.py, or an installed module; the current folder is not "
+        "searched. It is run: name only what you trust.",
         metavar="MODULE",
         **_SEVERAL,
         flags=("--import",),
