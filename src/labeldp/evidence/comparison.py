@@ -103,7 +103,7 @@ class Comparison:
         biased = [name for name in self.mechanisms if not self.noise[name, self.budgets[0]].unbiased]
         notes = [
             f"Models learnt from {self.trained:,} rows; with more rows less ε does the same. ± is a standard "
-            "error, by the noise of fits and the choice of held-out rows."
+            "error, by the choice of held-out rows and, with two fits or more at each ε, by their noise."
         ]
         if biased:
             what = "may have the least error, but a bias that does not average out: do not learn from them."
@@ -128,7 +128,7 @@ def compare_table(
     budgets: Sequence[float],
     mechanisms: Sequence[str],
     delta: float = 0.0,
-    repeats: int = 1,
+    repeats: int = 2,
     progress: Callable[[str, int, int | None], None] | None = None,
 ) -> Comparison:
     """Compare mechanisms and regressors on public labels; a quarter of the rows is held out to judge.

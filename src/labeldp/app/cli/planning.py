@@ -153,6 +153,7 @@ def preview(
     *("source", "label", "bounds", "public", "epsilon", "mechanisms", "repeats", "features", "drop"),
     *("categories", "missing", "delta", "plot", *FORMS, "format", *DIALECT, "force", "modules"),
     epsilon=EPSILONS,
+    label={"help": "The column to predict, a number. It must be public."},
 )
 def compare(
     source: str,
@@ -174,7 +175,7 @@ def compare(
 
     The error of one private label follows exactly from each mechanism's counts. Models are judged on a quarter of
     the rows, which they did not see, beside a constant and a model without privacy; ± is a standard error, by the
-    noise of fits and by the choice of rows.
+    choice of these rows and, with --repeats 2 or more, by the noise of fits.
 
     What is released: errors computed from the true labels, without noise. Private labels must not go in; labeldp
     preview plans for those, and reads none.
