@@ -17,7 +17,7 @@ from labeldp.app.report.card_report import write_report
 from labeldp.evidence.survey import make_survey
 
 OUT = Path(__file__).with_suffix(".png")
-SIZE = {"width": 1180, "height": 2111}
+SIZE = {"width": 1180, "height": 1903}
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 
 
