@@ -75,7 +75,7 @@ print("checks passed:", ", ".join(check_mechanism(plateau, samples=20_000)))
 # %%
 # By its name
 # -----------
-# ``privatize`` now knows the name; so do several columns, cards and ``labeldp compare``.
+# ``privatize`` now knows the name; so do cards and ``labeldp compare``.
 
 ratings = np.random.default_rng(6).binomial(10, 0.35, 5_000)
 release = ldp.privatize(ratings, epsilon=2.0, bounds=(0, 10), mechanism="plateau")

@@ -2,7 +2,7 @@
 
 ::
 
-    ε ─┬─ labels, released one by one                     1 to 90 %, by rows · ε²: `epsilon_for_labels`
+    ε ─┬─ labels, released one by one                     1 to 90 %, by rows · ε²: `share_for_labels`
        └─ statistics of all rows                          the rest: `SumBudget`
           ├─ are the bounds far too wide?                  5 %, and worth 40 rows · ε at most
           ├─ if they are: the width of the range          20 %, 200

@@ -63,7 +63,7 @@ def page(folder: Path, no_open: bool, port: int) -> None:
     FOLDER is read or written, nothing is sent elsewhere, and labels are never shown. It ends by its
     button, by Ctrl-C, or half an hour after its last page was closed.
 
-    What is released: what you release on the page, as privatize and fit would, and its card and report.
+    What is released: what you release on the page, as privatize, fit and regress would, and its card and report.
     """
     from labeldp.app.page import serve  # noqa: PLC0415 (an extra)
 
