@@ -65,9 +65,10 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {
     "inherited-members": "Mechanism,BaseEstimator,RegressorMixin,TransformerMixin,_SetOutputMixin,"
     "_MetadataRequester,BaseException,ImportError,OSError,Protocol",
-    "exclude-members": "as_data, as_text, blocks, check, checked, coarsened, completed, describe, "
+    "exclude-members": "as_data, as_text, blocks, check, checked, coarsened, describe, "
     "dialect_for, fit_rows, for_numbers, from_data, html, parse, "
-    "prior_charge, public_model, refuse_unknown, remembers, set_score_request, predict_numbers",  # not for users
+    "prior_charge, public_model, refuse_unknown, remembers, set_score_request, predict_numbers, "
+    "with_defaults, with_detected",  # not for users
 }
 python_maximum_signature_line_length = 80
 toc_object_entries_show_parents = "hide"

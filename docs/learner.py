@@ -10,7 +10,7 @@ from labeldp.exact.word_sources import resolve_source
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FitRequest
 from labeldp.learning.label_queries import Query
-from labeldp.learning.label_rounds import RowsHere, measure
+from labeldp.learning.label_rounds import InMemoryRows, release_sums
 
 ROWS, NAMES = 20_000, ("age", "hours", "height")
 
@@ -21,7 +21,7 @@ def main() -> None:
     X = rng.uniform(-1, 1, (ROWS, 3))
     labels = np.clip(0.5 + 0.4 * X[:, 0] * X[:, 1] + 0.05 * rng.normal(size=ROWS), 0, 1)
 
-    class Recorder(RowsHere):
+    class Recorder(InMemoryRows):
         """Rows that remember into which groups they were put."""
 
         def add_up(self, query: Query) -> Sums:
@@ -31,7 +31,7 @@ def main() -> None:
 
     rows = Recorder(FeatureTable.fit(X), labels, resolve_source(None), lambda step: None)
     plan = FitRequest(epsilon=0.2, bounds=(0, 1), labels=False).plan(ROWS)
-    found = measure(rows, plan, resolve_source(None)).sums
+    found = release_sums(rows, plan, resolve_source(None)).sums
     figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
     titles = ("1. Sums of similar rows", "3. Sums along what was learnt")
     for axis, group, title in zip(axes[::2], (groups[0], groups[-1]), titles, strict=True):

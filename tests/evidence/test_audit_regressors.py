@@ -64,7 +64,7 @@ def by_labels(y, ledger, source, epsilon=CLAIM, mechanism="two-point"):
     ).fit(X, y)
     kept = model.release_
     made = [kept.offset[0], kept.scale[0], *noise_in(kept.mechanisms)]
-    known = kept.knowledge
+    known = kept.label_summary
     far = 3 * known.residual - float((np.minimum(np.abs(kept.start - PAIR[0]), 2.5) ** 2).sum())
     return [
         known.low,
@@ -82,7 +82,7 @@ def by_model(y, ledger, source, epsilon=CLAIM):
     """What a model reveals: a prediction for the worst row, what is unexplained, and how loud noise was."""
     model = ldp.ModelReleaseRegressor(epsilon=epsilon, bounds=BOUNDS, ledger=ledger, random_state=source)
     predicted = model.fit(X, y).predict(X[:1])
-    known = model._ensemble.knowledge
+    known = model._ensemble.label_summary
     return [*predicted, known.low, known.high, known.residual, model._ensemble.rest, *noise_in(model.mechanism_)]
 
 

@@ -41,7 +41,7 @@ def state(model):
         predicted = model.predict(np.ones((1, model.n_features_in_))).tobytes()
     except NotFittedError:
         predicted = None
-    labels = None if release is None else (release.labels.tobytes(), release.cost, release.knowledge)
+    labels = None if release is None else (release.labels.tobytes(), release.cost, release.label_summary)
     return json.dumps(card), model.summary(), model.n_features_in_, labels, predicted, str(model.mechanism_)
 
 

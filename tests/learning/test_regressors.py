@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import labeldp as ldp
 from helpers import seeded
 from labeldp.learning.fit_plan import LabelSummary
-from labeldp.learning.label_rounds import Interval, Round, RowsHere, draw_part
+from labeldp.learning.label_rounds import ClippingInterval, InMemoryRows, Round, draw_part
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(300, 2))
@@ -168,7 +168,7 @@ def test_every_row_is_released_once_in_rounds_of_the_sizes_that_were_asked_for(r
 
 @pytest.mark.parametrize("half_width", [1e-9, 0.5, 9.0])
 def test_a_row_s_interval_is_inside_the_bounds_wherever_its_label_is_predicted(half_width):
-    interval = Interval(half_width, 1.0, 0.0, np.array([0.5]), np.array([1.0]))
+    interval = ClippingInterval(half_width, 1.0, 0.0, np.array([0.5]), np.array([1.0]))
     mechanism = ldp.TwoPoint(bounds=(0, 1), epsilon=1.0)
     plan = Round(0, (0.0, 1.0), interval, mechanism, LabelSummary(*BOUNDS, 1.0), None)
     part = draw_part(np.arange(3), np.array([1.0, 2.0, 4.0]), np.array([0.0, 2.5, 5.0]), plan, seeded(1))
@@ -187,7 +187,7 @@ BROKEN_PARTS = {
 @pytest.mark.parametrize("broken", BROKEN_PARTS.values(), ids=BROKEN_PARTS)
 def test_rows_that_are_not_drawn_exactly_once_release_nothing(regressor, broken, monkeypatch):
     """Undrawn entries would show whatever was in memory before, and a row drawn twice costs twice."""
-    draw = RowsHere.draw
+    draw = InMemoryRows.draw
 
     def draw_badly(self, plan, table):
         part = draw(self, plan, table)
@@ -199,7 +199,7 @@ def test_rows_that_are_not_drawn_exactly_once_release_nothing(regressor, broken,
         labels = part.private.labels[-rows.size :]
         return dataclasses.replace(part, private=dataclasses.replace(part.private, rows=rows, labels=labels))
 
-    monkeypatch.setattr(RowsHere, "draw", draw_badly)
+    monkeypatch.setattr(InMemoryRows, "draw", draw_badly)
     model = regressor(epsilon=LABELS, bounds=BOUNDS)
     with pytest.raises(ldp.errors.PrivacyProofError, match="exactly once"):
         model.fit(X, Y)

@@ -39,7 +39,7 @@ def test_a_release_is_saved_whole_and_comes_back_proven(tmp_path):
     original.save(path)
     loaded = ldp.learning.RowRelease.load(path)
     assert np.array_equal(loaded.labels, original.labels)
-    assert (loaded.terms, loaded.knowledge) == (original.terms, original.knowledge)
+    assert (loaded.terms, loaded.label_summary) == (original.terms, original.label_summary)
     assert loaded.cost == ldp.Budget(1.0)
     assert "each row once" in loaded.summary()
     assert [p.name for p in tmp_path.iterdir()] == ["release.npz"]
@@ -56,11 +56,11 @@ def test_a_release_of_0_2_0_that_paid_for_squares_stays_readable(tmp_path):
         replace(last, epsilon=last.epsilon / 2),
         replace(last, what="squares", size=1, epsilon=last.epsilon / 2),
     ]
-    known = replace(now.knowledge, residual=0.2)
-    old = replace(now, terms=replace(now.terms, statistics=(*sums, *paid)), knowledge=known)
+    known = replace(now.label_summary, residual=0.2)
+    old = replace(now, terms=replace(now.terms, statistics=(*sums, *paid)), label_summary=known)
     old.save(tmp_path / "release.npz")
     loaded = ldp.learning.RowRelease.load(tmp_path / "release.npz")
-    assert (loaded.terms.statistics[-1].what, loaded.knowledge, loaded.cost) == ("squares", known, now.cost)
+    assert (loaded.terms.statistics[-1].what, loaded.label_summary, loaded.cost) == ("squares", known, now.cost)
 
 
 def arrays_in(path):

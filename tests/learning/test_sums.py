@@ -273,7 +273,7 @@ def untouchable(monkeypatch):
         raise TouchedError
 
     for name in ("counts", "add_up"):
-        monkeypatch.setattr(base.RowsHere, name, touch)
+        monkeypatch.setattr(base.InMemoryRows, name, touch)
 
 
 def fit_locally(rows=2_000):
@@ -284,7 +284,7 @@ def fit_locally(rows=2_000):
 def test_with_local_trust_no_sum_count_or_range_is_computed(untouchable):
     model = fit_locally()
     assert [charge.what for charge in model.charges_] == ["labels"]
-    known = model.release_.knowledge
+    known = model.release_.label_summary
     assert (known.low, known.high, known.residual, known.sums) == (*BOUNDS, 0.0, 0)
 
 

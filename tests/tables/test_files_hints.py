@@ -50,7 +50,7 @@ def hints_of(columns, labels=PRICE, *, ordered=True, batch=700):
     sampler = HintSampler(table.schema, "price", seeded(1))
     start = 0
     for part in table.drop_columns("price").to_batches(max_chunksize=batch):
-        sampler.see(part.columns, labels[start : start + part.num_rows])
+        sampler.update(part.columns, labels[start : start + part.num_rows])
         start += part.num_rows
     return sampler.hints(ordered=ordered)
 
@@ -123,7 +123,7 @@ def test_a_sample_of_many_rows_is_uniform_and_in_order():
     """Of 40,000 rows 4,096 are kept: each tenth of them holds a tenth, within six deviations of 19."""
     sampler = HintSampler(pa.schema({"x": pa.int64(), "price": pa.float64()}), "price", seeded(2))
     for first in range(0, 40_000, 1000):
-        sampler.see([pa.array(range(first, first + 1000))], np.arange(first, first + 1000.0))
+        sampler.update([pa.array(range(first, first + 1000))], np.arange(first, first + 1000.0))
     kept = sampler._rows["label"].to_numpy()
     assert kept.size == 4096
     assert (np.diff(kept) > 0).all()

@@ -33,7 +33,7 @@ def require(holds: bool, contradiction: str) -> None:
 
 def require_agreement(kind: str, card: Data, terms: Terms) -> None:
     """Refuse a card that contradicts itself."""
-    own = {"release": _columns, "row-release": _knowledge, "model": _model}[kind]
+    own = {"release": _columns, "row-release": _label_summary, "model": _model}[kind]
     for holds, contradiction in chain(
         _charges(card, terms), _labels(kind, card, terms), _origins(card, terms), own(card, terms)
     ):
@@ -91,7 +91,10 @@ def _labels(kind: str, card: Data, terms: Terms) -> Rules:
 
 
 def _columns(card: Data, terms: Terms) -> Rules:
-    """Require priors inside their bounds, and mechanisms that overlap them; they may be for more labels."""
+    """Require priors inside their bounds, and mechanisms that overlap them.
+
+    A mechanism's domain may be wider than the bounds.
+    """
     columns = zip(terms.mechanisms, terms.priors, terms.bounds, strict=True)
     for column, (mechanism, prior, (low, high)) in enumerate(columns):
         first, last = mechanism.domain
@@ -143,8 +146,8 @@ def _origins(card: Data, terms: Terms) -> Rules:
         yield sum(costs.values(), Budget(0)) <= charge.budget, _DEAR_PRIOR
 
 
-def _knowledge(card: Data, terms: Terms) -> Rules:
-    """Require that what is known of all labels, beyond the bounds, is paid for."""
+def _label_summary(card: Data, terms: Terms) -> Rules:
+    """Require a label summary inside the bounds, and a charge for sums unless it follows from the bounds."""
     known, (low, high) = card["knowledge"], terms.bounds[0]
     is_inside = low <= known["low"] < known["high"] <= high
     yield is_inside and known["variance"] > 0 <= known["residual"], "its knowledge of all labels is impossible"

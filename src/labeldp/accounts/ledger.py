@@ -1,4 +1,4 @@
-"""The ledger: what was spent, and no way past the limit."""
+"""The ledger: an append-only list of charges, with an enforced limit."""
 
 from __future__ import annotations
 

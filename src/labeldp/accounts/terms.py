@@ -175,8 +175,8 @@ class Terms:
         return card_format.dump({**more, **content}, schema)
 
 
-class HoldsTerms:
-    """Base of releases: the terms' facts as properties of the release."""
+class TermsMixin:
+    """Mixin for releases: properties that return the fields of their terms."""
 
     __slots__ = ()
     terms: Terms

@@ -19,20 +19,20 @@ from labeldp.errors import CardError, LabelDPError, UncheckableError
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
 
-BEYOND = (
+NOT_VERIFIABLE = (
     "that the noise came from the secure source: the card says so, and only whoever ran it knows",
     "that nobody kept the true labels, or released them elsewhere too",
     "that what was summed, counted or randomised is what the card lists, each row's label once in each",
     "that the bounds were chosen without looking at the labels, and so was a prior that it calls public",
 )
-"""What verifying a card cannot show, of anything, signed or not."""
+"""Statements that cannot be verified for any card, signed or not."""
 
-_BEYOND_FILES = (
+_NOT_VERIFIABLE_IN_FILES = (
     "that the file holds private labels and not the true ones: its checksum only ties the card to its bytes",
     "that the column it names holds the private labels: it only shows that the file has such a column",
     "whether another column gives the label away, alone or together with others",
 )
-_BEYOND = {
+_NOT_VERIFIABLE_BY_KIND = {
     "mechanism": (),
     "model": ("that the model's files follow from what the card lists: checksums only tie them to the card",),
 }
@@ -138,11 +138,15 @@ class Verification:
         return self.card
 
     @property
-    def beyond(self) -> tuple[str, ...]:
-        """What the checks cannot show."""
+    def not_verifiable(self) -> tuple[str, ...]:
+        """Statements that no check of a card can verify."""
         signed = any(check.name == "signature" and check.holds for check in self.checks)
-        more = _BEYOND_FILES if self.card is None else _BEYOND.get(self.card.kind, _BEYOND_FILES)
-        return (*BEYOND, *more, _SIGNED if signed else _UNSIGNED)
+        more = (
+            _NOT_VERIFIABLE_IN_FILES
+            if self.card is None
+            else _NOT_VERIFIABLE_BY_KIND.get(self.card.kind, _NOT_VERIFIABLE_IN_FILES)
+        )
+        return (*NOT_VERIFIABLE, *more, _SIGNED if signed else _UNSIGNED)
 
 
 def verify_card(text: str) -> Verification:

@@ -69,7 +69,7 @@ def verify_files(
         signed = replace(signed, detail=signed.detail + covered)
     checks = [signed, *verification.checks, *_file_checks(card, None if file is None else Path(file), folder)]
     if ledger is not None:
-        checks.append(_charged(card, ledger))
+        checks.append(_check_ledger(card, ledger))
     return Verification(tuple(checks), card)
 
 
@@ -104,7 +104,7 @@ def _file_checks(card: ReadCard, path: Path | None, folder: StrPath | None) -> I
         yield from _table(card, entry, columns, path)
 
 
-def _charged(card: ReadCard, ledger: Ledger) -> Check:
+def _check_ledger(card: ReadCard, ledger: Ledger) -> Check:
     """Look for the charges of a card in a ledger."""
     if not card.terms.charges:
         return Check("ledger", None, "the card has no charges to look for", needed=False)

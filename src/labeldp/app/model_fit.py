@@ -168,18 +168,10 @@ def fit_file(
             ):
                 warnings.simplefilter("ignore", WeakModelWarning)  # it is said below
                 risk = _fit(model, inputs, score, problems)
-            about: Data = {"model": type(model).__name__}
-            terms, note = model.terms_, None
-            expected = list[str]()
-            if risk is not None:
-                terms, about["quality"] = terms_with_score(terms, risk), risk.as_data()
-                note = score_note(terms, risk)
-                expected = [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", note]
-            if model.weakness_ is not None:
-                expected.insert(0, f"Note: {model.weakness_}.")
+            summary, expected, note = _describe_fit(model, risk)
             card = write_model(model, inputs.encoder, draft, label=label, note=note, quality=risk)
         write(card)
-    return FileFit(out, card, terms.summary("model", **about), expected, notes, problems)
+    return FileFit(out, card, summary, expected, notes, problems)
 
 
 def _fit(model: Any, inputs: Inputs, score: float | None, problems: Problems) -> Risk | None:
@@ -194,6 +186,19 @@ def _fit(model: Any, inputs: Inputs, score: float | None, problems: Problems) ->
             raise
         problems["How good the model is could not be measured"] = error
         return None
+
+
+def _describe_fit(model: Any, risk: Risk | None) -> tuple[str, list[str], str | None]:
+    """Return the summary of a fit, sentences on how good it should be, and a note on the cost of its score."""
+    about: Data = {"model": type(model).__name__}
+    terms, expected, note = model.terms_, list[str](), None
+    if risk is not None:
+        terms, about["quality"] = terms_with_score(terms, risk), risk.as_data()
+        note = score_note(terms, risk)
+        expected = [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", note]
+    if model.weakness_ is not None:
+        expected.insert(0, f"Note: {model.weakness_}.")
+    return terms.summary("model", **about), expected, note
 
 
 def score_note(terms: Terms, risk: Risk) -> str:

@@ -17,7 +17,7 @@ from labeldp.app.option import REQUIRED, Option, split_names
 from labeldp.errors import ParameterError, Setting
 
 Fields = dict[str, Any]
-"""What an option has, by the names of `Option`."""
+"""Fields of `Option`, by name."""
 
 
 def _number(metavar: str, parse: Callable[[Any], Any] | None = None) -> Fields:
@@ -25,7 +25,7 @@ def _number(metavar: str, parse: Callable[[Any], Any] | None = None) -> Fields:
 
 
 def _numbers(name: str, example: str) -> Fields:
-    """Return what an option has that takes numbers with commas between."""
+    """Return the fields of an option that takes comma-separated numbers."""
 
     def parse(value: str) -> list[float]:
         try:
@@ -40,7 +40,7 @@ def _numbers(name: str, example: str) -> Fields:
 
 
 def _statement(name: str) -> Fields:
-    """Return what an option has that takes a line of text for the card."""
+    """Return the fields of an option that takes a line of text for the card."""
     fields = {"purpose": "What it is for", "recipient": "Who gets it", "bounds_reason": "Why these bounds"}
     parse = partial(parse_statement, name=name)
     return {"parse": parse, "metavar": "TEXT", "panel": "For the record", "field": fields[name]}

@@ -39,13 +39,13 @@ from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures, even_
 from labeldp.learning.fit_plan import FitRequest, LabelScale
 from labeldp.learning.inspection import importances
 from labeldp.learning.label_rounds import (
+    InMemoryRows,
     LabelRows,
-    Measured,
-    RowsHere,
+    SumResults,
     draw_rounds,
     ensemble_of,
     learn_interactions,
-    measure,
+    release_sums,
 )
 from labeldp.learning.learner import WEAKNESS_ROWS, Ensemble, describe_weakness
 from labeldp.learning.threads import idle_cores, limit_threads, steps
@@ -207,9 +207,9 @@ def _mixed(X: Any) -> Any:
     return bits ^ (bits >> np.uint64(32))
 
 
-def _spread(ensemble: Ensemble, measured: Measured) -> float:
+def _spread(ensemble: Ensemble, sum_results: SumResults) -> float:
     """Return the variance of labels around predictions: of all private estimates the one that corrects least."""
-    counted = math.inf if measured.sums is None else measured.sums.spread
+    counted = math.inf if sum_results.sums is None else sum_results.sums.spread
     return min(ensemble.rest, ensemble.error, counted)
 
 
@@ -255,7 +255,7 @@ class PrivateRegressor(TableRegressor):
         ):
             step("public features")
             table = FeatureTable.fit(X)
-            rows = RowsHere(table, scale.units(labels), source, step)
+            rows = InMemoryRows(table, scale.units(labels), source, step)
             try:
                 fitting.fit_rows(request, rows, source, y=y)
             except BaseException:
@@ -269,7 +269,7 @@ class PrivateRegressor(TableRegressor):
 
     @np.errstate(all="ignore")  # a user's strict settings must not lose what is paid for
     def fit_rows(self, request: FitRequest, rows: LabelRows, source: WordSource, *, y: Any = None) -> None:
-        """Charge the ledger, measure, release labels in rounds and learn from them, wherever the rows are.
+        """Charge the ledger, release sums and labels, and fit the model to them.
 
         ``y`` is the object that has the labels: a warning is given if it is released again without a ledger.
         """
@@ -281,27 +281,27 @@ class PrivateRegressor(TableRegressor):
             warn_if_seen(y)
         self.ledger_ = self._get_ledger()
         paid = plan.pay(self.ledger_)
-        measured = measure(rows, plan, source)
+        sum_results = release_sums(rows, plan, source)
         parts: list[Any] = []
         if noise is not None:
-            parts, measured = draw_rounds(rows, measured, plan, noise, ends)
+            parts, sum_results = draw_rounds(rows, sum_results, plan, noise, ends)
         mechanisms = [part.mechanism for part in parts]
-        terms = state_terms(plan, paid, source, mechanisms=mechanisms, statistics=measured.noise)
+        terms = state_terms(plan, paid, source, mechanisms=mechanisms, statistics=sum_results.noise)
         self.terms_ = replace(terms, transform=request.transform)
-        self._public, self._ensemble = measured.table.public, None
-        self._learn(rows, parts, measured)
+        self._public, self._ensemble = sum_results.table.public, None
+        self._learn(rows, parts, sum_results)
         if self._ensemble is not None and request.transform is not None:
-            self._ensemble = replace(self._ensemble, error=_spread(self._ensemble, measured))
+            self._ensemble = replace(self._ensemble, error=_spread(self._ensemble, sum_results))
         self.weakness_ = self._weakness(rows.table.X)
 
-    def _learn(self, rows: LabelRows, parts: list[Any], measured: Measured) -> None:
+    def _learn(self, rows: LabelRows, parts: list[Any], sum_results: SumResults) -> None:
         """Learn from what was released: sums, and labels if there are any."""
         if not parts:
-            self._ensemble = measured.ensemble()
+            self._ensemble = sum_results.ensemble()
             return
         rows.announce("model")
-        measured = learn_interactions(parts, measured)
-        self._public, self._ensemble = measured.table.public, ensemble_of(parts, measured)
+        sum_results = learn_interactions(parts, sum_results)
+        self._public, self._ensemble = sum_results.table.public, ensemble_of(parts, sum_results)
 
     def _weakness(self, X: Any) -> str | None:
         """Return what is wrong with the model, by what was released; None if nothing is."""

@@ -1,4 +1,4 @@
-"""Where the ε of a fit is split: between labels and sums, and between the statistics that sums are made of.
+"""How the ε of a fit is split: between labels and statistics, and among the statistics.
 
 ::
 
@@ -13,9 +13,10 @@
           ├─ spread again                                 10 %, 80
           └─ stage 3: sums of residuals by new groups     all that is left
 
-Each percentage is of what is left by then. With few rows · ε the range, the spread and the second stage are left
-out, and with very few rows · ε all goes into the mean of all labels. A count of all rows has a relative noise of
-about 1/(rows · ε), which is why this product decides.
+Each percentage is of the ε that remains at that step; the number after it caps the step at that many rows · ε.
+With few rows · ε, the range, the spread and the second stage are skipped; with very few, all ε is spent on the
+mean of the labels. The product rows · ε decides because a noisy count of all rows has a relative error of about
+1/(rows · ε).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from labeldp.exact.word_sources import WordSource
 
 
 class Share(NamedTuple):
-    """A part of the ε that is left: a fraction of it, or as much as is worth so many rows · ε, if that is less."""
+    """A share of the remaining ε: ``fraction`` of it, but at most the ε for which rows · ε is ``most``."""
 
     fraction: float
     most: float = math.inf
@@ -42,31 +43,36 @@ BOUNDS_TESTED = Share(0.05, 40)
 RANGE_WIDTH = Share(0.2, 200)
 RANGE_POSITION = Share(0.25, 100)
 SPREAD = Share(0.1, 80)
-"""For statistics other than sums. The first is the test whether bounds are far too wide where no range can be
-found."""
+"""Shares for statistics other than sums. Both ``BOUNDS_`` shares pay for the test whether the bounds are far too
+wide: the first where rows · ε is too small to look for a range, the second elsewhere."""
 
 THREE_STAGES = (Share(0.2), Share(0.375))
-"""For all stages but the last, where lengths of columns are learnt."""
+"""Shares of the first two stages where length scales of columns are learnt; the third gets the rest."""
 
-TWO_STAGES, TWO_STAGES_MOST, TWO_STAGES_WORTH = 0.3, 0.4, 50
-"""For the first of two stages: the first fraction, or up to the second if that is worth no more rows · ε than
-this."""
+TWO_STAGES = 0.3
+"""Of two stages, the least fraction of ε for the first."""
+
+TWO_STAGES_MOST = 0.4
+"""Of two stages, the largest fraction of ε for the first."""
+
+TWO_STAGES_WORTH = 50
+"""Between these fractions, the first stage gets the ε for which rows · ε is this number."""
 
 FEWEST_FOR_GROUPS = 60
 FEWEST_FOR_RANGE = 200
 FEWEST_FOR_SPREAD = 500
 FEWEST_FOR_LENGTHS = 1000
-"""Rows · ε from which on there are sums by group, a search for the range, counts that measure the spread, and
-three stages from which lengths of columns are learnt."""
+"""The least rows · ε for sums by group, for a search for the range, for counts that measure the spread, and for a
+third stage, from which length scales of columns are learnt."""
 
 LABELS_FROM, LABELS_GROWTH = 400, 0.55
 LEAST_FOR_LABELS, MOST_FOR_LABELS = 0.01, 0.9
-"""Noise of sums falls with rows · ε, that of labels with its root: from so many rows · ε² on labels get a share of
-ε that grows by so much with each power of ten, between the least and the most. Found on the choosing half of
-`benchmarks.accuracy`."""
+"""The labels' share of ε is ``LABELS_GROWTH`` · log10(rows · ε² / ``LABELS_FROM``), clipped to
+[``LEAST_FOR_LABELS``, ``MOST_FOR_LABELS``]. It grows because more rows reduce the noise of sums faster than that
+of labels: as 1/(rows · ε) and as 1/√(rows · ε²). Tuned on the choosing half of `benchmarks.accuracy`."""
 
 LABELS_WORTH = 1000
-"""Rows · ε² from which on labels are released also where nobody asks for them."""
+"""The least rows · ε² at which labels are released even if they were not asked for, because the model improves."""
 
 
 def share_for_labels(rows: int, epsilon: float, *, required: bool) -> float:
@@ -82,15 +88,15 @@ def share_for_labels(rows: int, epsilon: float, *, required: bool) -> float:
     power = rows * epsilon**2
     if not required and power < LABELS_WORTH:
         return 0.0
-    wish = LABELS_GROWTH * math.log10(power / LABELS_FROM)
-    return min(max(wish, LEAST_FOR_LABELS), MOST_FOR_LABELS)
+    share = LABELS_GROWTH * math.log10(power / LABELS_FROM)
+    return min(max(share, LEAST_FOR_LABELS), MOST_FOR_LABELS)
 
 
 class SumBudget:
-    """The ε that is left for statistics of all rows, and the statistics that were bought with the rest.
+    """The remaining ε for statistics of all rows, and the statistics that were released so far.
 
-    How much the next one gets may depend on noisy values that were released before: the parts never add up to more
-    than there is, because `release` refuses it.
+    The ε of a statistic may depend on noisy values that were released before. The sum never exceeds the budget,
+    because `release` refuses to spend more than is left.
 
     Parameters
     ----------
@@ -105,16 +111,16 @@ class SumBudget:
 
     @property
     def rows_epsilon(self) -> float:
-        """Rows · ε, of what is left."""
+        """Rows times the remaining ε."""
         return self.rows * float(self.left)
 
     def part(self, fraction: float, most: float = math.inf) -> Fraction:
-        """Return a part of what is left, as `Share` says; it is not spent yet."""
+        """Return a part of the remaining ε by the rule of `Share`, without spending it."""
         epsilon = min(fraction * float(self.left), most / self.rows)
         return min(Fraction(f"{epsilon:.4g}"), self.left)
 
     def stage_shares(self, *, with_lengths: bool) -> tuple[Share, ...]:
-        """Return the shares of all stages of sums but the last, which gets what is left."""
+        """Return the shares of all stages of sums but the last, which gets the rest."""
         if with_lengths:
             return THREE_STAGES
         fraction = min(TWO_STAGES_MOST, TWO_STAGES_WORTH / self.rows_epsilon)
@@ -123,7 +129,7 @@ class SumBudget:
     def release(
         self, exact: Sums, epsilon: Fraction, source: WordSource, *, kind: str, what: str, steps: int = 1
     ) -> Sums:
-        """Spend a part, and return integers with noise for it; `RULES` say how far one label moves them."""
+        """Spend ε, and return the integers with noise; `RULES` has their sensitivity to one label."""
         if not 0 < epsilon <= self.left:
             raise PrivacyProofError(f"{what}: more than is left would be spent, so nothing was released")
         statistic = Statistic(what, kind, exact.size, steps, epsilon)

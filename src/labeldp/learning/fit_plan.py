@@ -1,7 +1,7 @@
 """The parameters of a fit, its plan, its rounds of labels and the mechanism of each round.
 
-All that learns works on labels in units of their bounds, from 0 to 1: no result depends on the label's unit.
-`labeldp.learning.epsilon_split` says how ε is split.
+Learners work on labels in unit scale: 0 is the lower bound, 1 the upper, so no result depends on the label's unit.
+`labeldp.learning.epsilon_split` splits ε.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from labeldp.release.plan import Plan, Request
 Pair = tuple[float, float]
 
 UNIT = Bounds((0.0, 1.0))
-"""The bounds of labels in these units."""
+"""The bounds of labels in unit scale."""
 
 TRANSFORMS = ("log", "sqrt")
 
@@ -42,29 +42,29 @@ class Limits(NamedTuple):
 
     @property
     def width(self) -> float:
-        """From the lower to the upper limit."""
+        """The upper limit minus the lower."""
         return self.high - self.low
 
     @property
     def middle(self) -> float:
-        """What labels are measured from where they are summed."""
+        """The midpoint, which is subtracted from labels before they are summed."""
         return (self.low + self.high) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class LabelSummary:
-    """What is known of the labels before they are released one by one.
+    """The range and variance of the labels, as estimated before labels are released one by one.
 
     Attributes
     ----------
     low, high : float
-        The range to which they are clipped, inside the bounds.
+        The range to which labels are clipped, inside the bounds.
     variance : float
-        Of labels, a guess.
+        An estimate of the variance of labels.
     residual : float
-        In files of 0.2.0, the mean square of labels around the first predictions; not measured any more, and 0.
+        In files of 0.2.0, the mean square of labels minus their first predictions; 0 since then.
     sums : int
-        How many noisy sums there are.
+        The number of noisy sums.
     """
 
     low: float
@@ -89,25 +89,25 @@ class LabelSummary:
         return self.limits.middle
 
     def in_bounds(self, bounds: Pair) -> LabelSummary:
-        """Return knowledge of labels in units of the bounds as knowledge of the labels themselves."""
+        """Convert from unit scale to the label's scale."""
         low, high = from_units(np.array([self.low, self.high]), bounds).tolist()
         square = (bounds[1] - bounds[0]) ** 2
         return LabelSummary(low, high, self.variance * square, self.residual * square, self.sums)
 
     def clip(self, values: Array) -> Array:
-        """Return values inside the range."""
+        """Clip values to the range."""
         return np.asarray(np.clip(values, self.low, self.high))
 
 
 @np.errstate(all="ignore")  # a warning that depends on labels would leak them
 def unit_labels(labels: Array, bounds: Pair) -> Array:
-    """Return labels, clipped to their bounds, in units of these: from 0 to 1."""
+    """Clip labels to their bounds and convert them to unit scale, from 0 to 1."""
     low, high = bounds
     return np.asarray((np.clip(labels, low, high) - low) / (high - low))
 
 
 def from_units(values: Array | float, bounds: Pair) -> Array:
-    """Return values in units of the bounds in the label's unit, in the same order; 0 and 1 are the bounds.
+    """Convert values from unit scale to the label's scale; order is kept, and 0 and 1 become the bounds exactly.
 
     Examples
     --------
@@ -117,18 +117,18 @@ def from_units(values: Array | float, bounds: Pair) -> Array:
     low, high = bounds
     units = np.asarray(values, dtype=np.float64)
     result = low + (high - low) * units  # 1 may miss the upper bound by a rounding error
-    beyond = np.where(units > 1, np.maximum(result, high), high)
-    return np.where(units < 1, np.minimum(result, high), beyond)
+    from_one_up = np.where(units > 1, np.maximum(result, high), high)
+    return np.where(units < 1, np.minimum(result, high), from_one_up)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelScale:
-    """What a fit works with in place of labels: their transform, if any, in bounds of its own.
+    """The scale on which a model is fitted: that of the label, or of its transform.
 
     Attributes
     ----------
     bounds : (lo, hi)
-        Of the label.
+        The label's bounds.
     transform : {None, "log", "sqrt"}
 
     Examples
@@ -145,7 +145,7 @@ class LabelScale:
 
     @classmethod
     def parse(cls, bounds: Pair, transform: Any) -> Self:
-        """Return the scale, or refuse bounds that the transform cannot take."""
+        """Return the scale; raise if the transform is not defined on the bounds."""
         if transform is None:
             return cls(bounds)
         name = parse_choice(transform, "transform", TRANSFORMS)
@@ -168,17 +168,17 @@ class LabelScale:
 
     @np.errstate(all="ignore")  # a warning that depends on labels would leak them
     def apply(self, labels: Array) -> Array:
-        """Return labels, clipped to their bounds, transformed."""
+        """Clip labels to their bounds, and transform them."""
         return self._apply(np.clip(labels, *self.bounds))
 
     def units(self, labels: Array) -> Array:
-        """Return labels, clipped and transformed, as units of the bounds."""
+        """Clip and transform labels, and convert them to unit scale."""
         return unit_labels(self.apply(labels), self.inner)
 
     def means(self, values: Array, variance: float) -> Array:
-        """Return the means, inside the bounds, of labels whose transforms have these means and this variance.
+        """Return the means of labels, clipped to the bounds, from the means and the variance of their transforms.
 
-        exp(m + s²/2) for "log", where transforms are normal; m² + s² for "sqrt", whatever they are.
+        For "log" it is exp(m + s²/2), exact for normal transforms; for "sqrt" it is m² + s², always exact.
         """
         if self.transform is None:
             return values
@@ -188,15 +188,15 @@ class LabelScale:
         return np.clip(means, *self.bounds)
 
     def from_units(self, units: Array, variance: float) -> Array:
-        """Return predictions, and their mean squared error, in units of the bounds as predictions of labels."""
+        """Convert predictions, and the variance of their errors, from unit scale to predictions of labels."""
         low, high = self.inner
         return self.means(from_units(units, (low, high)), variance * (high - low) ** 2)
 
-    def invert(self, values: Array, more: float = 0.0) -> Array:
-        """Return what has these transforms, in the same order, enlarged by a small part and inside the bounds."""
+    def invert(self, values: Array, margin: float = 0.0) -> Array:
+        """Apply the inverse transform, scale by 1 + margin, and clip to the bounds."""
         if self.transform is None:
             return values
-        return np.clip(self.means(values, 0.0) * (1 + more), *self.bounds)
+        return np.clip(self.means(values, 0.0) * (1 + margin), *self.bounds)
 
     def _apply(self, values: Array) -> Array:
         if self.transform == "log":
@@ -205,7 +205,7 @@ class LabelScale:
 
 
 def _log(values: Array) -> Array:
-    """Return natural logarithms by the same steps for all values: a library's time may depend on them."""
+    """Return natural logarithms by the same operations for all values, so that time does not depend on them."""
     mantissa, exponent = np.frexp(values)
     ratio = (mantissa - _MIDDLE) / (mantissa + _MIDDLE)
     series = np.zeros_like(ratio)
@@ -215,21 +215,27 @@ def _log(values: Array) -> Array:
 
 
 ROUNDS = (0.2, 0.3, 0.5)
-"""Parts of the rows in each round: the last and best intervals serve half of them."""
+"""Fractions of the rows in each round: half of them are in the last, whose intervals are the best."""
 
 FEWEST = 200
-"""With fewer rows all are released at once."""
+"""With fewer rows, all labels are released in one round."""
 
 MOST_ROUNDS = 10
-"""Each round costs a fit, and more than three gain little."""
+"""The largest number of rounds. Each round fits a model, and more than three gain little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitRequest(Request):
-    """The parameters of a fit, checked before any label is seen.
+    """The parameters of a fit, checked before any label is read.
 
-    ``rounds`` are those of `LabelReleaseRegressor`; ``labels`` says whether every label must be released: else
-    they are where that pays; ``transform`` names a function of labels to learn instead.
+    Attributes
+    ----------
+    rounds : int or "auto"
+        As in `LabelReleaseRegressor`.
+    labels : bool
+        Release every label; if False, only where it improves the model.
+    transform : {None, "log", "sqrt"}
+        Fit the model to this function of the label.
     """
 
     rounds: Any = "auto"
@@ -238,11 +244,11 @@ class FitRequest(Request):
 
     @property
     def charge_note(self) -> str:
-        """What a charge says of labels that are transformed."""
+        """The name of the transform in brackets, for the text of a charge; empty without one."""
         return "" if self.transform is None else f" ({self.transform})"
 
     def _delta(self) -> float:
-        """Refuse mechanisms that a model cannot learn from; no δ is spent."""
+        """Return 0, since fits spend no δ; raise if a model cannot learn from the mechanism's output."""
         if self.mechanism == "auto":
             return 0.0
         kind, named = mechanism_class(self.mechanism), Setting("mechanism", self.mechanism)
@@ -253,7 +259,7 @@ class FitRequest(Request):
         return 0.0
 
     def plan(self, rows: int) -> Plan:
-        """Return the plan for this many rows; under local trust there is no part for sums."""
+        """Return the plan for this many rows; under local trust, all of ε is for labels."""
         if self.trust == "local":
             return Plan(self, rows, self.epsilon.exact)
         total, least = self.epsilon, EPSILON_RANGE[0]
@@ -267,7 +273,7 @@ class FitRequest(Request):
         return Plan(self, rows, for_labels, for_sums=self.epsilon.exact - for_labels)
 
     def round_ends(self, rows: int) -> Array:
-        """Return where rounds begin and end among the rows, from 0 to 1; each has a row at least."""
+        """Return the boundaries of rounds as fractions of the rows, from 0 to 1; no round is empty."""
         if self.rounds == "auto":
             parts: Sequence[float] = ROUNDS if rows >= FEWEST else (1.0,)
         else:
@@ -278,13 +284,13 @@ class FitRequest(Request):
         return np.asarray(total / total[-1])
 
     def design(self, prior: Histogram | None, epsilon: Epsilon, rows: int) -> Mechanism:
-        """Return the mechanism for a round's labels in their interval, which is [0, 1]."""
+        """Return the mechanism for a round's labels, with [0, 1] as their interval."""
         return choose_mechanism(str(self.mechanism), prior, bounds=UNIT, epsilon=epsilon, clips=False)
 
     def unit_noise(self, epsilon: Epsilon) -> UnitNoise:
-        """Return the noise of the mechanisms that will be used, by which intervals are sized.
+        """Return the noise variance of the mechanisms that will be used; the widths of intervals depend on it.
 
-        A mechanism that was asked for is built once for it, before anything is spent.
+        A mechanism that was named by the user is built here once, before any charge.
         """
         if self.mechanism != "auto":
             return type(self.design(Histogram(UNIT, [1.0]), epsilon, 1)).unit_noise(epsilon)

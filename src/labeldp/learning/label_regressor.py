@@ -19,7 +19,7 @@ from labeldp.exact.word_sources import WordSource
 from labeldp.learning.base import PrivateRegressor
 from labeldp.learning.features import even_rows
 from labeldp.learning.fit_plan import FitRequest, LabelScale, from_units, unit_labels
-from labeldp.learning.label_rounds import LabelRows, Measured, RowPart
+from labeldp.learning.label_rounds import LabelRows, RowPart, SumResults
 from labeldp.learning.learner import WEAKNESS_ROWS
 from labeldp.learning.row_release import RowRelease
 
@@ -129,13 +129,13 @@ class LabelReleaseRegressor(PrivateRegressor):
             transform=self.get_params(deep=False)["transform"],
         )
 
-    def _learn(self, rows: LabelRows, parts: list[RowPart], measured: Measured) -> None:
+    def _learn(self, rows: LabelRows, parts: list[RowPart], sum_results: SumResults) -> None:
         self.estimator_ = None
         terms = replace(self.terms_, bounds=(self._scale.inner,))  # of what is released, a transform of labels
-        self.release_ = _as_release(parts, measured, terms, self.ledger_)  # last: with it, all this is kept
+        self.release_ = _as_release(parts, sum_results, terms, self.ledger_)  # last: with it, all this is kept
         try:
             if self.estimator is None:
-                super()._learn(rows, parts, measured)
+                super()._learn(rows, parts, sum_results)
             else:
                 rows.announce("model")
                 self.estimator_ = self._fit_own(rows.table.X)
@@ -179,7 +179,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         if self.estimator_ is None or weakness is not None:
             return weakness
         units = self._fitted_units(X)[0]
-        variance = self.release_.knowledge.variance / (self._scale.inner[1] - self._scale.inner[0]) ** 2
+        variance = self.release_.label_summary.variance / (self._scale.inner[1] - self._scale.inner[0]) ** 2
         if np.var(units) <= _NOISE_LEARNT * variance:
             return None
         return (
@@ -199,12 +199,12 @@ class LabelReleaseRegressor(PrivateRegressor):
             return super()._predict(X)
         if self.estimator_ is None:
             raise NotFittedError("the labels were released, but no model was learnt from them; see release_")
-        predicted = self.release_.knowledge.clip(np.asarray(self.estimator_.predict(X)))
+        predicted = self.release_.label_summary.clip(np.asarray(self.estimator_.predict(X)))
         return self._scale.means(predicted, self._spread)
 
 
-def _as_release(parts: list[RowPart], measured: Measured, terms: Terms, ledger: Ledger) -> RowRelease:
-    """Return what was drawn in units of the bounds as a release of the labels themselves."""
+def _as_release(parts: list[RowPart], sum_results: SumResults, terms: Terms, ledger: Ledger) -> RowRelease:
+    """Convert the rounds from unit scale to a release in the label's scale."""
     bounds = terms.bounds[0]
     width = bounds[1] - bounds[0]
     sizes = [part.private.rows.size for part in parts]
@@ -217,7 +217,8 @@ def _as_release(parts: list[RowPart], measured: Measured, terms: Terms, ledger: 
         return np.repeat(values, sizes)[order]
 
     offset, scale = from_units(joined("offset"), bounds), width * joined("scale")
-    start = np.full(terms.rows, measured.knowledge.middle) if measured.sums is None else measured.sums.start
+    sums, label_summary = sum_results.sums, sum_results.label_summary
+    start = np.full(terms.rows, label_summary.middle) if sums is None else sums.start
     return RowRelease(
         labels=offset + scale * joined("unit"),
         offset=offset,
@@ -229,7 +230,7 @@ def _as_release(parts: list[RowPart], measured: Measured, terms: Terms, ledger: 
         start=from_units(start, bounds),
         round=repeated([part.private.round for part in parts]),
         part=repeated(range(len(parts))),
-        knowledge=measured.knowledge.in_bounds(bounds),
+        label_summary=label_summary.in_bounds(bounds),
         terms=terms,
         ledger=ledger,
     )

@@ -1,12 +1,12 @@
-"""Labels released in rounds: each row randomised once, around what earlier rounds predict for it.
+"""Release labels in rounds: each label once, in an interval around the prediction of earlier rounds.
 
-Noise falls with the square of an interval's width, so a prediction made from earlier private labels, and free to
-use, buys accuracy. The rounds are the same wherever the rows are, in memory or on a cluster: `LabelRows` is what
-they must offer.
+The variance of noise is proportional to the squared width of the interval. A prediction from labels that are
+private already costs no ε and allows a narrower interval. Rows may be in memory or on a cluster, behind the
+protocol `LabelRows`.
 
-Labels outside an interval are clipped to its ends. The design tries intervals of several widths and takes the one
-from which a learner is expected to learn most. They are symmetric: even if it were known exactly which side has
-the longer tail, that would not pay (benchmarks/ablation.md).
+Labels outside an interval are clipped to its ends. Of several widths, `design_interval` chooses the one with the
+least expected error of the model. Intervals are symmetric: even if the side of the longer tail were known exactly,
+asymmetric ones would not be more accurate (benchmarks/ablation.md).
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from labeldp.release.curator import count
 from labeldp.release.plan import Plan
 
 _CELLS = 64
-"""Values of a distribution of residuals, and bins of a prior on [0, 1]."""
+"""The number of values in a distribution of residuals, and of bins in a prior on [0, 1]."""
 
 _BIAS = 0.5
-"""How much of the variance that clipping hides is lost to a learner; the rest its slope brings back."""
+"""The fraction of the variance hidden by clipping that adds to a model's error."""
 
 _HALF_WIDTHS = 0.1 * np.sqrt(2.0) ** np.arange(13)
-"""Widths that are tried on either side, from a tenth of a standard deviation of the residuals to more than six."""
+"""The half widths that are tried, in standard deviations of the residuals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ class Residuals:
 
     @classmethod
     def uniform(cls, width: float) -> Residuals:
-        """Return residuals of which nothing is known but that they lie within half a width."""
+        """Return a uniform distribution from -width/2 to width/2."""
         return cls(width * np.linspace(-0.5, 0.5, _CELLS), np.full(_CELLS, 1 / _CELLS))
 
     @classmethod
     def of_variance(cls, variance: float, width: float) -> Residuals:
-        """Return residuals of half a normal and half a Laplace distribution, none beyond the width."""
+        """Return an equal mixture of a normal and a Laplace distribution, cut off at ± width or six deviations."""
         limit = min(width, 6 * math.sqrt(variance))
         edges = limit * np.sinh(3 * np.linspace(-1, 1, _CELLS + 1)) / math.sinh(3)
         values = (edges[1:] + edges[:-1]) / 2
@@ -80,19 +80,19 @@ class Residuals:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """Where labels, minus their prediction, are distinguished in a round.
+class ClippingInterval:
+    """The interval around 0 to which the residuals of a round are clipped.
 
-    The unbiased label of the clipped residual c is mapped to slope · c, the best multiple for the residual itself
-    under what is known of it: that takes out most of the bias of clipping.
+    A residual is estimated by slope · c, where c is the clipped residual. The slope is that of least squares under
+    the assumed distribution of residuals, which removes most of the bias of clipping.
 
     Attributes
     ----------
     half_width, slope : float
     hidden : float
-        Variance of the residual around slope · c: what clipping hides.
+        Mean square of the residual minus slope · c: the variance hidden by clipping.
     units, masses : arrays
-        Clipped residuals, from 0 to 1 in the interval, and their probabilities.
+        Clipped residuals, as positions in the interval from 0 to 1, and their probabilities.
     """
 
     half_width: float
@@ -102,8 +102,8 @@ class Interval:
     masses: Array
 
     @classmethod
-    def of(cls, residuals: Residuals, half_width: float) -> Interval:
-        """Return an interval with its slope."""
+    def of(cls, residuals: Residuals, half_width: float) -> ClippingInterval:
+        """Return the interval from -half_width to half_width, with its slope."""
         values, masses = residuals.values, residuals.masses
         clipped = np.clip(values, -half_width, half_width)
         slope = float(masses @ (values * clipped) / (masses @ clipped**2))
@@ -111,27 +111,27 @@ class Interval:
         return cls(half_width, slope, hidden, 0.5 + clipped / (2 * half_width), masses)
 
     def unit_prior(self) -> Histogram:
-        """Return clipped residuals as a prior on [0, 1]."""
+        """Return the distribution of clipped residuals as a prior on [0, 1]."""
         heights, nodes = np.histogram(self.units, _CELLS, (0.0, 1.0), weights=self.masses)
         return Histogram.of(nodes, heights)
 
 
 def design_interval(
     residuals: Residuals, unit_noise: UnitNoise, risk: Callable[[float, float], float]
-) -> Interval:
-    """Return the interval of least risk.
+) -> ClippingInterval:
+    """Return the interval of least risk among several widths.
 
     Parameters
     ----------
     residuals : Residuals
     unit_noise : function
-        Variance of the unbiased label on [0, 1] of the mechanism that will be used.
+        Noise variance of the mechanism for labels in [0, 1], by the mean squared distance of labels from 1/2.
     risk : function
-        Expected error of a learner, by the variances of the noise in a label and of what clipping hides of it.
+        Expected squared error of a model, given the variance of the noise and the variance hidden by clipping.
     """
     deviation = math.sqrt(residuals.masses @ residuals.values**2)
     widths = np.minimum(_HALF_WIDTHS * deviation, residuals.values[-1])
-    intervals = [Interval.of(residuals, half_width) for half_width in widths.tolist()]
+    intervals = [ClippingInterval.of(residuals, half_width) for half_width in widths.tolist()]
     squares = np.array([one.masses @ (one.units - 0.5) ** 2 for one in intervals])  # distances from the middle
     scales = np.array([2 * one.half_width * one.slope for one in intervals])
     noises = scales**2 * unit_noise(squares)
@@ -140,16 +140,16 @@ def design_interval(
 
 
 def learner_risk(noise: float, hidden: float, *, spectrum: Array, signal: float, rest: float, rows: int) -> float:
-    """Return the squared error that a linear learner is expected to have because of noise and clipping.
+    """Return the expected squared error of a linear model that is due to noise and clipping.
 
     Parameters
     ----------
     noise, hidden : float
-        Variances of the noise in a label, and of what clipping hides of it.
+        Variance of the noise in a label, and variance of labels hidden by clipping.
     spectrum : array
         Eigenvalues of the public features.
     signal, rest : float
-        Guessed variance that the features explain, and what they do not.
+        Estimated variance of labels that the features explain, and that they do not explain.
     rows : int
     """
     unlearnt, strength = explained_risk(spectrum, signal, (noise + rest) / rows), float(spectrum.sum()) * signal
@@ -157,20 +157,20 @@ def learner_risk(noise: float, hidden: float, *, spectrum: Array, signal: float,
 
 
 _LEAST_WIDTH = 1e-6
-"""Of an interval, in ranges: below it floating point would decide."""
+"""The least width of an interval, as a fraction of the labels' range; narrower ones would be rounding errors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Rows of one round, randomised.
+    """The private labels of one round.
 
     Attributes
     ----------
     private : PrivateRows
-        Those in the table.
+        The round's rows that are in the table.
     mechanism : Mechanism
     observed : Observations or None
-        Statistics of all rows of the round, where the table has only a sample of them.
+        Statistics of all rows of the round, if the table has only a sample of them.
     """
 
     private: PrivateRows
@@ -180,20 +180,20 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowPart(Part):
-    """Rows of one round, all of them in the table, and how each was randomised.
+    """The private labels of one round whose rows are all in the table, and how each was randomised.
 
     Attributes
     ----------
     low, high : arrays
         The interval of each row.
     unit : array
-        The unbiased place in the unit interval.
+        The unbiased position of each label in its interval, as a fraction of the width.
     offset, scale : arrays
-        The map from there to the private label.
+        The private label is offset + scale · unit.
     noise : array
-        Variance of the noise in each private label, by what was known.
+        Variance of the noise in each private label, under the assumed distribution of residuals.
     hidden : float
-        Variance of labels that clipping hides, by what was known.
+        Variance of labels hidden by clipping, under the same distribution.
     """
 
     unit: Array
@@ -213,83 +213,94 @@ class Round:
     ----------
     number : int
     share : (start, end)
-        Which part of all rows, in an order that is public.
-    interval : Interval
+        The round's rows, as fractions of all rows in a public random order.
+    interval : ClippingInterval
     mechanism : Mechanism
-    knowledge : LabelSummary
+    label_summary : LabelSummary
     ensemble : Ensemble
-        Predicts what the interval is centred on.
+        Its predictions are the centres of the intervals.
     """
 
     number: int
     share: tuple[float, float]
-    interval: Interval
+    interval: ClippingInterval
     mechanism: Mechanism
-    knowledge: LabelSummary
+    label_summary: LabelSummary
     ensemble: Ensemble
 
 
 class LabelRows(Protocol):
-    """Private labels of public rows, wherever they are; sums and rounds have them in units of their bounds."""
+    """Rows with public features and private labels, in memory or on a cluster; labels are in unit scale."""
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
 
     @property
     def table(self) -> FeatureTable:
         """The features of all rows, or of a sample."""
 
     def counts(self) -> Sums:
-        """Return how many labels lie in each of `CELLS` cells of the bounds, exactly."""
+        """Return the exact number of labels in each of `CELLS` equal cells of the bounds."""
 
     def add_up(self, query: Query) -> Sums:
         """Return the exact answer of a query over all rows."""
 
     def draw(self, plan: Round, table: FeatureTable) -> Part | None:
-        """Randomise the round's labels around predictions from these features; None if it has no rows."""
+        """Randomise the round's labels around their predictions; return None if the round has no rows."""
 
     def announce(self, step: str) -> None:
-        """Show which step of the fit begins."""
+        """Report that a step of the fit begins."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What was learnt before labels are released one by one, and the statistics that it took.
+class SumResults:
+    """The model fitted to noisy sums, before labels are released one by one.
 
-    Features are those of the rows, with interactions if the lengths of these were learnt. ``linear`` is the latest
-    model of rounds of labels.
+    Attributes
+    ----------
+    table : FeatureTable
+        The features of the rows, with interactions if length scales were learnt.
+    label_summary : LabelSummary
+    sums : SumModel or None
+        None under local trust.
+    noise : sequence of Statistic
+        The statistics that were released.
+    linear : Posterior or None
+        The linear model before the last round of labels; None before any round.
     """
 
     table: FeatureTable
-    knowledge: LabelSummary
+    label_summary: LabelSummary
     sums: SumModel | None = None
     noise: Sequence[Statistic] = ()
     linear: Posterior | None = None
 
     @property
     def observations(self) -> list[Observations]:
-        """The statistics of sums."""
+        """The released sums, as a linear model takes them."""
         return [] if self.sums is None else self.sums.observations
 
     def ensemble(self) -> Ensemble:
-        """Return the model so far."""
-        knowledge = self.knowledge
+        """Return the model; a constant if there are no sums."""
+        label_summary = self.label_summary
         if self.sums is not None:
             linear = self.sums.linear
-            return Ensemble(linear, None, 0.0, linear.rest, self.sums.spread, knowledge)
-        rest = knowledge.variance / 2
-        constant = Posterior(np.zeros(self.table.public.size, dtype=np.float32), knowledge.middle, 0.0, rest, ())
-        return Ensemble(constant, None, 0.0, rest, knowledge.variance, knowledge)
+            return Ensemble(linear, None, 0.0, linear.rest, self.sums.spread, label_summary)
+        rest = label_summary.variance / 2
+        constant = Posterior(
+            np.zeros(self.table.public.size, dtype=np.float32), label_summary.middle, 0.0, rest, ()
+        )
+        return Ensemble(constant, None, 0.0, rest, label_summary.variance, label_summary)
 
 
-def measure(rows: LabelRows, plan: Plan, source: WordSource) -> Measured:
-    """Return what was paid for before labels: a range, noisy sums and the spread around their model.
+def release_sums(rows: LabelRows, plan: Plan, source: WordSource) -> SumResults:
+    """Release the range of labels, noisy sums, and the spread of labels around the model fitted to the sums.
 
-    Under local trust nothing was, and no sum, count or range is taken.
+    Under local trust nothing is computed from all labels, and nothing is released here.
     """
     if not plan.for_sums:
-        return Measured(rows.table, LabelSummary(*UNIT, variance=1 / 20))
+        return SumResults(rows.table, LabelSummary(*UNIT, variance=1 / 20))
     budget = SumBudget(plan.for_sums, rows.count)
     rows.announce("range")
     found = find_range(rows.counts, UNIT, budget, source)
@@ -298,39 +309,39 @@ def measure(rows: LabelRows, plan: Plan, source: WordSource) -> Measured:
     fit = fit_mean if found is None else fit_sums
     sums = fit(rows.table, limits, budget, rows.add_up, source)
     variance = sums.linear.explained + sums.linear.rest
-    return Measured(sums.table, LabelSummary(*limits, variance, sums=sums.sums), sums, budget.noise)
+    return SumResults(sums.table, LabelSummary(*limits, variance, sums=sums.sums), sums, budget.noise)
 
 
 def draw_rounds(
-    rows: LabelRows, measured: Measured, plan: Plan, noise: UnitNoise, ends: Array
-) -> tuple[list[Any], Measured]:
-    """Return all rows, released once each, in rounds with the given ends; if one was not, nothing is.
+    rows: LabelRows, sum_results: SumResults, plan: Plan, noise: UnitNoise, ends: Array
+) -> tuple[list[Any], SumResults]:
+    """Release every label exactly once, in rounds with these boundaries; raise if that failed.
 
-    What was measured comes with the linear model before the last round.
+    Also returned are the results from sums, with the linear model that the last round was centred on.
     """
-    knowledge, ensemble, table = measured.knowledge, measured.ensemble(), measured.table
+    label_summary, ensemble, table = sum_results.label_summary, sum_results.ensemble(), sum_results.table
     parts: list[Part] = []
     for number, share in enumerate(pairwise(ends.tolist())):
         rows.announce(f"round {number + 1} of {ends.size - 1}")
         if parts:
-            ensemble = ensemble_of(parts, measured, quick=True)
-        if parts or measured.sums is not None:
-            residuals = Residuals.of_variance(ensemble.error, knowledge.width)
+            ensemble = ensemble_of(parts, sum_results, quick=True)
+        if parts or sum_results.sums is not None:
+            residuals = Residuals.of_variance(ensemble.error, label_summary.width)
         else:
-            residuals = Residuals.uniform(knowledge.width)
-        signal, rest = knowledge.variance / 2, ensemble.rest
+            residuals = Residuals.uniform(label_summary.width)
+        signal, rest = label_summary.variance / 2, ensemble.rest
         risk = partial(learner_risk, spectrum=table.spectrum, signal=signal, rest=rest, rows=rows.count)
         interval = design_interval(residuals, noise, risk)
         mechanism = plan.request.design(interval.unit_prior(), plan.epsilon, rows.count)
-        part = rows.draw(Round(number, share, interval, mechanism, knowledge, ensemble), table)
+        part = rows.draw(Round(number, share, interval, mechanism, label_summary, ensemble), table)
         if part is not None:
             parts.append(part)
-    _refuse_unless_once(rows, parts)
-    return parts, replace(measured, linear=ensemble.linear)
+    _require_each_row_once(rows, parts)
+    return parts, replace(sum_results, linear=ensemble.linear)
 
 
-def _refuse_unless_once(rows: LabelRows, parts: Sequence[Part]) -> None:
-    """Refuse a release in which a row is missing, its entry unwritten, or is there twice, at twice its price."""
+def _require_each_row_once(rows: LabelRows, parts: Sequence[Part]) -> None:
+    """Raise unless every row was released exactly once."""
     released = np.concatenate([np.zeros(0, dtype=np.int64), *(part.private.rows for part in parts)])
     times = np.bincount(released, minlength=rows.table.rows)
     count = sum(part.private.rows.size if part.observed is None else part.observed.count for part in parts)
@@ -340,42 +351,44 @@ def _refuse_unless_once(rows: LabelRows, parts: Sequence[Part]) -> None:
         )
 
 
-def ensemble_of(parts: Sequence[Part], measured: Measured, *, quick: bool = False) -> Ensemble:
-    """Return the learner for all that was released so far."""
+def ensemble_of(parts: Sequence[Part], sum_results: SumResults, *, quick: bool = False) -> Ensemble:
+    """Fit the model to all labels and sums that were released so far."""
     return fit_ensemble(
-        measured.table,
+        sum_results.table,
         [part.private for part in parts],
-        measured.knowledge,
-        sums=measured.observations,
+        sum_results.label_summary,
+        sums=sum_results.observations,
         quick=quick,
         observed=[part.observed for part in parts if part.observed is not None] or None,
     )
 
 
-def learn_interactions(parts: Sequence[Part], measured: Measured) -> Measured:
-    """Return what was measured, with lengths of columns learnt from released labels and sums.
+def learn_interactions(parts: Sequence[Part], sum_results: SumResults) -> SumResults:
+    """Learn the length scales of columns from released labels and sums, and return the results with them.
 
-    Statistics of rows elsewhere are those of features with the lengths before, so these stay.
+    On a cluster the length scales stay, because the statistics of its rows were computed with them.
     """
-    sums, table, private = measured.sums, measured.table, [part.private for part in parts]
-    linear = measured.linear
+    sums, table, private = sum_results.sums, sum_results.table, [part.private for part in parts]
+    linear = sum_results.linear
     if sums is None or linear is None or not can_learn(table) or any(part.observed is not None for part in parts):
-        return measured
-    found = learn_lengths(table, linear, measured.knowledge.limits, sums.released, private, known=sums.relevance)
-    sums = sums.with_lengths(found, linear.rest)
-    return replace(measured, table=sums.table, sums=sums)
+        return sum_results
+    relevance = learn_lengths(
+        table, linear, sum_results.label_summary.limits, sums.released, private, known=sums.relevance
+    )
+    sums = sums.with_lengths(relevance, linear.rest)
+    return replace(sum_results, table=sums.table, sums=sums)
 
 
 @np.errstate(all="ignore")  # a warning that depends on labels would leak them
 def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: WordSource) -> RowPart:
-    """Randomise labels over an interval around each centre, inside the bounds."""
-    interval, mechanism, knowledge = plan.interval, plan.mechanism, plan.knowledge
-    least = _LEAST_WIDTH * knowledge.width  # that much of an interval stays inside the bounds
-    low = np.clip(centre - interval.half_width, knowledge.low, knowledge.high - least)
-    high = np.clip(centre + interval.half_width, low + least, knowledge.high)
+    """Randomise labels, each clipped to an interval around its centre and inside the range."""
+    interval, mechanism, label_summary = plan.interval, plan.mechanism, plan.label_summary
+    least = _LEAST_WIDTH * label_summary.width  # that much of an interval stays inside the bounds
+    low = np.clip(centre - interval.half_width, label_summary.low, label_summary.high - least)
+    high = np.clip(centre + interval.half_width, low + least, label_summary.high)
     width = high - low
     channel = mechanism.channel
-    unit = channel.debias(mechanism.randomize_checked((knowledge.clip(labels) - low) / width, source))
+    unit = channel.debias(mechanism.randomize_checked((label_summary.clip(labels) - low) / width, source))
     offset, scale = centre + interval.slope * (low - centre), interval.slope * width
     private = offset + scale * unit
     prior = interval.unit_prior()
@@ -395,8 +408,8 @@ def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: Wo
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RowsHere:
-    """Rows whose labels are in memory, in units of their bounds. Their text form shows no label."""
+class InMemoryRows:
+    """Rows whose labels are in memory, in unit scale. ``repr`` shows no label."""
 
     table: FeatureTable
     labels: Array
@@ -405,11 +418,11 @@ class RowsHere:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.labels.size)
 
     def counts(self) -> Sums:
-        """Return how many labels lie in each cell of the bounds."""
+        """Return the exact number of labels in each cell of the bounds."""
         return count(self.labels, UNIT, CELLS)
 
     def add_up(self, query: Query) -> Sums:

@@ -69,7 +69,7 @@ class Ensemble:
         Estimated variance of a label around its best prediction.
     error : float
         Estimated mean squared error of this model's predictions of labels.
-    knowledge : LabelSummary
+    label_summary : LabelSummary
         The range of predictions.
     """
 
@@ -78,15 +78,15 @@ class Ensemble:
     weight: float
     rest: float
     error: float
-    knowledge: LabelSummary
+    label_summary: LabelSummary
 
     def predict(self, table: FeatureTable, rows: Index) -> Array:
         """Return predictions inside the range for some rows of a table."""
-        linear = self.knowledge.clip(table.predict(self.linear, rows))
+        linear = self.label_summary.clip(table.predict(self.linear, rows))
         if self.trees is None:
             return linear
         with limit_threads(idle_cores()):
-            trees = self.knowledge.clip(self.trees.predict(table.codes(rows)))
+            trees = self.label_summary.clip(self.trees.predict(table.codes(rows)))
         return np.asarray(linear + self.weight * (trees - linear))
 
 
@@ -290,7 +290,7 @@ def _predict_held_out(
     rng: np.random.Generator,
 ) -> _HeldOut:
     """Return predictions of a part of the last round's rows by models of all others, and of the next part."""
-    knowledge = plain.knowledge
+    label_summary = plain.label_summary
     rows, labels, noise = _join(parts)
     weight = 1 / (noise + plain.rest)
     weight /= weight.mean()
@@ -298,20 +298,20 @@ def _predict_held_out(
     last = np.arange(rows.size - parts[-1].rows.size, rows.size)
     fold = np.full(rows.size, -1)
     fold[last] = rng.permutation(last.size) % (3 if growth.quick else 2)
-    *earlier, whole = (part.observations(table, knowledge.middle) for part in parts if part.rows.size)
-    first = parts[-1].where(fold[last] == 0).observations(table, knowledge.middle)
-    choices = plain.linear.likely or unknown_variance(knowledge.width, few=True)
+    *earlier, whole = (part.observations(table, label_summary.middle) for part in parts if part.rows.size)
+    first = parts[-1].where(fold[last] == 0).observations(table, label_summary.middle)
+    choices = plain.linear.likely or unknown_variance(label_summary.width, few=True)
     linear = np.zeros(rows.size)
     staged = {stages: np.zeros(rows.size) for stages in growth.stages}
     held_out = (whole.without(first),) if growth.quick else (whole.without(first), first)
     for k, kept in enumerate(held_out):
         train, test = fold != k, fold == k
-        model = table.fit_linear([*sums, *earlier, kept], knowledge.limits, choices)
-        linear[test] = knowledge.clip(table.predict(model, rows[test]))
+        model = table.fit_linear([*sums, *earlier, kept], label_summary.limits, choices)
+        linear[test] = label_summary.clip(table.predict(model, rows[test]))
         trees = growth.grow(growth.stages[-1], k, codes[train], labels[train], weight[train])
         for stages, prediction in enumerate(trees.staged_predict(codes[test]), start=1):
             if stages in staged:
-                staged[stages][test] = knowledge.clip(prediction)
+                staged[stages][test] = label_summary.clip(prediction)
     held = (fold >= 0) & (fold < len(held_out))
     predicted = {stages: prediction[held] for stages, prediction in staged.items()}
     return _HeldOut(labels[held], noise[held], weight[held], linear[held], predicted)
@@ -341,7 +341,7 @@ _WORTH = 60
 def fit_ensemble(
     table: FeatureTable,
     parts: list[PrivateRows],
-    knowledge: LabelSummary,
+    label_summary: LabelSummary,
     *,
     sums: Sequence[Observations] = (),
     quick: bool = False,
@@ -354,7 +354,7 @@ def fit_ensemble(
     table : FeatureTable
     parts : list of PrivateRows
         Round by round.
-    knowledge : LabelSummary
+    label_summary : LabelSummary
     sums : list of Observations
         Of noisy sums.
     quick : bool
@@ -364,14 +364,14 @@ def fit_ensemble(
         these, and trees from the sample.
     """
     if observed is None:
-        observed = [part.observations(table, knowledge.middle) for part in parts if part.rows.size]
-    choices = unknown_variance(knowledge.width, few=quick)
-    linear = table.fit_linear([*sums, *observed], knowledge.limits, choices)
+        observed = [part.observations(table, label_summary.middle) for part in parts if part.rows.size]
+    choices = unknown_variance(label_summary.width, few=quick)
+    linear = table.fit_linear([*sums, *observed], label_summary.limits, choices)
     rows = sum(each.count for each in observed)
     noise = rows / sum(each.count / (each.noise + linear.rest) for each in observed)  # of a row, harmonic mean
     variance = linear.explained + linear.rest
     error = linear.rest + explained_risk(table.spectrum, linear.explained, noise / rows)
-    plain = Ensemble(linear, None, 0.0, linear.rest, min(variance, error), knowledge)
+    plain = Ensemble(linear, None, 0.0, linear.rest, min(variance, error), label_summary)
     if noise / rows * _WORTH > variance:
         return plain
     growth = Growth.for_noise(noise / variance, sum(part.rows.size for part in parts), quick=quick)

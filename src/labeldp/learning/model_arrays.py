@@ -182,7 +182,7 @@ def as_arrays(public: PublicFeatures, ensemble: Ensemble) -> Arrays:
         "narrow": public.narrowing,
         "linear": ensemble.linear,
         "blend": ensemble,
-        "known": ensemble.knowledge,
+        "known": ensemble.label_summary,
     }
     arrays = {} if ensemble.trees is None else Forest.of(ensemble.trees).arrays()
     for name in MODEL_ARRAYS:
@@ -221,4 +221,4 @@ def read_model_arrays(path: StrPath, numbers: int) -> tuple[PublicFeatures, Ense
     )
     if not fits:
         raise CardError("the model's arrays do not fit together")
-    return public, Ensemble(linear, trees, **parts["blend"], knowledge=known)
+    return public, Ensemble(linear, trees, **parts["blend"], label_summary=known)

@@ -325,7 +325,7 @@ def _read_model(folder: Path) -> SavedModel:
     public, ensemble = read_model_arrays(folder / MODEL, encoder.width)
     bounds = card.terms.bounds[0]
     low, high = bounds if is_old else UNIT
-    if not low <= ensemble.knowledge.low < ensemble.knowledge.high <= high:
+    if not low <= ensemble.label_summary.low < ensemble.label_summary.high <= high:
         raise CardError("the model predicts outside the bounds on its card")
     scale = None if is_old else LabelScale(bounds, card.terms.transform)
     return SavedModel(card, label, encoder, public, ensemble, scale)

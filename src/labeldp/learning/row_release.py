@@ -15,7 +15,7 @@ from labeldp._atomic import StrPath, atomic_file
 from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.reading import read_any_card
-from labeldp.accounts.terms import HoldsTerms, Terms
+from labeldp.accounts.terms import Terms, TermsMixin
 from labeldp.errors import CardError
 from labeldp.exact.proof import array_bytes
 from labeldp.learning.array_files import MAX_FILE, ArraySpec, read_arrays
@@ -32,7 +32,7 @@ _ARRAYS = {
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RowRelease(HoldsTerms):
+class RowRelease(TermsMixin):
     """Private labels for a learner, released in rounds. Everything in here may be made public.
 
     Attributes
@@ -51,7 +51,7 @@ class RowRelease(HoldsTerms):
         What was predicted for each row before any label was released one by one.
     round, part : arrays of int
         When each row was released, and by which of `mechanisms`.
-    knowledge : LabelSummary
+    label_summary : LabelSummary
         What was privately known of all labels before.
     terms : Terms
         On which terms; its mechanisms are on [0, 1], applied to the label's place in its interval.
@@ -85,7 +85,7 @@ class RowRelease(HoldsTerms):
     start: NDArray[np.float64]
     round: NDArray[np.int64]
     part: NDArray[np.int64]
-    knowledge: LabelSummary
+    label_summary: LabelSummary
     terms: Terms
     ledger: Ledger | None = None
 
@@ -100,7 +100,7 @@ class RowRelease(HoldsTerms):
     @property
     def weight(self) -> NDArray[np.float64]:
         """How much each label counts for a learner, 1 on average: noisier ones less."""
-        weight = 1 / (self.noise + self.knowledge.variance / 2)
+        weight = 1 / (self.noise + self.label_summary.variance / 2)
         return np.asarray(weight / weight.mean())
 
     def summary(self) -> str:
@@ -112,7 +112,7 @@ class RowRelease(HoldsTerms):
         return self.terms.to_card(
             SCHEMA,
             rounds=int(self.round.max()) + 1,
-            knowledge=dataclasses.asdict(self.knowledge),
+            knowledge=dataclasses.asdict(self.label_summary),
             arrays={name: _digest(getattr(self, name)) for name in _ARRAYS},
         )
 
@@ -158,7 +158,7 @@ class RowRelease(HoldsTerms):
         known = read.content.get("knowledge", {})  # its values were checked with the card
         if read.kind != "row-release" or set(known) != {field.name for field in dataclasses.fields(LabelSummary)}:
             raise CardError(f"{os.fspath(path)} does not hold the card of a saved release")
-        release = cls(**arrays, knowledge=LabelSummary(**known), terms=read.terms)
+        release = cls(**arrays, label_summary=LabelSummary(**known), terms=read.terms)
         if not release._is_consistent():
             raise CardError(f"{os.fspath(path)} holds arrays that do not fit its card")
         if not release._is_possible():
@@ -170,7 +170,7 @@ class RowRelease(HoldsTerms):
 
     def _is_consistent(self) -> bool:
         """Whether arrays have the card's number of rows, and intervals and parts that it knows."""
-        low, high = self.knowledge.low, self.knowledge.high
+        low, high = self.label_summary.low, self.label_summary.high
         return bool(
             len(self.labels) == self.terms.rows
             and (self.low >= low).all()

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from labeldp._values import Array, Labels, Numbers
 from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
-from labeldp.accounts.terms import HoldsTerms, Terms
+from labeldp.accounts.terms import Terms, TermsMixin
 from labeldp.errors import LabelError
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
@@ -29,7 +29,7 @@ from labeldp.release.plan import Plan, Request, prepare
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Release(HoldsTerms):
+class Release(TermsMixin):
     """Private labels, and how they came about. Everything in here may be made public.
 
     Attributes

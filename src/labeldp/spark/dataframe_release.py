@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from labeldp._values import parse_choice
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
-from labeldp.accounts.terms import HoldsTerms, Terms
+from labeldp.accounts.terms import Terms, TermsMixin
 from labeldp.exact.row_words import ReleaseKey, card_checksum
 from labeldp.exact.word_sources import resolve_source
 from labeldp.mechanisms.base import Mechanism
@@ -31,7 +31,7 @@ from labeldp.spark.session import SealedSecret, as_seed, column, refuse_revealin
 
 
 @dataclass(frozen=True, slots=True)
-class SparkRelease(HoldsTerms):
+class SparkRelease(TermsMixin):
     """A DataFrame with private labels, and how they came about.
 
     Spark computes the frame when an action needs it, each time with the same noise. That needs the release's

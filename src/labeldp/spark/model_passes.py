@@ -109,7 +109,7 @@ def round_drawer(
             words = RowWords(secret, ids)
             draws = draw_part(rows, labels, now.ensemble.predict(table, rows), now, words)
             private = draws.private.labels
-            moments = table.observations(rows, private - now.knowledge.middle, 0.0)
+            moments = table.observations(rows, private - now.label_summary.middle, 0.0)
             sums[:size] += moments.gram
             sums[size] += moments.moment
             sums[size + 1, :3] += (moments.square, moments.count, draws.noise.sum())

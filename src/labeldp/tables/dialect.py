@@ -112,13 +112,15 @@ class Dialect:
                 f" must be one of {', '.join(ENCODINGS)}: convert a file in another encoding to utf-8",
             )
 
-    def completed(self, format: str) -> Dialect:
-        """Return what most files of a format have, where nothing else is said."""
+    def with_defaults(self, format: str) -> Dialect:
+        """Return the dialect with the format's defaults in place of None."""
         separator = self.separator or DELIMITERS[format]
-        return self.found(separator=separator, decimal=self.decimal or ".", encoding=self.encoding or "utf-8")
+        return self.with_detected(
+            separator=separator, decimal=self.decimal or ".", encoding=self.encoding or "utf-8"
+        )
 
-    def found(self, **fields: str | None) -> Dialect:
-        """Return this with what the library itself found: only what a user writes is checked."""
+    def with_detected(self, **fields: str | None) -> Dialect:
+        """Return the dialect with values that the library detected, without validating them again."""
         dialect = copy(self)
         for name, value in fields.items():
             object.__setattr__(dialect, name, value)

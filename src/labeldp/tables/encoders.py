@@ -31,7 +31,7 @@ def encoder(
 ) -> _Text | _Parquet:
     """Return an encoder to an Arrow stream: it writes tables, and is closed at the end."""
     if format in DELIMITERS:
-        return _Text(stream, schema, (dialect or Dialect()).completed(format), compression)
+        return _Text(stream, schema, (dialect or Dialect()).with_defaults(format), compression)
     return _Parquet(stream, schema)
 
 

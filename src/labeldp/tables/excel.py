@@ -63,7 +63,7 @@ class SheetTable(TextTable):
     def __init__(self, files: list[Path], label: str | None, dialect: Dialect, **reading: Any) -> None:
         self._sheet = read_sheet(files[0], dialect, label)
         super().__init__(files, "xlsx", label, dialect, file=self._sheet.file, **reading)
-        self.dialect = self.dialect.found(decimal=dialect.decimal)  # numbers of sheets show none
+        self.dialect = self.dialect.with_detected(decimal=dialect.decimal)  # numbers of sheets show none
 
     def _fields(self) -> list[Any]:
         """Refuse columns that are hidden, or that formulas may have computed from labels."""
@@ -175,5 +175,5 @@ def _as_text(path: Path, how: Dialect, rows: Iterable[Collection[str]]) -> TextF
     text = io.StringIO()
     writer = python_csv.writer(text, lineterminator="\n")
     writer.writerows([re.sub(r"[\r\n\0]+", " ", cell) for cell in row] for row in rows)
-    dialect = how.found(separator=",", decimal=how.decimal or ".", encoding="utf-8", sheet=None)
+    dialect = how.with_detected(separator=",", decimal=how.decimal or ".", encoding="utf-8", sheet=None)
     return TextFile(path, dialect, text.getvalue().encode())

@@ -241,7 +241,7 @@ def _labels_and_hints(
     def check(public: Any) -> None:
         nonlocal size
         rehearse(public)
-        identifiers.see(public)
+        identifiers.update(public)
         size += size_of(public)
         if shuffle and size > MOST_SHUFFLED:
             raise DataError("the table is too large to be shuffled: 1 GiB of values at most; shuffle it before")

@@ -29,7 +29,7 @@ CLOSE = 0.1
 
 
 class HintSampler:
-    """Takes a uniform sample of rows while they pass by, in their order; the schema has the label's column."""
+    """Keeps a uniform sample of the rows of a stream, in their order; ``schema`` includes the label column."""
 
     def __init__(self, schema: Any, label: str, source: WordSource) -> None:
         self._label, self._source = label, source
@@ -37,8 +37,8 @@ class HintSampler:
         added = [pa.field("label", pa.float64()), pa.field("key", pa.uint64())]
         self._rows = pa.schema([*public, *added]).empty_table()
 
-    def see(self, public: list[Any], labels: NDArray[np.float64]) -> None:
-        """Look at the public columns and the labels of the next rows; those with the smallest keys are kept."""
+    def update(self, public: list[Any], labels: NDArray[np.float64]) -> None:
+        """Add the next rows; of all rows so far, those with the smallest random keys are kept."""
         added = [pa.array(labels), pa.array(draw_words(labels.size, self._source))]
         rows = pa.RecordBatch.from_arrays([*public, *added], schema=self._rows.schema)
         together = pa.concat_tables([self._rows, pa.Table.from_batches([rows])])
@@ -109,14 +109,14 @@ FEWEST_VALUES = 20
 
 
 class Identifiers:
-    """Looks at public columns while rows pass by, for those whose values all differ.
+    """Finds public columns of a stream of rows whose values all differ.
 
     Examples
     --------
     >>> rows = range(40)
-    >>> seen = Identifiers()
-    >>> seen.see(pa.record_batch({"id": list(rows), "town": [str(row % 2) for row in rows]}))
-    >>> seen.unique
+    >>> identifiers = Identifiers()
+    >>> identifiers.update(pa.record_batch({"id": list(rows), "town": [str(row % 2) for row in rows]}))
+    >>> identifiers.unique
     ('id',)
     """
 
@@ -124,8 +124,8 @@ class Identifiers:
         self._batches: list[Any] = []
         self._rows = self._size = 0
 
-    def see(self, public: Any) -> None:
-        """Look at the public columns of the next rows."""
+    def update(self, public: Any) -> None:
+        """Add the public columns of the next rows."""
         if self._rows < MOST_ROWS and self._size < MOST_BYTES:
             self._batches.append(public.slice(0, MOST_ROWS - self._rows))
             self._rows += self._batches[-1].num_rows

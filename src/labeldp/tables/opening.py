@@ -189,7 +189,7 @@ class TableInput:
             known = self.table.format == "parquet"  # how far it got before a fault shows where blocks end
             self._progress("Counting", done if known else 0, self.table.rows)
             if sampler is not None:
-                sampler.see(*self._split(batch, values, missing))
+                sampler.update(*self._split(batch, values, missing))
             yield values[~missing]
         if last is not None:
             self.table.refuse_total(last)

@@ -140,7 +140,7 @@ def overview(
         nonlocal rows
         rows += public.num_rows
         gaps.update({name: _gaps(public.column(name)) for name in public.schema.names})
-        identifiers.see(public)
+        identifiers.update(public)
 
     labelled = sum(len(labels) for labels in TableInput(table, drop=True, progress=progress).labels(look, sampler))
     if sampler is not None and hints is not None:

@@ -137,7 +137,7 @@ class Table:
         """Return how text is written again: as it was read, but in UTF-8."""
         separator = self.dialect.separator if format == self.format else None
         encoding = "utf-8" if self.dialect.encoding in (None, "utf-8") else "utf-8-sig"  # which Excel recognises
-        return self.dialect.found(separator=separator, encoding=encoding)
+        return self.dialect.with_detected(separator=separator, encoding=encoding)
 
     def field(self, name: str) -> Any:
         """Return a column's name and type.

@@ -178,7 +178,7 @@ class TextFile:
                 start = next(_blocks(path, stream), b"")
             marked = (name for name, marks in _BYTE_ORDER_MARKS.items() if start.startswith(marks))
             encoding = next(marked, "utf-8")
-        file = cls(path, given.found(encoding=encoding))
+        file = cls(path, given.with_detected(encoding=encoding))
         try:
             line = next((line for line in file._lines(1000) if line.strip("\ufeff \r\n")), "")
         except UnicodeError:  # of UTF-16, which must begin with a mark
@@ -191,7 +191,7 @@ class TextFile:
         if len(line) > LONGEST_RECORD:
             raise DataError(f"{path} has a first line of more than {LONGEST_RECORD >> 20} million characters")
         separator = given.separator or _sniff_separator(line.lstrip("\ufeff"), format, private)
-        return cls(path, given.found(separator=separator, encoding=encoding))
+        return cls(path, given.with_detected(separator=separator, encoding=encoding))
 
     def _lines(self, most: int) -> Iterator[str]:
         """Yield the first lines, as far as they can be read."""

@@ -87,12 +87,12 @@ class TextTable(Table):
         kinds = {name: pa.float64() if name == self.label else pa.string() for name in self._inside}
         public = [name for name in self._inside if name != self.label]
         decimal, thousands = find_marks(self._file.first_columns(self.private), self.dialect)
-        self.dialect = self.dialect.found(decimal=decimal, thousands=thousands)
+        self.dialect = self.dialect.with_detected(decimal=decimal, thousands=thousands)
         typed = [] if self._as_text is None else [name for name in public if name not in self._as_text]
         guesses = {name: TextType(self.dialect, exact=self._exact) for name in typed}
         for batch in self._text(pa.schema(dict.fromkeys(public, pa.string()))) if guesses else ():
             for name, guess in guesses.items():
-                guess.see(batch.column(name))
+                guess.update(batch.column(name))
         kinds |= {name: guess.kind for name, guess in guesses.items()}
         return [pa.field(name, kind) for name, kind in kinds.items()]
 

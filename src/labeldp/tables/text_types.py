@@ -174,8 +174,8 @@ class TextType:
     Examples
     --------
     >>> column = TextType(Dialect(), exact=False)
-    >>> column.see(pa.array(["1", "2"]))
-    >>> column.see(pa.array(["2.5", ""]))
+    >>> column.update(pa.array(["1", "2"]))
+    >>> column.update(pa.array(["2.5", ""]))
     >>> column.kind
     DataType(double)
     """
@@ -186,8 +186,8 @@ class TextType:
         self._left += [pa.timestamp(unit, zone) for unit in ("ms", "ns") for zone in (None, "UTC")]
         self._left.append(pa.float64())
 
-    def see(self, text: Any) -> None:
-        """Look at more of the column."""
+    def update(self, text: Any) -> None:
+        """Add the next values of the column."""
         values = mark_missing(text, self._dialect.na)
         self._empty = self._empty and values.null_count == len(values)
         if self._exact and pc.any(pc.match_substring_regex(values, _CODES)).as_py():

@@ -141,7 +141,7 @@ class TableWriter:
         """Return what a card says of how text is written."""
         if self.format not in DELIMITERS:
             return {}
-        written = self._dialect.completed(self.format)
+        written = self._dialect.with_defaults(self.format)
         return {name: str(getattr(written, name)) for name in ("separator", "decimal", "encoding")}
 
     def _close(self) -> None:

@@ -169,7 +169,7 @@ def _run(function: Callable[..., None], given: dict[str, Any]) -> None:
         decimal = ask_decimal() if error.option == "decimal" and "dialect" in given else None
         if decimal is None:
             raise
-        function(**{**given, "dialect": given["dialect"].found(decimal=decimal)})
+        function(**{**given, "dialect": given["dialect"].with_detected(decimal=decimal)})
 
 
 def _ask_about_ledgers(ledger: Ledger, out: str | Path) -> None:

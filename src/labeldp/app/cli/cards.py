@@ -129,7 +129,7 @@ def verify(
     checks = [replace(check, detail=printable(spelled(check.detail, as_flag))) for check in result.checks]
     if as_json:
         named = [{name: getattr(check, name) for name in ("name", "holds", "detail")} for check in checks]
-        print_json(verdict=result.verdict, holds=result.holds, checks=named, cannot_show=result.beyond)
+        print_json(verdict=result.verdict, holds=result.holds, checks=named, cannot_show=result.not_verifiable)
     else:
         _show_checks(replace(result, checks=tuple(checks)), PlainConsole())
     if not result.holds:
@@ -158,7 +158,7 @@ def _show_checks(result: Verification, console: Console) -> None:
         if check.name == "signature" and not check.holds:
             verdict += f" {check.detail[:1].upper()}{check.detail[1:]}."
     console.print("", table, "", Text("What this cannot show:", "dim"), sep="\n")
-    for line in result.beyond:
+    for line in result.not_verifiable:
         console.print(Padding(Text(line, "dim"), (0, 0, 0, 2), expand=False))
     console.print("", Text(verdict, _STYLES[result.verdict]), "", sep="\n")
 

@@ -137,7 +137,7 @@ def _read_again(request: Request, unfinished: Unfinished, form: FormData) -> Res
         written["skip"] = [str(dialect.skip)]
     elif seen is not None and label == unfinished.label:
         # as the page said: a column that showed them may be left out
-        dialect = dialect.found(decimal=seen.dialect.decimal, thousands=seen.dialect.thousands)
+        dialect = dialect.with_detected(decimal=seen.dialect.decimal, thousands=seen.dialect.thousands)
     typed = (unfinished.typed if label == unfinished.label else {}) | written
     begun = Unfinished(unfinished.source, dialect, label, left_out, written, typed)
     if "continue" in form and written == before and label == unfinished.label:
