@@ -1,17 +1,17 @@
-"""What both regressors share: the steps of a fit, predictions, the card, and state that changes all at once.
+"""The base class of both regressors: steps of a fit, predictions, the card, and the atomic change of fitted state.
 
 A fit, step by step, with the module of each step:
 
 1. X and y are checked, and columns of a data frame become numbers (here).
 2. Columns become public features (`features`), labels numbers from 0 to 1 (`fit_plan`).
 3. ε is split between sums and labels (`epsilon_split`), and the ledger is charged.
-4. Where labels lie inside the bounds is looked for (`label_queries`).
+4. The range of labels inside the bounds is estimated (`label_queries`).
 5. Groups of similar rows are formed (`groups`); labels are summed by group, with noise (`label_queries`).
-6. A Bayesian linear model learns from the noisy sums (`bayes`), and which columns matter (`relevance`).
+6. A Bayesian linear model is fitted to the noisy sums (`bayes`), and relevant columns are found (`relevance`).
 7. Steps 5 and 6 are repeated with residuals in place of labels (`sum_model`).
 8. If ε suffices, labels are released one by one around predictions, in rounds (`label_rounds`).
-9. The linear model learns from them too, and boosted trees join in where they help (`learner`).
-10. All that was fitted replaces the old state; a weak model gives a warning (`learner`).
+9. The linear model is fitted to labels too, and boosted trees are added if they help (`learner`).
+10. The fitted state replaces the old one; a warning says if the model is weak (`learner`).
 
 Only steps 4, 5 and 8 read labels.
 """
@@ -146,7 +146,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return encoder.transform(as_table(X, list(self.feature_names_in_)))
 
     def remembers(self, X: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64] | None]:
-        """Return digests of these rows' features and of those of the fit; None where these were not kept."""
+        """Return digests of these rows, and of the rows of the fit; None if the latter were not kept."""
         return row_digests(self._inputs(X)), getattr(self, "_rows_seen", None)
 
 
@@ -162,7 +162,7 @@ def refuse_arguments(y: Any, unknown: dict[str, Any]) -> None:
 
 
 def refuse_single_column(X: Any) -> None:
-    """Refuse what is no table by its shape: scikit-learn would print it, and it may be y in the place of X."""
+    """Raise if X is not two-dimensional: it may be y, whose values an error of scikit-learn would print."""
     dimensions = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
     if dimensions < 2:
         raise ParameterError(
@@ -184,7 +184,7 @@ def single_column(labels: NDArray[Any]) -> Array:
 
 
 def column_encoder(model: TableRegressor, fills: Array | None = None) -> TableEncoder:
-    """Return how a model's columns become numbers; those of an array are, with ``fills`` for missing ones."""
+    """Return the encoder of a model's columns; for an array, one of numbers, with ``fills`` for missing ones."""
     encoder: TableEncoder | None = getattr(model, "encoder_", None)
     if encoder is not None:
         return encoder
@@ -200,7 +200,7 @@ def row_digests(X: Any) -> NDArray[np.uint64]:
 
 
 def _mixed(X: Any) -> Any:
-    """Return numbers' bits, the high ones in the low ones too; 0 for 0, as sparse tables leave it out."""
+    """Return the bits of numbers, with the high half mixed into the low one; 0 becomes 0, as in sparse tables."""
     if sparse.issparse(X):
         return sparse.csr_array((_mixed(X.data), X.indices, X.indptr), shape=X.shape)
     bits = np.ascontiguousarray(X + 0.0).view(np.uint64)
@@ -208,13 +208,13 @@ def _mixed(X: Any) -> Any:
 
 
 def _spread(ensemble: Ensemble, sum_results: SumResults) -> float:
-    """Return the variance of labels around predictions: of all private estimates the one that corrects least."""
+    """Return the variance of labels around predictions: the smallest of all private estimates."""
     counted = math.inf if sum_results.sums is None else sum_results.sums.spread
     return min(ensemble.rest, ensemble.error, counted)
 
 
 class PrivateRegressor(TableRegressor):
-    """Base of both regressors."""
+    """The base class of `LabelReleaseRegressor` and `ModelReleaseRegressor`."""
 
     epsilon: float
     bounds: tuple[float, float]
@@ -295,7 +295,7 @@ class PrivateRegressor(TableRegressor):
         self.weakness_ = self._weakness(rows.table.X)
 
     def _learn(self, rows: LabelRows, parts: list[Any], sum_results: SumResults) -> None:
-        """Learn from what was released: sums, and labels if there are any."""
+        """Fit the model to the released sums, and to the released labels if there are any."""
         if not parts:
             self._ensemble = sum_results.ensemble()
             return
@@ -304,20 +304,20 @@ class PrivateRegressor(TableRegressor):
         self._public, self._ensemble = sum_results.table.public, ensemble_of(parts, sum_results)
 
     def _weakness(self, X: Any) -> str | None:
-        """Return what is wrong with the model, by what was released; None if nothing is."""
+        """Return a sentence on what is wrong with the model, from private values only; None if nothing is."""
         return describe_weakness(*self._fitted_units(X), self._scale.bounds)
 
     def _fitted_units(self, X: Any) -> tuple[Array, float]:
-        """Return predictions for some public rows in units of the bounds, and the private spread around them."""
+        """Return predictions for some public rows, and the private variance around them, in unit scale."""
         public, ensemble = self.public_model()
         rows = even_rows(X.shape[0], WEAKNESS_ROWS)
         return ensemble.predict(FeatureTable(public, X[rows]), np.arange(rows.size)), ensemble.error
 
     def _refuse_estimator(self, X: Any, request: FitRequest) -> None:
-        """Refuse an estimator of the user's that cannot learn; by default there is none."""
+        """Raise if the user's own estimator cannot be fitted to such a table."""
 
     def _copy_for_fit(self) -> Self:
-        """Return a copy for a fit to work on, so that a fit that stops half way changes nothing here."""
+        """Return a copy for a fit to change, so that a fit that stops half way changes nothing here."""
         self._get_ledger()
         fitting = object.__new__(type(self))
         fitting.__dict__.update(self.__dict__)

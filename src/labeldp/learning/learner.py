@@ -1,9 +1,10 @@
-"""The learner for private labels and noisy sums: a Bayesian linear model, and trees where the noise allows.
+"""The model fitted to private labels and noisy sums: a Bayesian linear model, and boosted trees if they help.
 
-Trees see the columns only. They are blended in by their slope on held-out private labels, less one standard error.
-Held-out rows come from the last round only: earlier rows served to centre later intervals, and must not judge
-them. Their labels are in the sums of the linear model, which makes that look better than it is, never the trees.
-The model's own predictions for public rows show at no cost whether it is weak.
+The weight of the trees is estimated on held-out private labels: the slope of a regression on their predictions,
+minus one standard error. Only rows of the last round are held out, because labels of earlier rounds determined the
+intervals of later ones. Labels of held-out rows are also part of the sums that the linear model is fitted to. This
+favours the linear model, never the trees. `describe_weakness` finds weak models by their predictions for public
+rows, at no cost in ε.
 """
 
 from __future__ import annotations
@@ -25,21 +26,22 @@ from labeldp.learning.fit_plan import LabelSummary, Pair
 from labeldp.learning.threads import idle_cores, limit_threads
 
 _AT_BOUND, _AT_BOUND_SPREAD, _NEARLY_ALL = 0.01, 0.5, 0.95
-"""A prediction lies at a bound within this part of the bounds, and of the spread; the share that is too much."""
+"""A prediction is at a bound if its distance is less than the first number in widths of the bounds, and than the
+second in standard deviations of residuals. A model with a larger share of them than the third is weak."""
 
 _OTHER_UNIT = 1e-4
-"""Where labels fill less of the bounds than this, the unit is wrong, whatever their spread."""
+"""Predictions that are this close to a bound, in widths of the bounds, are at it: labels are in another unit."""
 
 _FLAT = 0.05
-"""A model counts as constant if its predictions vary by less than this part of the spread around them."""
+"""A model is constant if its predictions have a standard deviation below this fraction of that of residuals."""
 
 WEAKNESS_ROWS = 2_000
-"""Rows at most, evenly spread, that are looked at for it."""
+"""The largest number of rows, evenly spaced, whose predictions are used to find a weak model."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrivateRows:
-    """Private labels of some rows that share a noise level and a round."""
+    """Private labels of rows that have the same round and noise variance."""
 
     rows: Index
     labels: Array
@@ -64,7 +66,7 @@ class Ensemble:
     linear : Posterior
     trees : HistGradientBoostingRegressor or None
     weight : float
-        How much of the trees is blended in.
+        The weight of the trees, from 0 to 1.
     rest : float
         Estimated variance of a label around its best prediction.
     error : float
@@ -91,14 +93,14 @@ class Ensemble:
 
 
 def describe_weakness(units: Array, spread: float, bounds: Pair) -> str | None:
-    """Return what is wrong with a model by its own predictions; None if nothing is.
+    """Return a sentence on what is wrong with a model, judged by its predictions; None if nothing is.
 
     Parameters
     ----------
     units : array
-        Predictions in units of the bounds.
+        Predictions in unit scale.
     spread : float
-        The private estimate of labels' variance around them, in the same units; 0 if there is none.
+        The private estimate of the variance of labels around them, in unit scale; 0 if there is none.
     bounds : (lo, hi)
 
     Examples
@@ -125,27 +127,28 @@ def describe_weakness(units: Array, spread: float, bounds: Pair) -> str | None:
 
 
 _VALIDATION_ROWS, _QUICK_ROWS, GROWN = 60_000, 40_000, 400_000
-"""Rows at most on which trees are compared, from which they grow between rounds, and in the end."""
+"""The largest numbers of rows to compare trees, to fit them between rounds, and to fit the final ones."""
 
 _LEAST_SHARE = 0.02
-"""Trees with a smaller weight beside the linear model are not worth their place in it."""
+"""Trees with a smaller weight are left out."""
 
 _SURE, _MOST_CHANGE = 0.3, 20
-"""An error measured on held-out rows counts if its standard error is less than this part of what was expected; it
-may be so many times smaller than that."""
+"""The error on held-out rows replaces the expected one if its standard error is below the first number times the
+expected error; the second number limits how many times smaller it may be."""
 
 _FIT_ERROR = 0.1
-"""The part of the error that is that of the fit itself, and not of labels around the best prediction."""
+"""The fraction of the mean squared error that a better fit could remove."""
 
 _CLEAR = 1.5
 _FOR_CLEAR_LABELS = (31, 0.06, (30, 60, 120, 250), 1)
 _FOR_NOISY_LABELS = (10, 0.1, (20, 40, 80, 160), 3)
-"""Labels are clear if their noise is less than so many times their variance: then large trees learn more. Else
-trees of a third of the size, at larger steps and on every third code, are no worse, in a third of the time. Leaves
-of a tree, how much of each tree is added, numbers of trees to choose from, codes that are seen as one."""
+"""Parameters of trees: leaves, learning rate, numbers of trees to choose from, and codes merged into one bin.
+Large trees are better if the variance of noise is below ``_CLEAR`` times that of labels; else small ones are as
+good, in a third of the time."""
 
 _LEAF_VARIANCE, _LEAST_LEAF, _MOST_LEAF = 50, 20, 0.1
-"""A leaf averages noise down to 1/50 of the variance of labels; it has 20 rows, and a tenth of all at most."""
+"""A leaf has so many rows that its mean has 1/50 of the variance of labels as noise, but at least 20 rows and at
+most a tenth of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +162,14 @@ class Growth:
     leaves : int
         The most leaves of a tree.
     rate : float
-        How much of each tree is added.
+        The learning rate.
     stages : tuple of int
         Numbers of trees to choose from.
     coarse : int
-        How many neighbouring codes are seen as one.
+        How many neighbouring codes are merged into one bin.
     quick : bool
-        Whether fewer trees, of fewer rows, compared on one third of the last round, will do: else on both halves.
+        Whether to save time: fewer trees, fitted to fewer rows, and one third of the last round held out once. If
+        False, each half of the last round is held out in turn.
     """
 
     leaf: int
@@ -177,7 +181,7 @@ class Growth:
 
     @classmethod
     def for_noise(cls, noise: float, rows: int, *, quick: bool) -> Growth:
-        """Return what suits labels with so much noise, in variances of labels, of so many rows."""
+        """Return the parameters for this many rows; ``noise`` is the variance of noise over that of labels."""
         leaf = int(np.clip(_LEAF_VARIANCE * noise, _LEAST_LEAF, max(_LEAST_LEAF, _MOST_LEAF * rows)))
         leaves, rate, stages, coarse = _FOR_CLEAR_LABELS if noise < _CLEAR else _FOR_NOISY_LABELS
         return cls(leaf, leaves, rate, stages[:3] if quick else stages, coarse, quick)
@@ -185,7 +189,7 @@ class Growth:
     def grow(
         self, stages: int, seed: int, codes: Codes, labels: Array, weight: Array
     ) -> HistGradientBoostingRegressor:
-        """Return trees fitted to labels of rows with these codes; they predict from codes as they are."""
+        """Fit trees to the labels of rows with these codes; they predict from codes that are not merged."""
         trees = HistGradientBoostingRegressor(
             max_iter=stages,
             learning_rate=self.rate,
@@ -197,7 +201,7 @@ class Growth:
             early_stopping=False,
             random_state=seed,
         )
-        middle = self.coarse // 2  # cuts between middles of what is seen as one are cuts between codes
+        middle = self.coarse // 2  # so that thresholds lie between codes
         with limit_threads(idle_cores()):
             return trees.fit(codes // self.coarse * self.coarse + middle, labels, weight)
 
@@ -217,9 +221,9 @@ def add_trees(
     parts : list of PrivateRows
         Round by round.
     plain : Ensemble
-        The linear model of all of them.
+        The linear model, fitted to all parts and sums.
     sums : list of Observations
-        What else it learnt from.
+        The statistics of noisy sums.
     growth : Growth
     """
     rng = np.random.default_rng(0)
@@ -247,9 +251,9 @@ class _HeldOut:
     ----------
     labels, noise, weight : arrays
     linear : array
-        What the linear model predicts.
+        Predictions of the linear model.
     trees : dict
-        What trees predict, by the number of them.
+        Predictions of trees, by the number of trees.
     """
 
     labels: Array
@@ -259,7 +263,7 @@ class _HeldOut:
     trees: dict[int, Array]
 
     def best_trees(self) -> tuple[int | None, float]:
-        """Return the number of trees that help most, and how much of them to take; None if none do."""
+        """Return the number of trees that reduces the error most, and their weight; (None, 0) if none does."""
         best, most, best_share = None, 0.0, 0.0
         gap = self.labels - self.linear
         for stages, prediction in self.trees.items():
@@ -289,7 +293,7 @@ def _predict_held_out(
     growth: Growth,
     rng: np.random.Generator,
 ) -> _HeldOut:
-    """Return predictions of a part of the last round's rows by models of all others, and of the next part."""
+    """Return predictions for held-out rows of the last round, by models fitted to all other rows."""
     label_summary = plain.label_summary
     rows, labels, noise = _join(parts)
     weight = 1 / (noise + plain.rest)
@@ -318,7 +322,7 @@ def _predict_held_out(
 
 
 def _thin(parts: list[PrivateRows], most: int, rng: np.random.Generator) -> list[PrivateRows]:
-    """Return the parts with at most this many rows in all, chosen at random."""
+    """Return a random sample of the rows of all parts, of about ``most`` rows at most."""
     total = sum(part.rows.size for part in parts)
     if total <= most:
         return parts
@@ -335,7 +339,7 @@ def _join(parts: list[PrivateRows]) -> tuple[Index, Array, Array]:
 
 
 _WORTH = 60
-"""Trees are tried only if this many rows average the noise below the labels' variance."""
+"""Trees are tried only if the noise variance over the number of rows is below 1/60 of the labels' variance."""
 
 
 def fit_ensemble(
@@ -347,7 +351,7 @@ def fit_ensemble(
     quick: bool = False,
     observed: list[Observations] | None = None,
 ) -> Ensemble:
-    """Return the model for private rows and noisy sums.
+    """Fit the model to private labels and noisy sums.
 
     Parameters
     ----------
@@ -356,12 +360,12 @@ def fit_ensemble(
         Round by round.
     label_summary : LabelSummary
     sums : list of Observations
-        Of noisy sums.
+        The statistics of noisy sums.
     quick : bool
-        Whether an average over few choices, and few trees, will do, as between rounds.
+        Whether to save time, as between rounds: fewer priors are averaged, and there are fewer trees.
     observed : list of Observations, optional
-        Where the table is a sample, the statistics of all rows, round by round: the linear model learns from
-        these, and trees from the sample.
+        If the table is a sample, the statistics of all rows for each round. The linear model is fitted to these,
+        and trees to the sample.
     """
     if observed is None:
         observed = [part.observations(table, label_summary.middle) for part in parts if part.rows.size]

@@ -1,10 +1,13 @@
-"""How strongly each column takes part in interactions, learnt from noisy sums and private labels.
+"""Length scales of columns in interactions, learnt from noisy sums and private labels.
 
-The interactions of `PublicFeatures` are waves over the ranks of all columns, with one length a column: a column
-with a long one hardly matters. Lengths and strengths of blocks of features maximise the evidence of averages s of
-labels, under a normal prior of their logarithms. With s = Xw + noise, all divided by the deviation of each s, and
-w ~ N(0, R²), R² the strength of each feature's block:
-C = I + X R² Xᵀ, log evidence = −½(log|C| + sᵀ C⁻¹ s), a = C⁻¹ s; its slope by a column x of X is R²(a aᵀ − C⁻¹)x.
+The interactions of `PublicFeatures` are random Fourier features of the ranks of all columns, with one length scale
+for each column, as in automatic relevance determination: a column with a large length scale hardly matters. Length
+scales, called lengths here, and strengths (the variances that blocks of features explain) maximise the marginal
+likelihood, called evidence, of averages s of labels, with a normal prior on their logarithms.
+
+The model is s = Xw + noise, with rows divided by the standard deviation of their noise, and w ~ N(0, R²), where R²
+is the strength of each feature's block. With C = I + X R² Xᵀ and a = C⁻¹ s, the log evidence is
+−½(log|C| + sᵀ C⁻¹ s), and its gradient in a column x of X is R²(a aᵀ − C⁻¹)x.
 """
 
 from __future__ import annotations
@@ -28,42 +31,43 @@ from labeldp.learning.groups import NoisySums
 from labeldp.learning.learner import PrivateRows
 
 _LENGTH, _COMMON, _STRENGTH = 1.0, 0.7, 1.0
-"""Prior deviations of the logarithms of each length, of what all lengths share, and of strengths."""
+"""Prior standard deviations of log lengths, of the term that all log lengths share, and of log strengths."""
 
 _FURTHEST = 4.0
-"""How far from its expectation each of these may be, in prior deviations."""
+"""The largest distance of each of these from its prior mean, in prior standard deviations."""
 
 _SHORT, _LONG = 0.5, 10.0
-"""Lengths before anything is known of them, in ranges of ranks, over the root of the number of columns that
-matter; and the longest."""
+"""The prior length, for ranks from 0 to 1, is the first number times the root of the number of columns that
+matter; the second is the longest."""
 
 _DOUBT = 3.0
-"""Log odds against interactions before anything is known: lengths that fit noise cost more than others gain."""
+"""Prior log odds against interactions, because lengths that fit noise cost more than good ones gain."""
 
 _SINGLE = 1e5
-"""Numbers are of single precision if signal over noise, of all averages together, is less than this: rounding
-errors, of about 1e-6 of the signal, are far below the noise then."""
+"""Below this ratio of signal to noise, of all averages together, numbers have single precision: rounding errors
+are about 1e-6 of the signal, far below the noise."""
 
 _GUARD = 1e-5
-"""Added to a diagonal, as a part of it: for products of single precision, and since averages are of some rows."""
+"""The fraction by which a diagonal is increased, for single precision and averages over a sample of rows."""
 
 _STRENGTHS = 3
-"""Blocks whose strength is searched for: linear, additive, interactions."""
+"""The number of blocks whose strengths are optimised: linear, additive, interactions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
-    """Lengths of columns.
+    """Length scales of columns.
 
     Attributes
     ----------
     lengths : array
     doubt : float
-        Log odds against interactions with these lengths, which were chosen to fit: by Laplace's method.
+        Log odds against interactions with these lengths, by Laplace's approximation.
     center : array
-        Logarithms of the lengths that were expected.
+        Prior means of log lengths.
     point : array
-        What was found, in prior deviations from there: what all lengths share, then each length.
+        The optimum, in prior standard deviations from the means: the term that all log lengths share, then one
+        for each length.
     """
 
     lengths: Array
@@ -73,31 +77,31 @@ class Relevance:
 
 
 def first_lengths(columns: int) -> Array:
-    """Return lengths before anything is known."""
+    """Return equal lengths, the prior mean for columns that all matter."""
     return np.full(columns, _SHORT * math.sqrt(columns))
 
 
 class Evidence:
-    """The evidence of averages of labels, as a function of strengths and lengths.
+    """The log evidence of averages of labels, as a function of strengths and lengths.
 
-    Its argument, a point, has the strengths of three blocks (linear, additive, interactions), what lengths share,
-    and each length, in prior deviations from what is expected.
+    A point has the log strengths of three blocks (linear, additive, interactions), the term that all log lengths
+    share, and one term for each length, all in prior standard deviations from their prior means.
 
     Parameters
     ----------
     table : FeatureTable
     rows : array of int
-        Rows of the table that stand for all where waves are averaged.
+        A sample of the table's rows, over which interactions are averaged.
     matrix : sparse array, averages × rows
-        What makes averages of these rows.
+        The matrix that averages these rows.
     fixed : array, averages × features
         Averages of linear and additive features, over all rows of a group.
     values : array
-        Averages of labels, less the middle of the range, over its width.
+        Averages of labels minus the middle of the range, in widths of the range.
     variances : array
-        Of these around what features explain, in squared widths.
+        Variances of these averages around the model, in squared widths.
     strengths : array
-        Logarithms of what each block is expected to explain.
+        Prior means of log strengths.
     """
 
     def __init__(
@@ -129,7 +133,7 @@ class Evidence:
         self.owner = np.concatenate([self.block, [_STRENGTHS], interactions])  # the constant is a block of its own
 
     def climb(self, center: Array, start: Array, steps: int) -> tuple[float, Relevance]:
-        """Return the best lengths, and their log evidence averaged over lengths that are as likely."""
+        """Return the optimal lengths, and the log evidence integrated over lengths by Laplace's approximation."""
         found = minimize(
             self.loss,
             np.append(np.zeros(_STRENGTHS), start),
@@ -147,7 +151,7 @@ class Evidence:
         return volume - float(found.fun), Relevance(_lengths(center, point), doubt, center, point)
 
     def lengths_of_columns_alone(self, found: Relevance) -> Array:
-        """Return logarithms of lengths that are short for columns that matter alone."""
+        """Return log lengths that are short for columns with large linear and additive effects."""
         scale = self._scale(np.zeros(_STRENGTHS))
         solution = self._solve(scale, self._waves(found.lengths)[1])
         weights = (scale * solution.weights)[: self.block.size]
@@ -156,7 +160,7 @@ class Evidence:
         return np.asarray(np.log(_SHORT / np.sqrt(share)))
 
     def loss(self, point: Array, center: Array) -> tuple[float, Array]:
-        """Return minus the log evidence and log prior of a point, and their slope."""
+        """Return minus the sum of the log evidence and the log prior of a point, and its gradient."""
         lengths = _lengths(center, point[_STRENGTHS:])
         scale = self._scale(point[:_STRENGTHS])
         waves, averaged = self._waves(lengths)
@@ -167,25 +171,25 @@ class Evidence:
         return float(0.5 * point @ point - solution.score), np.asarray(point - slope, dtype=np.float64)
 
     def _scale(self, strengths: Array) -> Array:
-        """Return the prior deviation of each feature's weight."""
+        """Return the prior standard deviation of each feature's weight."""
         deviations = np.exp(0.5 * np.append(self.strengths + _STRENGTH * strengths, 0.0))
         return np.asarray(deviations[self.owner])
 
     def _waves(self, lengths: Array) -> tuple[Numbers, Numbers]:
-        """Return waves of the rows, and their averages."""
+        """Return the interaction features of the rows, and their averages."""
         angles = (self.ranks / lengths.astype(self.kind)) @ self.frequencies
         waves = np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / self.kind(math.sqrt(FREQUENCIES))
         averaged: Numbers = (self.matrix @ waves) * self.root
         return waves, averaged
 
     def _slope_by_wave(self, solution: _Solution, scale: Array, averaged: Numbers) -> Numbers:
-        """Return the slope of the log evidence by each average of a wave."""
+        """Return the gradient of the log evidence in the averages of interaction features."""
         residual = solution.residual.astype(self.kind)
         slope = np.outer(residual, residual @ averaged) - solution.spread.astype(self.kind)
         return np.asarray(slope * self.kind(scale[-1] ** 2))
 
     def _slope_by_length(self, lengths: Array, waves: Numbers, by_wave: Numbers) -> Array:
-        """Return the slope of the log evidence by the logarithm of each length."""
+        """Return the gradient of the log evidence in log lengths."""
         by_row = self.transposed @ (by_wave * self.root)
         cosine, sine = np.split(waves, 2, axis=1)
         by_cosine, by_sine = np.split(by_row, 2, axis=1)
@@ -193,7 +197,7 @@ class Evidence:
         return np.asarray((turned * self.frequencies).sum(axis=1) / lengths)
 
     def _solve(self, scale: Array, averaged: Numbers) -> _Solution:
-        """Return the solution in the dimension of averages, or of features if these are fewer."""
+        """Solve the linear model in the dimension of averages, or of features if these are fewer."""
         if self.values.size <= scale.size:
             return self._solve_by_averages(scale, averaged)
         return self._solve_by_features(scale, averaged)
@@ -235,9 +239,9 @@ class _Solution(NamedTuple):
     score : float
         The log evidence.
     weights : array
-        Of the features, over their prior deviations.
+        Weights of the features, over their prior standard deviations.
     by_feature : array
-        Twice the slope of the log evidence by the logarithm of each feature's strength.
+        Twice the derivative of the log evidence in the log strength of each feature.
     residual : array
         C⁻¹ s.
     spread : array, averages × waves
@@ -256,7 +260,7 @@ def _lengths(center: Array, point: Array) -> Array:
 
 
 def _factor(matrix: Array, guard: float) -> Array:
-    """Return the Cholesky factor of I + a matrix, whose diagonal first grows by a part of it."""
+    """Return the Cholesky factor of I + a matrix, with its diagonal multiplied by 1 + guard."""
     diagonal = np.diag_indices_from(matrix)
     matrix = matrix.astype(np.float64)
     matrix[diagonal] = 1 + (1 + guard) * matrix[diagonal]
@@ -269,26 +273,26 @@ def _score(factor: Array, fit: float) -> float:
 
 
 MOST_COLUMNS = 60
-"""With more columns lengths are not learnt: there would be too many for what is known of labels."""
+"""With more columns, lengths are not learnt: labels hold too little information on so many."""
 
 _SUMS_ROWS, _LABELS_ROWS = 2048, 4096
-"""Public rows at most, evenly spread, that stand for all rows of their groups, or whose labels are looked at."""
+"""The largest samples of rows, evenly spaced, for learning from sums alone, and from labels too."""
 
 _FIRST_STEPS, _FURTHER_STEPS = 20, 12
-"""Steps of the search at first, and where it goes on from lengths found before."""
+"""Iterations of the optimiser from a new start, and from lengths that were learnt before."""
 
 _PRECISION = 1e-5
-"""A step that gains less than this part of the log evidence is the last: single precision shows no more."""
+"""The optimiser stops where the log evidence grows by less than this fraction: single precision has no more."""
 
 _UNSEEN = 0.3
-"""The part of the spread that interactions are expected to explain: sums over groups made for others hide it."""
+"""The prior fraction of the residual variance that interactions explain: groups formed without them hide it."""
 
 _LEAST_STRENGTH, _LEAST_SHARE = 1e-7, 0.03
-"""Expected strength of a block at least: in squared widths of the range, and of what all blocks explain."""
+"""The least prior strength of a block, in squared widths of the range, and as a fraction of all strengths."""
 
 
 def can_learn(table: FeatureTable) -> bool:
-    """Return whether the table has columns whose lengths can be learnt."""
+    """Return whether the number of columns is such that lengths can be learnt."""
     return 2 <= table.columns <= MOST_COLUMNS
 
 
@@ -302,7 +306,7 @@ def learn_lengths(
     spread: float = 0.0,
     known: Relevance | None = None,
 ) -> Relevance:
-    """Return the lengths of most evidence.
+    """Return the lengths with the largest evidence.
 
     Parameters
     ----------
@@ -310,15 +314,16 @@ def learn_lengths(
     linear : Posterior
         The model so far.
     limits : Limits
-        Where labels lie.
+        The range of labels.
     sums, labels : lists
-        What was released.
+        The released sums and labels.
     spread : float
-        Variance of labels around the model so far, where it was measured.
+        Variance of labels around the model so far; 0 if it was not measured.
     known : Relevance, optional
-        Lengths learnt from less: a start beside equal lengths. Without it the other start is lengths that are
-        short for columns that matter alone. Of both results the more likely one is taken: sums over groups that
-        were made for other features may have hidden an interaction that labels show.
+        Lengths learnt from sums. The optimiser starts twice: from equal lengths, and from these, or without them
+        from lengths that are short for columns with large effects of their own. The result with the larger
+        evidence is returned. A new start helps because sums by groups that were formed without an interaction may
+        hide it, while labels show it.
     """
     evidence = gather_evidence(table, linear, limits, sums, labels, spread)
     origin = np.zeros(1 + table.columns)
@@ -338,7 +343,7 @@ def gather_evidence(
     labels: list[PrivateRows],
     spread: float,
 ) -> Evidence:
-    """Return the evidence of what was released; parameters are those of `learn_lengths`."""
+    """Return the evidence of released sums and labels; parameters are those of `learn_lengths`."""
     rest = min(linear.rest, spread or linear.rest)
     rows = even_rows(table.rows, _LABELS_ROWS if labels else _SUMS_ROWS)
     position = np.full(table.rows, -1)
@@ -378,7 +383,7 @@ def _averaging(group: Index, position: Index, rows: int) -> csr_array:
 
 
 def _expected_strengths(linear: Posterior, spread: float, width: float) -> Array:
-    """Return the logarithms of what each block is expected to explain, in squared widths."""
+    """Return the prior means of log strengths, in squared widths of the range."""
     blocks = np.array(linear.blocks) / width**2
     interactions = max(blocks[2:].sum(), _UNSEEN * spread / width**2)
     expected = np.array([blocks[0], blocks[1], interactions])
