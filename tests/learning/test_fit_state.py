@@ -155,7 +155,7 @@ def test_what_was_charged_before_a_fit_stopped_counts_in_the_next(case, monkeypa
     """A mechanism function of the user's, say, sees the private prior before it fails."""
     model = new(case)
     with monkeypatch.context() as patch:
-        patch.setattr(base, "measure", broken)
+        patch.setattr(base, "release_sums", broken)
         for _ in range(2):
             with pytest.raises(RuntimeError, match="broken"):
                 model.fit(**OLD)

@@ -289,12 +289,12 @@ def test_with_local_trust_no_sum_count_or_range_is_computed(untouchable):
 
 
 def test_a_variant_that_forgets_local_trust_is_detected(untouchable, monkeypatch):
-    measure = base.measure
+    release_sums = base.release_sums
 
     def forgets(rows, plan, source):
-        return measure(rows, FitRequest(epsilon=2.0, bounds=BOUNDS).plan(rows.count), source)
+        return release_sums(rows, FitRequest(epsilon=2.0, bounds=BOUNDS).plan(rows.count), source)
 
-    monkeypatch.setattr(base, "measure", forgets)
+    monkeypatch.setattr(base, "release_sums", forgets)
     with pytest.raises(TouchedError):
         fit_locally()
 

@@ -1,13 +1,13 @@
-"""A Bayesian linear model with known noise, averaged over how much signal there is and of what kind.
+"""A Bayesian linear model with known noise variance, averaged over priors.
 
-Observations are s = Hθ + noise of known variance plus what the features do not explain. The prior of θ
-gives each block of features a part of the explained variance. The mix of blocks, and how much is
-explained, are averaged over a small grid by their evidence, a model without features among them. So at
-little data it is the mean, and with more data ridge, additive or kernel regression.
+Observations are s = Hθ + e, where the variance of e is the known privacy noise plus the variance of labels that
+features do not explain. A prior of θ gives each block of features a share of the explained variance. Models are
+averaged over a small grid of shares and variances, weighted by their evidence (the marginal likelihood); one of
+them has no features. With few data the result is the mean of the labels, and with more data it is close to ridge,
+additive or kernel regression.
 
-The evidence of each choice of a prior is computed in two ways that differ in speed only: `solve_few` works in the
-dimension of observations, `solve_many` in that of features. `solve` leaves out choices that are far less likely
-than the best.
+Two solvers compute the same evidence at different speeds: `solve_few` in the dimension of observations,
+`solve_many` in that of features. `solve` skips priors that are far less likely than the best one.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from labeldp.learning.feature_maps import BLOCKS, INTERACTIONS
 from labeldp.learning.threads import limit_threads
 
 _UNLIKELY = 8.0
-"""Choices with less log evidence than the best one, by so much, are left out."""
+"""Priors whose log evidence is lower than the best one by more than this are skipped."""
 
 _MANY_CHOICES = 40
-"""From so many on it pays to look for the likely ones."""
+"""With at least this many priors, a search for the likely ones saves time."""
 
 
 class Choice(NamedTuple):
-    """How much features explain: the share of each block, the explained variance, and the rest."""
+    """A prior: the share of each block, the variance that features explain, and the rest."""
 
     mix: tuple[float, ...]
     explained: float
@@ -55,12 +55,12 @@ class Observations:
         sᵀs.
     count : int
     share : float
-        How much of a single row's unexplained variance is in one observation: 1 for rows, the mean over
-        scaled sums.
+        The factor of the unexplained variance of a row in the variance of an observation: 1 for rows, the mean
+        factor for scaled sums.
     noise : float
         Known variance of the privacy noise.
     design, values : arrays or None
-        H and s themselves, where there are few: then the model is solved in their number, not in that of features.
+        H and s, if there are few observations: then the model is solved in the dimension of observations.
     """
 
     gram: Small
@@ -74,13 +74,13 @@ class Observations:
 
     @classmethod
     def of_few(cls, design: Small, values: Array, share: float, noise: float) -> Observations:
-        """Return the statistics of a few observations, with these themselves."""
+        """Return the statistics of a few observations, and keep the observations."""
         moment = (design.T @ values.astype(np.float32)).astype(np.float64)
         square = float(values @ values)
         return cls(design.T @ design, moment, square, values.size, share, noise, design, values)
 
     def without(self, some: Observations) -> Observations:
-        """Return what is left without some of these observations."""
+        """Return the statistics without some of these observations."""
         return replace(
             self,
             gram=self.gram - some.gram,
@@ -97,11 +97,11 @@ class Observations:
 
 
 _MORE = (0.0, 1e-6, 1e-4, 1e-2, 1.0)
-"""Parts of a diagonal that are added to it, one after the other, until rounding does no harm."""
+"""Fractions of the diagonal that are added to it, in turn, until the factorisation succeeds."""
 
 
 def factorise(matrix: NDArray[Any]) -> NDArray[Any]:
-    """Return the lower Cholesky factor; rounding must not lose what was paid for."""
+    """Return the lower Cholesky factor; a fit that is already charged must not fail by rounding errors."""
     for more in _MORE:
         padded = matrix.copy(order="F")
         padded[np.diag_indices_from(matrix)] *= 1 + more
@@ -111,15 +111,15 @@ def factorise(matrix: NDArray[Any]) -> NDArray[Any]:
 
 
 Solver = Callable[[list[Observations], Index, float, Choices], tuple[Array, Array]]
-"""Returns the log evidence and the posterior mean of the weights under each option."""
+"""Returns the log evidence and the posterior mean of the weights for each prior."""
 
 
 def solve_few(
     observations: list[Observations], block: Index, mean_variance: float, options: Choices
 ) -> tuple[Array, Array]:
-    """Return the log evidence and the posterior mean under each option, in the dimension of observations.
+    """Return the log evidence and the posterior mean for each prior, in the dimension of observations.
 
-    Their covariance is a sum over blocks of features, plus noise: the products of each block are made once.
+    The covariance of observations is a sum over blocks, plus noise; the products of each block are computed once.
     """
     designs = [each.design for each in observations if each.design is not None]
     values = np.concatenate([each.values for each in observations if each.values is not None])
@@ -145,11 +145,11 @@ def solve_few(
 def solve(
     observations: list[Observations], block: Index, mean_variance: float, options: Choices
 ) -> tuple[Array, Array]:
-    """Return what the faster solver does, of many options for those not far less likely than the best one.
+    """Return the result of the faster solver; of many priors, only for those not far less likely than the best.
 
-    For each mix of blocks it walks over the grid of variances, from what is best for the mix of fewest features,
-    on from options that are likely, and from the best one of a mix. Options must be such a grid. Others have no
-    evidence.
+    Priors must be a grid of mixes and variances. For each mix, the search moves over the grid of variances: it
+    starts at the best variances of the mix with the fewest features, and goes on from likely priors and from the
+    best one of the mix. Priors that it does not reach have no evidence.
     """
     count = sum(each.count for each in observations)
     is_few = all(each.design is not None for each in observations) and 3 * count <= block.size
@@ -181,7 +181,7 @@ def solve(
 
 
 def _positions(values: Array, used: Array) -> Index:
-    """Return where values lie on the grid of those that are used."""
+    """Return the positions of values on the grid of distinct values."""
     return np.searchsorted(np.unique(values[used]), values)
 
 
@@ -189,7 +189,7 @@ def _positions(values: Array, used: Array) -> Index:
 def solve_many(
     observations: list[Observations], block: Index, mean_variance: float, options: Choices
 ) -> tuple[Array, Array]:
-    """Return the log evidence and the posterior mean under each option, in the dimension of features."""
+    """Return the log evidence and the posterior mean for each prior, in the dimension of features."""
     own = np.append(block, BLOCKS)
     log_evidence = np.zeros(len(options))
     weights = np.zeros((len(options), own.size))
@@ -220,7 +220,7 @@ def solve_many(
 
 
 def _solve_system(gram: Small, moment: Small, unit: float, prior: Array) -> tuple[float, Array]:
-    """Return the log evidence, less what does not depend on the prior, and the posterior mean of the weights.
+    """Return the log evidence, up to a constant for all priors, and the posterior mean of the weights.
 
     ``gram`` and ``moment`` are sums over observations times ``unit``, ``prior`` is the variance of each weight.
     """
@@ -235,7 +235,7 @@ def _solve_system(gram: Small, moment: Small, unit: float, prior: Array) -> tupl
 
 
 def _submatrix(matrix: Small, active: NDArray[np.bool_]) -> Small:
-    """Return the rows and columns of active features, which lie in few runs: copied run by run."""
+    """Return the rows and columns of active features, copied by runs of neighbouring features."""
     edges = np.flatnonzero(np.diff(active, prepend=False, append=False))
     runs = [slice(*edge) for edge in edges.reshape(-1, 2).tolist()]
     return np.concatenate([np.concatenate([matrix[rows, columns] for columns in runs], axis=1) for rows in runs])
@@ -251,22 +251,22 @@ MIXES = (
     (0.1, 0.2, 0.0, 0.0, 0.7),
     (0.05, 0.25, 0.2, 0.2, 0.3),
 )
-"""How the explained variance is split over the blocks of `PublicFeatures`; the last three need interactions."""
+"""Shares of the blocks of `PublicFeatures` in the explained variance; the last three need interactions."""
 
 FEW_MIXES = (0, 2, 3, 5)
-"""Positions of mixes, one of each kind: enough between rounds of labels."""
+"""Positions of a few different mixes, which suffice between rounds of labels."""
 
 EXPLAINED = (1e-6, 3e-5, 0.0006, 0.0025, 0.01, 0.04)
 RESTS = (1e-5, 2e-4, 0.001, 0.004, 0.015, 0.05)
-"""The explained variance, and the rest, in squared ranges: labels that fill their range evenly have 0.083 in all,
-and bounds may be a hundred times too wide."""
+"""Grids of the explained variance and the rest, in squared widths of the range. Labels that are uniform on the
+range have a variance of 0.083; smaller ones are for bounds that are up to a hundred times too wide."""
 
 _MOST_RATIO = 30
-"""Between the explained variance and the rest, either way: beyond, all or nothing is explained."""
+"""The largest ratio between the explained variance and the rest, either way."""
 
 MEAN_VARIANCE = 25.0
-"""Of the labels' mean before anything is known, in squared ranges: next to flat, since a mean near a bound, as of
-skewed labels, must not be drawn to the middle."""
+"""The prior variance of the labels' mean, in squared widths of the range. It is nearly flat, so that a mean near a
+bound, as of skewed labels, is not shrunk to the middle."""
 
 _NO_SIGNAL = 0.1
 """Prior probability that the features explain nothing."""
@@ -280,11 +280,11 @@ class Posterior:
     ----------
     weights : array
     mean : float
-        The centre that labels were measured from.
+        The value that was subtracted from labels.
     explained, rest : float
-        Posterior means of the variance that features explain, and of what they do not.
+        Posterior means of the variance that features explain, and of the rest.
     likely : Choices
-        The choices of most weight, best first; none if features seem to explain nothing.
+        The priors with the largest weights, best first; empty if features seem to explain nothing.
     blocks : tuple of float
         The explained variance by blocks of features.
     """
@@ -302,7 +302,7 @@ class Posterior:
 
 
 def unknown_variance(width: float, *, few: bool = False) -> Choices:
-    """Return what to average over where only the labels' range is known; a part of it if few will do."""
+    """Return the grid of priors for labels with a range of this width; fewer of them if ``few``."""
     return tuple(
         Choice(mix, explained * width**2, rest * width**2)
         for explained in EXPLAINED
@@ -321,7 +321,7 @@ def fit_linear(
     choices: Choices,
     doubt: float = 0.0,
 ) -> Posterior:
-    """Return the posterior mean, averaged over mixes and strengths by evidence.
+    """Return the posterior mean, averaged over priors by their evidence.
 
     Parameters
     ----------
@@ -329,9 +329,9 @@ def fit_linear(
     block : array
         The block of each feature.
     mean, mean_variance : float
-        The labels' mean, as it is known, and how uncertain it is.
+        Prior mean and variance of the labels' mean.
     choices : Choices
-        What to average over, besides features that explain nothing.
+        The priors to average over, besides the model without features.
     doubt : float
         Log odds against interactions.
     """
@@ -363,6 +363,6 @@ def fit_linear(
 
 
 def explained_risk(spectrum: Array, signal: float, noise: float) -> float:
-    """Return Σ s v/(s + v): what estimating the signal costs, at noise v a row over the number of rows."""
+    """Return Σ s v/(s + v): the expected error of estimating the signal; v is a row's noise over the row count."""
     strength = spectrum * signal
     return float((strength * noise / (strength + noise)).sum())

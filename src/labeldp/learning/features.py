@@ -1,16 +1,16 @@
-"""Public features: fixed functions of X, made without any label, so they cost no ε.
+"""Public features: functions of X alone, which cost no ε because no label is used.
 
-Five blocks, each scaled so that its features have a variance of 1 in all:
+There are five blocks. Each is scaled so that the variances of its features add up to 1:
 
 ==================  =====================================================================================
 linear              the columns, standardised
-additive            waves of each column's rank: any shape of one column
-pairs               products of such waves, for pairs of columns or of leading directions
+additive            cosines of each column's rank: any function of one column
+pairs               products of such cosines, for pairs of columns or of principal components
 Fourier             random Fourier features: smooth functions of all columns
-interactions        waves over the ranks of all columns, with a length for each column that is learnt
+interactions        Fourier features of all ranks, with a learnt length scale for each column
 ==================  =====================================================================================
 
-A linear model on them, shrunk block by block, reaches from a constant over ridge to kernel ridge.
+With a prior variance for each block, a linear model on them can be a constant, ridge or kernel ridge regression.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from labeldp.learning.feature_maps import (
 from labeldp.learning.fit_plan import Limits
 
 PIECE = 1 << 12
-"""Rows whose features are in memory at once: features are made again whenever they are needed, which takes less
-time than to multiply them with each other, and far less memory than to keep them."""
+"""The number of rows whose features are in memory at once. Features are computed again whenever they are needed:
+this takes less time than their products, and far less memory than keeping them."""
 
 WIDE = 300
 """Tables with more columns are projected first: the work grows with the cube of the columns."""
@@ -83,7 +83,7 @@ class PublicFeatures:
     Attributes
     ----------
     center, scale : arrays
-        Of the columns.
+        Means and standard deviations of the columns.
     ranks : array, grid × columns
         Quantiles of each column, for its rank.
     directions : array, columns × directions
@@ -95,14 +95,14 @@ class PublicFeatures:
     waves : int
         How many waves a column gets.
     means, norms : arrays
-        That centre features, and scale blocks.
+        Means of the features, and factors that scale blocks.
     block : array of int
         The block of each feature: 0 linear, 1 additive, 2 pairs, 3 Fourier, 4 interactions.
     turns : array, columns × frequencies, or None
         Frequencies of the interactions' waves over ranks, over the length of each column; None before lengths are
         learnt.
     narrowing : Projection or None
-        What stands for the columns if there are very many, or if they are sparse.
+        The projection of the columns if there are very many, or if they are sparse.
     """
 
     center: Array

@@ -1,11 +1,12 @@
 """Groups of rows, and the noisy sums of their labels.
 
 The group of a row, and the prediction of its label, are functions of its own features, with the same bits in any
-batch: so rows may be anywhere, and integer sums over groups are the same however rows are added up.
+batch. So rows may be on any machine, and integer sums over groups do not depend on the order of addition.
 
-Groups are chosen without any label. Under pure ε a row may move the released sums by one label's range in all, and
-the information in a sum grows with the square of a row's part in it: so each row belongs to exactly one sum. Which
-one is chosen by the Bayes risk of the linear model under the known noise, step by step (Frank and Wolfe's method).
+Groups are chosen without any label. Each row belongs to exactly one group: a label may move all released sums by
+the range of labels in total, and the information in a sum grows with the square of a row's weight in it, so that
+one full weight is better than several parts. Groups minimise the Bayes risk of the linear model under the known
+noise, in steps of the Frank-Wolfe method.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures, even_
 from labeldp.learning.fit_plan import Limits
 
 SEEN = 400_000
-"""Rows at most, evenly spread, whose features stand for those of all rows in their groups."""
+"""The largest sample of rows, evenly spaced, from which the features of groups are computed."""
 
 PREDICTION_UNIT = 2.0**30
 """Predictions are integers over this, so that their sums are exact."""
@@ -33,7 +34,7 @@ PREDICTION_UNIT = 2.0**30
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """The group of a row, as a function of its features: the one whose score is largest.
+    """The rule that assigns a row to the group with the largest score, a function of the row's features.
 
     Attributes
     ----------
@@ -59,7 +60,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Predictor:
-    """The prediction for a row, as a function of its features: that of a linear model, clipped to limits."""
+    """The linear model that predicts the label of a row from its features, clipped to limits."""
 
     public: PublicFeatures
     linear: Posterior
@@ -76,20 +77,20 @@ class Predictor:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Which rows are summed together.
+    """A partition of the rows into groups whose labels are summed.
 
     Attributes
     ----------
     group : array of int
-        Of each row in a table.
+        The group of each row of the table.
     sizes : array
-        How many rows each group has, wherever they are.
+        The number of all rows of each group, in the table or not.
     features : array, groups × features
-        Sums of the features of some of them.
+        Sums of the features of a sample of each group's rows.
     seen : array
-        How many these are.
+        The number of rows in each sample.
     rule : Grouping or None
-        What puts a row into its group; None if there is one group.
+        The rule that assigns rows to groups; None if there is one group.
     """
 
     group: Index
@@ -189,7 +190,7 @@ a step does not help."""
 
 @dataclass(frozen=True, slots=True)
 class GroupSearch:
-    """The leading directions of the features under a prior of the weights, and a sample of rows.
+    """A search for the best groups, in the principal components of the features under a prior of the weights.
 
     Attributes
     ----------
@@ -232,13 +233,13 @@ class GroupSearch:
         ----------
         table : FeatureTable
         rows : int
-            How many there are, of which the table may be a sample.
+            The number of rows; the table may be a sample of them.
         noise : float
             Variance of the noise of a sum.
         rest : float
             Variance of a label that features do not explain.
         known : arrays
-            Precisions of the weights that earlier sums gave.
+            Precisions of the weights from earlier sums.
         """
         precision = np.eye(len(self.gram))
         for each in known:

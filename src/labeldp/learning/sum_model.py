@@ -1,8 +1,9 @@
-"""A linear model learnt from noisy sums of labels, stage by stage.
+"""A linear model fitted to noisy sums of labels, in stages.
 
-A stage forms groups of similar rows, releases a noisy sum for each and fits the model to all sums so far. The next
-stage sums residuals from that model, which are smaller than labels and need less noise, over groups that suit what
-was learnt. Labels are read once a stage, by ``add_up``; all else follows from public features and noisy integers.
+A stage forms groups of similar rows, releases a noisy sum for each, and fits the model to all sums so far. The
+next stage forms new groups that suit this model, and sums residuals, which are smaller than labels and need less
+noise. Labels are read by ``add_up`` only, for these sums and for counts that measure the spread of residuals; all
+else is computed from public features and noisy integers.
 """
 
 from __future__ import annotations
@@ -27,41 +28,40 @@ from labeldp.learning.relevance import Relevance, can_learn, first_lengths, lear
 
 _FIRST_STRENGTHS = 0.0133 * np.array([0.35, 0.3, 0.2, 0.15, 0.15])
 _FIRST_REST = 0.02
-"""Expected before any release, in squared widths: the variance that each block of features explains, and the
-rest."""
+"""Prior variances, in squared widths of the range: those that each block of features explains, and the rest."""
 
 _LEAST_STRENGTH = EXPLAINED[0] / 10
-"""What a block counts for at least, in squared widths, when groups are formed again: less could not be found."""
+"""The least variance of a block when groups are formed again, in squared widths; less could not be measured."""
 
 _RESIDUAL_LIMIT = 2.0
-"""Residuals are clipped at so many standard deviations where their spread was measured."""
+"""Residuals are clipped to ± this many standard deviations, if their spread was measured."""
 
 _UNMEASURED_LIMITS = {1.0: 0.2, 3.0: 0.25, math.inf: 0.3}
-"""Where it was not: in widths, for ε below the key; the less noise there is, the more clipping costs."""
+"""If not, residuals are clipped to ± the value, in widths of the range, for the first key above ε."""
 
 _LAST_SPREAD = 0.95
-"""The part of the spread measured around the model before the last stage that is left around the last model."""
+"""The variance of residuals of the last model, over that measured before the last stage."""
 
 
 @dataclass(frozen=True, slots=True)
 class SumModel:
-    """What is learnt from noisy sums.
+    """A linear model fitted to noisy sums, and the sums.
 
     Attributes
     ----------
     linear : Posterior
     released : list of NoisySums
-        For models that learn from labels, too.
+        The sums, for later models that are fitted to labels too.
     start : array
-        What the first model predicts for each row.
+        The prediction for each row after the first stage.
     spread : float
-        Variance of labels around the model, measured or guessed.
+        Variance of labels around the model: measured, or expected.
     rest : float
         Variance of labels that features do not explain, by which sums are scaled.
     table : FeatureTable
         Features of the rows, with interactions if lengths were learnt.
     relevance : Relevance or None
-        These lengths.
+        The lengths.
     """
 
     linear: Posterior
@@ -74,32 +74,32 @@ class SumModel:
 
     @property
     def observations(self) -> list[Observations]:
-        """Their statistics."""
+        """The statistics of all sums, for a linear model."""
         return [each.observations(self.rest) for each in self.released]
 
     @property
     def sums(self) -> int:
-        """How many sums there are in all."""
+        """The total number of sums."""
         return sum(each.sums.size for each in self.released)
 
-    def with_lengths(self, found: Relevance, rest: float) -> SumModel:
+    def with_lengths(self, relevance: Relevance, rest: float) -> SumModel:
         """Return the same sums on features with other lengths."""
-        table = self.table.with_lengths(found.lengths, found.doubt)
+        table = self.table.with_lengths(relevance.lengths, relevance.doubt)
         released = [each.with_lengths(table) for each in self.released]
-        return replace(self, released=released, rest=rest, table=table, relevance=found)
+        return replace(self, released=released, rest=rest, table=table, relevance=relevance)
 
 
 def fit_sums(
     table: FeatureTable, limits: Limits, budget: SumBudget, add_up: AddUp, source: WordSource
 ) -> SumModel:
-    """Return the linear model learnt from noisy sums by group, for all of the budget.
+    """Spend the whole budget on noisy sums by group, and return the linear model fitted to them.
 
     Parameters
     ----------
     table : FeatureTable
         The rows, or a sample of them.
     limits : Limits
-        Where labels lie.
+        The range of labels.
     budget : SumBudget
     add_up : callable
         Answers a query over all rows.
@@ -123,7 +123,7 @@ def fit_sums(
 def fit_mean(
     table: FeatureTable, limits: Limits, budget: SumBudget, add_up: AddUp, source: WordSource
 ) -> SumModel:
-    """Return the model of one noisy sum of all labels; parameters are those of `fit_sums`."""
+    """Spend the whole budget on one noisy sum of all labels; parameters are those of `fit_sums`."""
     fit = _StagedFit(table, limits, budget, add_up, source)
     fit.release_mean()
     start = np.clip(table.predict(fit.linear, np.arange(table.rows)), *limits)
