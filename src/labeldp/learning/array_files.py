@@ -1,4 +1,4 @@
-"""Arrays in files that anybody may have written: read only if they are what a table of specifications says.
+"""Read arrays from untrusted files: each must match its specification.
 
 An ``.npz`` file is a zip of arrays. NumPy reads it, without pickles and no more bytes than the zip's directory
 states; names, dtypes, shapes and numbers are compared with their `ArraySpec` before anybody uses them.
@@ -37,7 +37,7 @@ _MAX_DIRECTORY = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """What one array must be.
+    """The specification of an array.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How wide intervals are searched for: how many noisy counts, and how many rows they must show inside.
+"""The plan of the search for the width of intervals: the number of noisy counts, and the count that a width needs.
 
 All of it follows from the number of rows, ε and the coverage, before a label is read. The proof is in
 docs/proofs/intervals.md.
@@ -18,7 +18,7 @@ from labeldp._values import Array
 from labeldp.exact.integers import DiscreteLaplace
 
 _COUNTS = range(4, 11)
-"""How many noisy counts a search may take."""
+"""Possible numbers of noisy counts of a search."""
 
 _OCTAVES = 12
 """The narrowest half width that is tried is the width of the bounds, halved this many times."""
@@ -27,23 +27,23 @@ _FINE, _BELOW, _ABOVE = 8, 12, 20
 """`most_misses` takes so many steps for a scale of noise, and looks so many scales below and above the slack."""
 
 _ROUNDING = 1 - 1e-9
-"""What floating point may have lost is less."""
+"""A margin larger than rounding errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoveragePlan:
-    """A search by bisection, of which it is proven that it covers.
+    """A search by bisection whose result is proven to have the coverage.
 
     Attributes
     ----------
     rows : int
         Calibration rows.
     epsilon : Fraction
-        For all counts together.
+        The ε of all counts together.
     counts : int
-        Noisy counts.
+        The number of noisy counts.
     slack : int
-        A half width passes if its noisy count is at least one more than all rows, less this many.
+        A half width passes if its noisy count is at least rows + 1 − slack.
     """
 
     rows: int

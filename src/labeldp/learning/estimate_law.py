@@ -1,4 +1,4 @@
-"""The law of an estimate with noise: a normal error of uncertain size plus Laplace noise of known scale."""
+"""The distribution of a noisy estimate: a normal error of uncertain variance plus Laplace noise of known scale."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Spread:
     ----------
     value : float
     scale : float
-        Of the noise.
+        Scale of the Laplace noise.
     chance : float
-        Of the error by chance, in parts of the true variance.
+        Scale of the sampling error, as a fraction of the true variance.
     unequal : float
         How far unequal variances may move it from the mean variance, before squares are looked at: the density of
         the standard deviation is that of a t distribution with 4 degrees of freedom and this scale, at the
@@ -117,14 +117,14 @@ def _posterior(log_density: Callable[[Array], Array], low: float, high: float) -
 
 
 class EstimateLaw:
-    """The symmetric law of √V · normal + Σ scale · Laplace, by its characteristic function.
+    """The distribution of √V · normal + Σ scale · Laplace, computed from its characteristic function.
 
     Parameters
     ----------
     variances, weights : arrays
         Possible values of V, and their probabilities.
     scales : array
-        Of independent Laplace variables.
+        Scales of independent Laplace variables.
 
     Examples
     --------

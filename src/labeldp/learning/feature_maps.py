@@ -1,4 +1,4 @@
-"""What public features are made of: exact products, ranks, projections on leading directions, and waves.
+"""Building blocks of public features: exact products, ranks, principal components, and cosines of ranks.
 
 BLAS adds in an order that depends on the shape of its matrices. Where the group or the prediction of a row must be
 the same on one machine and on a cluster, products are made of integers, or added in a fixed order: then the bits

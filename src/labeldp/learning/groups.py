@@ -190,7 +190,7 @@ a step does not help."""
 
 @dataclass(frozen=True, slots=True)
 class GroupSearch:
-    """A search for the best groups, in the principal components of the features under a prior of the weights.
+    """A search for the best groups, in the leading directions of the features under a prior of the weights.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Rows that a model was not trained on, as far as their public features show it, and its predictions there."""
+"""Checks, by public features, that a model was not trained on given rows; and its predictions for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns matter to a private model, by its predictions for public rows, at no cost."""
+"""Permutation importance of the columns of a private model, from predictions for public rows, at no cost in ε."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals that cover: conformal prediction, with a curator's noisy counts of how many labels lie inside."""
+"""Private prediction intervals: conformal prediction with noisy counts of the labels inside."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IntervalModel:
-    """A model, and how far labels lie from its predictions.
+    """A model with prediction intervals.
 
     Attributes
     ----------

@@ -1,13 +1,13 @@
-"""What is computed from labels before noise is added: exact integers that one label moves by a known amount.
+"""Queries on labels: exact integers of known sensitivity, to which noise is added.
 
 `SumQuery` adds up labels, or residuals, by groups of rows. `DistanceQuery` counts how far labels are from
-predictions. Groups and predictions are public functions of a row's features and of noisy values that were released
-before, so a query can be answered wherever the rows are, and the answers of parts of the rows add up.
-docs/proofs/regressors.md has the proof.
+predictions. Groups and predictions are public functions of a row's features and of noisy values that were
+released before. So a query can be answered on any machine, and the answers of parts of the rows are added up. The
+proof is in docs/proofs/regressors.md.
 
-Noise grows with the range of labels, and public bounds may be far too wide. So the first query looks for where
-labels lie: the bounds are cut into overlapping windows, each a power of two times narrower than the bounds, and
-one label moves the largest count of any window by one at most.
+Noise grows with the range of labels, and public bounds may be far too wide. So the first query estimates the
+range: the bounds are cut into overlapping windows, narrower than the bounds by a power of two, and one label
+changes the largest count of any window by at most 1.
 """
 
 from __future__ import annotations
@@ -35,24 +35,26 @@ LOOSE_LEVEL, NARROWEST_LEVEL = 3, 12
 """Bounds are too wide if a window 2⁻³ as wide as they are holds most labels; windows are 2⁻¹² as wide at least."""
 
 CELLS = 2 << NARROWEST_LEVEL
-"""Labels are counted in so many cells of the bounds: half a window of the narrowest ones."""
+"""The number of cells in which labels are counted; each is half a window of the narrowest level."""
 
 MOST_LABELS, MOST_SUSPECTED = 0.8, 0.72
-"""The share of labels that is most of them, and that is enough to suspect it where no range can be found."""
+"""A window holds most labels if it has at least the first share of them; the second share is used where rows · ε
+is too small to estimate a range."""
 
 NEXT_TO = 0.02
-"""Half a window next to the range belongs to it if it has more than this share of the rows, and than noise has."""
+"""The range is extended by a neighbouring half window that has more than this share of the rows, and more than
+noise explains."""
 
 
 def find_range(
     count_labels: Callable[[], Sums], bounds: Pair, budget: SumBudget, source: WordSource
 ) -> Pair | None:
-    """Return where labels lie: the bounds, or a part of them if the bounds are far too wide.
+    """Return the range of labels: the bounds, or a part of them if the bounds are far too wide.
 
     Parameters
     ----------
     count_labels : callable
-        Returns how many labels lie in each of `CELLS` cells of the bounds, exactly; called only if that is used.
+        Returns the exact number of labels in each of `CELLS` cells of the bounds; called only if it is needed.
     bounds : (lo, hi)
     budget : SumBudget
     source : source of words
@@ -60,8 +62,8 @@ def find_range(
     Returns
     -------
     (lo, hi) or None
-        None if ε is too small to find the range, and bounds seem too wide or cannot even be tested: then nothing
-        but the mean of all labels is worth asking for.
+        None if ε is too small to estimate the range, and bounds seem too wide or cannot even be tested: then only
+        the mean of all labels is worth releasing.
     """
     if budget.rows_epsilon < split.FEWEST_FOR_GROUPS:
         return None
@@ -85,7 +87,7 @@ def find_range(
 
 
 def _place_range(halves: Sums, bounds: Pair, budget: SumBudget, source: WordSource) -> Pair:
-    """Return the fullest window, with what lies next to it and a window on either side, by noisy counts."""
+    """Return the window with the largest noisy count, with filled neighbours and a window on either side."""
     low, high = bounds
     epsilon = budget.part(*split.RANGE_POSITION)
     noisy = budget.release(halves, epsilon, source, kind="counts", what="counts of windows")
@@ -104,10 +106,10 @@ def _place_range(halves: Sums, bounds: Pair, budget: SumBudget, source: WordSour
 
 
 STEPS = 1 << 16
-"""A label is an integer from 0 to this where it is summed: one label moves a sum by no more."""
+"""Labels are integers from 0 to this where they are summed; it is the sensitivity of a sum."""
 
 OCTAVES = 14
-"""Distances are counted by halves of the range, down to 2⁻¹⁴ of it."""
+"""The number of distances at which labels are counted: the range, halved again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +119,9 @@ class RowRules:
     Attributes
     ----------
     grouping, predictor : Grouping, Predictor or None
-        How they follow from features. None if all rows are in one group, or if labels are summed as they are.
+        Functions of features that give both. None if all rows are in one group, or if there are no predictions.
     group, prediction : arrays or None
-        What follows, for the rows of a table.
+        The values for the rows of a table.
     """
 
     grouping: Grouping | None = None
@@ -132,7 +134,7 @@ class RowRules:
         return RowRules(self.grouping, self.predictor)
 
     def on(self, X: Array) -> RowRules:
-        """Return the same rules with these rows; the bits of a row do not depend on the rows beside it."""
+        """Return the rules applied to these rows; the bits of a row do not depend on the rows beside it."""
 
         def apply(rule: Grouping | Predictor | None) -> Any:
             return None if rule is None else rule.of(FeatureTable(rule.public, X, exact=True))
@@ -167,7 +169,7 @@ class SumQuery:
 
     @property
     def width(self) -> float:
-        """By how much one label can move a sum, in the label's unit."""
+        """The sensitivity of a sum, in the label's unit."""
         return self.limits.width if self.rows.prediction is None else 2 * self.residual_limit
 
     def answer(self, labels: Array) -> Sums:
@@ -207,7 +209,7 @@ class SumQuery:
     def release_centred(
         self, groups: Groups, epsilon: Fraction, budget: SumBudget, add_up: AddUp, source: WordSource
     ) -> NoisySums:
-        """Return noisy sums of labels, less the middle of their limits."""
+        """Return noisy sums of labels minus the middle of their limits."""
         exact, sizes, predictions = add_up(self)
         sums = self.release(exact, epsilon, budget, source)
         groups = replace(groups, sizes=np.maximum(sizes, 1.0))
@@ -221,7 +223,7 @@ class SumQuery:
 
 @dataclass(frozen=True, slots=True)
 class DistanceQuery:
-    """How many labels are how far from their predictions, by halves of the width of the limits.
+    """Counts of labels by their distance from predictions, in octaves of the width of the limits.
 
     Attributes
     ----------
@@ -255,4 +257,4 @@ class DistanceQuery:
 Query = SumQuery | DistanceQuery
 
 AddUp = Callable[[Query], Sums]
-"""Answers a query over all rows, wherever they are."""
+"""Answers a query over all rows, in memory or on a cluster."""

@@ -1,4 +1,4 @@
-"""A fitted model in a folder: plain numbers and JSON, safe to open whoever sent it.
+"""Fitted models in folders: plain numbers and JSON, safe to load from an untrusted source.
 
 ==================  =====================================================================================
 ``card.json``       the card: what the model cost and promises, and the hashes of the other files
@@ -198,7 +198,7 @@ def columns_text(encoder: TableEncoder, label: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SavedModel:
-    """A model that was read, and may predict; `load_model` returns it.
+    """A model that `load_model` read from a folder; it can predict.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The public side of a regression: its columns, and the weights of labels in the sums behind the coefficients.
+"""The public part of a regression: its columns, and the weights of labels in the sums behind the coefficients.
 
 A row's weights are its features in uncorrelated directions, projected onto an ℓ1 ball. With many rows nothing is
 cut off: these are the weights of least squares themselves. With few rows the directions remain in which a row
@@ -46,7 +46,7 @@ of a direction, up to which it goes on; and the bias that it may cause, in stand
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Integer weights of the labels, and what makes coefficients of weighted sums.
+    """Integer weights of the labels, and the matrix that turns weighted sums into coefficients.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Coefficients of `private_ols` and their laws, from weighted sums of labels and of their squares."""
+"""Coefficients of `private_ols` and their distributions, from weighted sums of labels and of their squares."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _EDGE = "Nearly all fitted values lie at the bound {}: check that bounds and lab
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """Coefficients and their laws.
+    """Coefficients and the distributions of their errors.
 
     Attributes
     ----------

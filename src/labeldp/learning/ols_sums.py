@@ -1,7 +1,7 @@
-"""What `private_ols` asks of the labels: where they lie, and weighted sums of them and of their squares.
+"""The queries of `private_ols` on labels: their range, and weighted sums of them and of their squares.
 
-Labels are in units of their bounds, from 0 to 1. What is asked are integers that add up over rows, so rows may lie
-in one array or on many machines.
+Labels are in unit scale, from 0 to 1. Answers are integers that add up over rows, so rows may be in one array or
+on many machines.
 """
 
 from __future__ import annotations
@@ -70,18 +70,18 @@ def add_up_array(labels: Array) -> AddUp:
 
 @dataclass(frozen=True, slots=True)
 class Center:
-    """Where labels lie.
+    """The values around which labels are clipped, and how far.
 
     Attributes
     ----------
     guess : array
-        For each row, what its label is measured from.
+        For each row, the value that is subtracted from its label.
     reach : float
-        Distances from it are clipped to this.
+        Differences are clipped to ± this.
     variance : float
-        Of labels around the model, a guess.
+        The expected variance of labels around the model.
     excess : float
-        By how much labels are clipped in all, at most.
+        An upper limit of the total amount by which labels are clipped.
     line : array, optional
         Rough predictions, if there are any; they may lie beyond the bounds.
     near : bool

@@ -1,4 +1,4 @@
-"""How good a model is, in figures that people use, each with its ±."""
+"""Errors of a model on true labels, each with its standard error."""
 
 from __future__ import annotations
 

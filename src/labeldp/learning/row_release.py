@@ -1,4 +1,4 @@
-"""`RowRelease`: labels released row by row, each in its own interval, and what was done to each."""
+"""`RowRelease`: labels released one by one, each in its own interval, with all that is public about each."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ class RowRelease(TermsMixin):
     noise : array
         Variance of the privacy noise in each label; 1/(noise + the model's own error) is a good weight.
     hidden : array
-        Variance that clipping hides around each label, by what was privately known when it was released.
+        Variance hidden by clipping around each label, estimated from what was released before it.
     low, high : arrays
         The interval to which each label was clipped, and in which it was randomised.
     start : array
-        What was predicted for each row before any label was released one by one.
+        The prediction for each row before any label was released one by one.
     round, part : arrays of int
-        When each row was released, and by which of `mechanisms`.
+        The round in which each row was released, and the position of its mechanism in `mechanisms`.
     label_summary : LabelSummary
-        What was privately known of all labels before.
+        The private range and variance of all labels, estimated before the rounds.
     terms : Terms
-        On which terms; its mechanisms are on [0, 1], applied to the label's place in its interval.
+        Mechanisms, charges and cost. The mechanisms are for [0, 1], the label's position in its interval.
     ledger : Ledger or None
         None for a release read from a file.
 
@@ -99,12 +99,12 @@ class RowRelease(TermsMixin):
 
     @property
     def weight(self) -> NDArray[np.float64]:
-        """How much each label counts for a learner, 1 on average: noisier ones less."""
+        """Sample weights for a learner, 1 on average; noisier labels have smaller ones."""
         weight = 1 / (self.noise + self.label_summary.variance / 2)
         return np.asarray(weight / weight.mean())
 
     def summary(self) -> str:
-        """Return what was done, for people."""
+        """Return a summary in plain words."""
         return self.terms.summary(self.kind)
 
     def to_card(self) -> str:
@@ -169,7 +169,7 @@ class RowRelease(TermsMixin):
         return release
 
     def _is_consistent(self) -> bool:
-        """Whether arrays have the card's number of rows, and intervals and parts that it knows."""
+        """Whether arrays fit the card: its number of rows, its range of labels and its mechanisms."""
         low, high = self.label_summary.low, self.label_summary.high
         return bool(
             len(self.labels) == self.terms.rows

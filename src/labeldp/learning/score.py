@@ -1,4 +1,4 @@
-"""How wrong is a model on labels that it was not trained on? Sums of errors with noise, for a stated price.
+"""Private errors of a model on labels that it was not trained on, from noisy sums of errors.
 
 `private_score` takes rows that were held out; `fit_and_score` chooses them itself.
 """

@@ -1,4 +1,4 @@
-"""The integer sums behind a score: what one label can move them by together, and the noise for that.
+"""The integer sums behind a score, their joint sensitivity to one label, and their noise.
 
 A row's error becomes an integer k from 0 to `STEPS`. Sums of STEPS·k and k·(STEPS − k) move by no more together
 than the first of them alone, so a mean absolute error comes with the squared one at no more noise for the sums:

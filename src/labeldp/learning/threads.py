@@ -1,8 +1,8 @@
 """Threads of numerical libraries, and the progress bar of a fit.
 
-Threads spin while they wait. Where another process, or a container's quota, has the core that one of them needs,
-all of them wait for it, thousands of times in a fit: that took a hundred times as long. So numerical libraries get
-no more threads than there are cores for them.
+Numerical libraries get no more threads than there are free cores. Their threads spin while they wait for each
+other: if another process or a container's quota takes the core of one, all wait, thousands of times in a fit.
+Such fits took a hundred times as long.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def limit_threads(count: int) -> Iterator[None]:
 
 
 Step = Callable[[str], None]
-"""Shows which step begins."""
+"""Reports that a step begins."""
 
 
 @contextmanager
