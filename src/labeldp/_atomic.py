@@ -7,7 +7,6 @@ file. What each system can promise of writing is in ``docs/faults.md``.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import secrets
 import shutil
@@ -15,7 +14,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 
@@ -24,6 +23,9 @@ import portalocker
 from labeldp.errors import DataError, DataNotFoundError, ParameterError, Setting
 
 StrPath = str | os.PathLike[str]
+
+MARK = ".labeldp.part"
+"""How the name of a file ends that keeps another name."""
 
 LONGEST_NAME = 255
 """Bytes of a name that common disks take."""
@@ -290,13 +292,15 @@ def _put_folder(part: Path, path: Path) -> None:
 def reserve_name(path: StrPath) -> Iterator[None]:
     """Keep a name for this block: who asks for it meanwhile, in another thread or process, is refused at once.
 
-    The lock is on an empty file in the folder for temporary files, so it is seen by programs of the same user on
-    the same machine; it ends with the process. Others, and those without locks, are refused when they are done.
+    The lock is on an empty file beside it, with ``.labeldp.part`` at its end, which goes with the block. A kill
+    may leave that file, but not the lock: it keeps nobody out. Where a disk knows no locks, no name is kept.
 
     Raises
     ------
     ParameterError
-        If the name is kept for another.
+        If the name is kept for another, or something else has the name of that file.
+    OSError
+        If there is no such folder, or nothing can be written to it.
 
     Examples
     --------
@@ -305,22 +309,70 @@ def reserve_name(path: StrPath) -> Iterator[None]:
     ...     pass
     Traceback (most recent call last):
     labeldp.errors.ParameterError: another release is being written to ...table.csv: choose another name, or wait
+    >>> list(target.parent.iterdir())
+    []
     """
-    place = os.path.normcase(as_path(path, follow=True))
-    name = f"labeldp-{hashlib.sha256(os.fsencode(place)).hexdigest()}.lock"
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    with ExitStack() as stack:
-        with suppress(OSError, portalocker.LockException):
-            handle = os.open(Path(tempfile.gettempdir(), name), flags, 0o600)
-            stack.callback(os.close, handle)
-            try:
-                portalocker.lock(handle, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
-            except portalocker.AlreadyLocked:
-                raise ParameterError(
-                    f"another release is being written to {path}: choose another name, or wait"
-                ) from None
-            stack.callback(portalocker.unlock, handle)  # closing does not while a forked child has it open
+    place = Path(path)
+    if place.name in ("", ".."):
+        place = place.resolve()
+    mark = place.parent.resolve() / f"{place.name}{MARK}"  # where the system puts it: links come before ..
+    handle = _lock(mark, path)
+    try:
         yield
+    finally:
+        if sys.platform != "win32":  # which removes no open file; elsewhere another may have it once unlocked
+            _remove_mark(mark)
+        with suppress(portalocker.LockException):  # closing does not unlock it while a forked child has it open
+            portalocker.unlock(handle)
+        os.close(handle)
+        if sys.platform == "win32":
+            _remove_mark(mark)
+
+
+def _lock(mark: Path, path: StrPath) -> int:
+    """Return an open file that is locked; where a disk knows no locks, the second is refused at the end."""
+    for _ in range(100):
+        handle = _open_mark(mark)
+        try:
+            portalocker.lock(handle, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+            if os.path.samestat(os.fstat(handle), os.lstat(mark)):
+                return handle
+        except portalocker.AlreadyLocked:
+            os.close(handle)
+            raise ParameterError(
+                f"another release is being written to {path}: choose another name, or wait"
+            ) from None
+        except portalocker.LockException:
+            return handle
+        except FileNotFoundError:
+            pass
+        os.close(handle)  # whoever had it has just removed it
+    return _open_mark(mark)  # a disk that gives a file another number each time
+
+
+def _open_mark(mark: Path) -> int:
+    """Open the file that keeps a name, and wait for nobody; refuse whatever else is there."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        handle = os.open(mark, flags, 0o600)
+        if _is_mark(os.fstat(handle)):
+            return handle
+        os.close(handle)
+    except OSError:
+        if not os.path.lexists(mark):
+            raise
+    raise ParameterError(f"{mark} is in the way: move it elsewhere, or choose another name")
+
+
+def _is_mark(found: os.stat_result) -> bool:
+    """Whether this may be a file that keeps a name: nothing is lost with an empty one that has no second name."""
+    return stat.S_ISREG(found.st_mode) and found.st_size == 0 and found.st_nlink <= 1
+
+
+def _remove_mark(mark: Path) -> None:
+    with suppress(OSError):  # another has it open by now
+        if _is_mark(os.lstat(mark)):
+            mark.unlink()
 
 
 def _rights(most: int) -> int:

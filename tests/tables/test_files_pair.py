@@ -12,6 +12,7 @@ import pytest
 
 import labeldp as ldp
 from helpers import posix_only
+from labeldp import _atomic
 from labeldp.app.card_check import verify_files
 from labeldp.tables import paths
 from labeldp.tables.writer import TableAndCard
@@ -130,6 +131,12 @@ def test_of_two_that_write_to_one_place_at_once_the_second_is_refused_before_it_
     assert sorted(os.listdir()) == ["in.parquet", Path(first).name, f"{Path(first)}.card.json"]
 
 
+def test_what_a_kill_leaves_of_a_reservation_keeps_nobody_out():
+    Path("out.csv.labeldp.part").touch()
+    release("in.parquet")
+    assert sorted(os.listdir()) == ["in.parquet", "out.csv", "out.csv.card.json"]
+
+
 def test_a_release_that_ends_just_before_a_name_is_reserved_is_seen_before_the_charge(monkeypatch):
     reserve, ledger = paths.reserve_name, ldp.Ledger()
 
@@ -143,6 +150,48 @@ def test_a_release_that_ends_just_before_a_name_is_reserved_is_seen_before_the_c
     with pytest.raises(ldp.errors.ParameterError, match="exists already"):
         release("in.parquet", "out.csv", ledger=ledger)
     assert ledger.charges == ()
+
+
+OBSTACLES = {
+    "a user's file": lambda mark: mark.write_text("my only copy"),
+    "a second name": lambda mark: mark.hardlink_to("empty"),
+    "a folder": Path.mkdir,
+    "a link": lambda mark: mark.symlink_to("in.parquet"),
+    "a pipe": lambda mark: os.mkfifo(str(mark)),  # late: Windows has none
+}
+
+
+@posix_only
+@pytest.mark.parametrize("kind", OBSTACLES)
+def test_what_is_in_the_way_of_a_reservation_is_left_alone_and_nothing_is_paid(kind):
+    mark = Path("out.csv.labeldp.part")
+    Path("empty").touch()
+    OBSTACLES[kind](mark)
+    before = mark.lstat()
+    assert "is in the way" in str(refused("in.parquet"))
+    assert mark.lstat().st_ino == before.st_ino
+
+
+def test_what_comes_in_the_place_of_a_reservation_is_not_removed_with_it():
+    with _atomic.reserve_name("out.csv"):
+        Path("out.csv.labeldp.part").write_text("my only copy")
+    assert Path("out.csv.labeldp.part").read_text() == "my only copy"
+
+
+def test_a_reservation_that_is_given_back_while_another_asks_for_it_is_kept_for_that_one(monkeypatch):
+    """Who locks a file that has just been removed holds nothing: a third could make that file again."""
+    lock, reserving = portalocker.lock, _atomic.reserve_name("out.csv")
+
+    def late(handle, flags):
+        monkeypatch.setattr(portalocker, "lock", lock)
+        reserving.__exit__(None, None, None)
+        lock(handle, flags)
+
+    reserving.__enter__()
+    monkeypatch.setattr(portalocker, "lock", late)
+    with _atomic.reserve_name("out.csv"), pytest.raises(ldp.errors.ParameterError, match="another release"):
+        _atomic.reserve_name("out.csv").__enter__()
+    assert os.listdir() == ["in.parquet"]
 
 
 @pytest.mark.parametrize("has_links", [True, False])
@@ -205,3 +254,11 @@ def test_nobody_gets_rights_that_umask_or_source_deny(umask, mask, source, expec
     for name in ("out.csv", "out.csv.card.json"):
         assert rights(name) == expected, name
     assert os.umask(mask) == mask
+
+
+def test_a_name_is_free_again_after_a_release_that_was_refused_for_its_card():
+    Path("out.csv.card.json").write_text("{}")
+    with pytest.raises(ldp.errors.ParameterError, match="exists already") as kept:
+        release("in.parquet")
+    release("in.parquet", force=True)
+    assert holds("out.csv"), kept  # whose traceback still has the first release

@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import unquote
 
-from labeldp._atomic import StrPath, as_path, open_regular, regular_status, reserve_name
+from labeldp._atomic import MARK, StrPath, as_path, open_regular, regular_status, reserve_name
 from labeldp.errors import DataError, DataNotFoundError, ParameterError, Setting
 
 FORMATS = ("csv", "tsv", "xlsx", "parquet")
@@ -192,6 +192,9 @@ def refuse_same(outputs: Mapping[str, StrPath | None], inputs: Mapping[str, StrP
     targets = [(name, Path(path)) for name, path in outputs.items() if path is not None]
     sources = [(name, path) for name, where in inputs.items() for path in _places(where)]
     leads_to = {path: as_path(path, follow=True) for _, path in (*targets, *sources)}
+    for name, path in targets:
+        if leads_to[path].name.casefold().endswith(MARK):
+            raise ParameterError(f"{name}, {path}, ends in {MARK}, as files that reserve a name do: name another")
     pairs = chain(combinations(reversed(targets), 2), product(targets, sources))
     for (name, path), (other, place) in pairs:
         one, two = leads_to[path], leads_to[place]

@@ -218,8 +218,10 @@ class TableAndCard:
 
     def __enter__(self) -> Self:
         self._targets[2].refuse()  # its name is the longest
-        self._reservations.enter_context(reserve(self._targets[0]))
-        self._targets[1].refuse_existing()
+        with ExitStack() as reservations:  # given back if the card cannot be written
+            reservations.enter_context(reserve(self._targets[0]))
+            self._targets[1].refuse_existing()
+            self._reservations = reservations.pop_all()
         return self
 
     def refuse_targets(self) -> None:
