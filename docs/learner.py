@@ -16,7 +16,7 @@ ROWS, NAMES = 20_000, ("age", "hours", "height")
 
 
 def main() -> None:
-    """Measure one synthetic table, and draw the first and the last groups of its rows."""
+    """Release sums of one synthetic table, and draw the first and the last groups of its rows."""
     rng, groups = np.random.default_rng(0), []
     X = rng.uniform(-1, 1, (ROWS, 3))
     labels = np.clip(0.5 + 0.4 * X[:, 0] * X[:, 1] + 0.05 * rng.normal(size=ROWS), 0, 1)
@@ -31,14 +31,14 @@ def main() -> None:
 
     rows = Recorder(FeatureTable.fit(X), labels, resolve_source(None), lambda step: None)
     plan = FitRequest(epsilon=0.2, bounds=(0, 1), labels=False).plan(ROWS)
-    found = release_sums(rows, plan, resolve_source(None)).sums
+    sums = release_sums(rows, plan, resolve_source(None)).sums
     figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
     titles = ("1. Sums of similar rows", "3. Sums along what was learnt")
     for axis, group, title in zip(axes[::2], (groups[0], groups[-1]), titles, strict=True):
         means = np.bincount(group, labels) / np.bincount(group)
         axis.scatter(*X[:2_500, :2].T, c=means[group[:2_500]], s=3, cmap="viridis", vmin=0.1, vmax=0.9)
         axis.set(title=title, xlabel=NAMES[0], ylabel=NAMES[1], xticks=[], yticks=[])
-    axes[1].barh(NAMES[::-1], 1 / found.relevance.lengths[::-1], color="#3b6fb6")
+    axes[1].barh(NAMES[::-1], 1 / sums.relevance.lengths[::-1], color="#3b6fb6")
     axes[1].set(title="2. Which columns matter together", xlabel="1 / length")
     axes[1].spines[["top", "right"]].set_visible(False)
     figure.savefig(Path(__file__).parent / "_static" / "learner.png", dpi=90)

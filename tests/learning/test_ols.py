@@ -238,7 +238,7 @@ def test_integer_weights_of_a_row_add_up_to_the_limit_at_most(columns, ratio):
     for guess, reach in ((np.full(500, 0.5), 0.5), (np.clip(line, 0, 1), 0.1)):
         center = Center(guess, reach, 0.01, line=line)
         squares = Squares.choose(design, design.weights(ratio), center, 1.0, robust=True)
-        weights = design.weights(ratio, limit=int((1 - squares.room) * WEIGHT)).rows
+        weights = design.weights(ratio, limit=int((1 - squares.line_share) * WEIGHT)).rows
         sizes, constant = np.abs(weights).sum(axis=1), int(weights[0, 0])
         curve, tilt = squares.integers(sizes, constant, center)
         for rows in (weights, curve, tilt):

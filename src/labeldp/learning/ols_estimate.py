@@ -93,7 +93,7 @@ def estimate(
     ratio = 2 * scale**2 / center.variance
     weights = design.weights(ratio, narrow=narrow, limit=limit)
     squares = Squares.choose(design, weights, center, epsilon, robust=robust)
-    weights = design.weights(ratio, narrow=narrow, limit=math.floor(limit * (1 - squares.room)))
+    weights = design.weights(ratio, narrow=narrow, limit=math.floor(limit * (1 - squares.line_share)))
     share = weights.of_labels()
     rows = np.hstack([weights.rows, bend])
     curve, tilt = squares.integers(np.abs(rows).sum(axis=1), int(whole * weights.rows[0, 0]), center)

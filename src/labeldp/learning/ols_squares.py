@@ -1,8 +1,9 @@
-"""Squares around the fitted line, from which standard errors of `private_ols` follow.
+"""Squared residuals, from which the standard errors of `private_ols` are computed.
 
 A coefficient's sampling variance is a sum of squared errors, weighted by the squares of the labels' weights in it.
-Where the line is wrong, errors are large in the rows of the greatest weight. So squares are taken around a rough
-line, not around the middle of the bounds, and rows are cut off as little as noise allows.
+If the linear model is wrong, errors are large in the rows with the largest weights. So squares are taken around
+the predictions of a rough fit (the rough line), not around the middle of the bounds, and the weights of as few
+rows are cut off as noise allows.
 """
 
 from __future__ import annotations
@@ -17,44 +18,44 @@ from labeldp.learning.estimate_law import Spread
 from labeldp.learning.ols_design import WEIGHT, Design, Weights
 from labeldp.learning.ols_sums import Center
 
-_ROOMS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4)
-"""Parts of a row's weight that may be kept for the rough line."""
+_LINE_SHARES = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4)
+"""Fractions of a row's weight to try for squares around the rough line."""
 
 _SCALES = 2.0 ** np.arange(10)
-"""Factors of the weights of squares, over the largest for which no row is cut off."""
+"""Factors of the weights of squares to try, relative to the largest weights with which no row is cut off."""
 
 _BEND, _UNEQUAL = 0.5, 0.4
-"""Misfit that grows as leverage does, as its standard deviation in those of a label; and the scale of ratios of
-variances where there is none."""
+"""The expected misfit, which grows with leverage, in standard deviations of a label; and the scale of ratios of
+variances without misfit."""
 
 _DOUBT = 0.5
-"""How much a relative error of variances counts beside the noise of coefficients."""
+"""The weight of the relative error of variances beside the noise of coefficients."""
 
 
 @dataclass(frozen=True, slots=True)
 class Squares:
-    """Weights of squares: the same for all rows and, if robust, as in each coefficient.
+    """Weights of squared residuals: equal ones, and if robust also those of each coefficient.
 
     Attributes
     ----------
     profile : array, rows × coefficients
         Squared weights of labels; each column has the same mean, and rows add up to 1 on average.
     scale : float
-        Rows get this times their profile, in parts of the largest weight, unless they are cut off.
+        The weights of a row are this times its profile, as fractions of the largest weight, unless cut off.
     unequal : array
-        For each coefficient, how far unequal variances may move its own.
-    room : float
-        The part of a row's weight that is kept for the rough line.
+        For each coefficient, `Spread.unequal`.
+    line_share : float
+        The fraction of a row's weight that is kept for squares around the rough line.
     """
 
     profile: Array = field(repr=False)
     scale: float
     unequal: Array
-    room: float = 0.0
+    line_share: float = 0.0
 
     @classmethod
     def choose(cls, design: Design, weights: Weights, center: Center, epsilon: float, *, robust: bool) -> Squares:
-        """Return the weights of the least error, by noise and by rows that are cut off.
+        """Return the weights with the least error from noise and from rows that are cut off.
 
         Rows of great leverage count more where they are cut off: a misfit may be larger there, up to what the
         bounds allow.
@@ -76,12 +77,12 @@ class Squares:
         ratio = float((noise / (share**2).sum(axis=0)[slopes]).mean()) / center.variance
         unit = center.width**2 / center.factor * size / (epsilon * center.variance)
         best = (math.inf, 1.0, 0.0)
-        for room in _ROOMS if center.line is not None else (0.0,):
-            limits = _limits((1 - room) * heights, 0, size, center)
+        for line_share in _LINE_SHARES if center.line is not None else (0.0,):
+            limits = _limits((1 - line_share) * heights, 0, size, center)
             for scale in (_SCALES * (limits.max() / totals.max())).tolist():
                 seen = np.minimum(scale * totals, limits)
                 error = (unit * WEIGHT / seen.sum()) ** 2 + float(((totals - seen / scale) * harm).mean()) ** 2
-                best = min(best, (ratio / (1 - room) ** 2 + _DOUBT * error / (1 + ratio), scale, room))
+                best = min(best, (ratio / (1 - line_share) ** 2 + _DOUBT * error / (1 + ratio), scale, line_share))
         return cls(profile, best[1] / WEIGHT, unequal, best[2])
 
     def integers(self, heights: Array, constant: int, center: Center) -> tuple[Array, Array]:
@@ -190,5 +191,5 @@ def _limits(heights: Array, constant: int, size: int, center: Center) -> Array:
     """Return the largest sum of the weights of a row's squares, beside those of labels and of all squares."""
     rounding = size / 2 + 1
     most = (WEIGHT - constant) * size / (size + 1)
-    room = (WEIGHT - heights) / np.maximum(np.abs(_tilts(center)), 1e-9)
-    return np.asarray(np.clip(np.minimum(most, room) - rounding, 0, None))
+    by_tilt = (WEIGHT - heights) / np.maximum(np.abs(_tilts(center)), 1e-9)
+    return np.asarray(np.clip(np.minimum(most, by_tilt) - rounding, 0, None))
