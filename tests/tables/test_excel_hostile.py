@@ -164,6 +164,18 @@ def test_columns_that_a_table_computes_are_columns_with_formulas_though_cells_ke
     release("plain.xlsx", drop=["share"])
 
 
+@pytest.mark.parametrize("earlier", [b"", b'<f t="array" ref="B2:D7">A2:A7</f>'])
+def test_a_formula_does_not_hide_an_earlier_range_of_a_column(place, earlier):
+    def change(data):
+        data = swap(b'<c r="B2" t="s">', b'<c r="B2" t="s">' + earlier)(data)
+        data = swap(b'<c r="C2" t="n">', b'<c r="C2" t="n"><f t="array" ref="C2:D2">1</f>')(data)
+        return re.sub(rb'<c r="D2".*?</c>', b"", data)  # only the rows below have values
+
+    put(*[] if earlier else [with_table()])
+    rewrite({SHEET: change})
+    assert "'share'" in str(refused("in.xlsx", label="id", drop=["town", "price"]))
+
+
 def test_a_pivot_table_is_found_among_relations_that_openpyxl_does_not_read(place):
     put()
     relation = f'<Relationship Id="r1" Type="{RELATIONS}/pivotTable" Target="p.xml" Other="x"/>'

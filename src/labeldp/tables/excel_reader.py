@@ -117,8 +117,10 @@ class SheetReader:
     def __init__(self, book: Workbook, name: str, skip: int, decimal: str) -> None:
         self._book, self._part, self._skip, self._decimal = book, book.parts[name], skip, decimal
         self.hidden, self.dates = set[int](), set[int]()
-        self._computed: dict[int, tuple[int, int]] = {}
-        """The columns that a table, an array or shared formula fills, and from which row to which."""
+        self._computed: list[tuple[int, int, int]] = []
+        """The columns that tables compute, each with its first and last row."""
+        self._filled: dict[int, int] = {}
+        """The last row that array and shared formulas, of the rows read so far, fill in a column."""
         self._read_relations()
 
     def _read_relations(self) -> None:
@@ -138,7 +140,7 @@ class SheetReader:
                 first, top, _, bottom = range_boundaries(table.get("ref"))
                 for place, column in enumerate(table.iterfind("{*}tableColumns/{*}tableColumn"), first):
                     if column.find("{*}calculatedColumnFormula") is not None:
-                        self._computed[place] = top + 1, bottom
+                        self._computed.append((place, top + 1, bottom))
 
     def rows(self) -> Iterator[tuple[int, Row]]:
         """Yield the number of each row that has values, from 1, and its values."""
@@ -174,11 +176,14 @@ class SheetReader:
             last = column
             if _FORMULA in parts and (filled := parts[_FORMULA].get("ref")):
                 first, _, end, bottom = range_boundaries(filled)
-                self._computed |= dict.fromkeys(range(first, end + 1), (number, bottom))
-            top, bottom = self._computed.get(column, (0, 0))
+                for place in range(first, end + 1):
+                    self._filled[place] = max(bottom, self._filled.get(place, 0))
+            is_computed = number <= self._filled.get(column, 0) or any(
+                place == column and top <= number <= bottom for place, top, bottom in self._computed
+            )
             style = self._book.formats[int(cell.get("s", 0))]
             value = self._value(cell.get("t", "n"), parts, style, column if number > self._skip else 0)
-            if _FORMULA in parts or (value and top <= number <= bottom):
+            if _FORMULA in parts or (value and is_computed):
                 values[column] = Formula()
             elif value:
                 values[column] = value
