@@ -270,12 +270,15 @@ def test_a_free_figure_on_a_card_of_version_2_is_left_out_and_needs_private_labe
 def test_a_card_of_version_2_that_states_other_noise_than_it_lists_does_not_hold():
     kept, scored = kept_card("model"), json.loads(VERSION_2.read_text(encoding="utf-8"))
     (sums,), (first, *others), quality = kept["charges"], kept["statistics"], scored["quality"]
-    noted = quality["charge"]
+    noted, (errors,) = quality["charge"], quality["statistics"]
+    dear = {"statistics": [{**errors, "epsilon": "50", "scale": "34359738368/25"}], "epsilon": 50.0}
     for lie in (
         {**kept, "charges": [{**sums, "mechanism": sums["mechanism"].replace("10000", "90000")}]},
         {**kept, "statistics": [{**first, "because": "a label moves nothing"}, *others]},
         {**scored, "quality": {**quality, "charge": {**noted, "rows_per_person": 2}}},
         {**scored, "quality": {**quality, "charge": {**noted, "purpose": "other"}}},
+        {**scored, "quality": {**quality, **dear, "charge": {**noted, "budget": ["50", "0"]}}},
+        {**scored, "quality": {**quality, "epsilon": 0.001}},
     ):
         assert verify_card(forged(lie)).verdict == "does not hold"
     assert verify_card(forged(kept)).holds

@@ -13,9 +13,9 @@ import numpy as np
 
 from labeldp._values import Data
 from labeldp.accounts.agreement import require
-from labeldp.accounts.budget import Charge
-from labeldp.accounts.schema import build_mechanism
-from labeldp.accounts.statistic import RULES
+from labeldp.accounts.budget import Charge, group_budget, total_of
+from labeldp.accounts.schema import Statistics, build_mechanism
+from labeldp.accounts.statistic import RULES, cost_of
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError, LabelDPError, UncheckableError
 from labeldp.exact.proof import array_bytes, fingerprint, join_fingerprints
@@ -38,7 +38,7 @@ _FREE = ("unbiased", "prior", "assumed")
 def upgrade(content: Data) -> Data:
     """Return what a card says in the form of version 3, which its reader checks.
 
-    What version 2 alone has is checked here: its hashes, its guarantee and its cost.
+    What version 2 alone has is checked here: its hashes, its guarantee, its cost and the price of its score.
     """
     kind = content["schema"].removeprefix("labeldp.")
     try:
@@ -94,10 +94,13 @@ def _upgrade_terms(card: Data) -> Data:
     priors = [_prior(entry, charges) for entry in card["priors"]]
     quality = card.pop("quality", None)
     if quality and quality.get("statistics"):
+        bought = _statistics(quality["statistics"])
         card["quality"] = _score(quality)
-        if all(one["purpose"] != "score" for one in charges):
+        is_charged = any(one["purpose"] == "score" for one in charges)
+        _check_price(quality, bought, charges, statistics, is_charged=is_charged)
+        if not is_charged:
             charges.append({**quality["charge"], "mechanism": None})
-            statistics += _statistics(quality["statistics"])
+            statistics += bought
     elif quality and (quality["how"] not in _FREE or quality.get("epsilon") or not parts):
         raise UncheckableError("the card shows a score, and does not say with which noise it was released")
     numbers = {text: number for number, text in enumerate(built)}
@@ -160,6 +163,23 @@ def _prior(entry: Any, charges: list[Data]) -> Data | None:
     if "reports" in entry:
         origin["reports"] = _build(card_format.parse(entry["reports"])).as_data()
     return {**shown, "origin": origin}
+
+
+def _check_price(
+    quality: Data, bought: list[Data], charges: list[Data], statistics: list[Data], *, is_charged: bool
+) -> None:
+    """Refuse a score at another price than it states, or a guarantee that wrongly leaves it out.
+
+    The guarantee may leave it out if it is on rows held out, nobody has two rows, and it costs no more.
+    """
+    spent: list[Charge] = read(list[Charge], charges, "charges")
+    people = max(charge.rows_per_person for charge in spent)
+    price = group_budget(cost_of(read(Statistics, bought, "statistics")), people)
+    listed = [one for one in statistics if one["purpose"] == "score"]
+    is_stated = quality.get("epsilon", price.epsilon) == price.epsilon and listed == (bought if is_charged else [])
+    require(is_stated, "it charges for another score than it shows")
+    is_covered = is_charged or (people == 1 and price <= total_of(spent))
+    require(is_covered, f"its guarantee leaves out {price} for a score")
 
 
 def _score(quality: Data) -> Data:
