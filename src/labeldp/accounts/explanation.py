@@ -200,6 +200,7 @@ def _sections(terms: Terms, wording: Wording, about: Data) -> dict[str, list[str
     return {
         "What was done": [
             f"{done}, for {spent} in all; {who} saw the true ones." if is_used else f"{done}.",
+            f"Private column: {column}" if (column := private_column(about)) else "",
             f"Mechanism: {'; '.join(proofs)}." if proofs else "",
         ],
         "What the owner says": [
@@ -221,6 +222,12 @@ def _sections(terms: Terms, wording: Wording, about: Data) -> dict[str, list[str
         "Do": [wording.do.format(unbiased=unbiased)],
         "Do not": [wording.do_not, _BESIDE],
     }
+
+
+def private_column(about: Data) -> str | None:
+    """Return the name of the private column, if the card has it."""
+    name: str | None = about.get("file", {}).get("column", about.get("label"))
+    return name
 
 
 def public_rows(about: Data) -> str:

@@ -12,6 +12,7 @@ from command_line import files_in, run, said
 from helpers import NAMES, mechanisms
 from labeldp.accounts.numbers import at_most
 from labeldp.app import report
+from labeldp.app.report.summary import summary_page
 
 ALL = (*cases.KINDS, *NAMES, "sections")
 
@@ -123,6 +124,14 @@ def test_the_page_shows_all_that_the_explanation_says_and_what_is_not_private_fi
     private = kind != "seeded"
     assert main.startswith('<div class="banner" role="alert">NOT PRIVATE') is not private
     assert ("raise their odds" in shown, "banner" in main) == (private, not private)
+
+
+def test_the_private_column_is_named_in_report_and_summary():
+    name = "pay <b>"
+    release = cases.changed(cases.card("release"), label=name)
+    for card in (release, cases.changed(cases.card("sums-model"), label=name)):
+        for page in (report.render_report(card), summary_page(card)):
+            assert "<p>Private column: pay &lt;b&gt;</p>" in page
 
 
 def test_a_weak_budget_has_a_banner():

@@ -145,6 +145,7 @@ def test_a_summary_says_what_an_assessment_asks_for(table):
     for words in ("at most e^ε = 2.72×", "released as they are: id", "not stated on the card", checksum):
         assert words in page
     assert "Purpose: rent *index*" in page
+    assert "<p>Private column: price</p>" in page
     assert "counts nothing for other releases; it has no limit" in page
 
 

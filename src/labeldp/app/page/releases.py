@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from labeldp.accounts.budget import missing_charges, total_of
+from labeldp.accounts.explanation import private_column
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.reading import ReadCard, read_any_card
 from labeldp.accounts.verification import Verification, verify_card
@@ -57,7 +58,7 @@ def _summary(card: ReadCard | None) -> dict[str, str]:
     kind = {"model": "a model", "mechanism": "a mechanism"}.get(card.kind, "noisy values")
     if "regression" in card.content:
         kind = "a regression table"
-    label = card.content.get("file", {}).get("column", card.content.get("label"))
+    label = private_column(card.content)
     charges = card.terms.charges
     return {
         "what": f"{kind} of {printable(label, 60)}" if label else kind,

@@ -6,7 +6,7 @@ import json
 
 from labeldp._values import Data
 from labeldp.accounts.budget import Budget, total_of
-from labeldp.accounts.explanation import Explanation, describe_clipping, explain, public_rows
+from labeldp.accounts.explanation import Explanation, describe_clipping, explain, private_column, public_rows
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import PEOPLE, number, odds_figures
 from labeldp.accounts.reading import ReadCard
@@ -106,6 +106,7 @@ def _sections(card: ReadCard, explanation: Explanation, ledger: StatedLedger | N
     sections = {
         "Read this first": list(explanation.warnings),
         "What was shared": [
+            *([f"Private column: {_shortened(column)}"] if (column := private_column(card.content)) else ()),
             texts["What was done"][0],
             *texts["What is released"][:1],
             *(describe_clipping(terms)[:2] if card.kind == "release" else ()),
@@ -137,8 +138,11 @@ def _other_columns(file: Data) -> list[str]:
     """Return which columns of a file are released as they are; of many, the first."""
     labels = (file.get("column"), file.get("unbiased_column"))
     names = ", ".join(name for name in file.get("columns", []) if name not in labels)
-    shown = names if len(names) <= MOST_NAMES else f"{names[:MOST_NAMES]}…"
-    return [f"Columns that are released as they are: {shown}"] if names else []
+    return [f"Columns that are released as they are: {_shortened(names)}"] if names else []
+
+
+def _shortened(names: str) -> str:
+    return names if len(names) <= MOST_NAMES else f"{names[:MOST_NAMES]}…"
 
 
 def _spent_before(ledger: StatedLedger | None) -> str:
