@@ -272,7 +272,7 @@ def _calibrations(statistics: Sequence[Statistic], name: str) -> Iterator[Check]
     """Show the noise of each statistic, those that are the same together."""
     different = Counter(statistics)
     for each, (one, often) in zip(_numbered(name, len(different)), different.items(), strict=True):
-        what = f"{one.what} ({f'{often} times ' if often > 1 else ''}{one.size:,} integers)"
+        what = f"{one.what} ({f'{often} times ' if often > 1 else ''}{one.size:,} integer{'s' * (one.size != 1)})"
         why = f"sensitivity {one.sensitivity:,}, since {RULES[one.kind].reason}"
         noise = f"over epsilon = {one.epsilon} that is noise of scale {one.noise.scale}, exactly as listed"
         yield Check(each, True, f"{what}: {why}; {noise}")
