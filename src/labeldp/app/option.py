@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -157,12 +158,21 @@ def _float(text: str) -> float | None:
     return None
 
 
+def _parse_typed_integer(text: str, name: str) -> int:
+    number = parse_figure(text, name) if readings(text) else math.nan
+    if not number.is_integer():
+        raise ParameterError(Setting(name), f" must be an integer, got {text.strip()!r}")
+    return int(number)
+
+
 def _read_numbers(option: Option, value: Any) -> Any:
     """Return what was typed for an option, as a number or two numbers if it takes these."""
     if option.type == tuple[float, float]:
         return tuple(parse_figure(part, option.name) if isinstance(part, str) else part for part in value)
-    if option.type is not float or not isinstance(value, str):
+    if option.type not in (int, float) or not isinstance(value, str):
         return value
+    if option.type is int:
+        return _parse_typed_integer(value, option.name)
     number = parse_figure(value, option.name) if "," in value else _float(value)
     if number is None:
         raise ParameterError(Setting(option.name), f" must be a number, got {value!r}")

@@ -345,6 +345,7 @@ _TABLE = (
     Option("model", "The folder that labeldp fit wrote.", type=Path, metavar="MODEL", **_POSITIONAL),
     # previews, comparisons and audits
     Option("rows", "How many rows the table has.", default=REQUIRED, **_INTEGER),
+    Option("columns", "Columns of a regression table, to show the ± of its intervals.", **_INTEGER),
     Option(
         "edges",
         "Public bins of the label, such as 0,20,50,200; with --masses.",

@@ -44,6 +44,21 @@ def test_bounds_that_can_be_read_in_two_ways_are_refused_before_the_charge(place
     assert bounds_on_the_card(place) == [[0.0, float(readings.partition(" ")[0])]]
 
 
+@pytest.mark.parametrize("rows", ["4.000", "4,000", "2.5", "many"])
+def test_integers_that_are_unclear_or_none_are_refused(rows):
+    done = invoke("preview", "--rows", rows, "--bounds", "0", "5")
+    assert done.exit_code == 2
+    assert ("write 4 or 4000" in done.output) is rows.startswith("4")
+    assert "--rows" in done.output
+
+
+def test_integers_may_have_blanks_between_thousands_and_columns_show_intervals():
+    done = invoke("preview", "--rows", "4 000", "--bounds", "0", "5", "--columns", "3")
+    assert done.exit_code == 0, done.output
+    assert "4,000 rows" in done.output
+    assert "coefficient per SD, 3 columns" in done.output
+
+
 def test_the_decimal_mark_is_asked_for_on_a_terminal(place, monkeypatch):
     monkeypatch.setattr("labeldp.app.cli.ask_decimal", lambda: ",")
     content = OPEN.replace(",", ";").replace("\n", ",5\n").replace("preis,5", "preis")

@@ -182,7 +182,7 @@ def _ask_about_ledgers(ledger: Ledger, out: str | Path) -> None:
             confirm(news(), "Go on with this ledger?" if ledger.path else "Go on without a ledger?")
 
 
-_TEXTS = {float: str, tuple[float, float]: tuple[str, str]}
+_TEXTS = {float: str, int: str, tuple[float, float]: tuple[str, str]}
 """How Typer hands numbers over: as they were typed."""
 
 
@@ -208,7 +208,7 @@ def _parameter(option: Option) -> Parameter:
         default = join_names(default)
     is_optional = default in (None, (), "")
     kind_of_value = _TEXTS.get(option.type, option.type)
-    default = str(default) if isinstance(default, float) else default
+    default = str(default) if type(default) in (int, float) else default
     kind = typer.Option(*option.all_flags, **info) if option.all_flags else typer.Argument(**info)
     return Parameter(
         option.name,

@@ -115,7 +115,7 @@ def _save(figure: Any, plot: Path) -> None:
 
 
 @command(
-    *("rows", "bounds", "epsilon", "edges", "masses", "rows_per_person", *FORMS, "force"),
+    *("rows", "bounds", "epsilon", "columns", "edges", "masses", "rows_per_person", *FORMS, "force"),
     epsilon=EPSILONS,
 )
 def preview(
