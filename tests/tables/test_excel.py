@@ -9,6 +9,7 @@ from openpyxl import Workbook
 from openpyxl.comments import Comment
 
 import labeldp as ldp
+from labeldp.errors import Setting
 from tables.file_cases import refused, release
 
 ROWS = 40
@@ -67,6 +68,15 @@ def test_nothing_else_of_the_workbook_leaves(place):
         assert refused("in.xlsx", dialect=ldp.tables.Dialect(sheet=sheet)).option == "sheet"
     release("in.xlsx", dialect=ldp.tables.Dialect(sheet="Sheet"))
     assert b"secret" not in (place / "out.csv").read_bytes() + (place / "out.csv.card.json").read_bytes()
+
+
+def test_of_several_sheets_those_with_the_label_are_named(place):
+    put(change=lambda book, sheet: book.create_sheet("Readme", 0).append(["a note"]))
+    assert refused("in.xlsx").message.parts[-1] == Setting("sheet", "Sheet")
+    put(change=lambda book, sheet: (book.create_sheet("Readme", 0), sheet.delete_cols(3)))
+    error = refused("in.xlsx")
+    assert error.message.parts[-1] == Setting("sheet")
+    assert "'Readme', 'Sheet'" in str(error)
 
 
 def formulas(book, sheet):

@@ -1,7 +1,8 @@
 """Excel: the values of one sheet, read as the text file that they would be.
 
 Formulas are not read, only what they came to; a public column that has some is refused, for they may have computed
-it from the label. Notes, styles, names, other sheets and hidden columns are not read.
+it from the label. Notes, styles, names, other sheets (but their headers, to find the label) and hidden columns are
+not read.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ import csv as python_csv
 import io
 import re
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from labeldp.errors import DataError, LabelDPError, LabelError, MissingExtraError, ParameterError, Setting
+from labeldp.release.names import reads_as_value
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.tables import refuse_titles
 from labeldp.tables.text_records import HEADER_ROWS, TextFile
@@ -125,8 +127,7 @@ def read_sheet(path: Path, how: Dialect, label: str | None) -> Sheet:
     with _open(path) as book:
         names = list(book.parts)
         if how.sheet not in (names if len(names) > 1 else [*names, None]):
-            listed = ", ".join(map(repr, names[:12]))
-            raise ParameterError(f"{path} has the sheets {listed}: choose one with ", Setting("sheet", names[0]))
+            _refuse_sheets(book, path, how, label)
         reader = book.sheet(how.sheet or names[0], how.skip, how.decimal or ".")
         rows = reader.rows()
         header = next(rows, (0, Row()))[1]
@@ -157,6 +158,25 @@ def read_sheet(path: Path, how: Dialect, label: str | None) -> Sheet:
         for columns in (formulas, reader.hidden, reader.dates)
     )
     return Sheet(_as_text(path, how, [list(called.values()), *table]), *noted)
+
+
+def _refuse_sheets(book: Any, path: Path, how: Dialect, label: str | None) -> NoReturn:
+    """Ask for one of several sheets: those whose header has the label, else all."""
+    is_name = label is not None and not reads_as_value(label)
+    with_label = [name for name in book.parts if is_name and label in _header_names(book, name, how)]
+    listed = ", ".join(map(repr, (with_label or list(book.parts))[:12]))
+    if with_label:
+        what = f"{path} has several sheets, and the column {label!r} is in {listed}: choose one with "
+        raise ParameterError(what, Setting("sheet", with_label[0]))
+    raise ParameterError(f"{path} has the sheets {listed}: choose one with ", Setting("sheet"))
+
+
+def _header_names(book: Any, sheet: str, how: Dialect) -> list[str]:
+    """Return the names in the header of a sheet; none of one that cannot be read."""
+    with suppress(Exception):
+        _, header = next(book.sheet(sheet, how.skip, how.decimal or ".").rows())
+        return [" ".join(name.split()) for name in header.values()]
+    return []
 
 
 def count_sheet_titles(path: Path, how: Dialect) -> int:
