@@ -1,5 +1,7 @@
 """Formulas: what they accept, the columns that they make, and what they refuse."""
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -82,6 +84,14 @@ def test_anything_else_is_refused_by_its_option(text):
     with pytest.raises(ldp.LabelDPError) as caught:
         Formula.parse(text).fit(PEOPLE)
     assert caught.value.option == "on"
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"), [("code + age * `b c`", "write age + `b c` + age:`b c`"), ("age + age:code", "add 'code'")]
+)
+def test_a_product_is_refused_with_what_to_write(text, advice):
+    with pytest.raises(ldp.LabelDPError, match=re.escape(advice)):
+        Formula.parse(text)
 
 
 @pytest.mark.parametrize("name", ["pay", "PAY", "`pay`", "age + C(pay)", "age + pay + pay:age"])

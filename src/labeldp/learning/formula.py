@@ -102,7 +102,7 @@ class Formula:
         while mark:
             match = _FACTOR.match(text, position)
             if match is None or text[match.end() : match.end() + 1] not in ("", "+", ":"):
-                raise _error(f"cannot be read from {text[position:].strip()[:20]!r} on: {_HINT}")
+                raise _unreadable(text, position)
             name = (match["category"] or match["name"]).strip("`")
             reference = None if match["reference"] is None else match["reference"].strip("\"'")
             factor = Factor(name, int(match["power"] or 1), match["category"] is not None, reference)
@@ -112,8 +112,11 @@ class Formula:
             position, mark = match.end() + 1, text[match.end() : match.end() + 1]
         alone = {term[0].column for term in terms if len(term) == 1 and term[0].power == 1}
         for term in terms:
-            if len(term) > 1 and not alone.issuperset(factor.column for factor in term):
-                raise _error("has a product of columns that must also be terms of their own")
+            missing = {factor.column: "" for factor in term if factor.column not in alone}
+            if len(term) > 1 and missing:
+                product = ":".join(factor.column for factor in term)
+                added = " and ".join(map(repr, missing))
+                raise _error(f"has the product {product} and not each of its columns by itself: add {added}")
         return cls(tuple(terms))
 
     @property
@@ -225,6 +228,16 @@ def _texts(table: Any, name: str) -> Array:
         column = column.cast(column.type.value_type)
     texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in column.to_pylist()]
     return np.array(texts, dtype=object)
+
+
+def _unreadable(text: str, position: int) -> ParameterError:
+    """Return what is wrong with a formula that cannot be read from a position on."""
+    left = _FACTOR.match(text, position)
+    right = None if left is None or text[left.end()] != "*" else _FACTOR.match(text, left.end() + 1)
+    if left is not None and right is not None:
+        a, b = left[0].strip(), right[0].strip()
+        return _error(f"cannot have {a} * {b}: write {a} + {b} + {a}:{b}")
+    return _error(f"cannot be read from {text[position:].strip()[:20]!r} on: {_HINT}")
 
 
 def _error(problem: str) -> ParameterError:
