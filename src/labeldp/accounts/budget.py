@@ -389,9 +389,8 @@ def refuse_overspend(limit: Budget | None, spent: Sequence[Charge], charges: Seq
     if total_of([*spent, *charges]) <= limit:
         return
     price, left = total_of(charges), limit.minus(total_of(spent))
-    parts: list[object] = [
-        f"this would cost {price}, and of {limit} only {left} is left; nothing was spent or released"
-    ]
+    room = f"of {limit} only {left} is left" if spent else f"the limit is {limit}"
+    parts: list[object] = [f"this would cost {price}, and {room}; nothing was spent or released"]
     if price.exact_delta > left.exact_delta:
         parts += [
             "; how much δ may be spent is set when a ledger is created, by ",

@@ -147,9 +147,10 @@ class LedgerFile:
         if not self.exists:
             on_file = _parse_record(_Header, records[0], self.path)["limit"]
             if self.limit is not None and self.limit != on_file:
+                known = "no limit" if on_file is None else f"the limit {on_file}"
                 raise LedgerError(
-                    f"the ledger {self.path} has the limit {on_file}, not {self.limit}: open it without limit, or "
-                    "start another file"
+                    f"the ledger {self.path} has {known}, not {self.limit}: leave out ",
+                    Setting("limit"),
                 )
             self.limit, self.exists, self._schema = on_file, True, records[0]["schema"]
         for record in records[max(1, self._count) :]:
