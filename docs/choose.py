@@ -17,7 +17,7 @@ def tables() -> str:
     parts = []
     for rows in ROWS:
         header, lines = ldp.preview(rows=rows, bounds=(0, 100), epsilon=EPSILONS).table()
-        parts += [f"### {rows:,} rows\n", "| " + " | ".join(header) + " |"]
+        parts += [f"## {rows:,} rows\n", "| " + " | ".join(header) + " |"]
         parts += ["| --- |" + " ---: |" * len(EPSILONS), *("| " + " | ".join(line) + " |" for line in lines), ""]
     return "\n".join(parts) + "\n"
 
