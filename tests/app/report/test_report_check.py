@@ -68,6 +68,13 @@ def test_a_report_of_another_version_cannot_be_checked_and_one_of_another_card_d
     assert verdict(page, cases.card("with-delta")) == {"report": False}
 
 
+@pytest.mark.parametrize(("old", "new"), [("2.72×", "1.72×"), ("Matplotlib 9", "<b>no noise</b> Matplotlib 9")])
+def test_figures_alone_may_differ_where_another_environment_is_stated(old, new):
+    card, page = cases.card("release"), cases.page("release").replace("Matplotlib ", "Matplotlib 9")
+    assert verdict(page.replace(' d="M', ' d="M 9'), card) == {"report": None}
+    assert verdict(page.replace(old, new), card) == {"report": False}
+
+
 def test_a_ledger_with_a_sum_of_many_digits_gives_a_report_that_can_be_verified():
     ledger = ldp.Ledger()
     for prime in (10**97 + 27, 10**98 + 3, 10**99 + 289, 10**101 + 39, 10**102 + 7):
@@ -108,7 +115,9 @@ def test_verify_finds_the_card_beside_a_report_or_takes_the_one_that_is_named(tm
     short = page.rename(tmp_path / "out.report.html")
     assert "✓ report" in run("verify", short).output
     page.write_bytes(b" " * 9_000_000)
-    assert "out.csv.report.html: it cannot be read" in said("verify", card)
+    shown = said("verify", card)
+    assert "out.csv.report.html: it cannot be read" in shown
+    assert "Its report was not compared" in shown
     lone = tmp_path / "folder" / "page.html"
     lone.parent.mkdir()
     lone.write_text(short.read_text().replace("2.72×", "1.72×"))

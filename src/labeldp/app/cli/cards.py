@@ -88,7 +88,8 @@ def verify(
     The verdict is an exit code: 0 if the card holds, 4 if anything does not, or it is not private, 5 if it cannot
     be checked here, because it names a mechanism that is not known or does not say what was released. A report or
     a summary, with its card beside it or after it, is written again from the card and must be the same, byte for
-    byte; so must those beside the card, under their usual names. One that another version wrote cannot be checked.
+    byte; so must those beside the card, under their usual names. What another version wrote, or figures drawn with
+    another Matplotlib, cannot be checked, and the last line says so.
     With --ledger, the card's charges must be in that ledger, and what such a page shows of it is compared. A
     signature beside the card, CARD.sig, is checked too; with --trust there must be one, by that key. The last line
     says whether the card is signed; --require-signature makes it an error if it is not.
@@ -166,8 +167,9 @@ def _show_checks(result: Verification, console: Console) -> None:
 def _verdict(result: Verification) -> str:
     """Return what all checks come to, and what of it is not about the card itself."""
     if result.holds:
-        compared = all(check.holds is not None for check in result.checks if check.name == "file")
-        return "The card holds." + ("" if compared else " Its file was not compared.")
+        missing = dict.fromkeys(check.name for check in result.checks if check.holds is None)
+        left = [name for name in ("file", "report", "summary") if name in missing]
+        return "The card holds." + "".join(f" Its {name} was not compared." for name in left)
     if result.verdict == "cannot be checked here":
         return "The card cannot be checked here: it may hold, or not."
     failed = sorted({check.name for check in result.checks if check.holds is False})
