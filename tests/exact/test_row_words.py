@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import hmac
+import os
 import pickle
 
 import numpy as np
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 import labeldp as ldp
 from exact.word_cases import as_ids
-from helpers import NAMES, mechanisms
+from helpers import NAMES, mechanisms, posix_only
 from labeldp.exact import row_words
 from labeldp.exact.word_sources import CHUNK
 
@@ -204,6 +205,33 @@ def test_a_source_serves_one_release():
     mechanism.randomize([0.1, 0.2, 0.3], random_state=source)
     with pytest.raises(ldp.errors.ParameterError, match="not used before"):
         mechanism.randomize([0.1, 0.2, 0.3], random_state=source)
+
+
+def test_words_of_rows_are_refused_before_the_charge_where_only_randomize_may_use_them():
+    ledger, source = ldp.Ledger(), row_words.RowWords(SECRET, as_ids([1, 2, 3]))
+    with pytest.raises(ldp.errors.ParameterError):
+        ldp.privatize([0.1, 0.2, 0.3], epsilon=1.0, bounds=(0, 1), ledger=ledger, random_state=source)
+    assert ledger.charges == ()
+
+
+@posix_only
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Python 3.12 on: forking with threads
+def test_a_forked_process_gets_nothing_from_a_key_or_a_source():
+    key = row_words.ReleaseKey()
+    source = row_words.RowWords(SECRET, as_ids([1, 2]))
+    uses = (lambda: key.secret(card="c", column="y"), lambda: source.fill(np.empty(2, np.uint64)))
+    child = os.fork()
+    if not child:
+        for use in uses:
+            try:
+                use()
+            except ldp.errors.ParameterError:
+                continue
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    for use in uses:
+        use()
 
 
 @pytest.mark.parametrize("ids", [[7, 8, 7], ["ann", "bob", "ann"], [b"", b""]], ids=str)

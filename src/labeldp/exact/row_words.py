@@ -42,6 +42,12 @@ def _derive(secret: bytes, *purpose: str | int) -> bytes:
     return HKDF(hashes.SHA256(), 32, salt=b"labeldp row words 1", info=_encoded(*purpose)).derive(secret)
 
 
+def _refuse_elsewhere(owner: int) -> None:
+    """Refuse a secret in a forked process: both processes would use the same words for other labels."""
+    if owner != os.getpid():
+        raise ParameterError("a secret of rows serves only the process that made it: make another one there")
+
+
 class ReleaseKey:
     """A secret for the rows of one release.
 
@@ -71,9 +77,10 @@ class ReleaseKey:
     True
     """
 
-    __slots__ = ("_secret", "_uses", "release")
+    __slots__ = ("_owner", "_secret", "_uses", "release")
 
     def __init__(self, seed: int | None = None) -> None:
+        self._owner = os.getpid()
         self._uses: set[tuple[str, int]] = set()
         self._secret: bytes | None = os.urandom(32)
         self.release = os.urandom(16).hex()
@@ -95,8 +102,9 @@ class ReleaseKey:
         Raises
         ------
         ParameterError
-            If it was given out before, or the key is destroyed.
+            If it was given out before, or the key is destroyed, or comes from another process.
         """
+        _refuse_elsewhere(self._owner)
         if self._secret is None:
             raise ParameterError("this key served its release and was destroyed: make a new one for another")
         if (column, round) in self._uses:
@@ -129,14 +137,14 @@ class RowWords:
         and no id may be used for two rows in different calls with one secret.
     """
 
-    __slots__ = ("_cipher", "_ids", "_key", "_next")
+    __slots__ = ("_cipher", "_ids", "_key", "_next", "_owner")
 
     def __init__(self, secret: bytes, ids: Ids) -> None:
         if not ids.distinct():
             raise ParameterError("ids of rows must all be different: rows with equal ids would share their noise")
         self._cipher = aes(_derive(secret, "words", ids.kind, 0))
         self._key = _derive(secret, "ids", ids.kind)
-        self._ids, self._next = ids, 0
+        self._ids, self._next, self._owner = ids, 0, os.getpid()
 
     @property
     def rows(self) -> int:
@@ -148,6 +156,7 @@ class RowWords:
 
         These are the pieces that a channel's `sample` asks for; anything else is refused.
         """
+        _refuse_elsewhere(self._owner)
         start, rows = self._next, min(CHUNK, self.rows)
         if rows == 0 or words.size not in (rows, rows + (rows + 1) // 2):
             raise ParameterError("words of rows serve one release of their labels, and nothing else")

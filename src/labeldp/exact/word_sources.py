@@ -164,14 +164,21 @@ def default_source() -> SecureWords:
     return source
 
 
-def resolve_source(random_state: int | WordSource | None) -> WordSource:
+def resolve_source(random_state: int | WordSource | None, *, rows: int | None = None) -> WordSource:
     """Turn a ``random_state`` argument into a source of words.
 
     Parameters
     ----------
     random_state : None, int or source
         None: secure words. An integer: `SeededWords`, with its warning. A source: itself.
+    rows : int, optional
+        For how many labels words that belong to rows may be used; without it they are refused.
     """
+    if getattr(random_state, "rows", rows) != rows:
+        raise ParameterError(
+            Setting("random_state"),
+            " of rows is for Mechanism.randomize: there must be one id, not used before, for each label",
+        )
     if random_state is None:
         return default_source()
     if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):

@@ -25,7 +25,7 @@ from labeldp._values import (
     parse_integer,
     parse_parameters,
 )
-from labeldp.errors import CardError, ParameterError, PrivacyProofError
+from labeldp.errors import CardError, PrivacyProofError
 from labeldp.exact.proof import Channel, Proof, channel_digest
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms import card_format
@@ -211,9 +211,7 @@ class Mechanism(ABC):
             If labels are missing, not finite, not numbers, or none are given.
         """
         array = Labels.parse(labels).values
-        source = resolve_source(random_state)
-        if getattr(source, "rows", array.size) != array.size:  # words that belong to rows
-            raise ParameterError("there must be one id, not used before, for each label")
+        source = resolve_source(random_state, rows=array.size)
         return self.randomize_checked(array.reshape(-1), source).reshape(array.shape)
 
     @np.errstate(all="ignore")  # a warning that depends on labels would leak them
