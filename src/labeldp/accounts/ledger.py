@@ -252,7 +252,12 @@ def ledger_notes(ledger: Ledger) -> list[str]:
     """Return what was left in a ledger after a release, or that none was kept."""
     if ledger.path is None:
         return ["No ledger was kept: another release of these labels costs again, and nobody counts it."]
-    return [] if ledger.limit is None else [f"The ledger {ledger.path} has {ledger.remaining} left."]
+    if ledger.limit is None:
+        return []
+    try:
+        return [f"The ledger {ledger.path} has {ledger.remaining} left."]
+    except (LabelDPError, OSError):  # what was released is in place
+        return [f"The release was charged, but now the ledger {ledger.path} cannot be read: restore it."]
 
 
 def note_other_ledgers(ledger: Ledger, files: Mapping[str, StrPath]) -> Message | None:
