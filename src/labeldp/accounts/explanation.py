@@ -96,7 +96,7 @@ _RANDOM = (
     "The randomness behind the noise: it comes from a secure source, and is never stored. On a cluster it comes "
     "from a key and each row's id, and the key is destroyed when the release is closed."
 )
-_NOT_SCORED = "A private score says how wrong it is, for more budget: labeldp fit --score, or fit_and_score."
+_NOT_SCORED = "How wrong it is was not measured."
 _BESIDE = "Publish the true labels, or anything else computed from them without noise, beside it."
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import labeldp as ldp
 import labeldp.app.page as labeldp_page
 
 PHONE, DESKTOP, WIDE = 390, 1280, 1920
@@ -224,6 +225,37 @@ def test_a_warning_goes_as_soon_as_its_cause_is_gone_and_what_was_typed_stays(br
         arrive(page.locator("#summary"))
         page.get_by_label("Limit").fill("4")
         assert page.locator("#summary, .problem, [aria-invalid]").count() == 0
+        close(page)
+
+
+def test_another_ledger_keeps_all_that_is_chosen_and_typed_meanwhile(browser, folder):
+    ldp.Ledger.open(folder / "old.jsonl", limit=ldp.Budget(3)).charge("labels", epsilon=1.0)
+    with running(folder) as address, tab(browser, address) as page:
+        page.get_by_role("button", name="wohnungen.csv").click()
+        to_budget(page)
+        arrive(page.get_by_label("Limit"))
+        loads = []
+        page.on("domcontentloaded", lambda _: loads.append(page.url))
+        page.get_by_label("Ledger file").fill("old.jsonl")
+        page.get_by_label("A private model").click()
+        page.get_by_label("Who gets it").click()
+        page.keyboard.type("a lab")
+        page.get_by_text("ε = 2 is left").wait_for()
+        page.get_by_label("Limit:").wait_for(state="hidden")
+        assert page.get_by_label("A private model").is_checked()
+        assert page.get_by_label("Who gets it").input_value() == "a lab"
+        assert page.get_by_label("Who gets it").evaluate("field => field === document.activeElement")
+        assert page.get_by_label("Ledger file").input_value() == "old.jsonl"
+        page.get_by_label("Ledger file").fill("new.jsonl")
+        page.get_by_text("It is new").wait_for()
+        page.get_by_label("Limit:").fill("4")
+        page.get_by_label("Ledger file").fill("old.jsonl")
+        page.get_by_label("Limit:").wait_for(state="hidden")  # and is not sent
+        assert loads == []
+        choose_budget(page, "1")
+        page.get_by_role("heading", name="Your request").wait_for()
+        for text in ("a private model", "a lab", "old.jsonl: ε = 1 spent"):
+            page.get_by_role("cell", name=text).first.wait_for()
         close(page)
 
 

@@ -143,15 +143,33 @@ def test_what_an_epsilon_would_give_is_asked_of_the_server_and_changes_nothing(c
         assert part in answer.words
     assert "<html" not in answer.html
     assert (begun.request, begun.typed) == (request, typed)
+    assert "It is new" in answer.words
     wrong = client.post(f"{begun.path}/budget", show="figures", epsilon="x", ledger="../x")
     assert "None is chosen yet" in wrong.words
+    assert client.problems == ["ledger"]
+
+
+def test_a_ledger_that_exists_shows_what_it_spent_and_has_no_field_for_a_limit(client):
+    begun = ready(client)
+    client.release(begun)
+    for show, ledger, spent in (("figures", "book.jsonl", True), ("yes", "book.jsonl", True), ("yes", "b", False)):
+        answer = client.post(f"{begun.path}/budget", show=show, kind="table", ledger=ledger)
+        assert ("was spent in 2 charges" in answer.words) == spent
+        assert ("data-choice disabled" in answer.html) == (spent and show == "yes")
 
 
 @pytest.mark.parametrize(
     ("field", "text"),
     [
         *[("epsilon", text) for text in ("0", "", "1000", "0 5", "1;curl")],
-        *[("out", "homes.csv"), ("ledger", "homes.csv"), ("limit", "much"), ("folder", "../model")],
+        *[
+            ("out", "homes.csv"),
+            ("out", "new.xlsx"),
+            ("out", "new"),
+            ("ledger", "homes.csv"),
+            ("limit", "much"),
+            ("folder", "../model"),
+        ],
         *[
             ("score", "-1"),
             ("score", "0.01"),
@@ -181,6 +199,23 @@ def test_another_ledger_with_charges_is_named_before_paying(client, root):
     asked = client.budget(begun, ledger="second.jsonl", out="again.csv").words
     assert "another ledger with charges, first.jsonl:" in asked
     assert "another ledger" not in client.budget(begun, ledger="first.jsonl", out="again.csv").words
+    for name in ("third", "fourth", "fifth"):
+        (root / f"{name}.jsonl").write_bytes((root / "first.jsonl").read_bytes())
+    asked = client.budget(begun, ledger="second.jsonl", out="again.csv").words
+    assert "other ledgers with charges, fifth.jsonl, first.jsonl, fourth.jsonl and 1 more:" in asked
+
+
+@pytest.mark.parametrize("kind", ["table", "model"])
+def test_a_release_gives_no_advice_that_is_paid_again(client, root, kind):
+    rows = "".join(f"{n % 7},id {n},{n % 90}\n" for n in range(300))
+    (root / "people.csv").write_text(f"rank,key,pay\n{rows}")
+    begun = client.read("people.csv", "pay")
+    client.describe(begun)
+    client.budget(begun, kind=kind)
+    words = client.release(begun).words
+    assert "Files that can be shared" in words
+    for advice in ("the ticks of", "for a score", "labeldp fit", "on the command line"):
+        assert advice not in words
 
 
 # ---- it is paid for once --------------------------------------------------------------------------------------

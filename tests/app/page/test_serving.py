@@ -13,7 +13,9 @@ import pytest
 
 from app.page.page_client import held, ready, served
 from helpers import linux_only, posix_only
+from labeldp._atomic import reserve_name
 from labeldp.app import page
+from labeldp.errors import ParameterError
 
 
 class Caller:
@@ -169,6 +171,8 @@ def test_what_is_paid_for_is_finished_however_often_it_is_interrupted(folder):
         caller.go(f"{begun}/release", request=shown)
         while "Releasing" not in caller.ask("GET", request)[1]:
             time.sleep(0.1)
+        with pytest.raises(ParameterError), reserve_name(folder / "out.csv"):  # of the page, as of a shell
+            pass
         for kind in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
             process.send_signal(kind)
             while "inishing what is paid for" not in process.stderr.readline():
@@ -176,3 +180,4 @@ def test_what_is_paid_for_is_finished_however_often_it_is_interrupted(folder):
         (folder / "go on").touch()
         process.wait(120)
     assert len((folder / "out.csv").read_text().splitlines()) == 61
+    assert [*folder.glob("*.lock"), *folder.glob("*.part")] == []

@@ -24,7 +24,7 @@ from labeldp.learning.formula import Formula
 from labeldp.learning.score import plan_test
 from labeldp.learning.score_sums import ScorePlan
 from labeldp.release.plan import Request as Plan
-from labeldp.tables.paths import Target
+from labeldp.tables.paths import Target, output_format
 
 EXAMPLE = 1.0
 """The ε whose figures are shown while none is chosen; it is never taken for a choice."""
@@ -54,14 +54,15 @@ def budget_step(request: Request, unfinished: Unfinished, form: FormData | None)
     """Show what each ε would give, and the ledger; take both, and names, and make the request.
 
     A form says in ``show`` what it is sent for, unless that is to review the release: another step, the page
-    again, or the figures of an ε alone, for which nothing is kept.
+    again, or the parts that follow from its fields alone, for which nothing is kept.
     """
     if unfinished.options is None:
         return go(request, f"{unfinished.path}/column")
     folder, problems = site_of(request).folder, dict[str, str]()
     shown = "page" if form is None else form.get("show", "release")
     if form is not None and shown == "figures":
-        return show(request, "figures", unfinished=unfinished, **_figures(folder, unfinished, form, problems))
+        values = _figures(folder, unfinished, form, problems)
+        return show(request, "choices", unfinished=unfinished, problems=problems, **values)
     if form is not None:
         unfinished.keep_typed(form, FIELDS)
         if shown in ("table", "column"):
@@ -181,6 +182,8 @@ def _parse(
             raise ParameterError(f"{folder.name(out)} exists already: choose another name")
         if kind == "regression" and out.suffix != ".html":
             raise ParameterError(f"the name must end in .html, such as {out.stem}.html")
+        if kind == "table":
+            output_format(str(out))
         Target(f"{out}/" if kind == "model" else str(out), force=False).refuse()
     with collect_problem(problems, "score"):
         score_of(release, unfinished.rows)

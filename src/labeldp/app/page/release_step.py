@@ -23,7 +23,8 @@ from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, step
 from labeldp.app.page.work import Work, location_of
 from labeldp.app.regression import regress_file
 from labeldp.app.reports import NO_REPORT, Problems, note_problem, privatize_and_report
-from labeldp.app.sentences import EXPLAINED, as_field, printable, spelled
+from labeldp.app.sentences import EXPLAINED, printable
+from labeldp.errors import Message
 
 WRITTEN = {
     "table": "The private table",
@@ -105,11 +106,14 @@ def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, wo
     files = {WRITTEN[release.kind]: release.out, "The certificate (card)": path}
     if release.report is not None and NO_REPORT not in problems:
         files["The report"] = release.report
+    notes = [
+        note for note in notes if not isinstance(note, Message)
+    ]  # what to choose otherwise would be paid again
     notes = [f"{what}: {_reason(error)}" for what, error in problems.items()] + notes
     return {
         "card": folder.name(path),
         "files": {what: folder.name(file) for what, file in files.items()},
-        "notes": [printable(line) for note in notes for line in spelled(note, as_field).splitlines()],
+        "notes": [printable(line) for note in notes for line in note.splitlines()],
         "explanation": card.explain(ledger.charges),
         "look": look,
     }

@@ -52,8 +52,8 @@ addEventListener("input", ({ target }) => {
   if (summary && !summary.querySelector("li")) summary.remove();
 });
 
-// What an ε would give follows from what is chosen: the server says it.
-const figures = document.getElementById("figures"), choices = [...document.querySelectorAll("[data-choice]")];
+// What an ε would give, and what a ledger has spent, follow from the fields: the server says it, and no field changes.
+const choices = [...document.querySelectorAll("[data-choice]")], limit = document.getElementById("limit");
 let asked;
 function askFigures() {
   asked?.abort();
@@ -63,12 +63,15 @@ function askFigures() {
   fetch(form.action, { method: "POST", body, signal })
     .then((answer) => (answer.ok ? answer.text() : Promise.reject(answer)))
     .then((html) => {
-      figures.innerHTML = html;
-      document.querySelector("[role=status]").textContent = figures.querySelector("figcaption").textContent;
+      const parts = new DOMParser().parseFromString(html, "text/html"), exists = "exists" in parts.getElementById("spent").dataset;
+      for (const id of ["figures", "spent"]) document.getElementById(id).innerHTML = parts.getElementById(id).innerHTML;
+      if (limit !== document.activeElement) limit.disabled = limit.closest("div").hidden = exists;
+      document.querySelector("[role=status]").textContent = document.querySelector("#figures figcaption").textContent;
     })
     .catch(() => {}); // a later choice, or a page that is closed
 }
 for (const field of choices) field.addEventListener("input", askFigures);
+limit?.addEventListener("blur", askFigures); // it is not taken away from whoever types into it
 if (choices.some((field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked)) askFigures();
 
 // A hint goes with the ticks of the columns that it is about.
@@ -79,12 +82,6 @@ addEventListener("change", () => {
     hint.hidden = own.length > 0 && !own.some((tick) => tick.checked);
     if (box) box.hidden = !box.querySelector("[data-hint]:not([hidden])");
   }
-});
-
-// Another ledger has other sums: show them, with all that was typed.
-document.querySelector("[data-refresh]")?.addEventListener("change", ({ target }) => {
-  target.form.action += "#ledger";
-  leave(target.form, "budget");
 });
 
 function leave(form, step) {
