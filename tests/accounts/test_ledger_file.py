@@ -383,7 +383,7 @@ def test_a_full_disk_leaves_nothing_half_written_and_the_next_charge_works(ledge
 
 
 def test_a_ledger_that_is_gone_after_the_release_is_a_note_and_no_error(tmp_path):
-    ledger = ldp.Ledger.open(tmp_path / "l.jsonl", limit=3)
+    ledger = Ledger.open(tmp_path / "l.jsonl", limit=Budget(3))
     ldp.privatize([1.0, 2.0], epsilon=1.0, bounds=(0, 5), mechanism="two-point", ledger=ledger)
     assert "has ε = 2 left" in ledger_notes(ledger)[0]
     (tmp_path / "l.jsonl").unlink()
