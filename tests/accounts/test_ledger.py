@@ -320,6 +320,13 @@ def test_a_column_of_a_frame_and_a_part_of_an_array_are_found_again_by_their_mem
         ldp.private_ols(X[:200], frame["pay"][:200], epsilon=1.0, bounds=BOUNDS)
 
 
+def test_labels_that_are_copied_whenever_they_are_read_are_found_again_by_their_object():
+    labels = pd.Series(np.linspace(0, 5, 300), dtype="float64[pyarrow]")
+    ldp.privatize(labels, **HOW)
+    with pytest.warns(ldp.errors.RepeatedReleaseWarning):
+        ldp.privatize(labels, **HOW)
+
+
 def test_labels_that_are_gone_are_forgotten_and_never_taken_for_others():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -303,27 +303,30 @@ _released: dict[tuple[int, ...], int] = {}
 """How often labels were released without a ledger, by where they are in memory; never by what they are."""
 
 
-def _memory_of(labels: Any) -> tuple[Any, tuple[int, ...]]:
-    """Return what keeps labels in memory, and a key of where they are.
+def _places_of(labels: Any) -> dict[tuple[int, ...], Any]:
+    """Return keys of where labels are in memory, each with what keeps them there.
 
-    Each ``frame["pay"]`` is another object, and a view of the same array; else the object itself counts.
+    Each ``frame["pay"]`` is another object, and a view of the same array. The object itself counts too: some, as
+    those of Arrow, are copied whenever they are read as an array.
     """
     base = array = np.asarray(labels) if hasattr(type(labels), "__array__") else np.zeros(0)
     while isinstance(base.base, np.ndarray):
         base = base.base
-    return (labels, (id(labels),)) if base is array else (base, (id(base), array.ctypes.data, array.size))
+    places = {(id(labels),): labels}
+    return places if base is array else {**places, (id(base), array.ctypes.data, array.size): base}
 
 
 def warn_if_seen(labels: Any) -> None:
     """Warn, once, if labels at this place in memory, whatever they are, were released before without a ledger."""
-    holder, key = _memory_of(labels)
-    if key not in _released:
-        try:
-            weakref.finalize(holder, _released.pop, key, None)
-        except TypeError:  # a list, say
-            return
-    _released[key] = _released.get(key, 0) + 1
-    if _released[key] == 2:
+    places = _places_of(labels)
+    for key, holder in places.items():
+        if key not in _released:
+            try:
+                weakref.finalize(holder, _released.pop, key, None)
+            except TypeError:  # a list, say
+                return
+        _released[key] = _released.get(key, 0) + 1
+    if max(_released[key] for key in places) == 2:
         warn(
             "these labels were released before: each release costs epsilon again, and the costs add up. "
             "Keep one release and reuse it, or pass a ledger that counts.",
