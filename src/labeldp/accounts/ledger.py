@@ -312,8 +312,10 @@ def _places_of(labels: Any) -> dict[tuple[int, ...], Any]:
     base = array = np.asarray(labels) if hasattr(type(labels), "__array__") else np.zeros(0)
     while isinstance(base.base, np.ndarray):
         base = base.base
-    places = {(id(labels),): labels}
-    return places if base is array else {**places, (id(base), array.ctypes.data, array.size): base}
+    places: dict[tuple[int, ...], Any] = {(id(labels),): labels}
+    if base is not array:
+        places[id(base), array.ctypes.data, array.size] = base
+    return places
 
 
 def warn_if_seen(labels: Any) -> None:
@@ -324,9 +326,9 @@ def warn_if_seen(labels: Any) -> None:
             try:
                 weakref.finalize(holder, _released.pop, key, None)
             except TypeError:  # a list, say
-                return
+                continue
         _released[key] = _released.get(key, 0) + 1
-    if max(_released[key] for key in places) == 2:
+    if max(_released.get(key, 0) for key in places) == 2:
         warn(
             "these labels were released before: each release costs epsilon again, and the costs add up. "
             "Keep one release and reuse it, or pass a ledger that counts.",
