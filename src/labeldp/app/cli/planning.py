@@ -272,6 +272,7 @@ def demo(rows: int, plot: Path, report: Path) -> None:
             survey.bounds,
             budgets=(0.1, 0.5, 2.0),
             mechanisms=("laplace", "rp", "auto"),
+            repeats=1,
             progress=bars,
         )
     tell(console, "What that costs at other ε: errors in dollars, on incomes that are no secret here.\n")
