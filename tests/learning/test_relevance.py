@@ -52,6 +52,17 @@ def test_the_slope_of_the_evidence_is_that_of_differences(labels, noise, step):
         assert slope[k] == pytest.approx(difference / (2 * step), rel=0.02, abs=0.02)
 
 
+def test_labels_show_an_interaction_that_the_lengths_of_sums_hide():
+    table = table_of(1_500).with_lengths(first_lengths(COLUMNS), 0.0)
+    linear = Posterior(np.zeros(1), 0.5, 0.02, 0.01, (), (0.01, 0.005, 0.001, 0.001, 0.01))
+    rows = np.arange(table.rows)
+    private = [PrivateRows(rows, 0.5 + 0.3 * table.X[:, 0] * table.X[:, 1], 0.01, 0)]
+    far = np.log(np.array([1e3, 1e3, *np.full(COLUMNS - 2, 0.3)]))  # the two columns that interact look flat
+    known = relevance.Relevance(np.exp(far), 0.0, far, np.zeros(1 + COLUMNS))
+    found = relevance.learn_lengths(table, linear, Limits(0.0, 1.0), [], private, known=known)
+    assert found.lengths[:2].max() < found.lengths[2:].min()
+
+
 def test_rounding_below_zero_stops_no_fit():
     rounded = np.array([[1.0, 1.0 + 1e-7], [1.0 + 1e-7, 1.0]])
     with pytest.raises(np.linalg.LinAlgError):
