@@ -17,7 +17,7 @@ from labeldp.accounts.explanation import Explanation
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import at_most, factor
 from labeldp.accounts.verification import Verification, verify_card
-from labeldp.app.card_files import card_of_report, read_card_file, read_key, read_signature, report_path
+from labeldp.app.card_files import card_of_report, read_card_file, report_path
 from labeldp.app.cli import command
 from labeldp.app.cli.shell import EXIT, PlainConsole, finite, news, print_json, tell
 from labeldp.app.sentences import as_flag, printable, spelled
@@ -73,16 +73,8 @@ def _show_explanation(explanation: Explanation, console: Console) -> None:
 # ---- verify -------------------------------------------------------------------------------------------
 
 
-@command("card_file", "file", "trusted", "signature", "require_signature", "paid_from", "as_json", "modules")
-def verify(
-    card_file: Path,
-    file: Path | None,
-    trusted: list[Path],
-    signature: Path | None,
-    require_signature: bool,
-    paid_from: Path | None,
-    as_json: bool,
-) -> None:
+@command("card_file", "file", "paid_from", "as_json", "modules")
+def verify(card_file: Path, file: Path | None, paid_from: Path | None, as_json: bool) -> None:
     """Check a card again: checksum, contradictions, proofs, the noise of sums, and the file that it names.
 
     The verdict is an exit code: 0 if the card holds, 4 if anything does not, or it is not private, 5 if it cannot
@@ -90,15 +82,13 @@ def verify(
     a summary, with its card beside it or after it, is written again from the card and must be the same, byte for
     byte; so must those beside the card, under their usual names. What another version wrote, or figures drawn with
     another Matplotlib, cannot be checked, and the last line says so.
-    With --ledger, the card's charges must be in that ledger, and what such a page shows of it is compared. A
-    signature beside the card, CARD.sig, is checked too; with --trust there must be one, by that key. The last line
-    says whether the card is signed; --require-signature makes it an error if it is not.
+    With --ledger, the card's charges must be in that ledger, and what such a page shows of it is compared. Who
+    signed a card, ssh-keygen -Y verify shows.
 
     What is released: nothing. A card holds no label, and nothing is written.
     """
     if file is not None and not file.exists():
         raise ParameterError(f"there is no file {file}")
-    from labeldp.accounts.signatures import read_public_key  # noqa: PLC0415
     from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
     from labeldp.app.report.report_check import check_report, check_reports_beside, read_source  # noqa: PLC0415
 
@@ -113,15 +103,7 @@ def verify(
     ledger = _opened(paid_from)
     if file is None and path != card_file and page is None:
         file = card_file  # the file that the user named, whatever file the card beside it names
-    result = verify_files(
-        text,
-        file=file,
-        folder=path.parent,
-        signature=read_signature(path, signature),
-        trusted=[read_key(key, read_public_key) for key in trusted],
-        require_signature=require_signature,
-        ledger=ledger,
-    )
+    result = verify_files(text, file=file, folder=path.parent, ledger=ledger)
     if page is None:
         reports = check_reports_beside(path, text, result, paid_from=ledger)
     else:
@@ -152,16 +134,13 @@ def _show_checks(result: Verification, console: Console) -> None:
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    verdict = _verdict(result)
     for check in result.checks:
         mark, style = _MARKS[check.holds]
         table.add_row(Text(mark, style), Text(check.name, style), check.detail)
-        if check.name == "signature" and not check.holds:
-            verdict += f" {check.detail[:1].upper()}{check.detail[1:]}."
     console.print("", table, "", Text("What this cannot show:", "dim"), sep="\n")
     for line in result.not_verifiable:
         console.print(Padding(Text(line, "dim"), (0, 0, 0, 2), expand=False))
-    console.print("", Text(verdict, _STYLES[result.verdict]), "", sep="\n")
+    console.print("", Text(_verdict(result), _STYLES[result.verdict]), "", sep="\n")
 
 
 def _verdict(result: Verification) -> str:
@@ -220,7 +199,6 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
         text,
         file=None if path in (card_file, card_file / "card.json") or is_page else card_file,
         folder=path.parent,
-        signature=read_signature(path, None),
         ledger=ledger,
     )
     page = (summary_page if summary else render_report)(text, ledger=ledger, verification=result)
