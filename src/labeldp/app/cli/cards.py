@@ -80,8 +80,8 @@ def verify(card_file: Path, file: Path | None, paid_from: Path | None, as_json: 
     The verdict is an exit code: 0 if the card holds, 4 if anything does not, or it is not private, 5 if it cannot
     be checked here, because it names a mechanism that is not known or does not say what was released. A report or
     a summary, with its card beside it or after it, is written again from the card and must be the same, byte for
-    byte; so must those beside the card, under their usual names. What another version wrote, or figures drawn with
-    another Matplotlib, cannot be checked, and the last line says so.
+    byte; so must those beside the card, under their usual names. What another version wrote cannot be checked, and
+    the last line says so.
     With --ledger, the card's charges must be in that ledger, and what such a page shows of it is compared. Who
     signed a card, ssh-keygen -Y verify shows.
 
@@ -182,12 +182,11 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
     What is released: the page. It follows from the card, and from the ledger if there is one; neither has a label.
     """
     from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
-    from labeldp.app.report import render_report, write_page  # noqa: PLC0415
-    from labeldp.app.report.summary import summary_page  # noqa: PLC0415
+    from labeldp.app.report import Kind, render_report, write_page  # noqa: PLC0415
     from labeldp.tables.paths import Target, refuse_same  # noqa: PLC0415
 
     path, text = read_card_file(card_file)
-    kind = "summary" if summary else "report"
+    kind: Kind = "summary" if summary else "report"
     target = out or report_path(card_file.resolve() if card_file.is_dir() else path, kind)
     is_printed = str(target) == "-"
     is_page = card_file.suffix == ".html"  # made of the card, as the new one is
@@ -201,7 +200,7 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
         folder=path.parent,
         ledger=ledger,
     )
-    page = (summary_page if summary else render_report)(text, ledger=ledger, verification=result)
+    page = render_report(text, kind, ledger=ledger, verification=result)
     if is_printed:
         typer.echo(page.encode(), nl=False)  # the bytes that a file would have
         return
