@@ -1,17 +1,22 @@
 """Write files of every format of this version into tests/data/VERSION: ``python tests/data/write_files.py``.
 
 Run it once for a version that changes a format, and never again: files that are there stay as they are, for ever.
-Labels are synthetic, the noise is secure, and the key that signs (by OpenSSH's ssh-keygen) is thrown away.
+Labels are synthetic, the noise is secure, and the key that signs is thrown away.
 """
 
 import json
-import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 import labeldp as ldp
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from forged_cards import signature
 
 FOLDER = Path(__file__).parent / ldp.__version__
 BOUNDS = (0.0, 100.0)
@@ -37,10 +42,12 @@ def write_all() -> None:
     frame.assign(income=labels).to_csv(raw, index=False)
     ldp.privatize_file(raw, FOLDER / "table.csv", label="income", epsilon=1.0, bounds=BOUNDS, ledger=ledger)
     raw.unlink()
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", FOLDER / "key"], check=True)  # noqa: S603, S607
-    sign = ["ssh-keygen", "-Y", "sign", "-n", "labeldp.card", "-f", FOLDER / "key"]
-    subprocess.run([*sign, FOLDER / "table.csv.card.json"], check=True)  # noqa: S603
-    (FOLDER / "key").unlink()
+    key = Ed25519PrivateKey.generate()
+    (FOLDER / "key.pub").write_text(
+        key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode(), encoding="utf-8"
+    )
+    card = (FOLDER / "table.csv.card.json").read_text(encoding="utf-8")
+    (FOLDER / "table.csv.card.json.sig").write_text(signature(card, key), encoding="utf-8")
 
     expected = {}
     for name, kind in (("model", ldp.ModelReleaseRegressor), ("labels", ldp.LabelReleaseRegressor)):

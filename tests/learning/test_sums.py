@@ -223,6 +223,20 @@ def test_what_is_summed_follows_from_features_and_noisy_sums_alone(scripted):
     assert np.array_equal(runs[0][1].linear.weights, runs[1][1].linear.weights)
 
 
+@pytest.mark.parametrize("columns", [2, 15, 301])
+def test_rows_have_the_same_group_and_prediction_in_any_batch(columns):
+    table, queries, labels = full_table(320, columns), [], random_labels(3, 320)
+    add_up = lambda query: queries.append(query) or query.answer(labels)  # noqa: E731
+    fit_sums(table, BOUNDS, SumBudget(Fraction(4), 320), add_up, seeded(1))
+    assert max(query.shape[1] for query in queries if query.rows.group is not None) > 2
+    order = np.random.default_rng(1).permutation(320)
+    for known in (query.rows for query in queries):
+        for rows in (order[:1], order[1:18], order[18:]):
+            again = known.alone().on(table.X[rows])
+            assert known.group is None or (again.group == known.group[rows]).all()
+            assert known.prediction is None or (again.prediction == known.prediction[rows]).all()
+
+
 def test_exact_products_have_the_same_bits_in_any_batch_and_in_any_order_of_columns():
     rng = np.random.default_rng(1)
     weights, values = rng.normal(size=(150, 40)), rng.normal(size=(150, 600))

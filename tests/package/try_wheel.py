@@ -31,7 +31,10 @@ MISSING = {
         ["predict", "model", "homes.csv", "-o", "priced.csv"],
     ],
     "excel": [["privatize", "homes.xlsx", "-o", "private.csv", *TABLE]],
-    "plots": [["compare", "homes.csv", "--label", "price", "--bounds", "0", "5", "--public", "--plot", "x.png"]],
+    "plots": [
+        ["preview", "--rows", "100", "--bounds", "0", "5", "--plot", "preview.png"],
+        ["report", "homes.card.json"],
+    ],
     "page": [["page", "--no-open"]],
 }
 

@@ -1,4 +1,4 @@
-"""A program, not a test: a release and rows through Spark Connect, on a server that it starts.
+"""A program, not a test: a release, a prior and a model through Spark Connect, on a server that it starts.
 
 Prints JSON: whether they are what one machine gives. `test_spark_connect` runs it; its argument is a folder.
 """
@@ -57,7 +57,7 @@ def interference(spark):
     for name, value in ways.SMALL_SPLITS.items():
         spark.conf.set(name, value)
     executor.PART_ROWS, spread = 200, executor.spread_by_id
-    results = [leaks(spark, way, number) for number, way in enumerate(("release", "rows"))]
+    results = [leaks(spark, way, number) for number, way in enumerate(("release", "model from labels"))]
     executor.spread_by_id = lambda frame, id, rows: frame
     results.append(leaks(spark, "release", 2))
     executor.spread_by_id = spread
@@ -92,7 +92,9 @@ def main():
     stable = randomize(random, "y", mechanism, id="id")  # is computed once, and kept
     runs.append(stable.frame.orderBy("id").toArrow() == stable.frame.orderBy("id").toArrow())
     df.write.parquet(str(FOLDER / "stored"))
-    stored = [stable_frame(frame).is_checkpoint for frame in (df, spark.read.parquet(str(FOLDER / "stored")))]
+    stored = [
+        stable_frame(frame, None).is_checkpoint for frame in (df, spark.read.parquet(str(FOLDER / "stored")))
+    ]
     runs.append(stored == [True, False])
 
     logger.disabled, level = False, logger.level
@@ -112,16 +114,20 @@ def main():
             privatize(wrong, label="y", id="id", epsilon=1.0, bounds=BOUNDS, ledger=ledger)
         except ldp.LabelDPError:
             refusals += 1
-    X, labels = ldp.spark.collect_rows(df, features=["x"], label="y", id="id")
+    prior = ldp.spark.estimate_prior(df, label="y", epsilon=1.0, bounds=BOUNDS, random_state=3)
+    ask = {"epsilon": 1.0, "bounds": BOUNDS, "random_state": 3}
+    model = ldp.spark.fit_model(df, features=["x"], label="y", id="id", **ask)
     order = np.argsort(public_places(as_ids(ids))[:, 0])
+    alone = ldp.ModelReleaseRegressor(**ask).fit(x[order, None], y[order])
     answer = {
         "connect": type(df).__module__,
         "releases": runs,
         "reached": reached,
         "columns": release.frame.columns,
         "refused": [refusals, ledger.total.epsilon],
+        "prior": prior == ldp.estimate_prior(y, epsilon=1.0, bounds=BOUNDS, method="adaptive", random_state=3),
         "interference": interference(spark),
-        "rows": [X["x"].to_pylist(), labels.to_pylist()] == [x[order].tolist(), y[order].tolist()],
+        "model": bool((model.predict(x[:, None]) == alone.predict(x[:, None])).all()),
     }
     print("ANSWER " + json.dumps(answer), flush=True)
     spark.stop()

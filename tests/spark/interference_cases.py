@@ -1,6 +1,6 @@
 """Tables that differ in labels only, and all that Spark outputs for each: for tests of non-interference.
 
-Released cells and noisy counts are replayed: on the executors, a channel is given the same label for every row; on
+Released cells and noisy sums are replayed: on the executors, a channel is given the same label for every row; on
 the driver, a curator's noise gives out what it returned for the first table. Keys come from a seed. What then
 differs between two tables was caused by something other than channels and noise.
 """
@@ -8,6 +8,7 @@ differs between two tables was caused by something other than channels and noise
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import warnings
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 
 import labeldp as ldp
-from labeldp.spark import dataframe_release
+from labeldp.spark import dataframe_model, dataframe_release, model_passes
 
 ROWS, FILES = 1000, 3
 BOUNDS = (0.0, 5.0)
@@ -128,12 +129,22 @@ def equal_labels(real):
     return releaser
 
 
+def equal_part(real):
+    """Return a function that draws a round's labels, with one label for all rows."""
+
+    def draw_part(rows, labels, centre, now, source):
+        return real(rows, labels * 0 + 1.5, centre, now, source)
+
+    return draw_part
+
+
 @contextmanager
 def replay():
-    """Replay released cells and noisy counts; hands out the `Replay`, to be started for each table."""
+    """Replay released cells and noisy sums; hands out the `Replay`, to be started for each table."""
     noise = Replay()
     with (
         patch.object(dataframe_release, "releaser", equal_labels(dataframe_release.releaser)),
+        patch.object(model_passes, "draw_part", equal_part(model_passes.draw_part)),
         patch.object(ldp.exact.DiscreteLaplace, "release", noise.method()),
         warnings.catch_warnings(),
     ):
@@ -153,15 +164,46 @@ def release_output(df, folder):
     return out
 
 
-def rows_output(df, folder):
-    """Return the public part of the rows that go to the driver."""
-    return ldp.spark.collect_rows(df, features=["a", "b"], label="y", id="id", rows=ROWS // 2)[0].to_pydict()
+def model_output(df, epsilon):
+    """Return all that a model outputs."""
+    model = ldp.spark.fit_model(
+        df, features=["a", "b"], label="y", id="id", epsilon=epsilon, bounds=BOUNDS, random_state=5
+    )
+    grid = np.random.default_rng(1).normal(size=(50, 2))
+    return {
+        "card": card_content(model.to_card()),
+        "inside": pickle.dumps((model._ensemble, model._public)),
+        "predictions": model.predict(grid).tobytes(),
+    }
+
+
+def sampled_model_output(df, epsilon):
+    """Return the same for a model whose rows are more than the driver takes."""
+    with patch.object(dataframe_model, "GROWN", ROWS // 2):
+        return model_output(df, epsilon)
+
+
+def table_output(df):
+    """Return all that a regression table outputs."""
+    table = ldp.spark.private_ols(
+        df, features=["a", "b"], label="y", id="id", epsilon=2.0, bounds=BOUNDS, random_state=5
+    )
+    return {
+        "card": card_content(table.to_card()),
+        "inside": pickle.dumps(table.estimates),
+        "summary": table.summary(),
+    }
 
 
 WAYS = {
     "release": release_output,
     "release of a computed frame": lambda df, folder: release_output(df.where("a is not null"), folder),
-    "rows": rows_output,
+    "prior": lambda df, folder: ldp.spark.estimate_prior(
+        df, label="y", epsilon=1.0, bounds=BOUNDS, random_state=5
+    ),
+    "model from sums": lambda df, folder: sampled_model_output(df, 0.5),
+    "model from labels": lambda df, folder: model_output(df, 2.0),
+    "regression table": lambda df, folder: table_output(df),
 }
 """Each returns all that is output, for a frame and a folder to write to."""
 

@@ -7,7 +7,7 @@ import pytest
 from conftest import spark_program
 
 
-def test_through_spark_connect_releases_and_rows_are_those_of_one_machine(tmp_path):
+def test_through_spark_connect_releases_priors_and_models_are_those_of_one_machine(tmp_path):
     for part in ("grpc", "grpc_status", "zstandard", "google.protobuf"):
         pytest.importorskip(part, reason='parts of Spark Connect are not installed: pip install "labeldp[spark]"')
     answer = spark_program("connect_program.py", tmp_path)
@@ -16,7 +16,8 @@ def test_through_spark_connect_releases_and_rows_are_those_of_one_machine(tmp_pa
     assert answer["reached"] == 0  # nothing that is done to the output reaches back to the raw label
     assert answer["columns"] == ["id", "x", "y"]
     assert answer["refused"] == [2, 0.0]
-    assert answer["rows"]
-    release, rows, broken = answer["interference"]
-    assert release == rows == []  # tables that differ in labels only give the same bytes, cells replayed
+    assert answer["prior"]
+    assert answer["model"]
+    release, model, broken = answer["interference"]
+    assert release == model == []  # tables that differ in labels only give the same bytes, cells replayed
     assert broken  # and the twin, whose rows stay where they lay, does not

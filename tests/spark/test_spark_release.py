@@ -20,7 +20,7 @@ from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
 from labeldp.spark import frame_checks
 
-privatize = ldp.spark.privatize
+estimate_prior, privatize = ldp.spark.estimate_prior, ldp.spark.privatize
 DataError, LabelError, ParameterError = ldp.errors.DataError, ldp.errors.LabelError, ldp.errors.ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore::labeldp.InsecureRandomnessWarning")
@@ -75,6 +75,13 @@ def test_the_same_numbers_as_on_one_machine(spark, kind, mechanism):
     unbiased = by_id(privatize(df, label="y", id="id", random_state=5, **ask))
     assert unbiased == dict(zip(ids_of(kind), mechanism.debias(expected).tolist(), strict=True))
     assert not release.secure
+
+
+def test_an_estimated_prior_is_that_of_one_machine(spark):
+    ledger = ldp.Ledger()
+    prior = estimate_prior(frame(spark), label="y", epsilon=0.5, bounds=BOUNDS, ledger=ledger, random_state=3)
+    assert prior == ldp.estimate_prior(LABELS, epsilon=0.5, bounds=BOUNDS, method="adaptive", random_state=3)
+    assert ledger.total == ldp.Budget(epsilon=0.5)
 
 
 def test_a_release_is_paid_for_and_has_a_card_and_nothing_of_the_label(spark):
@@ -249,6 +256,7 @@ def test_a_frame_is_computed_once_and_the_copy_is_deleted(spark, monkeypatch):
     assert by_id(release) == by_id(release)
     release.close()
     release.close()
+    estimate_prior(df, label="y", epsilon=1.0, bounds=BOUNDS)
     assert checkpoints(spark) <= before
     for shared in (df.withColumn("id", F.lit(1)), df.withColumn("y", F.lit(None).cast("double"))):
         refuse(shared, ldp.LabelDPError)
@@ -288,6 +296,8 @@ def test_missing_labels_and_ids_and_shared_ids_are_refused_without_a_label_in_th
     holes = LABELS.copy()
     holes[:3] = [np.nan, np.inf, -np.inf]
     assert "3 of 3000" in refuse(frame(spark, labels=holes), LabelError)
+    with pytest.raises(LabelError, match=r"3 of 3000"):
+        estimate_prior(frame(spark, labels=holes), label="y", epsilon=1.0, bounds=BOUNDS)
     df = frame(spark)
     refuse(df.where("x < 0"), LabelError)
     assert "5 of 3000" in refuse(df.withColumn("y", F.when(F.col("x") > 4, F.col("y"))), LabelError)
@@ -302,10 +312,14 @@ def test_no_message_quotes_a_label(spark):
     cast = text.withColumn("y", text.y.cast("double"))
     with pytest.raises(Exception, match=r"The value '\d\.\d+x'"):
         cast.collect()
-    with pytest.raises(DataError, match=r"\(CAST_INVALID_INPUT") as refused:
-        randomize(cast, "y", LAPLACE, id="id")
-    assert "x'" not in str(refused.value)
-    assert refused.value.__cause__ is refused.value.__context__ is None  # Spark's own message is left out
+    for call in (
+        lambda: randomize(cast, "y", LAPLACE, id="id"),
+        lambda: estimate_prior(cast, label="y", epsilon=1.0, bounds=BOUNDS),
+    ):
+        with pytest.raises(DataError, match=r"\(CAST_INVALID_INPUT") as refused:
+            call()
+        assert "x'" not in str(refused.value)
+        assert refused.value.__cause__ is refused.value.__context__ is None  # Spark's own message is left out
 
 
 @pytest.mark.parametrize("name", ["66993", "66.993,50 €", "-6.6e4"])
@@ -326,12 +340,13 @@ def test_a_label_or_an_id_may_have_a_dot_or_a_backtick_in_its_name(spark, name):
     df = frame(spark, labels=LABELS[:300])
     ask = {"epsilon": 1.0, "bounds": BOUNDS}
     renamed = df.withColumnRenamed("y", name)
+    assert estimate_prior(renamed, label=name, **ask).masses.size
     assert privatize(renamed, label=name, id="id", **ask).terms.rows == 300
     by_name = df.withColumnRenamed("id", name)
     assert privatize(by_name, label="y", id=name, **ask).terms.rows == 300
 
 
-@pytest.mark.parametrize("rows", [0, 9, 11])
-def test_counts_of_more_or_fewer_rows_than_were_checked_are_refused(spark, rows):
+@pytest.mark.parametrize("found", [0, 9, 11])
+def test_sums_over_more_or_fewer_rows_than_were_checked_are_refused(spark, found):
     with pytest.raises(DataError, match="more or fewer rows"):
-        ldp.spark.executor.count_labels(spark.range(rows), (0.0, 5.0), 16, 10)
+        ldp.spark.executor.sum_integers(spark.range(found), lambda batch: np.ones(2, dtype=np.int64), 10)

@@ -25,7 +25,7 @@ NOT_VERIFIABLE = (
     "that what was summed, counted or randomised is what the card lists, each row's label once in each",
     "that the bounds were chosen without looking at the labels, and so was a prior that it calls public",
 )
-"""Statements that cannot be verified for any card."""
+"""Statements that cannot be verified for any card, signed or not."""
 
 _NOT_VERIFIABLE_IN_FILES = (
     "that the file holds private labels and not the true ones: its checksum only ties the card to its bytes",
@@ -36,7 +36,8 @@ _NOT_VERIFIABLE_BY_KIND = {
     "mechanism": (),
     "model": ("that the model's files follow from what the card lists: checksums only tie them to the card",),
 }
-_WRITER = "who wrote the card: its checksum finds damage, but it is no signature"
+_UNSIGNED = "who wrote the card: its checksum finds damage, but it is no signature"
+_SIGNED = "that what the signed card says is true"
 
 Verdict = Literal["holds", "does not hold", "cannot be checked here"]
 
@@ -139,16 +140,17 @@ class Verification:
     @property
     def not_verifiable(self) -> tuple[str, ...]:
         """Statements that no check of a card can verify."""
+        signed = any(check.name == "signature" and check.holds for check in self.checks)
         more = (
             _NOT_VERIFIABLE_IN_FILES
             if self.card is None
             else _NOT_VERIFIABLE_BY_KIND.get(self.card.kind, _NOT_VERIFIABLE_IN_FILES)
         )
-        return (*NOT_VERIFIABLE, *more, _WRITER)
+        return (*NOT_VERIFIABLE, *more, _SIGNED if signed else _UNSIGNED)
 
 
 def verify_card(text: str) -> Verification:
-    """Check a card, and prove its mechanisms again; ``labeldp verify`` compares its files too.
+    """Check a card, and prove its mechanisms again; ``labeldp verify`` compares its files and its signature too.
 
     Nothing in a card is run or imported, and nothing that is wrong with it is an exception here.
 

@@ -1,13 +1,20 @@
-"""The files that cards and reports are in."""
+"""The files that cards, signatures and keys are in."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from labeldp._atomic import read_regular
-from labeldp.errors import CardError, ParameterError
+from labeldp.errors import CardError, MissingExtraError, ParameterError
 from labeldp.mechanisms.card_format import MAX_TEXT
+
+K = TypeVar("K")
+
+MOST_SMALL = 1 << 14
+"""Bytes of the file of a key or a signature; either has less than 1,000."""
 
 
 def read_card_file(path: Path) -> tuple[Path, str]:
@@ -64,6 +71,24 @@ def is_card_name(name: str) -> bool:
     [True, True, False]
     """
     return name == "card.json" or name.endswith(".card.json")
+
+
+def read_signature(card: Path, given: Path | None) -> str | None:
+    """Return the text of a card's signature, which lies beside it; None if it has none."""
+    path = given or card.with_name(f"{card.name}.sig")
+    if given is None and not os.path.lexists(path):
+        return None
+    return read_regular(path, MOST_SMALL).decode("ascii", errors="replace")
+
+
+def read_key(path: Path, read: Callable[[bytes], K]) -> K:
+    """Return the key in a file; what is wrong with it is said with the file's name."""
+    try:
+        return read(read_regular(path, MOST_SMALL))
+    except MissingExtraError:
+        raise
+    except ParameterError as error:
+        raise ParameterError(f"{path}: {error}") from None
 
 
 def report_path(card: Path, kind: str = "report") -> Path:

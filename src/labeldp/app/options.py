@@ -168,6 +168,8 @@ _TABLE = (
         metavar="FORMULA",
         field="Formula",
     ),
+    Option("no_intercept", "Add no constant.", **_FLAG),
+    Option("classical", "Standard errors for equal variances; by default they allow for unequal ones.", **_FLAG),
     # the score of a model
     Option(
         "score",
@@ -329,6 +331,17 @@ _TABLE = (
         **_SEVERAL,
         flags=("--import",),
     ),
+    Option(
+        "trusted",
+        "A public Ed25519 key, as OpenSSH writes it, that must have signed the card.",
+        type=list[Path],
+        default=(),
+        parse=lambda paths: list(paths or ()),
+        metavar="KEY.pub",
+        flags=("--trust",),
+    ),
+    Option("require_signature", "An unsigned card does not hold.", **_FLAG),
+    Option("signature", "The card's signature, if it is not beside it as CARD.sig.", **_FILE),
     Option("model", "The folder that labeldp fit wrote.", type=Path, metavar="MODEL", **_POSITIONAL),
     # previews, comparisons and audits
     Option("rows", "How many rows the table has.", default=REQUIRED, **_INTEGER),

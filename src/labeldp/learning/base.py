@@ -40,7 +40,7 @@ from labeldp.learning.fit_plan import FitRequest, LabelScale
 from labeldp.learning.inspection import importances
 from labeldp.learning.label_rounds import (
     InMemoryRows,
-    RowPart,
+    LabelRows,
     SumResults,
     draw_rounds,
     ensemble_of,
@@ -268,7 +268,7 @@ class PrivateRegressor(TableRegressor):
         return self
 
     @np.errstate(all="ignore")  # a user's strict settings must not lose what is paid for
-    def fit_rows(self, request: FitRequest, rows: InMemoryRows, source: WordSource, *, y: Any = None) -> None:
+    def fit_rows(self, request: FitRequest, rows: LabelRows, source: WordSource, *, y: Any = None) -> None:
         """Charge the ledger, release sums and labels, and fit the model to them.
 
         ``y`` is the object that has the labels: a warning is given if it is released again without a ledger.
@@ -282,7 +282,7 @@ class PrivateRegressor(TableRegressor):
         self.ledger_ = self._get_ledger()
         paid = plan.pay(self.ledger_)
         sum_results = release_sums(rows, plan, source)
-        parts: list[RowPart] = []
+        parts: list[Any] = []
         if noise is not None:
             parts, sum_results = draw_rounds(rows, sum_results, plan, noise, ends)
         mechanisms = [part.mechanism for part in parts]
@@ -294,7 +294,7 @@ class PrivateRegressor(TableRegressor):
             self._ensemble = replace(self._ensemble, error=_spread(self._ensemble, sum_results))
         self.weakness_ = self._weakness(rows.table.X)
 
-    def _learn(self, rows: InMemoryRows, parts: list[RowPart], sum_results: SumResults) -> None:
+    def _learn(self, rows: LabelRows, parts: list[Any], sum_results: SumResults) -> None:
         """Fit the model to the released sums, and to the released labels if there are any."""
         if not parts:
             self._ensemble = sum_results.ensemble()

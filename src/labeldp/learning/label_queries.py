@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +26,9 @@ from labeldp.exact.integers import DiscreteLaplace
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning import epsilon_split as split
 from labeldp.learning.epsilon_split import SumBudget
+from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import Limits, Pair
-from labeldp.learning.groups import PREDICTION_UNIT, Groups, NoisySums
+from labeldp.learning.groups import PREDICTION_UNIT, Grouping, Groups, NoisySums, Predictor
 from labeldp.release.curator import half_windows, largest_window, narrowest_level
 
 LOOSE_LEVEL, NARROWEST_LEVEL = 3, 12
@@ -116,12 +118,28 @@ class RowRules:
 
     Attributes
     ----------
+    grouping, predictor : Grouping, Predictor or None
+        Functions of features that give both. None if all rows are in one group, or if there are no predictions.
     group, prediction : arrays or None
-        None if all rows are in one group, or if there are no predictions.
+        The values for the rows of a table.
     """
 
+    grouping: Grouping | None = None
+    predictor: Predictor | None = None
     group: Index | None = field(default=None, repr=False)
     prediction: Array | None = field(default=None, repr=False)
+
+    def alone(self) -> RowRules:
+        """Return the rules without the rows of the table."""
+        return RowRules(self.grouping, self.predictor)
+
+    def on(self, X: Array) -> RowRules:
+        """Return the rules applied to these rows; the bits of a row do not depend on the rows beside it."""
+
+        def apply(rule: Grouping | Predictor | None) -> Any:
+            return None if rule is None else rule.of(FeatureTable(rule.public, X, exact=True))
+
+        return replace(self, group=apply(self.grouping), prediction=apply(self.predictor))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,4 +257,4 @@ class DistanceQuery:
 Query = SumQuery | DistanceQuery
 
 AddUp = Callable[[Query], Sums]
-"""Answers a query over all rows."""
+"""Answers a query over all rows, in memory or on a cluster."""

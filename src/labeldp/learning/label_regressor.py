@@ -19,7 +19,7 @@ from labeldp.exact.word_sources import WordSource
 from labeldp.learning.base import PrivateRegressor
 from labeldp.learning.features import even_rows
 from labeldp.learning.fit_plan import FitRequest, LabelScale, from_units, unit_labels
-from labeldp.learning.label_rounds import InMemoryRows, RowPart, SumResults
+from labeldp.learning.label_rounds import LabelRows, RowPart, SumResults
 from labeldp.learning.learner import WEAKNESS_ROWS
 from labeldp.learning.row_release import RowRelease
 
@@ -129,7 +129,7 @@ class LabelReleaseRegressor(PrivateRegressor):
             transform=self.get_params(deep=False)["transform"],
         )
 
-    def _learn(self, rows: InMemoryRows, parts: list[RowPart], sum_results: SumResults) -> None:
+    def _learn(self, rows: LabelRows, parts: list[RowPart], sum_results: SumResults) -> None:
         self.estimator_ = None
         terms = replace(self.terms_, bounds=(self._scale.inner,))  # of what is released, a transform of labels
         self.release_ = _as_release(parts, sum_results, terms, self.ledger_)  # last: with it, all this is kept

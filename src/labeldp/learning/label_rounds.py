@@ -1,7 +1,8 @@
 """Release labels in rounds: each label once, in an interval around the prediction of earlier rounds.
 
 The variance of noise is proportional to the squared width of the interval. A prediction from labels that are
-private already costs no ε and allows a narrower interval.
+private already costs no ε and allows a narrower interval. Rows may be in memory or on a cluster, behind the
+protocol `LabelRows`.
 
 Labels outside an interval are clipped to its ends. Of several widths, `design_interval` chooses the one with the
 least expected error of the model. Intervals are symmetric: even if the side of the longer tail were known exactly,
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -159,13 +161,29 @@ _LEAST_WIDTH = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowPart:
-    """The private labels of one round, and how each was randomised.
+class Part:
+    """The private labels of one round.
 
     Attributes
     ----------
     private : PrivateRows
+        The round's rows that are in the table.
     mechanism : Mechanism
+    observed : Observations or None
+        Statistics of all rows of the round, if the table has only a sample of them.
+    """
+
+    private: PrivateRows
+    mechanism: Mechanism
+    observed: Observations | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowPart(Part):
+    """The private labels of one round whose rows are all in the table, and how each was randomised.
+
+    Attributes
+    ----------
     low, high : arrays
         The interval of each row.
     unit : array
@@ -178,8 +196,6 @@ class RowPart:
         Variance of labels hidden by clipping, under the same distribution.
     """
 
-    private: PrivateRows
-    mechanism: Mechanism
     unit: Array
     low: Array
     high: Array
@@ -211,6 +227,30 @@ class Round:
     mechanism: Mechanism
     label_summary: LabelSummary
     ensemble: Ensemble
+
+
+class LabelRows(Protocol):
+    """Rows with public features and private labels, in memory or on a cluster; labels are in unit scale."""
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+
+    @property
+    def table(self) -> FeatureTable:
+        """The features of all rows, or of a sample."""
+
+    def counts(self) -> Sums:
+        """Return the exact number of labels in each of `CELLS` equal cells of the bounds."""
+
+    def add_up(self, query: Query) -> Sums:
+        """Return the exact answer of a query over all rows."""
+
+    def draw(self, plan: Round, table: FeatureTable) -> Part | None:
+        """Randomise the round's labels around their predictions; return None if the round has no rows."""
+
+    def announce(self, step: str) -> None:
+        """Report that a step of the fit begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +294,7 @@ class SumResults:
         return Ensemble(constant, None, 0.0, rest, label_summary.variance, label_summary)
 
 
-def release_sums(rows: InMemoryRows, plan: Plan, source: WordSource) -> SumResults:
+def release_sums(rows: LabelRows, plan: Plan, source: WordSource) -> SumResults:
     """Release the range of labels, noisy sums, and the spread of labels around the model fitted to the sums.
 
     Under local trust nothing is computed from all labels, and nothing is released here.
@@ -273,14 +313,14 @@ def release_sums(rows: InMemoryRows, plan: Plan, source: WordSource) -> SumResul
 
 
 def draw_rounds(
-    rows: InMemoryRows, sum_results: SumResults, plan: Plan, noise: UnitNoise, ends: Array
-) -> tuple[list[RowPart], SumResults]:
+    rows: LabelRows, sum_results: SumResults, plan: Plan, noise: UnitNoise, ends: Array
+) -> tuple[list[Any], SumResults]:
     """Release every label exactly once, in rounds with these boundaries; raise if that failed.
 
     Also returned are the results from sums, with the linear model that the last round was centred on.
     """
     label_summary, ensemble, table = sum_results.label_summary, sum_results.ensemble(), sum_results.table
-    parts: list[RowPart] = []
+    parts: list[Part] = []
     for number, share in enumerate(pairwise(ends.tolist())):
         rows.announce(f"round {number + 1} of {ends.size - 1}")
         if parts:
@@ -300,17 +340,18 @@ def draw_rounds(
     return parts, replace(sum_results, linear=ensemble.linear)
 
 
-def _require_each_row_once(rows: InMemoryRows, parts: Sequence[RowPart]) -> None:
+def _require_each_row_once(rows: LabelRows, parts: Sequence[Part]) -> None:
     """Raise unless every row was released exactly once."""
     released = np.concatenate([np.zeros(0, dtype=np.int64), *(part.private.rows for part in parts)])
     times = np.bincount(released, minlength=rows.table.rows)
-    if times.size != rows.table.rows or (times != 1).any():
+    count = sum(part.private.rows.size if part.observed is None else part.observed.count for part in parts)
+    if times.size != rows.table.rows or (times != 1).any() or count != rows.count:
         raise PrivacyProofError(
             "not every row was drawn exactly once: this is a fault of the program, and nothing was released"
         )
 
 
-def ensemble_of(parts: Sequence[RowPart], sum_results: SumResults, *, quick: bool = False) -> Ensemble:
+def ensemble_of(parts: Sequence[Part], sum_results: SumResults, *, quick: bool = False) -> Ensemble:
     """Fit the model to all labels and sums that were released so far."""
     return fit_ensemble(
         sum_results.table,
@@ -318,14 +359,18 @@ def ensemble_of(parts: Sequence[RowPart], sum_results: SumResults, *, quick: boo
         sum_results.label_summary,
         sums=sum_results.observations,
         quick=quick,
+        observed=[part.observed for part in parts if part.observed is not None] or None,
     )
 
 
-def learn_interactions(parts: Sequence[RowPart], sum_results: SumResults) -> SumResults:
-    """Learn the length scales of columns from released labels and sums, and return the results with them."""
+def learn_interactions(parts: Sequence[Part], sum_results: SumResults) -> SumResults:
+    """Learn the length scales of columns from released labels and sums, and return the results with them.
+
+    On a cluster the length scales stay, because the statistics of its rows were computed with them.
+    """
     sums, table, private = sum_results.sums, sum_results.table, [part.private for part in parts]
     linear = sum_results.linear
-    if sums is None or linear is None or not can_learn(table):
+    if sums is None or linear is None or not can_learn(table) or any(part.observed is not None for part in parts):
         return sum_results
     relevance = learn_lengths(
         table, linear, sum_results.label_summary.limits, sums.released, private, known=sums.relevance

@@ -170,7 +170,7 @@ class _StagedFit:
     def release_sums(self, epsilon: Fraction) -> None:
         """Form groups, release their noisy sums, and fit the model to all sums so far."""
         groups = self._form_groups(self.query.noise_variance(epsilon))
-        rows = replace(self.query.rows, group=groups.group)
+        rows = replace(self.query.rows, grouping=groups.rule, group=groups.group)
         self.query = replace(self.query, rows=rows, groups=groups.sizes.size)
         self._release(groups, epsilon)
 
@@ -199,7 +199,7 @@ class _StagedFit:
         """Let the next stage sum residuals from what the model predicts now."""
         predictor = Predictor(self.table.public, self.linear, self.limits)
         self.starts.append(predictor.of(self.table))
-        rows = RowRules(prediction=self.starts[-1])
+        rows = RowRules(predictor=predictor, prediction=self.starts[-1])
         self._measure_spread(rows)
         if self.is_measured:
             limit = min(self.width, _RESIDUAL_LIMIT * math.sqrt(self.spread))

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from labeldp.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from labeldp.spark.dataframe_model import fit_model
+    from labeldp.spark.dataframe_ols import private_ols
+    from labeldp.spark.dataframe_prior import estimate_prior
     from labeldp.spark.dataframe_release import SparkRelease, privatize
-    from labeldp.spark.dataframe_rows import collect_rows
 
-__all__ = ["SparkRelease", "collect_rows", "privatize"]
+__all__ = ["SparkRelease", "estimate_prior", "fit_model", "private_ols", "privatize"]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,5 +27,5 @@ def __getattr__(name: str) -> Any:
         raise MissingExtraError(
             'this needs PySpark 4.1 or newer and PyArrow, which are not installed: pip install "labeldp[spark]"'
         ) from None
-    module = "dataframe_rows" if name == "collect_rows" else "dataframe_release"
-    return getattr(import_module(f"{__name__}.{module}"), name)
+    modules = {"fit_model": "dataframe_model", "estimate_prior": "dataframe_prior", "private_ols": "dataframe_ols"}
+    return getattr(import_module(f"{__name__}.{modules.get(name, 'dataframe_release')}"), name)

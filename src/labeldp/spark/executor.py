@@ -1,7 +1,7 @@
-"""What runs on the executors, and how it is sent there and back: counts of labels, and private labels.
+"""What runs on the executors, and how it is sent there and back: counts, vectors to add up, private labels.
 
 Functions here see labels. What they raise is shown on the driver and in logs, and never contains one. Spark's
-pages and event logs show how many rows a step had; so each partition sends one vector, whatever its labels are.
+pages and event logs show how many rows a step had; so no partition sends fewer vectors where counts are zero.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from labeldp._values import Array, Counts, Interval, Labels
+from labeldp._values import Array, Counts, Interval, Labels, Numbers
 from labeldp.errors import DataError
 from labeldp.exact.row_ids import Ids
 from labeldp.exact.row_words import RowWords
@@ -23,44 +24,85 @@ from labeldp.release.curator import count
 from labeldp.spark.session import SealedSecret, column, without_labels
 
 Batches = Iterator["pa.RecordBatch"]
+Work = Callable[[Batches], Batches]
+Counter = Callable[["pa.RecordBatch"], Counts]
+Vectors = dict[int, Numbers]
+"""Vectors by key."""
+
+IDS_MISSING = "some ids are missing now that were not before: the table changed while it was read"
+
+SAMPLE = -1
+"""The key of rows that are handed on as they are, and not added up."""
+
+_SCHEMA = "key int, part long, data binary"
+_ARROW = pa.schema([("key", pa.int32()), ("part", pa.int64()), ("data", pa.binary())])
+
+
+def vector_batch(vectors: Vectors, part: int = 0) -> pa.RecordBatch:
+    """Return vectors as a batch, ready to be sent; floats are added up in the order of their parts."""
+    data = [np.ascontiguousarray(vector).tobytes() for vector in vectors.values()]
+    columns = {"key": list(vectors), "part": [part] * len(data), "data": data}
+    return pa.RecordBatch.from_pydict(columns, schema=_ARROW)
+
+
+def sum_integers(frame: DataFrame, count: Counter, rows: int) -> Counts:
+    """Return the sum of ``count`` over all batches of a frame: a vector of integers.
+
+    ``rows`` is how many there were when they were checked.
+    """
+
+    def count_all(batches: Batches) -> Batches:
+        total = sum(np.append(count(batch), batch.num_rows) for batch in batches if batch.num_rows)
+        if np.ndim(total):
+            yield vector_batch({0: np.asarray(total)})
+
+    total = sum_vectors(frame, count_all)[0].get(0, np.zeros(1, dtype=np.int64))
+    if total[-1] != rows:
+        raise DataError("there are more or fewer rows now than before: the table changed while it was read")
+    return total[:-1]
+
+
+def sum_vectors(frame: DataFrame, work: Work, dtype: str = "int64") -> tuple[Vectors, bytes]:
+    """Return the vectors that ``work`` computes from partitions, added up by key, and the sample beside them.
+
+    They are added up on executors that each get all vectors of some keys, so that the driver gets one of each.
+    Sums of floats depend on the order, so each partition's must have a part of its own, which is public. ``work``
+    sees columns by position: Spark cannot resolve every name of a column again.
+    """
+
+    def add(batches: Batches) -> Batches:
+        sums: Vectors = {}
+        for batch in batches:
+            in_sample = pc.equal(batch.column(0), SAMPLE)
+            yield batch.filter(in_sample)
+            for key, data in _pairs(batch.filter(pc.invert(in_sample))):
+                vector = np.frombuffer(data, dtype=dtype)
+                sums[key] = sums[key] + vector if key in sums else vector
+        yield vector_batch(sums)
+
+    numbered = frame.toDF(*(f"c{position}" for position in range(len(frame.columns))))
+    vectors = numbered.mapInArrow(work, _SCHEMA).repartition("key").sortWithinPartitions("key", "part")
+    pairs = list(_pairs(without_labels(vectors.mapInArrow(add, _SCHEMA).toArrow)))
+    sums = {key: np.frombuffer(data, dtype=dtype) for key, data in pairs if key != SAMPLE}
+    return sums, b"".join(data for key, data in pairs if key == SAMPLE)
+
+
+def _pairs(table: Any) -> Iterator[tuple[int, bytes]]:
+    return zip(table.column(0).to_pylist(), table.column(2).to_pylist(), strict=True)
+
+
 Releaser = Callable[[Iterator[tuple[Any, Any]]], Iterator[Any]]
 """From Arrow arrays (labels, ids) to an array of private labels."""
 
-IDS_MISSING = "some ids are missing: give each row an id of its own, in a table that does not change meanwhile"
-
 
 def count_labels(labels: DataFrame, bounds: Interval, cells: int, rows: int) -> Counts:
-    """Return how many labels, the only column, lie in each cell of their bounds, exactly, in one pass.
+    """Return how many labels, the only column, lie in each cell of their bounds, exactly, in one pass."""
 
-    Counts of partitions are added up on one executor, so that the driver gets one vector. ``rows`` is how many
-    there were when they were checked.
-    """
-
-    def count_partition(batches: Batches) -> Batches:
-        total = np.zeros(cells, dtype=np.int64)
-        for batch in batches:
-            if batch.num_rows:
-                total += count(Labels.parse(floats(batch.column(0))).values, bounds, cells)
-        yield _vector_batch(total)
-
-    def add(batches: Batches) -> Batches:
-        vectors = (np.frombuffer(data, dtype=np.int64) for batch in batches for data in batch[0].to_pylist())
-        yield _vector_batch(sum(vectors, np.zeros(cells, dtype=np.int64)))
+    def count_batch(batch: pa.RecordBatch) -> Counts:
+        return count(Labels.parse(floats(batch.column(0))).values, bounds, cells)
 
     (label,) = labels.columns
-    partitions = labels.select(column(label).cast("double").alias("label")).mapInArrow(count_partition, _SCHEMA)
-    (data,) = without_labels(partitions.repartition(1).mapInArrow(add, _SCHEMA).toArrow)[0].to_pylist()
-    counts = np.frombuffer(data, dtype=np.int64)
-    if counts.sum() != rows:
-        raise DataError("there are more or fewer rows now than before: the table changed while it was read")
-    return counts
-
-
-_SCHEMA = "data binary"
-
-
-def _vector_batch(vector: Counts) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"data": [vector.tobytes()]})
+    return sum_integers(labels.select(column(label).cast("double")), count_batch, rows)
 
 
 def releaser(mechanism: Mechanism, sealed: SealedSecret, *, debiased: bool) -> Releaser:

@@ -221,10 +221,13 @@ def test_a_card_whose_rows_or_columns_do_not_fit_the_file_is_red(cards, more, ab
     assert f"{mark} {check}" in shown.output
 
 
-def test_other_columns_are_listed(cards):
+def test_other_columns_are_listed_and_an_unsigned_card_is_said_last(cards):
+    *_, last = run("verify", cards["file"]).output.strip().splitlines()
+    assert last == "The card holds. The card is not signed: nobody vouches for it."
     shown = said("verify", cards["file"])
     assert "public, and as they are: id" in shown
     assert "whether another column gives the label away" in shown
+    verify_fails(cards["file"], "--require-signature", check="signature")
 
 
 @pytest.mark.parametrize("name", ["../private.csv", "/etc/passwd", "", "..", "a/b"])

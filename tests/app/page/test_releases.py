@@ -81,7 +81,7 @@ def test_only_cards_are_shown_and_only_their_reports(client, card):
 
 
 @posix_only
-@pytest.mark.parametrize("what", ["", ".report.html", ".card.json"])
+@pytest.mark.parametrize("what", ["", ".report.html", ".card.json.sig", ".card.json"])
 def test_links_beside_a_card_are_not_read(client, root, what):
     """A link beside somebody else's card may lead to the true labels."""
     client.release(ready(client, report="yes"))
@@ -94,6 +94,8 @@ def test_links_beside_a_card_are_not_read(client, root, what):
     assert report.status == (400 if what in (".card.json", ".report.html") else 200)
     if what == "":
         assert "out.csv is not beside the card" in card.words
+    if what == ".card.json.sig":
+        assert "signature was not checked" in card.words
 
 
 def test_all_links_of_a_model_in_a_folder_of_a_folder_lead_somewhere(client, root):

@@ -90,7 +90,7 @@ COMMANDS = {
     "Check": {
         "explain": Command("Say in plain words what a card promises.", "cards", "private.parquet.card.json"),
         "verify": Command(
-            "Run a card's proof again, and check its file.",
+            "Run a card's proof again, and check its file and its signature.",
             "cards",
             "private.parquet.card.json --trust owner.pub",
         ),

@@ -17,7 +17,7 @@ from labeldp.accounts.explanation import Explanation
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import at_most, factor
 from labeldp.accounts.verification import Verification, verify_card
-from labeldp.app.card_files import card_of_report, read_card_file, report_path
+from labeldp.app.card_files import card_of_report, read_card_file, read_key, read_signature, report_path
 from labeldp.app.cli import command
 from labeldp.app.cli.shell import EXIT, PlainConsole, finite, news, print_json, tell
 from labeldp.app.sentences import as_flag, printable, spelled
@@ -73,22 +73,32 @@ def _show_explanation(explanation: Explanation, console: Console) -> None:
 # ---- verify -------------------------------------------------------------------------------------------
 
 
-@command("card_file", "file", "paid_from", "as_json", "modules")
-def verify(card_file: Path, file: Path | None, paid_from: Path | None, as_json: bool) -> None:
+@command("card_file", "file", "trusted", "signature", "require_signature", "paid_from", "as_json", "modules")
+def verify(
+    card_file: Path,
+    file: Path | None,
+    trusted: list[Path],
+    signature: Path | None,
+    require_signature: bool,
+    paid_from: Path | None,
+    as_json: bool,
+) -> None:
     """Check a card again: checksum, contradictions, proofs, the noise of sums, and the file that it names.
 
     The verdict is an exit code: 0 if the card holds, 4 if anything does not, or it is not private, 5 if it cannot
     be checked here, because it names a mechanism that is not known or does not say what was released. A report or
     a summary, with its card beside it or after it, is written again from the card and must be the same, byte for
-    byte; so must those beside the card, under their usual names. What another version wrote cannot be checked, and
-    the last line says so.
-    With --ledger, the card's charges must be in that ledger, and what such a page shows of it is compared. Who
-    signed a card, ssh-keygen -Y verify shows.
+    byte; so must those beside the card, under their usual names. What another version wrote, or figures drawn with
+    another Matplotlib, cannot be checked, and the last line says so.
+    With --ledger, the card's charges must be in that ledger, and what such a page shows of it is compared. A
+    signature beside the card, CARD.sig, is checked too; with --trust there must be one, by that key. The last line
+    says whether the card is signed; --require-signature makes it an error if it is not.
 
     What is released: nothing. A card holds no label, and nothing is written.
     """
     if file is not None and not file.exists():
         raise ParameterError(f"there is no file {file}")
+    from labeldp.accounts.signatures import read_public_key  # noqa: PLC0415
     from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
     from labeldp.app.report.report_check import check_report, check_reports_beside, read_source  # noqa: PLC0415
 
@@ -103,7 +113,15 @@ def verify(card_file: Path, file: Path | None, paid_from: Path | None, as_json: 
     ledger = _opened(paid_from)
     if file is None and path != card_file and page is None:
         file = card_file  # the file that the user named, whatever file the card beside it names
-    result = verify_files(text, file=file, folder=path.parent, ledger=ledger)
+    result = verify_files(
+        text,
+        file=file,
+        folder=path.parent,
+        signature=read_signature(path, signature),
+        trusted=[read_key(key, read_public_key) for key in trusted],
+        require_signature=require_signature,
+        ledger=ledger,
+    )
     if page is None:
         reports = check_reports_beside(path, text, result, paid_from=ledger)
     else:
@@ -134,13 +152,16 @@ def _show_checks(result: Verification, console: Console) -> None:
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
+    verdict = _verdict(result)
     for check in result.checks:
         mark, style = _MARKS[check.holds]
         table.add_row(Text(mark, style), Text(check.name, style), check.detail)
+        if check.name == "signature" and not check.holds:
+            verdict += f" {check.detail[:1].upper()}{check.detail[1:]}."
     console.print("", table, "", Text("What this cannot show:", "dim"), sep="\n")
     for line in result.not_verifiable:
         console.print(Padding(Text(line, "dim"), (0, 0, 0, 2), expand=False))
-    console.print("", Text(_verdict(result), _STYLES[result.verdict]), "", sep="\n")
+    console.print("", Text(verdict, _STYLES[result.verdict]), "", sep="\n")
 
 
 def _verdict(result: Verification) -> str:
@@ -182,11 +203,12 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
     What is released: the page. It follows from the card, and from the ledger if there is one; neither has a label.
     """
     from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
-    from labeldp.app.report import Kind, render_report, write_page  # noqa: PLC0415
+    from labeldp.app.report import render_report, write_page  # noqa: PLC0415
+    from labeldp.app.report.summary import summary_page  # noqa: PLC0415
     from labeldp.tables.paths import Target, refuse_same  # noqa: PLC0415
 
     path, text = read_card_file(card_file)
-    kind: Kind = "summary" if summary else "report"
+    kind = "summary" if summary else "report"
     target = out or report_path(card_file.resolve() if card_file.is_dir() else path, kind)
     is_printed = str(target) == "-"
     is_page = card_file.suffix == ".html"  # made of the card, as the new one is
@@ -198,9 +220,10 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
         text,
         file=None if path in (card_file, card_file / "card.json") or is_page else card_file,
         folder=path.parent,
+        signature=read_signature(path, None),
         ledger=ledger,
     )
-    page = render_report(text, kind, ledger=ledger, verification=result)
+    page = (summary_page if summary else render_report)(text, ledger=ledger, verification=result)
     if is_printed:
         typer.echo(page.encode(), nl=False)  # the bytes that a file would have
         return

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -16,7 +17,7 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.reading import ReadCard, read_any_card
 from labeldp.accounts.verification import Verification, verify_card
 from labeldp.app.card_check import verify_files
-from labeldp.app.card_files import read_card_file, reports_beside
+from labeldp.app.card_files import read_card_file, read_signature, reports_beside
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem
 from labeldp.app.page.site import show, site_of
@@ -98,13 +99,16 @@ def card_page(request: Request) -> Response:
 def _verified(folder: ChosenFolder, path: Path) -> tuple[Verification, Ledger | None]:
     """Check a card, read once, against its ledger and what is beside it as plain files."""
     text = read_card_file(path)[1]
-    verification, ledger, beside = verify_card(text), None, None
+    verification, signature, ledger = verify_card(text), path.with_name(f"{path.name}.sig"), None
+    files: dict[str, Any] = {}
     card = verification.card
     if card is not None:
         ledger = _ledger_of(card, ledgers_in(folder)[0].values())
         name = "." if card.kind == "model" else card.content.get("file", {}).get("name", "None")
-        beside = path.parent if folder.is_plain(path.parent / name) else None
-    result = verify_files(text, folder=beside, verification=verification)
+        files["folder"] = path.parent if folder.is_plain(path.parent / name) else None
+    if folder.is_plain_file(signature):
+        files["signature"] = read_signature(path, signature)
+    result = verify_files(text, verification=verification, **files)
     reports = check_reports_beside(path, text, result, folder.is_plain_file, ledger)
     return replace(result, checks=(*result.checks, *reports)), ledger
 

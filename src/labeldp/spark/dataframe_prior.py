@@ -1,0 +1,82 @@
+"""`estimate_prior` on a DataFrame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from labeldp._values import Epsilon, LabelBounds, as_fraction, parse_integer
+from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
+from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.mechanisms.histogram import Histogram
+from labeldp.release.curator import FINE, adaptive_histogram
+from labeldp.release.estimate import pay_for_prior
+from labeldp.spark.executor import count_labels
+from labeldp.spark.frame_checks import check_label, check_rows, stable_frame
+from labeldp.spark.session import column
+
+
+def estimate_prior(
+    df: DataFrame,
+    *,
+    label: str,
+    epsilon: float,
+    bounds: Any = None,
+    ledger: Ledger | None = None,
+    rows_per_person: int = 1,
+    random_state: int | WordSource | None = None,
+) -> Histogram:
+    """Return a private histogram of a label column, for ε: ``labeldp.estimate_prior(method="adaptive")``.
+
+    Executors count labels in fine cells; the exact counts go to the driver, which adds the noise once. Whoever
+    runs the driver is the curator, and trusted.
+
+    Parameters
+    ----------
+    df : DataFrame
+        Classic or Spark Connect.
+    label : str
+        A column of numbers. Labels outside the bounds are clipped.
+    epsilon : float
+        The budget for the histogram.
+    bounds : (lo, hi)
+        Public bounds. Never read them off the data.
+    ledger : Ledger, optional
+        Is charged after labels were counted, and before noise is drawn: what fails before costs nothing.
+    rows_per_person : int
+        How many rows one person may have; the ledger is charged for all of them.
+    random_state : None, int or source of words
+        Leave it out for a release.
+
+    Returns
+    -------
+    Histogram
+
+    Examples
+    --------
+    ``spark`` is a session of Spark 4, classic or Connect.
+
+    >>> from labeldp import spark as private
+    >>> df = spark.createDataFrame([(k, 10.0 + k % 40) for k in range(200)], ["order", "amount"])
+    >>> prior = private.estimate_prior(df, label="amount", epsilon=1.0, bounds=(0, 50))
+    >>> prior.bounds
+    (0.0, 50.0)
+    """
+    exact, pair = as_fraction(Epsilon(epsilon)), LabelBounds(bounds)
+    people = parse_integer(rows_per_person, "rows_per_person")
+    source = resolve_source(random_state)
+    ledger = as_ledger(ledger)
+    check_label(df, label)
+    rows = stable_frame(df, [column(label)])
+    try:
+        counts = count_labels(rows.frame, pair, FINE, check_rows(rows.frame, label))
+    finally:
+        rows.drop()
+    return pay_for_prior(
+        lambda: adaptive_histogram(counts, exact, pair, source),
+        exact,
+        rows_per_person=people,
+        ledger=ledger_to_charge(ledger, df),
+        source=source,
+    )
