@@ -1,7 +1,5 @@
 """Formulas: what they accept, the columns that they make, and what they refuse."""
 
-import re
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -75,7 +73,7 @@ def test_other_tables_are_coded_in_the_same_way():
             "age**",
         ),
         *("I(age**2)", "age^2", "pay ~ age", "C(age)*C(code)", "code + age:code + age + age:code"),
-        *("log(age)", "C(age", "C(region, 'west')", "C(region, ref=south)", "age:region", "age + age", "ages"),
+        *("log(age)", "C(age", "C(region, 'west')", "C(region, ref=south)", "age:region", "age + age"),
         *("region**2", "`unit price", "unit price", "age; import os", "__import__('os')", "age[0]", "age.real"),
         "C(region, ref='west') + C(region, ref='east'):age + age",
     ],
@@ -84,14 +82,6 @@ def test_anything_else_is_refused_by_its_option(text):
     with pytest.raises(ldp.LabelDPError) as caught:
         Formula.parse(text).fit(PEOPLE)
     assert caught.value.option == "on"
-
-
-@pytest.mark.parametrize(
-    ("text", "advice"), [("code + age * `b c`", "write age + `b c` + age:`b c`"), ("age + age:code", "add 'code'")]
-)
-def test_a_product_is_refused_with_what_to_write(text, advice):
-    with pytest.raises(ldp.LabelDPError, match=re.escape(advice)):
-        Formula.parse(text)
 
 
 @pytest.mark.parametrize("name", ["pay", "PAY", "`pay`", "age + C(pay)", "age + pay + pay:age"])

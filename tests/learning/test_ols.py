@@ -67,11 +67,10 @@ def robust_errors(model, y):
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
-@pytest.mark.parametrize("robust", [True, False])
-def test_labels_on_a_plane_give_its_coefficients_where_noise_is_zero(epsilon, robust):
+def test_labels_on_a_plane_give_its_coefficients_where_noise_is_zero(epsilon):
     X, _ = data(noise=0)
     y = 10 + X @ [6.0, -3.0, 0.0]
-    table = quiet_ols(X, y, NoNoise(), epsilon=epsilon, robust=robust)
+    table = quiet_ols(X, y, NoNoise(), epsilon=epsilon)
     np.testing.assert_allclose(table.params, [10, 6, -3, 0], atol=0.03)
 
 
@@ -82,14 +81,6 @@ def test_with_much_epsilon_it_is_least_squares():
     assert (np.abs(table.params - plain) < 0.1 * table.bse).all()
     ends = np.column_stack([plain, plain]) + np.outer(1.96 * table.bse_without_privacy, [-1, 1])
     np.testing.assert_allclose(np.diff(table.conf_int()), np.diff(ends), rtol=0.15)
-
-
-def test_without_intercept_labels_count_from_zero():
-    X, _ = data(5000)
-    y = X @ [8.0, 4.0, 0.0] + 10
-    table = quiet_ols(X, y, NoNoise(), bounds=(-20, 120), epsilon=20.0, intercept=False)
-    np.testing.assert_allclose(table.params, np.linalg.lstsq(X, y, rcond=None)[0], atol=0.1)
-    assert table.names == ["x1", "x2", "x3"]
 
 
 def unequal(rng):
@@ -132,15 +123,6 @@ def test_robust_errors_are_those_without_privacy(draw, seed, epsilon, least, mos
     assert (table.bse[:2] < most * errors[:2]).all()
     if epsilon >= 3:
         assert (np.abs(table.params - least_squares(X, y)) < 0.25 * errors).all()
-
-
-def test_classical_errors_are_too_small_where_variances_differ_and_robust_ones_hold_without_a_constant():
-    X, y = unequal(np.random.default_rng(2))
-    classical = quiet_ols(X, np.clip(y, *BOUNDS), NoNoise(), epsilon=20.0, robust=False)
-    assert classical.bse[1] < 0.9 * robust_errors(np.insert(X, 0, 1, axis=1), y)[1]
-    X, y = data(5000)
-    table = quiet_ols(X, y, NoNoise(), epsilon=5.0, intercept=False)
-    assert (table.bse > 0.95 * robust_errors(X, y)).all()
 
 
 def test_intervals_cover_and_p_values_of_a_true_zero_are_uniform():
@@ -233,11 +215,11 @@ def test_variances_that_noise_hides_are_learnt_from_all_coefficients_together():
 @pytest.mark.parametrize("ratio", [1e-6, 1.0, 1e4, 1e9])
 def test_integer_weights_of_a_row_add_up_to_the_limit_at_most(columns, ratio):
     X = np.random.default_rng(0).standard_t(3, size=(500, columns))
-    design = Design.of(X, [f"x{k}" for k in range(columns)], intercept=True)
+    design = Design.of(X, [f"x{k}" for k in range(columns)])
     line = 0.5 + X[:, 0]  # far beyond the bounds, too
     for guess, reach in ((np.full(500, 0.5), 0.5), (np.clip(line, 0, 1), 0.1)):
         center = Center(guess, reach, 0.01, line=line)
-        squares = Squares.choose(design, design.weights(ratio), center, 1.0, robust=True)
+        squares = Squares.choose(design, design.weights(ratio), center, 1.0)
         weights = design.weights(ratio, limit=int((1 - squares.line_share) * WEIGHT)).rows
         sizes, constant = np.abs(weights).sum(axis=1), int(weights[0, 0])
         curve, tilt = squares.integers(sizes, constant, center)
@@ -494,12 +476,7 @@ def test_any_public_columns_are_refused_before_the_charge_or_give_a_table(seed):
     x = rng.choice([rng.normal(size=group.size), rng.standard_cauchy(group.size), rng.random(group.size) < 0.01])
     on = rng.choice(["C(g)", "x + C(g)", "x + C(g) + x:C(g)", "x + x**2 + x**4"])
     labels = rng.choice([rng.random(group.size) * 100, np.full(group.size, 1e9)])
-    options = {
-        "on": on,
-        "label": "pay",
-        "epsilon": rng.choice([0.2, 1, 10]),
-        "intercept": bool(rng.random() < 0.8),
-    }
+    options = {"on": on, "label": "pay", "epsilon": rng.choice([0.2, 1, 10])}
     ledger = ldp.Ledger()
     try:
         table = quiet_ols(pd.DataFrame({"g": group, "x": x}), labels, seeded(seed), ledger=ledger, **options)
@@ -524,7 +501,7 @@ def test_the_epsilon_that_a_refusal_names_is_enough(epsilon):
 def test_data_frames_keep_their_names_and_booleans_are_numbers(make):
     columns = {"age": X[:, 0], "urban": X[:, 1] > 3, "rooms": np.arange(200) % 7}
     table = quiet_ols(make(columns), pd.Series(Y, name="price"), seeded(0), epsilon=3.0)
-    assert (table.names, table.label) == (["Intercept", "age", "urban", "rooms"], "price")
+    assert (table.names, table.label, table.nobs) == (["Intercept", "age", "urban", "rooms"], "price", 200)
     as_numbers = np.column_stack([np.asarray(one, dtype=float) for one in columns.values()])
     same = quiet_ols(as_numbers, Y, seeded(0), epsilon=3.0)
     np.testing.assert_array_equal(np.asarray(table.params), same.params)
@@ -535,18 +512,17 @@ def test_data_frames_keep_their_names_and_booleans_are_numbers(make):
         assert table.conf_int(0.1).shape == (4, 2)
 
 
-def test_a_table_prints_as_text_latex_frame_and_picture(tmp_path):
+def test_a_table_prints_as_text_latex_frame_and_picture():
     table = quiet_ols(FRAME.rename(columns={"a": "a_b & c"}), Y, seeded(0))
     text = table.summary()
     assert all(name in text for name in (*table.names, "P>|t|", "[0.025", "without privacy", "ε = 1"))
     assert r"a\_b \& c" in table.to_latex()
     assert list(table.to_frame(0.1).columns[4:6]) == ["[0.05", "0.95]"]
     assert [label.get_text() for label in table.plot().get_yticklabels()] == table.names[1:]
-    assert pyplot.gca().get_xlabel() == "coefficient"  # so that pyplot.savefig writes it
+    assert pyplot.gca().get_xlabel().startswith("coefficient")  # so that pyplot.savefig writes it
     pyplot.close()
-    floating = table.to_latex(tmp_path / "table.tex", caption="Pay", label="tab:pay")
-    assert (tmp_path / "table.tex").read_text(encoding="utf-8") == floating + "\n"
-    for part in (r"\caption{Pay}", r"\label{tab:pay}", r"$\varepsilon$", "N = 200", r"\end{table}"):
+    floating = table.to_latex(caption="Pay & rent", label="tab:pay")
+    for part in (r"\caption{Pay \& rent}", r"\label{tab:pay}", r"$\varepsilon$", "N = 200", r"\end{table}"):
         assert part in floating
     assert (np.diff(table.conf_int(0.01)) > np.diff(table.conf_int(0.1))).all(axis=None)
     with pytest.raises(LabelDPError, match="alpha"):
@@ -615,7 +591,7 @@ def test_columns_that_a_formula_does_not_name_may_hold_anything():
     frame = pd.DataFrame({"a": X[:, 0], "mixed": [1, "two"] * 1000, "pay": y})
     table = quiet_ols(frame, frame["pay"], seeded(0), on="a")
     np.testing.assert_allclose(table.predict(frame), table.params @ [np.ones(2000), X[:, 0]])
-    with pytest.raises(ldp.errors.ParameterError, match="'mixed'"):
+    with pytest.raises(DataError, match="'mixed'"):
         quiet_ols(frame, frame["pay"], seeded(0), on="a + mixd")
 
 
@@ -647,7 +623,7 @@ def test_the_test_of_fit_rejects_a_straight_line_as_rarely_as_it_says():
 
 def test_weights_become_those_of_least_squares_until_a_bend_moves_coefficients_by_a_quarter_error_at_most():
     x = np.minimum(np.random.default_rng(0).exponential(size=(10_000, 1)), 4)
-    design = Design.of(x, ["x"], intercept=True)
+    design = Design.of(x, ["x"])
     bend = (x[:, 0] - x.mean()) ** 2
     bend -= design.model @ np.linalg.lstsq(design.model, bend, rcond=None)[0]
     for ratio in (1e6, 1e5, 1e4, 100, 1.0):

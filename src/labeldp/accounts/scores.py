@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -92,21 +92,32 @@ def describe_quality(quality: Any, charges: Iterable[Charge]) -> str | None:
     return f"{told}, measured on {quality['rows']:,} rows for {price}" if told else None
 
 
-def coefficient_cells(regression: Any, alpha: float = 0.05) -> list[list[str]]:
-    """Return a card's table of coefficients as text, under a row of names, without what is not known."""
+def coefficient_columns(regression: Any, alpha: float = 0.05) -> dict[str, list[Any]]:
+    """Return the columns of a card's table of coefficients by their headings, without unknown ones."""
     values, errors, ends = regression["params"], regression["bse"], regression.get("conf_int", [])
-    columns: dict[str, list[str]] = {
+    columns = {
         "": regression["names"],
-        "coef": [number(value) for value in values],
-        "std err": [number(error) for error in errors],
-        "t": [f"{a / b:.2f}".replace("-", "−") if b else "" for a, b in zip(values, errors, strict=True)],
-        "P>|t|": [f"{pvalue:.3f}" for pvalue in regression.get("pvalues", [])],
-        f"[{alpha / 2:.3g}": [number(low) for low, _ in ends],
-        f"{1 - alpha / 2:.3g}]": [number(high) for _, high in ends],
-        "std err without privacy": [number(b) for b in regression.get("bse_ols", [])],
+        "coef": values,
+        "std err": errors,
+        "t": [value / error if error else None for value, error in zip(values, errors, strict=True)],
+        "P>|t|": regression.get("pvalues"),
+        f"[{alpha / 2:.3g}": [low for low, _ in ends],
+        f"{1 - alpha / 2:.3g}]": [high for _, high in ends],
+        "std err without privacy": regression.get("bse_ols"),
     }
-    shown = {name: cells for name, cells in columns.items() if cells}
-    return [list(shown), *map(list, zip(*shown.values(), strict=True))]
+    return {name: column for name, column in columns.items() if column}
+
+
+def coefficient_cells(regression: Any, alpha: float = 0.05) -> list[list[str]]:
+    """Return the table of coefficients as text, with the headings in the first row."""
+    columns = coefficient_columns(regression, alpha)
+    formats: dict[str, Callable[[Any], str]] = {
+        "": str,
+        "t": lambda t: "" if t is None else f"{t:.2f}".replace("-", "−"),
+        "P>|t|": "{:.3f}".format,
+    }
+    cells = [[formats.get(name, number)(value) for value in column] for name, column in columns.items()]
+    return [list(columns), *map(list, zip(*cells, strict=True))]
 
 
 def describe_fit(fit: Any) -> list[str]:

@@ -85,7 +85,7 @@ def regress_file(
         require_matplotlib()
     refuse_same({"the table": path, "its card": card, "the ledger": ledger.path}, {"the source": source})
     formula = None if on is None else Formula.parse(on, label)
-    columns = {} if formula is None else {"features": formula.columns, "categories": formula.categories}
+    columns = {} if formula is None else {"features": formula.columns, "categories": list(formula.levels)}
     reading: dict[str, Any] = {"missing": missing, "format": format, "dialect": dialect, "progress": progress}
     with reserve(Target(str(path), force), Target(str(card), force)):
         read, labels, notes, rights = read_rows(str(source), label, columns=columns, **reading)
@@ -103,7 +103,8 @@ def regress_file(
 
 def _as_csv(table: RegressionTable) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(table.values())
+    columns = table.columns_of()
+    csv.writer(text, lineterminator="\n").writerows([columns, *zip(*columns.values(), strict=True)])
     return text.getvalue()
 
 

@@ -1,6 +1,6 @@
-"""Formulas such as ``schooling + age**2 + C(region, ref="north")``: which columns a regression has.
+"""Formulas such as ``schooling + age**2 + C(region, ref="north")``, which state the columns of a regression.
 
-The grammar is a list of names, powers, categories and products. Nothing in it is evaluated.
+A formula is a sum of names, powers, categories and products. Nothing in it is evaluated.
 """
 
 from __future__ import annotations
@@ -8,49 +8,48 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from labeldp._values import Array
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.release.names import nearest, same_name
+from labeldp.tables.frames import as_table, frame_names, select_columns
 
 MAX_LEVELS = 1000
-"""Of a category: a column that names every row is none."""
+"""The largest number of levels of a category; identifiers have more."""
 
 _NAME = r"`[^`]+`|[^\W\d]\w*"
 _FACTOR = re.compile(
     rf"""\s*(?:
         C\(\s*(?P<category>{_NAME})\s*(?:,\s*ref\s*=\s*(?P<reference>"[^"]*"|'[^']*'|[\w.]+)\s*)?\)
         | (?P<name>{_NAME}) \s* (?:\*\*\s*(?P<power>[234])\b)?
-    )\s*""",
+    )\s*(?P<mark>[+:]|\Z)""",
     re.VERBOSE,
 )
 _HINT = (
     'write a sum of terms, such as age + age**2 + C(region, ref="north") + age:rooms + `unit price`, without y '
     "and without an intercept; for functions such as log add a column to the table"
 )
+_NUMERIC = re.compile("bool|u?int|float|double|halffloat|decimal")
 
 
-@dataclass(frozen=True, slots=True)
-class Factor:
-    """One column of the table in a term of a formula, or in a coefficient.
+class Factor(NamedTuple):
+    """A column of the table in a term.
 
     Attributes
     ----------
     column : str
     power : int
-        Of a number.
-    category : bool
-        Whether it was written as ``C(column)``.
+        The exponent of a column of numbers.
     level : str, optional
-        Of a category: in a formula the level that others are compared with, in a coefficient the one that is.
+        The level of a category for which the factor is 1.
     """
 
     column: str
     power: int = 1
-    category: bool = False
     level: str | None = None
 
     def __str__(self) -> str:
@@ -65,13 +64,14 @@ Term = tuple[Factor, ...]
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """The right-hand side of a regression: before `fit` as it was written, then one term for each coefficient.
+    """The right-hand side of a regression. After `fit` it has a term for each coefficient.
 
     Attributes
     ----------
     terms : tuple of terms
     levels : dict
-        Of each category, that of reference first; empty before `fit`.
+        The levels of each category, the reference level first. Before `fit` it has the columns that are written as
+        ``C(column)``, and their reference levels if they are given.
 
     Examples
     --------
@@ -91,38 +91,40 @@ class Formula:
 
     @classmethod
     def plain(cls, names: Sequence[str]) -> Formula:
-        """Return a coefficient for each of some columns of numbers."""
+        """Return the formula with a coefficient for each of some columns of numbers."""
         return cls(tuple((Factor(name),) for name in names))
 
     @classmethod
     def parse(cls, text: str, label: str | None = None) -> Formula:
-        """Read a formula; the label must not be in it."""
+        """Read a formula; it must not use the label."""
         terms: list[Term] = []
+        levels: dict[str, list[str]] = {}
         position, mark = 0, "+"
         while mark:
             match = _FACTOR.match(text, position)
-            if match is None or text[match.end() : match.end() + 1] not in ("", "+", ":"):
-                raise _unreadable(text, position)
+            if match is None:
+                raise _error(f"cannot be read from {text[position:].strip()[:20]!r} on: {_HINT}")
             name = (match["category"] or match["name"]).strip("`")
-            reference = None if match["reference"] is None else match["reference"].strip("\"'")
-            factor = Factor(name, int(match["power"] or 1), match["category"] is not None, reference)
             if label is not None and same_name(name, label):
                 raise _error(f"must not use the label {label!r}: it is private")
+            if match["category"]:
+                levels.setdefault(name, [])
+            if match["reference"]:
+                reference = match["reference"].strip("\"'")
+                if levels[name] not in ([], [reference]):
+                    raise _error(f"names two reference levels of {name!r}")
+                levels[name] = [reference]
+            factor = Factor(name, int(match["power"] or 1))
             terms = [*terms, (factor,)] if mark == "+" else [*terms[:-1], (*terms[-1], factor)]
-            position, mark = match.end() + 1, text[match.end() : match.end() + 1]
+            position, mark = match.end(), match["mark"]
         alone = {term[0].column for term in terms if len(term) == 1 and term[0].power == 1}
         for term in terms:
-            missing = {factor.column: "" for factor in term if factor.column not in alone}
+            missing = [factor.column for factor in term if factor.column not in alone]
             if len(term) > 1 and missing:
-                product = ":".join(factor.column for factor in term)
-                added = " and ".join(map(repr, missing))
-                raise _error(f"has the product {product} and not each of its columns by itself: add {added}")
-        return cls(tuple(terms))
-
-    @property
-    def factors(self) -> list[Factor]:
-        """The factors of all terms, in order."""
-        return [factor for term in self.terms for factor in term]
+                raise _error(
+                    f"has a product with {missing[0]!r} and not this column by itself: add {missing[0]!r}"
+                )
+        return cls(tuple(terms), levels)
 
     @property
     def names(self) -> list[str]:
@@ -131,73 +133,64 @@ class Formula:
 
     @property
     def columns(self) -> list[str]:
-        """The columns of the table that it uses, in order."""
-        return list(dict.fromkeys(factor.column for factor in self.factors))
+        """The columns of the table that the formula uses, in order."""
+        return list(dict.fromkeys(factor.column for term in self.terms for factor in term))
 
-    @property
-    def categories(self) -> list[str]:
-        """The columns that were written as ``C(column)``, in order."""
-        return list(dict.fromkeys(factor.column for factor in self.factors if factor.category))
-
-    def refuse_missing(self, names: Sequence[str]) -> None:
-        """Refuse a table with these columns if the formula uses another."""
-        for name in self.columns:
-            if name not in names:
-                near = nearest(name, names)
-                raise _error(f"uses the column {name!r}, which is not there" + (f": {near!r}?" if near else ""))
-
-    def fit(self, table: Any) -> Formula:
-        """Return it with a term for each coefficient, on an Arrow table of public columns that has all levels."""
-        self.refuse_missing(table.column_names)
-        pairs = {(factor.column, factor.level) for factor in self.factors if factor.level is not None}
-        references = dict(pairs)
-        if len(references) < len(pairs):
-            raise _error("names two reference levels of one column")
-        texts = [name for name in self.columns if not _is_number(table.column(name).type)]
-        levels = {name: _levels(table, name, references.get(name)) for name in [*self.categories, *texts]}
-        result = Formula(tuple(each for term in self.terms for each in _expand(term, levels)), levels)
-        if len(set(result.names)) < len(result.terms):
+    def fit(self, frame: Any) -> Formula:
+        """Return the formula with a term for each coefficient, for the levels in a data frame."""
+        table = self._select(frame)
+        levels = {
+            name: _levels(table, name, self.levels.get(name, []))
+            for name in self.columns
+            if name in self.levels or not _NUMERIC.match(str(table.column(name).type))
+        }
+        terms = [coded for term in self.terms for coded in product(*(_code(factor, levels) for factor in term))]
+        result = Formula(tuple(terms), levels)
+        if len(set(result.names)) < len(terms):
             raise _error("gives two coefficients one name: leave out a term, or rename a column or a level")
         return result
 
-    def transform(self, table: Any) -> Array:
-        """Return the values of its terms on an Arrow table, rows × coefficients."""
-        values: dict[str, Array] = {}
+    def transform(self, frame: Any) -> Array:
+        """Return the values of the terms in a data frame, rows × coefficients."""
+        table = self._select(frame)
+        values = {}
         for name in self.columns:
-            if name not in table.column_names:
-                raise DataError(f"the column {name!r} is missing")
             values[name] = (_texts if name in self.levels else _numbers)(table, name)
             if new := name in self.levels and set(values[name]) - set(self.levels[name]):
                 raise DataError(f"the column {name!r} has a level that the regression does not know: {min(new)!r}")
         result = np.ones((table.num_rows, len(self.terms)))
         for k, term in enumerate(self.terms):
-            for factor in term:
-                value = values[factor.column]
-                result[:, k] *= value**factor.power if factor.level is None else value == factor.level
+            for column, power, level in term:
+                result[:, k] *= values[column] ** power if level is None else values[column] == level
         return result
 
-
-def _expand(term: Term, levels: dict[str, list[str]]) -> list[Term]:
-    """Return a term for each coefficient: a category has one for each level but its reference."""
-    terms: list[Term] = [()]
-    for factor in term:
-        name, parts = factor.column, [factor]
-        if name in levels:
-            if factor.power > 1:
-                raise _error(f"has a power of {name!r}, which is not a number")
-            parts = [Factor(name, level=level) for level in levels[name][1:]]
-        terms = [(*before, part) for before in terms for part in parts]
-    return terms
+    def _select(self, frame: Any) -> Any:
+        """Return the columns that the formula uses as an Arrow table."""
+        names = frame_names(frame)
+        for name in self.columns:
+            if name not in names:
+                near = nearest(name, names)
+                raise DataError(f"X has no column {name!r}" + (f": {near!r}?" if near else ""))
+        return as_table(select_columns(frame, self.columns))
 
 
-def _levels(table: Any, name: str, reference: str | None) -> list[str]:
-    """Return the levels of a category, its reference first."""
+def _code(factor: Factor, levels: dict[str, list[str]]) -> list[Factor]:
+    """Return a factor for each coefficient: for a category, one for each level but the reference level."""
+    if factor.column not in levels:
+        return [factor]
+    if factor.power > 1:
+        raise _error(f"has a power of {factor.column!r}, which is not a number")
+    return [Factor(factor.column, level=level) for level in levels[factor.column][1:]]
+
+
+def _levels(table: Any, name: str, reference: list[str]) -> list[str]:
+    """Return the levels of a category, its reference level first."""
     levels = sorted(set(_texts(table, name)), key=_level_key)
     if len(levels) > MAX_LEVELS:
         raise DataError(f"the column {name!r} has more than {MAX_LEVELS} levels: leave it out, or join some")
-    if reference not in (None, *levels):
-        raise _error(f"compares with {reference!r}, which is not a level of {name!r}: {', '.join(levels[:8])}")
-    return levels if reference is None else [reference, *(level for level in levels if level != reference)]
+    if not {*reference} <= {*levels}:
+        raise _error(f"compares with {reference[0]!r}, which is not a level of {name!r}: {', '.join(levels[:8])}")
+    return reference + [level for level in levels if level not in reference]
 
 
 def _level_key(level: str) -> tuple[bool, float, str]:
@@ -208,19 +201,16 @@ def _level_key(level: str) -> tuple[bool, float, str]:
         return True, 0.0, level
 
 
-def _is_number(kind: Any) -> bool:
-    return str(kind) == "bool" or str(kind).startswith(("int", "uint", "float", "double", "halffloat", "decimal"))
-
-
 def _numbers(table: Any, name: str) -> Array:
-    """Return a column of numbers; what is missing is not a number."""
+    """Return a column of numbers; missing values become NaN."""
     column = table.column(name)
-    if not _is_number(column.type):
+    if not _NUMERIC.match(str(column.type)):
         raise DataError(f"the column {name!r} is not numeric: leave it out, or write C({name}) in a formula")
     return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
 
 
 def _texts(table: Any, name: str) -> Array:
+    """Return a column as text."""
     column = table.column(name)
     if column.null_count:
         raise DataError(f"the column {name!r} has missing values: leave out those rows, or fill them")
@@ -228,16 +218,6 @@ def _texts(table: Any, name: str) -> Array:
         column = column.cast(column.type.value_type)
     texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in column.to_pylist()]
     return np.array(texts, dtype=object)
-
-
-def _unreadable(text: str, position: int) -> ParameterError:
-    """Return what is wrong with a formula that cannot be read from a position on."""
-    left = _FACTOR.match(text, position)
-    right = None if left is None or text[left.end()] != "*" else _FACTOR.match(text, left.end() + 1)
-    if left is not None and right is not None:
-        a, b = left[0].strip(), right[0].strip()
-        return _error(f"cannot have {a} * {b}: write {a} + {b} + {a}:{b}")
-    return _error(f"cannot be read from {text[position:].strip()[:20]!r} on: {_HINT}")
 
 
 def _error(problem: str) -> ParameterError:

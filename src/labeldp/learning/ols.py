@@ -28,12 +28,12 @@ from labeldp.learning.ols_sums import AddUp, add_up_array
 from labeldp.learning.regression_table import RegressionTable
 from labeldp.release.names import UNNAMED, name_of_labels
 from labeldp.release.plan import Plan, state_terms
-from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order, select_columns
+from labeldp.tables.frames import frame_names, is_frame, refuse_other_order
 
 _ADVICE = 'drop it from X, say which columns to use (on="age + region")'
 
 _MOST_NOISE = 0.25
-"""In widths of the bounds: half a width is the largest coefficient."""
+"""The largest standard deviation of the noise, in widths of the bounds; no coefficient is above half a width."""
 
 
 def private_ols(
@@ -43,8 +43,6 @@ def private_ols(
     epsilon: float,
     bounds: tuple[float, float],
     on: str | None = None,
-    intercept: bool = True,
-    robust: bool = True,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     purpose: str | None = None,
@@ -55,8 +53,10 @@ def private_ols(
 ) -> RegressionTable:
     """Estimate the coefficients of a linear regression, with standard errors, intervals and p-values.
 
-    The estimand is that of least squares on the labels clipped to the bounds, (XᵀX)⁻¹Xᵀ E[clip(y) | X]. Intervals
-    follow from the known law of the noise and from a private estimate of the labels' spread.
+    The estimand is that of least squares on the labels clipped to the bounds, (XᵀX)⁻¹Xᵀ E[clip(y) | X], with an
+    intercept, which is the first row of the table. Intervals follow from the known law of the noise and from a
+    private estimate of the labels' spread. Standard errors allow for unequal variances of labels around the fitted
+    line.
 
     Parameters
     ----------
@@ -71,11 +71,7 @@ def private_ols(
         Public bounds of the label. Never read them off the data.
     on : str, optional
         A formula of columns of a data frame, such as ``'schooling + age + age**2 + C(region, ref="north")'``:
-        names, powers, categories with a level of reference, and products such as ``schooling:age``.
-    intercept : bool
-        Whether to add a constant; it is the first row of the table.
-    robust : bool
-        Whether standard errors allow for unequal variances of labels around the fitted line.
+        names, powers, categories with a reference level, and products such as ``schooling:age``.
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
@@ -110,30 +106,29 @@ def private_ols(
     """
     request = FitRequest(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, labels=False)
     ledger = as_ledger(ledger)
-    beside = X if on is None else None  # a formula says itself which columns are features
-    called = [y] if label is None else [SimpleNamespace(name=label), y]
-    label_names = [name for one in called if (name := name_of_labels(one, beside, advice=_ADVICE)) is not None]
+    beside = X if on is None else None  # a formula states which columns are features
+    labeled = [y] if label is None else [SimpleNamespace(name=label), y]
+    label_names = [name for one in labeled if (name := name_of_labels(one, beside, advice=_ADVICE)) is not None]
     refuse_other_order(X, y)
-    columns, formula = _columns(X, on, label_names)
+    formula = _formula(X, on, label_names)
+    columns = _numbers(X) if formula is None else formula.transform(X)
     names = [f"x{k + 1}" for k in range(columns.shape[1])] if formula is None else formula.names
-    design = public_design(columns, names, float(request.epsilon), intercept=bool(intercept))
+    design = public_design(columns, names, float(request.epsilon))
     labels = Labels.parse(y).values
     if labels.shape not in ((len(columns),), (len(columns), 1)):
         raise LabelError(f"y must be one label for each of {len(columns):,} rows, got the shape {labels.shape}")
     add_up = add_up_array(unit_labels(labels.reshape(-1).astype(np.float64), request.bounds))
     source, ledger = resolve_source(random_state), ledger_to_charge(ledger, y)
     with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
-        table = pay_for_table(
-            request, design, add_up, ledger, source, label=[*label_names, UNNAMED][0], robust=bool(robust)
-        )
+        table = pay_for_table(request, design, add_up, ledger, source, label=[*label_names, UNNAMED][0])
     return replace(table, columns=formula, frame=is_frame(X) and hasattr(X, "iloc"))
 
 
-def public_design(columns: Array, names: list[str], epsilon: float, *, intercept: bool) -> Design:
-    """Return the design of a regression, or refuse columns, by name, that cannot be used, and too much noise."""
-    design, enough = Design.of(columns, names, intercept=intercept), epsilon
-    while (short := _noise(design, enough)) > _MOST_NOISE:
-        enough = float(rounded_up(enough * short / _MOST_NOISE, 2))
+def public_design(columns: Array, names: list[str], epsilon: float) -> Design:
+    """Return the design of a regression, or refuse columns that cannot be used, by name, and too much noise."""
+    design, enough = Design.of(columns, names), epsilon
+    while (noise := _noise(design, enough)) > _MOST_NOISE:
+        enough = float(rounded_up(enough * noise / _MOST_NOISE, 2))
     if enough > epsilon:
         raise ParameterError(
             f"the noise for {len(design.model):,} rows, {design.size} coefficients and ",
@@ -144,14 +139,7 @@ def public_design(columns: Array, names: list[str], epsilon: float, *, intercept
 
 
 def pay_for_table(
-    request: FitRequest,
-    design: Design,
-    add_up: AddUp,
-    ledger: Ledger,
-    source: WordSource,
-    *,
-    label: str,
-    robust: bool,
+    request: FitRequest, design: Design, add_up: AddUp, ledger: Ledger, source: WordSource, *, label: str
 ) -> RegressionTable:
     """Charge the ledger, and only then add up anything over labels."""
     rows = len(design.model)
@@ -159,45 +147,35 @@ def pay_for_table(
     paid = plan.pay(ledger)
     budget = SumBudget(plan.for_sums, rows)
     with np.errstate(all="ignore"):  # a user's strict settings must not lose what is paid for
-        estimates = estimate(design, add_up, budget, source, bounds=request.bounds, robust=robust)
-    return RegressionTable(
-        names=design.names,
-        label=label,
-        estimates=estimates,
-        terms=state_terms(plan, paid, source, statistics=budget.noise),
-        robust=robust,
-        intercept=design.intercept,
-    )
+        estimates = estimate(design, add_up, budget, source, request.bounds)
+    terms = state_terms(plan, paid, source, statistics=budget.noise)
+    return RegressionTable(names=design.names, label=label, estimates=estimates, terms=terms)
 
 
-def _columns(X: Any, on: str | None, label_names: list[str]) -> tuple[Array, Formula | None]:
-    """Return public columns as numbers, and, of a data frame, how its columns become these."""
-    if is_frame(X):
-        formula = Formula.plain(frame_names(X))
-        if on is not None:
-            if not label_names:
-                raise ParameterError(
-                    Setting("label"), " must name y, so that a formula cannot use it as a feature"
-                )
-            for label in label_names:
-                formula = Formula.parse(on, label)
-            formula.refuse_missing(frame_names(X))
-        table = as_table(select_columns(X, formula.columns))
-        formula = formula if on is None else formula.fit(table)
-        return formula.transform(table), formula
-    if on is not None:
+def _formula(X: Any, on: str | None, label_names: list[str]) -> Formula | None:
+    """Return how the columns of a data frame become those of the regression; None for an array."""
+    if on is None:
+        return Formula.plain(frame_names(X)) if is_frame(X) else None
+    if not is_frame(X):
         raise ParameterError(Setting("on"), " names columns: X must be a data frame")
+    if not label_names:
+        raise ParameterError(Setting("label"), " must name y, so that a formula cannot use it as a feature")
+    formulas = [Formula.parse(on, label) for label in label_names]  # none of the names may be used
+    return formulas[0].fit(X)
+
+
+def _numbers(X: Any) -> Array:
     try:
         values = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.ndim != 2:
         raise DataError("X comes first and must be a dense table of numbers, rows × columns, or a data frame")
-    return values, None
+    return values
 
 
 def _noise(design: Design, epsilon: float) -> float:
-    """Return the standard deviation of the least noise of a slope, in widths of the bounds."""
-    weights, slopes = design.weights(2 / (GUESS * epsilon) ** 2), slice(int(design.intercept), None)
-    scales = weights.noise_scales(1 / epsilon)[slopes] / np.diag(design.back)[slopes, None]
+    """Return the smallest standard deviation of the noise of a slope, in widths of the bounds."""
+    weights = design.weights(2 / (GUESS * epsilon) ** 2)
+    scales = weights.noise_scales(1 / epsilon)[1:] / np.diag(design.back)[1:, None]
     return math.sqrt(2 * float((scales**2).sum(axis=1).min()))

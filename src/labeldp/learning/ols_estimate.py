@@ -13,20 +13,23 @@ from labeldp.exact.word_sources import WordSource
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.estimate_law import EstimateLaw, possible_variances
 from labeldp.learning.fit_plan import Pair
-from labeldp.learning.ols_design import WEIGHT, Design
+from labeldp.learning.ols_design import WEIGHT, Design, residuals
 from labeldp.learning.ols_squares import Squares
 from labeldp.learning.ols_sums import AddUp, Center, find_center
 
-_TEST, _SEEN = 0.05, 90
-"""At most this part of a row's weight for the test of fit, and how much is needed, for a width of one standard
-deviation and over rows·ε: a bend with a standard deviation of a quarter of the errors' then moves its sum by four
-standard deviations of the noise. Four times as much is given, if there is enough."""
+_TEST = 0.05
+"""The largest fraction of a row's weight for the test of fit."""
+
+_SEEN = 90
+"""The fraction that the test needs, times rows · ε and divided by the width in standard deviations: a bend with a
+quarter of the errors' standard deviation then moves the sum by four standard deviations of the noise."""
 
 _AT_BOUND, _NEARLY_ALL = 0.05, 0.9
-"""So near to a bound, in widths, values lie at it; and the part of all rows."""
+"""A note is made if more than the second fraction of fitted values is within the first, in widths, of a bound."""
 
 _UNSURE, _MOST_DOUBT = 0.3, 0.1
-"""Noise hides a variance that it leaves unsure by more than this part, and an R² with a larger standard error."""
+"""A variance is hidden by noise if its relative error is larger than the first, R² if its error is larger than the
+second."""
 
 _CLIPPED = (
     "To save noise, slopes are from labels that were clipped {} from a rough fit. By noisy counts, this moves a "
@@ -47,11 +50,11 @@ class Estimates:
     ordinary : array
         Standard errors that least squares without privacy would have; NaN if noise would hide them.
     r_squared : (float, float), optional
-        The explained part of the labels' variance, and about its standard error; None if noise would hide it.
+        R² and its approximate standard error; None if noise would hide it.
     fit_pvalue : float, optional
-        Of a test whether squared predictions explain labels beyond the model; None if noise would hide it.
+        The p-value of a test whether squared predictions improve the model; None if noise would hide it.
     notes : list of str
-        What a reader of the table should know of labels that were clipped, bounds and noise.
+        Sentences about clipped labels and about bounds.
     """
 
     values: Array
@@ -63,67 +66,64 @@ class Estimates:
     notes: list[str]
 
 
-def estimate(
-    design: Design, add_up: AddUp, budget: SumBudget, source: WordSource, *, bounds: Pair, robust: bool
-) -> Estimates:
-    """Return coefficients and their laws, for all of the budget.
+def estimate(design: Design, add_up: AddUp, budget: SumBudget, source: WordSource, bounds: Pair) -> Estimates:
+    """Return coefficients and the distributions of their errors, for all of the budget.
+
+    Without a rough fit, a coefficient's variance is at least that for equal variances: if the true relation is not
+    linear, too much is subtracted from squares around the middle of the bounds.
 
     Parameters
     ----------
     design : Design
     add_up : AddUp
-        Over labels in units of their bounds, from 0 to 1.
+        Over labels that are scaled to [0, 1].
     budget : SumBudget
     source : source of words
     bounds : (lo, hi)
-    robust : bool
-        Whether variances may differ between rows. Where there is no rough fit, robust variances are not taken
-        below those for equal variances: if the true relation is no straight line, what is subtracted from squares
-        around the middle of the bounds is too much for some coefficients.
     """
     low, high = bounds
     width = high - low
-    origin = 0.0 if design.intercept else low / width  # without a constant, labels count from 0
-    center = find_center(design, add_up, budget, source, origin)
+    center = find_center(design, add_up, budget, source)
     epsilon = float(budget.left)
-    scale, whole = center.width / epsilon, design.intercept
+    scale = center.width / epsilon
     bend = _bend(design, center, epsilon)
     limit = WEIGHT - int(np.abs(bend).max(initial=0))
-    narrow = 1 / center.width**2  # the noise of the constant's sum, which is of labels as they are
     ratio = 2 * scale**2 / center.variance
+    narrow = 1 / center.width**2  # labels of the intercept's sum are not clipped
     weights = design.weights(ratio, narrow=narrow, limit=limit)
-    squares = Squares.choose(design, weights, center, epsilon, robust=robust)
+    squares = Squares.choose(design, weights, center, epsilon)
     weights = design.weights(ratio, narrow=narrow, limit=math.floor(limit * (1 - squares.line_share)))
-    share = weights.of_labels()
     rows = np.hstack([weights.rows, bend])
-    curve, tilt = squares.integers(np.abs(rows).sum(axis=1), int(whole * weights.rows[0, 0]), center)
-    sums, found = center.release(add_up, rows, curve, tilt, budget, budget.left, source, whole=whole)
-    values = weights.solve @ (sums[: design.size] + origin * weights.rows.sum(axis=0))
-    noise = weights.noise_scales(np.where(np.arange(design.size) < whole, 1 / epsilon, scale))
-    fit = design.standard(values) - origin
-    moves = design.standard(noise)
-    mean_square, *own = squares.spreads(design, fit, moves, found, curve, tilt, center, scale)
-    plain, *unequal = possible_variances(mean_square, own)
-    common = float(plain[0] @ plain[1])
-    bias = center.excess**2 / budget.rows  # labels that are clipped count as an error of their own
+    curve, tilt = squares.integers(np.abs(rows).sum(axis=1), int(weights.rows[0, 0]), center)
+    sums, sums_of_squares = center.release(add_up, rows, curve, tilt, budget, budget.left, source, whole=True)
+    values = weights.solve @ sums[: design.size]
+    noise = weights.noise_scales(np.append(1 / epsilon, np.full(design.size - 1, scale)))
+    fit, moves = design.predict(values), design.predict(noise)
+    mean, *own = squares.spreads(design, fit, moves, sums_of_squares, curve, tilt, center, scale)
+    equal, *unequal = possible_variances(mean, own)
+    variance = float(equal[0] @ equal[1])
+    bias = center.excess**2 / budget.rows  # clipping is an error of the slopes
+    share = weights.of_labels()
     laws = []
     for k, size in enumerate((share**2).sum(axis=0).tolist()):
-        variances, probabilities = plain
-        if robust and (center.line is not None or unequal[k][0] @ unequal[k][1] >= common):
-            variances, probabilities = unequal[k]
-        variances = variances + bias if k >= whole else variances
+        variances, probabilities = unequal[k]
+        if center.line is None and variances @ probabilities < variance:
+            variances, probabilities = equal
+        variances = variances + bias if k else variances
         laws.append(EstimateLaw(variances * (width**2 * size), probabilities, width * np.abs(noise[k])))
     pvalue = None
     if bend.size:
-        law = EstimateLaw(plain[0] * float((bend**2).sum()), plain[1], np.array([scale * WEIGHT]))
+        law = EstimateLaw(equal[0] * float((bend**2).sum()), equal[1], np.array([scale * WEIGHT]))
         pvalue = law.tail(float(sums[-1] - bend[:, 0] @ fit))
-    sure = math.sqrt((plain[0] - common) ** 2 @ plain[1]) <= _UNSURE * common
+    sure = math.sqrt((equal[0] - variance) ** 2 @ equal[1]) <= _UNSURE * variance
+    values = width * values
+    values[0] += low
     return Estimates(
-        width * values + np.where(np.arange(design.size) < whole, low, 0.0),
+        values,
         laws,
         _covariance(laws, share.T @ share, 2 * width**2 * noise @ noise.T),
-        width * np.sqrt((common if sure else math.nan) * design.ordinary_variances()),
-        _r_squared(fit + origin, moves, plain, centered=whole) if sure else None,
+        width * np.sqrt((variance if sure else math.nan) * (design.ordinary_weights() ** 2).sum(axis=0)),
+        _r_squared(fit, moves, equal) if sure else None,
         pvalue,
         _notes(center, fit, bounds),
     )
@@ -138,9 +138,9 @@ def _notes(center: Center, fit: Array, bounds: Pair) -> list[str]:
 
 
 def _bend(design: Design, center: Center, epsilon: float) -> Array:
-    """Return integer weights of a test of fit: squared rough predictions, as far as no coefficient takes them up.
+    """Return the integer weights of the test of fit: residuals of squared rough predictions, as one column.
 
-    There are none if noise would hide a bend, or if coefficients take all up, as those of categories do.
+    There is no column if noise would hide a bend, or if the model explains the squares, as categories do.
     """
     rows = len(design.model)
     part = _SEEN * center.width / math.sqrt(center.variance) / (rows * epsilon)
@@ -148,21 +148,21 @@ def _bend(design: Design, center: Center, epsilon: float) -> Array:
         return np.zeros((rows, 0))
     rough = np.clip(center.line, 0.0, 1.0)
     squares = (rough - rough.mean()) ** 2
-    rest = squares - design.model @ np.linalg.lstsq(design.model, squares, rcond=None)[0]
+    rest = residuals(design.model, squares)
     if rest.std() <= 1e-6 * squares.std():
         return np.zeros((rows, 0))
     most = max(8, math.floor(min(4 * part, _TEST) * WEIGHT))
     return np.asarray(np.rint(most * np.clip(rest / (4 * rest.std()), -1, 1)))[:, None]
 
 
-def _r_squared(fit: Array, moves: Array, plain: tuple[Array, Array], *, centered: bool) -> Pair | None:
-    """Return the explained part of the labels' variance without what noise adds, and about its standard error.
+def _r_squared(fit: Array, moves: Array, law: tuple[Array, Array]) -> Pair | None:
+    """Return R² without the part that noise adds, and its approximate standard error; None if noise hides it.
 
-    Both the product of noise with the fit and the square of noise count; None if noise would hide it.
+    The error has two parts: the product of the noise with the fit, and the square of the noise. ``law`` has
+    possible variances of a label around the model, and their probabilities.
     """
-    if centered:
-        fit, moves = fit - fit.mean(), moves - moves.mean(axis=0)
-    variances, probabilities = plain
+    fit, moves = fit - fit.mean(), moves - moves.mean(axis=0)
+    variances, probabilities = law
     rest = float(variances @ probabilities)
     explained = max(float((fit**2).mean() - 2 * (moves**2).mean(axis=0).sum()), 0.0)
     linear, products = fit @ moves / fit.size, moves.T @ moves / fit.size

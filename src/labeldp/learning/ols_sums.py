@@ -1,7 +1,7 @@
-"""The queries of `private_ols` on labels: their range, and weighted sums of them and of their squares.
+"""The queries of `private_ols` on labels: their range, and weighted sums of labels and of their squares.
 
-Labels are in unit scale, from 0 to 1. Answers are integers that add up over rows, so rows may be in one array or
-on many machines.
+Labels are scaled to [0, 1]. Every query is a sum of integers over rows, so rows may be in one array or on many
+machines.
 """
 
 from __future__ import annotations
@@ -24,39 +24,49 @@ from labeldp.learning.ols_design import GUESS, WEIGHT, Design
 from labeldp.release.curator import count
 
 Count = Callable[[Array, Any], Sums]
-"""From some labels, and the slice or the positions of their rows, to integers that add up over rows."""
+"""Takes some labels and the slice or the positions of their rows; returns integers to be added up over rows."""
 
 AddUp = Callable[[Count], Sums]
-"""Returns the sum of integers over all labels."""
+"""Applies a `Count` to all labels and returns the sum."""
 
 GRID = (1 << 20) - 1
-"""Labels are integers from 0 to this where they are summed with weights."""
+"""For weighted sums, labels are rounded to integers from 0 to this."""
 
 _BLOCK = 1 << 20
-"""Rows whose products of integers add up below 2^52, so that doubles are exact."""
+"""Over this many rows, products of integers add up to less than 2^52, so that floats are exact."""
 
-_ROUGH, _ROUGH_ERROR, _ENOUGH = 0.1, 0.04, 0.01
-"""At most this part of ε for a rough fit, if its predictions are off by less than this part of the range; less of
-ε where predictions would be off by less than the last."""
+_ROUGH = 0.1
+"""The largest fraction of ε for a rough fit."""
+
+_ROUGH_ERROR, _ENOUGH = 0.04, 0.01
+"""Errors of predictions, as fractions of the range: no rough fit is made if its error would be above the first,
+and less ε is spent if the error would be below the second."""
 
 _DISTANCES = 2.0 ** -np.arange(1, 11)
-"""At which labels are counted on either side of a rough fit."""
+"""Distances from a rough fit beyond which labels are counted."""
 
-_SLOWEST, _CAUTION, _NOISE = 1.6, 2.0, 1.5
-"""Where a tail falls with a power of the distance below the first, labels are not clipped; how much more what
-clipping cuts off counts than noise where the limit is chosen; and the noise of a slope's sum, in ranges over ε and
-in mean absolute weights of a row."""
+_SLOWEST = 1.6
+"""Labels are not clipped if the tail falls with a smaller power of the distance."""
 
-_BEYOND, _WIDEST, _FEW = 0.5, 0.5, 0.06
-"""The part of the rows behind one coefficient that may lie beyond half the limit; the widest limit; and the part
-of all rows that may lie beyond half of that."""
+_CAUTION = 2.0
+"""The weight of the total clipped amount, relative to noise, in the choice of the clipping limit."""
+
+_NOISE = 1.5
+"""The error of a slope's sum from noise, in ranges over ε and in mean absolute weights of a row."""
+
+_WIDEST = 0.5
+"""The largest clipping limit."""
+
+_BEYOND = 0.5
+"""Labels are not clipped if more labels may lie beyond half the limit than this fraction of the number of rows
+behind one coefficient."""
 
 NEAR = 2
-"""The factor of squares where labels lie near a rough fit."""
+"""The factor of squares if labels lie near a rough fit."""
 
 
 def add_up_array(labels: Array) -> AddUp:
-    """Return what adds up integers over labels in an array, in blocks whose sums floats hold exactly."""
+    """Return a function that adds up integers over an array of labels, in blocks."""
 
     def add_up(count: Count) -> Sums:
         blocks = [slice(start, start + _BLOCK) for start in range(0, max(labels.size, 1), _BLOCK)]
@@ -65,27 +75,25 @@ def add_up_array(labels: Array) -> AddUp:
     return add_up
 
 
-# ---- weighted sums --------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Center:
-    """The values around which labels are clipped, and how far.
+    """The values around which labels are clipped, and the clipping limit.
 
     Attributes
     ----------
     guess : array
-        For each row, the value that is subtracted from its label.
+        The value that is subtracted from the label of each row.
     reach : float
         Differences are clipped to ± this.
     variance : float
         The expected variance of labels around the model.
     excess : float
-        An upper limit of the total amount by which labels are clipped.
+        An upper limit of the total amount that clipping removes.
     line : array, optional
-        Rough predictions, if there are any; they may lie beyond the bounds.
+        Predictions of the rough fit, if there is one; they may lie outside the bounds.
     near : bool
-        Whether labels are known to lie near rough predictions, which are then the guess.
+        Whether labels are known to lie near the rough fit, whose predictions, clipped to the bounds, are then the
+        guess.
     """
 
     guess: Array = field(repr=False)
@@ -97,12 +105,12 @@ class Center:
 
     @property
     def width(self) -> float:
-        """The range of what is summed."""
+        """The range of the clipped differences."""
         return 2 * self.reach
 
     @property
     def factor(self) -> int:
-        """Of squares; see `curve_of`."""
+        """The factor of squares in `curve_of`."""
         return NEAR if self.near else 1
 
     def release(
@@ -117,26 +125,27 @@ class Center:
         *,
         whole: bool = False,
     ) -> tuple[Array, Array]:
-        """Return noisy weighted sums of labels, clipped around the guess, and of squared distances from it.
+        """Return noisy weighted sums of the labels and of their squared distances from the guess.
 
-        From the squares, ``tilt`` times the distances are subtracted: squares around another center, nearly.
+        A distance, times ``tilt``, is subtracted from each square: this moves the center of the squares.
 
         Parameters
         ----------
         add_up : AddUp
         weights, curve : arrays of integers, rows × sums
-            Of labels and of squares.
+            Weights of labels and of squares.
         tilt : array of integers, rows × sums of squares
-            In units of `tilt_unit`.
-        budget, epsilon, source
-            What pays for it, with which part, and where noise comes from.
+        budget : SumBudget
+        epsilon : Fraction
+            The part of the budget to spend.
+        source : source of words
         whole : bool
             Whether the first sum is of labels that are not clipped.
         """
         first = int(whole)
         both = np.abs(np.hstack([weights[:, first:], tilt])).sum(axis=1), np.abs(curve).sum(axis=1)
-        in_all = np.abs(weights[:, :first]).sum(axis=1) + np.maximum(*both)
-        if not (in_all <= WEIGHT).all():  # nor is what is not a number
+        totals = np.abs(weights[:, :first]).sum(axis=1) + np.maximum(*both)
+        if not (totals <= WEIGHT).all():  # NaN is refused, too
             raise PrivacyProofError(f"the weights of a row add up to more than {WEIGHT}")
         packed = [integers.astype(np.int16) for integers in (weights, curve, tilt)]
         guess, reach, width, factor = self.guess, self.reach, self.width, self.factor
@@ -159,46 +168,35 @@ class Center:
 
 
 def curve_of(places: Array, factor: int) -> Array:
-    """Return squared distances from the middle, times a factor, over G, down to integers and up to a limit.
+    """Return factor · (distance from the middle)² / G as an integer, rounded down, up to a limit.
 
-    No quotient is an integer, so floats are near enough to be exact. A division with rest would take longer the
-    larger the quotient is, and so depend on labels.
+    No quotient is an integer, so floats are near enough to be exact. The time of an integer division depends on
+    the quotient, and would depend on labels.
     """
     twice = 2 * places - GRID
     squares = np.floor(twice * twice * (factor / (4 * GRID)))
     return np.asarray(np.minimum(squares, math.floor(GRID * (0.5 - 0.25 / factor))))
 
 
-# ---- where labels lie -----------------------------------------------------------------------------------
-
-
-def find_center(design: Design, add_up: AddUp, budget: SumBudget, source: WordSource, origin: float) -> Center:
-    """Return where labels lie, by a range and a rough fit; the middle of the bounds if that cannot be found.
-
-    Without an intercept there is no range: clipped errors have a mean that no intercept would take up. A label of
-    0 counts as ``origin``.
-    """
-    middle = np.full(budget.rows, 0.5)
+def find_center(design: Design, add_up: AddUp, budget: SumBudget, source: WordSource) -> Center:
+    """Return the center from a range and a rough fit, or the middle of the bounds if neither is found."""
     cells = lambda: add_up(lambda labels, _: count(labels, (0.0, 1.0), CELLS))  # noqa: E731
-    low, high = (design.intercept and find_range(cells, (0.0, 1.0), budget, source)) or (0.0, 1.0)
-    line = _rough_fit(design, add_up, (low, high), budget, source, origin)
-    if line is None and (low, high) == (0.0, 1.0):
-        return Center(middle, 0.5, GUESS**2)
-    guess = np.full(budget.rows, (low + high) / 2) if line is None else np.clip(line, 0.0, 1.0)
-    limits = _limits(design, guess, add_up, budget, source)
-    if limits is None:
-        return Center(middle, 0.5, GUESS**2, line=line)
-    return Center(guess, *limits, line=line, near=line is not None)
+    low, high = find_range(cells, (0.0, 1.0), budget, source) or (0.0, 1.0)
+    line = _rough_fit(design, add_up, (low, high), budget, source)
+    if line is not None or (low, high) != (0.0, 1.0):
+        guess = np.full(budget.rows, (low + high) / 2) if line is None else np.clip(line, 0.0, 1.0)
+        clipping = _find_clipping(design, guess, add_up, budget, source)
+        if clipping is not None:
+            return Center(guess, *clipping, line=line, near=line is not None)
+    return Center(np.full(budget.rows, 0.5), 0.5, GUESS**2, line=line)
 
 
-def _rough_fit(
-    design: Design, add_up: AddUp, limits: Pair, budget: SumBudget, source: WordSource, origin: float
-) -> Array | None:
-    """Return predictions for all rows from sums for a small part of ε; None if they would be too noisy."""
+def _rough_fit(design: Design, add_up: AddUp, limits: Pair, budget: SumBudget, source: WordSource) -> Array | None:
+    """Return predictions for all rows for a small part of ε, or None if they would be too noisy."""
     low, high = limits
     width, most = high - low, _ROUGH * float(budget.left)
     weights = design.weights(2 * (width / most) ** 2 / (GUESS * width) ** 2, rough=True)
-    noise = design.standard(weights.noise_scales(1 / most))
+    noise = design.predict(weights.noise_scales(1 / most))
     error = math.sqrt(2 * float((noise**2).sum(axis=1).mean()))  # in widths
     if error > _ROUGH_ERROR:
         return None
@@ -206,25 +204,22 @@ def _rough_fit(
     center = Center(np.full(budget.rows, (low + high) / 2), width / 2, GUESS**2)
     none = weights.rows[:, :0]
     sums, _ = center.release(add_up, weights.rows, none, none, budget, part, source)
-    values = weights.solve @ (sums + origin * weights.rows.sum(axis=0))
-    return design.standard(values) - origin
+    return design.predict(weights.solve @ sums)
 
 
-def _limits(
+def _find_clipping(
     design: Design, guess: Array, add_up: AddUp, budget: SumBudget, source: WordSource
 ) -> tuple[float, float, float] | None:
-    """Return where to clip distances from a guess, their variance, and by how much they are clipped in all.
+    """Return a clipping limit, the variance of distances from the guess, and the total clipped amount.
 
-    All are by noisy counts; None if distances are too far.
+    All three follow from noisy counts of distances. The result is None if distances are too large to be clipped.
     """
 
     def count_distances(labels: Array, rows: Any) -> Sums:
-        distances = labels - guess[rows]
-        beyond = np.zeros((2, _DISTANCES.size + 1), dtype=np.int64)
-        for k, distance in enumerate(_DISTANCES, 1):
-            np.sum(distances > distance, dtype=np.int64, out=beyond[0, k : k + 1], keepdims=True)
-            np.sum(distances < -distance, dtype=np.int64, out=beyond[1, k : k + 1], keepdims=True)
-        return np.append(np.diff(beyond).ravel(), labels.size - beyond[:, -1].sum())
+        distances = (labels - guess[rows])[:, None]
+        sides = distances > _DISTANCES, distances < -_DISTANCES
+        beyond = np.array([side.sum(axis=0, dtype=np.int64) for side in sides])
+        return np.append(np.diff(beyond, prepend=0).ravel(), labels.size - beyond[:, -1].sum())
 
     epsilon = budget.part(0.2, 30 * math.sqrt(budget.rows))
     exact = add_up(count_distances)
@@ -232,31 +227,30 @@ def _limits(
     sides = counts[:-1].reshape(2, -1)
     far = np.cumsum(sides, axis=1)
     unsure = 2 / float(epsilon) * np.sqrt(2.0 * np.arange(1, _DISTANCES.size + 1))
-    if design.intercept:
-        noise = _NOISE * float(np.abs(design.white).sum(axis=1).mean()) / float(budget.left)
-        reach, excess = _least_error(far, unsure, noise)
-    else:  # the widest limit, unless many labels lie beyond half of it
-        half, quarter = far.sum(axis=0)[:2].tolist()
-        reach = _WIDEST if quarter <= _FEW * budget.rows else 1.0
-        excess = max(half - 2 * float(unsure[0]), 0.0) * _WIDEST / 2
+    noise = _NOISE * float(np.abs(design.white).sum(axis=1).mean()) / float(budget.left)
+    reach, excess = _least_error(far, unsure, noise)
     start = int(np.argmax(reach / 2 >= _DISTANCES))
-    if reach > _WIDEST or (far + unsure)[:, start].sum() > _BEYOND * design.fewest_rows():
+    squares = design.ordinary_weights() ** 2
+    fewest = float((squares.sum(axis=0) ** 2 / (squares**2).sum(axis=0)).min())  # rows behind one coefficient
+    if reach > _WIDEST or (far + unsure)[:, start].sum() > _BEYOND * fewest:
         return None
-    inner = np.append(sides.sum(axis=0), counts[-1])[1:].clip(0)  # between two distances
-    inner *= reach >= _DISTANCES
-    variance = float(inner @ (0.75 * _DISTANCES) ** 2 / max(inner.sum(), 1))
+    between = np.append(sides.sum(axis=0), counts[-1])[1:].clip(0)  # counts between two distances
+    between *= reach >= _DISTANCES
+    variance = float(between @ (0.75 * _DISTANCES) ** 2 / max(between.sum(), 1))
     return reach, min(max(variance, 1e-9), 0.25), excess
 
 
 def _least_error(far: Array, unsure: Array, noise: float) -> Pair:
-    """Return where to clip for the least error, and by how much labels are clipped in all; 1 for nowhere.
+    """Return the clipping limit with the least error, and the total clipped amount; the limit is 1 for none.
 
     Parameters
     ----------
-    far, unsure : arrays
-        How many labels lie beyond each distance on either side, about, and the error of that.
+    far : array, 2 × distances
+        Noisy counts of the labels beyond each distance on either side.
+    unsure : array
+        The errors of these counts.
     noise : float
-        The error by noise for labels that are clipped to a range of 1.
+        The error from noise for labels that are clipped to a range of 1.
     """
     best = (1.05 * noise, 1.0, 0.0)  # squares are less noisy around a rough fit
     for reach in (_WIDEST * 2.0 ** (-np.arange(15) / 2)).tolist():
@@ -266,11 +260,11 @@ def _least_error(far: Array, unsure: Array, noise: float) -> Pair:
 
 
 def _excess(reach: float, far: Array, unsure: Array) -> float:
-    """Return by how much labels are clipped in all on one side, about, and rather too much than too little.
+    """Return a cautious estimate of the total amount that clipping removes on one side.
 
-    Far out, counts are all noise. The tail is taken to fall there as a power of the distance that grows with each
-    factor of 2 as it did in the last one: right for log-normal errors and for powers, too much for lighter tails.
-    It may start at any distance that is counted, whichever gives the least.
+    Counts at large distances are mostly noise, so the tail is extrapolated from nearer ones: as a power of the
+    distance that grows with each factor of 2 as it did in the last one. This fits power laws and log-normal
+    errors, and overestimates lighter tails. The result is the least over all starting distances.
     """
     least, low, high = math.inf, far - unsure, np.maximum(far, 0) + unsure
     for start in np.flatnonzero(reach >= _DISTANCES[:-2]).tolist():

@@ -45,12 +45,12 @@ def fit(source: str, out: Path, ledger: Ledger, release: str, report: Path | Non
 
 
 @command(
-    *("source", "label", "bounds", "epsilon", "on", "out", "no_intercept", "classical", "missing"),
+    *("source", "label", "bounds", "epsilon", "on", "out", "missing"),
     *(*LEDGER, "rows_per_person", *RECORD, "format", *DIALECT, "force"),
     stopped="Stopped. A table that is there is whole; the ledger, if there is one, says what was paid.",
     out={"type": Path, "metavar": "FILE", "help": "The table to write: .html (a report), .csv, .tex or .txt."},
 )
-def regress(source: str, out: Path, ledger: Ledger, no_intercept: bool, classical: bool, **given: Any) -> None:
+def regress(source: str, out: Path, ledger: Ledger, **given: Any) -> None:
     """Estimate a linear regression of a private column: coefficients, standard errors, intervals and p-values.
 
     All other columns are public. Intervals include the noise. The budget is charged after
@@ -58,7 +58,6 @@ def regress(source: str, out: Path, ledger: Ledger, no_intercept: bool, classica
 
     What is released: the table and its card, OUT.card.json. True labels are in neither.
     """
-    given |= {"intercept": not no_intercept, "robust": not classical}
     with progress() as bars:
         done = regress_file(source, out, ledger=ledger, progress=bars, **given)
     tell(news(), *done.notes)

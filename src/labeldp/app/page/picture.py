@@ -71,7 +71,7 @@ def look_at_regression(table: RegressionTable) -> Look:
     legend(axes, columns=1)  # which hides no interval
     header, *rows = table.cells()
     beside = ", beside how wide intervals would be without privacy" if any(row[-1] for row in rows) else ""
-    text = f"Coefficients with their 95 % intervals{beside}."
+    text = f"Coefficients with their 95 % intervals{beside}, all divided by standard errors."
     title = f"What explains {table.label}"
     return _look(figure, title, text, title, header, rows)
 
