@@ -31,10 +31,7 @@ MISSING = {
         ["predict", "model", "homes.csv", "-o", "priced.csv"],
     ],
     "excel": [["privatize", "homes.xlsx", "-o", "private.csv", *TABLE]],
-    "plots": [
-        ["preview", "--rows", "100", "--bounds", "0", "5", "--plot", "preview.png"],
-        ["report", "homes.card.json"],
-    ],
+    "plots": [["compare", "homes.csv", "--label", "price", "--bounds", "0", "5", "--public", "--plot", "x.png"]],
     "page": [["page", "--no-open"]],
 }
 

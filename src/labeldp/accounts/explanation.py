@@ -43,7 +43,8 @@ _LABELS = Wording(
     released="{rows:,} private labels, and the mechanism with all its settings: privacy rests on its randomness.",
     noise="",
     do="Reuse the noisy labels as often as you like. Average over many rows: means and models need {unbiased}.",
-    do_not=f"Release the same labels again{_AGAIN} Take one released value for the truth about one row.",
+    do_not=f"Release the same labels again{_AGAIN} Take one released value for the truth about one row. Cut off "
+    "values that lie outside the bounds, even below 0: averages and models need them as they are.",
 )
 _WORDING = {
     "release": _LABELS,

@@ -14,7 +14,6 @@ from labeldp._atomic import StrPath, atomic_file
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.inputs import read_rows
 from labeldp.app.report import render_report
-from labeldp.app.report.figures import require_matplotlib
 from labeldp.errors import ParameterError, Setting
 from labeldp.learning.formula import Formula
 from labeldp.learning.ols import private_ols
@@ -81,8 +80,6 @@ def regress_file(
     card = path.with_name(f"{path.name}.card.json")
     if path.suffix not in _WRITERS:
         raise ParameterError(Setting("out"), f" must end in {', '.join(_WRITERS)}, got {path}")
-    if path.suffix == ".html":
-        require_matplotlib()
     refuse_same({"the table": path, "its card": card, "the ledger": ledger.path}, {"the source": source})
     formula = None if on is None else Formula.parse(on, label)
     columns = {} if formula is None else {"features": formula.columns, "categories": list(formula.levels)}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from labeldp._atomic import StrPath, as_path
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.report import write_report
-from labeldp.app.report.figures import require_matplotlib
 from labeldp.tables.paths import Target, reserve
 
 if TYPE_CHECKING:
@@ -56,7 +55,6 @@ def report_writer(
         with note_problem(problems, NO_REPORT):
             write_report(path, card, ledger=ledger if ledger.path else None, force=force, like=like)
 
-    require_matplotlib()
     with reserve(Target(str(as_path(path)), force)):
         yield write
 

@@ -154,10 +154,3 @@ def test_the_ledger_refuses_with_its_own_code(tmp_path, table):
     assert files_in(tmp_path) == ["a.csv", "a.csv.card.json", "budget.jsonl", "homes.csv"]
     book = ldp.Ledger.open(tmp_path / "budget.jsonl")
     assert book.total == ldp.Budget(1)
-
-
-def test_a_report_that_could_not_be_drawn_is_refused_before_the_charge(tmp_path, table, uninstall):
-    uninstall("matplotlib")
-    options = ("--report", tmp_path / "page.html", "--ledger", tmp_path / "budget.jsonl")
-    assert "labeldp[plots]" in said(*order(table, tmp_path / "out.csv", *options), code=1)
-    assert files_in(tmp_path) == ["homes.csv"]

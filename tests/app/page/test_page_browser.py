@@ -180,7 +180,7 @@ def test_the_whole_way_with_a_messy_csv_on_a_phone_by_keys_and_for_a_screen_read
         with page.context.expect_page() as opened:
             page.get_by_role("link", name="Open the report").click()
         opened.value.wait_for_load_state()
-        assert opened.value.locator("svg.chart").count() >= 1
+        opened.value.get_by_role("heading", name="The proof").wait_for()
         assert opened.value.evaluate("getComputedStyle(document.querySelector('section')).borderRadius") == "10px"
         page.get_by_role("link", name="All releases").click()
         look(page, "Verify and share past releases", script)
@@ -296,7 +296,6 @@ def test_a_regression_table_is_chosen_by_its_columns_and_shown(browser, folder):
         choose_budget(page, "9")
         release(page)
         arrive(page.get_by_role("cell", name="Stadt[Köln]"))
-        assert page.locator("figure img").evaluate("image => image.complete && image.naturalWidth > 0")
         look(page, "Released", script)
         page.get_by_role("link", name="Verify the certificate").click()
         look(page, "A regression table of Miete", script)

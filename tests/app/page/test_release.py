@@ -1,14 +1,11 @@
 """A release: what is shown is what is carried out, it is paid for once, and what changes meanwhile stops it."""
 
 import json
-import re
-from base64 import b64decode
 
 import pytest
 
 import labeldp as ldp
 from app.page.page_client import HIDDEN, Client, charges, held, ready
-from labeldp.accounts.accuracy import Accuracy
 
 
 def spent(client):
@@ -40,7 +37,7 @@ def test_a_table_is_released_with_its_card_and_report_and_all_that_was_chosen(cl
     assert sorted(line.partition(",")[0] for line in written[1:]) == sorted(rooms)
     assert [line.partition(",")[0] for line in written[1:]] != rooms
     report = client.get("/report?card=out.csv.card.json")
-    assert "<svg" in report.html
+    assert "The proof" in report.html
     assert "sandbox" in report.header("content-security-policy")
     assert "script-src" not in report.header("content-security-policy")
 
@@ -80,7 +77,6 @@ def test_a_regression_table_is_released_from_ticked_columns_or_a_formula_and_sho
     done = client.release(begun)
     for part in ("Released", "side[south]", "std err"):
         assert part in done.words
-    assert 'src="data:image/svg+xml' in done.html
     assert spent(client) == 9
     card = json.loads((root / "table.html.card.json").read_text())
     assert card["regression"]["names"] == ["Intercept", "rooms", "side[north]", "side[south]"]
@@ -89,20 +85,6 @@ def test_a_regression_table_is_released_from_ticked_columns_or_a_formula_and_sho
     assert "a regression table of price" in client.get("/releases").words
     client.budget(begun, kind="regression", page="other.html", on="rooms + rooms**2")
     assert begun.request.options["on"] == "rooms + rooms**2"
-
-
-def test_a_table_is_shown_with_its_first_rows_and_a_picture_that_says_what_stays(client, root):
-    done = client.release(ready(client))
-    words, picture = done.words, b64decode(re.search('base64,([^"]+)"', done.html).group(1))
-    assert b"prefers-color-scheme: dark" in picture
-    written = (root / "out.csv").read_text().splitlines()[1:]
-    terms = ldp.accounts.read_any_card((root / "out.csv.card.json").read_text()).terms
-    stays = Accuracy.under(terms.mechanisms[0], terms.priors[0], terms.bounds[0]).describe_mean(301)
-    for part in (written[0].replace(",", " "), "301 released values", "labeldp verify out.csv.card.json", stays):
-        assert part in words
-    assert ("the clumps are those of the noise" in words) == (
-        len({row.rpartition(",")[2] for row in written}) <= 50
-    )
 
 
 @pytest.mark.parametrize("kind", ["table", "model", "regression"])

@@ -12,9 +12,8 @@ from command_line import files_in, run, said
 from helpers import NAMES, mechanisms
 from labeldp.accounts.numbers import at_most
 from labeldp.app import report
-from labeldp.app.report.summary import summary_page
 
-ALL = (*cases.KINDS, *NAMES, "sections")
+ALL = (*cases.KINDS, *NAMES)
 
 
 def words(text):
@@ -25,7 +24,7 @@ def words(text):
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_a_page_is_one_file_without_code_and_its_figures_have_words(kind):
+def test_a_page_is_one_file_without_code(kind):
     assert cases.faults(cases.page(kind)) == []
 
 
@@ -35,14 +34,12 @@ def test_a_page_is_one_file_without_code_and_its_figures_have_words(kind):
         ("</main>", "<script>1</script></main>"),
         ("</main>", "<img src='http://example.org/x.png'></main>"),
         ("<main>", "<main onclick='x()'>"),
-        ('role="img" ', ""),
-        ('id="f1-', 'id="f2-'),
         ("default-src 'none'", "default-src *"),
     ],
 )
 def test_a_page_with_something_broken_is_caught(good, bad):
-    broken = cases.page("sections").replace(good, bad)
-    assert broken != cases.page("sections")
+    broken = cases.page("release").replace(good, bad)
+    assert broken != cases.page("release")
     assert cases.faults(broken)
 
 
@@ -55,17 +52,15 @@ def test_a_hostile_card_is_shown_as_text():
 
 
 def test_text_that_is_not_escaped_is_caught(monkeypatch):
-    for module in (report.page, report.card_report, report.figures):
+    for module in (report.page, report.card_report):
         monkeypatch.setattr(module, "escaped", str)
     assert "<script>" in cases.faults(report.render_report(cases.card("hostile")))
 
 
 def test_sections_escape_all_they_are_given():
-    figure, _ = report.figures.blank("x", "y")
-    some = report.page.Section(
-        cases.HOSTILE, [cases.HOSTILE], [cases.HOSTILE], [[cases.HOSTILE]], figure, cases.HOSTILE
-    )
-    page = report.page.render_page(cases.HOSTILE, [some], lead=[cases.HOSTILE])
+    some = report.page.Section(cases.HOSTILE, [cases.HOSTILE], [cases.HOSTILE], [[cases.HOSTILE]])
+    source = report.page.PageSource("report", cases.HOSTILE, "labeldp", None)
+    page = report.page.render_page(cases.HOSTILE, [some], source=source, lead=[cases.HOSTILE])
     assert cases.faults(page) == []
     assert words(page).count("<script>alert(1)</script>") >= 7
 
@@ -98,29 +93,13 @@ def test_the_report_of_a_release_says_what_it_cost_what_is_released_and_what_was
     assert "NOT PRIVATE" not in shown
 
 
-@pytest.mark.parametrize(
-    ("kind", "figures_of_it", "said"),
-    [
-        ("release", 1, "What a label becomes"),
-        ("columns", 2, "What a label becomes, column 1"),
-        ("with-delta", 1, "δ = 1e-05"),
-        ("labels-model", 0, "LabelReleaseRegressor"),
-        ("sums-model", 0, "ModelReleaseRegressor"),
-    ],
-)
-def test_every_kind_of_card_has_its_figures(kind, figures_of_it, said):
-    assert cases.page(kind).count("<svg") == figures_of_it
-    assert said in words(cases.page(kind))
-
-
 @pytest.mark.parametrize("kind", [kind for kind in cases.KINDS if kind != "hostile"])
 def test_the_page_shows_all_that_the_explanation_says_and_what_is_not_private_first_of_all(kind):
-    """What was done is its lead; what it cost, a table."""
+    """What was done is its lead."""
     shown, main = words(cases.page(kind)), cases.page(kind).partition("<main>")[2].lstrip()
     explanation = ldp.accounts.read_any_card(cases.card(kind)).explain()
-    sections = {name: lines for name, lines in explanation.sections.items() if name != "What it cost"}
-    for text in (*sections, *explanation.warnings, *sum(sections.values(), ())):
-        assert text in shown or text == "What was done", text
+    for text in (*explanation.sections, *explanation.warnings, *sum(explanation.sections.values(), ())):
+        assert " ".join(text.split()) in shown or text == "What was done", text
     private = kind != "seeded"
     assert main.startswith('<div class="banner" role="alert">NOT PRIVATE') is not private
     assert ("raise their odds" in shown, "banner" in main) == (private, not private)
@@ -130,19 +109,13 @@ def test_the_private_column_is_named_in_report_and_summary():
     name = "pay <b>"
     release = cases.changed(cases.card("release"), label=name)
     for card in (release, cases.changed(cases.card("sums-model"), label=name)):
-        for page in (report.render_report(card), summary_page(card)):
+        for page in (report.render_report(card), report.render_report(card, "summary")):
             assert "<p>Private column: pay &lt;b&gt;</p>" in page
 
 
 def test_a_weak_budget_has_a_banner():
     weak = report.render_report(ldp.TwoPoint(bounds=(0, 5), epsilon=8.0).to_json())
     assert '<div class="banner weak" role="alert">WEAK: at ε = 8' in weak
-
-
-def test_labels_outside_the_bounds_are_explained_where_there_can_be_some():
-    assert "even below 0" in words(cases.page("release"))
-    biased = ldp.RROnBins.design(ldp.Histogram([0, 1, 2], [0.5, 0.5]), epsilon=1.0)
-    assert "even below 0" not in words(report.render_report(biased.to_json()))
 
 
 # ---- the budget -----------------------------------------------------------------------------------------
@@ -152,10 +125,10 @@ def test_the_budget_shows_this_release_all_others_and_what_is_left():
     ledger = cases.ledger()
     release = ldp.privatize(cases.labels(), epsilon=1.0, bounds=cases.BOUNDS, ledger=ledger)
     page = words(report.render_report(release.to_card(), ledger=ledger))
-    for text in ("This cost ε = 1 in all", "ε = 1.5 is spent", "The limit is ε = 3; left is ε = 1.5."):
+    for text in ("ε = 1 in all", "ε = 1.5 is spent", "The limit is ε = 3; left is ε = 1.5."):
         assert text in page
     for charge in release.charges:
-        assert f"{charge.what} {charge.budget.epsilon:.6g}" in page
+        assert f"{charge.budget.epsilon:.6g} for {charge.what}" in page
     assert "does not hold all charges" not in page
 
 
@@ -210,10 +183,8 @@ def test_no_guess_gains_more_than_the_page_says_and_half_the_epsilon_would_be_a_
         (ldp.TwoPoint, (0, 5), 20.0),
     ],
 )
-def test_odd_bounds_and_budgets_are_drawn(maker, bounds, epsilon):
-    text = report.render_report(maker(bounds=bounds, epsilon=epsilon).to_json())
-    assert text.count("<svg") == 1
-    assert cases.faults(text) == []
+def test_odd_bounds_and_budgets_are_shown(maker, bounds, epsilon):
+    assert cases.faults(report.render_report(maker(bounds=bounds, epsilon=epsilon).to_json())) == []
 
 
 # ---- files and the command ------------------------------------------------------------------------------

@@ -88,8 +88,8 @@ def verify(
     The verdict is an exit code: 0 if the card holds, 4 if anything does not, or it is not private, 5 if it cannot
     be checked here, because it names a mechanism that is not known or does not say what was released. A report or
     a summary, with its card beside it or after it, is written again from the card and must be the same, byte for
-    byte; so must those beside the card, under their usual names. What another version wrote, or figures drawn with
-    another Matplotlib, cannot be checked, and the last line says so.
+    byte; so must those beside the card, under their usual names. What another version wrote cannot be checked, and
+    the last line says so.
     With --ledger, the card's charges must be in that ledger, and what such a page shows of it is compared. A
     signature beside the card, CARD.sig, is checked too; with --trust there must be one, by that key. The last line
     says whether the card is signed; --require-signature makes it an error if it is not.
@@ -203,12 +203,11 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
     What is released: the page. It follows from the card, and from the ledger if there is one; neither has a label.
     """
     from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
-    from labeldp.app.report import render_report, write_page  # noqa: PLC0415
-    from labeldp.app.report.summary import summary_page  # noqa: PLC0415
+    from labeldp.app.report import Kind, render_report, write_page  # noqa: PLC0415
     from labeldp.tables.paths import Target, refuse_same  # noqa: PLC0415
 
     path, text = read_card_file(card_file)
-    kind = "summary" if summary else "report"
+    kind: Kind = "summary" if summary else "report"
     target = out or report_path(card_file.resolve() if card_file.is_dir() else path, kind)
     is_printed = str(target) == "-"
     is_page = card_file.suffix == ".html"  # made of the card, as the new one is
@@ -223,7 +222,7 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
         signature=read_signature(path, None),
         ledger=ledger,
     )
-    page = (summary_page if summary else render_report)(text, ledger=ledger, verification=result)
+    page = render_report(text, kind, ledger=ledger, verification=result)
     if is_printed:
         typer.echo(page.encode(), nl=False)  # the bytes that a file would have
         return

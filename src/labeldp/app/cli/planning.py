@@ -19,9 +19,9 @@ from labeldp.app.cli import DIALECT, command
 from labeldp.app.cli.shell import PlainConsole, figure_table, finite, news, print_json, progress, tell
 from labeldp.app.inputs import read_inputs
 from labeldp.app.options import EPSILONS
-from labeldp.app.report import require_matplotlib, write_report
+from labeldp.app.report import write_report
 from labeldp.app.sentences import as_flag, spelled, without_controls
-from labeldp.errors import MissingExtraError, ParameterError, Setting
+from labeldp.errors import ParameterError, Setting
 from labeldp.evidence import previews
 from labeldp.evidence.comparison import Comparison, compare_table
 from labeldp.evidence.survey import make_survey
@@ -185,7 +185,7 @@ def compare(
     if plot is not None:
         if plot.suffix not in (".png", ".svg", ".pdf"):
             raise ParameterError(Setting("plot"), f" must end in .png, .svg or .pdf, got {plot}")
-        require_matplotlib()
+        import matplotlib  # noqa: F401, PLC0415 (an extra)
     _refuse({"plot": plot, "CSV": csv, "LaTeX": latex}, force=force, source=source)
     known = [
         name for name in mechanism_choices() if delta or name == "auto" or not mechanism_class(name).needs_delta
@@ -277,15 +277,12 @@ def demo(rows: int, plot: Path, report: Path) -> None:
         )
     tell(console, "What that costs at other ε: errors in dollars, on incomes that are no secret here.\n")
     _show(_figures(result, "income"))
+    write_report(report, release.to_card(), force=True)
+    tell(console, f"The report of the release at ε = 1 is in {report}: open it in a browser.")
     try:
-        require_matplotlib()
-    except MissingExtraError as error:
-        tell(console, f"No picture and no report: {error}")
+        import matplotlib  # noqa: F401, PLC0415 (an extra)
+    except ImportError:
+        tell(console, 'There is no picture: pip install "labeldp[plots]".')
         return
     _save(result.plot("income"), plot)
-    write_report(report, release.to_card(), force=True)
-    tell(
-        console,
-        f"The picture is in {plot}.",
-        f"The report of the release at ε = 1 is in {report}: open it in a browser.",
-    )
+    tell(console, f"The picture is in {plot}.")

@@ -17,12 +17,11 @@ from labeldp.app.model_fit import fit_file, no_score
 from labeldp.app.page.budget_step import preview_of, score_of
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import explain
-from labeldp.app.page.picture import look_at_regression, look_at_table
 from labeldp.app.page.site import SOON, go, show, site_of
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, step
 from labeldp.app.page.work import Work, location_of
 from labeldp.app.regression import regress_file
-from labeldp.app.reports import NO_REPORT, Problems, note_problem, privatize_and_report
+from labeldp.app.reports import NO_REPORT, Problems, privatize_and_report
 from labeldp.app.sentences import EXPLAINED, printable
 from labeldp.errors import Message
 
@@ -85,24 +84,18 @@ def release_step(request: Request, unfinished: Unfinished, form: FormData | None
 def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, work: Work) -> dict[str, Any]:
     """Release as the command of this kind does; return what the page says of it, all of which can be shared."""
     options = {**release.options, "ledger": ledger, "progress": work.progress}
-    path, look, problems = release.out.with_name(f"{release.out.name}.card.json"), {}, Problems()
-    shown = partial(note_problem, problems, "The result cannot be shown here")
+    path, cells, problems = release.out.with_name(f"{release.out.name}.card.json"), list[list[str]](), Problems()
     notes: list[str]
     if release.kind == "regression":
         regression = regress_file(release.source, release.out, **options)
-        card, notes = read_any_card(regression.table.to_card()), regression.notes
-        with shown():
-            look = look_at_regression(regression.table)
+        card, notes, cells = read_any_card(regression.table.to_card()), regression.notes, regression.table.cells()
     elif release.kind == "model":
         fit = fit_file(release.source, release.out, report=release.report, **options)
         path, problems = release.out / "card.json", fit.problems
         card, notes = read_any_card(fit.card), [*fit.notes, *fit.expected]
     else:
-        table, failed = privatize_and_report(release.source, release.out, report=release.report, **options)
-        problems |= failed
+        table, problems = privatize_and_report(release.source, release.out, report=release.report, **options)
         card, notes = read_any_card(table.card), list(table.notes)
-        with shown():
-            look = look_at_table(release.out, card)
     files = {WRITTEN[release.kind]: release.out, "The certificate (card)": path}
     if release.report is not None and NO_REPORT not in problems:
         files["The report"] = release.report
@@ -115,7 +108,7 @@ def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, wo
         "files": {what: folder.name(file) for what, file in files.items()},
         "notes": [printable(line) for note in notes for line in note.splitlines()],
         "explanation": card.explain(ledger.charges),
-        "look": look,
+        "cells": cells,
     }
 
 

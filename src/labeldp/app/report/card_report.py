@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -17,18 +16,18 @@ from labeldp.accounts.numbers import at_most, percent, times
 from labeldp.accounts.scores import coefficient_cells, describe_fit
 from labeldp.accounts.terms import Terms
 from labeldp.accounts.verification import Verification, verify_card
-from labeldp.app.report.column_figures import column_sections
-from labeldp.app.report.figures import escaped
 from labeldp.app.report.page import (
+    WRITTEN_WITH,
+    Kind,
     PageSource,
     Section,
     StatedLedger,
+    escaped,
     render_page,
-    state_ledger,
     write_page,
-    written_with,
 )
 from labeldp.app.report.reviewer import proof_sections
+from labeldp.app.report.summary import summary_sections
 from labeldp.tables.paths import Target
 
 
@@ -71,12 +70,15 @@ def write_report(
     True
     """
     Target(str(path), force).refuse()
-    page = render_report(card_text, ledger=ledger)
-    write_page(path, page, force=force, like=like)
+    write_page(path, render_report(card_text, ledger=ledger), force=force, like=like)
 
 
 def render_report(
-    card_text: str, *, ledger: Ledger | StatedLedger | None = None, verification: Verification | None = None
+    card_text: str,
+    kind: Kind = "report",
+    *,
+    ledger: Ledger | StatedLedger | None = None,
+    verification: Verification | None = None,
 ) -> str:
     """Return the report of a card, as HTML.
 
@@ -84,10 +86,12 @@ def render_report(
     ----------
     card_text : str
         The card of a mechanism, a release or a model.
+    kind : {"report", "summary"}
+        All of it, or one A4 page for a data-protection impact assessment.
     ledger : Ledger, optional
         Shows what else was spent on these labels, and what is left.
     verification : Verification, optional
-        What `verify_card` returned for this card, where that was called before.
+        What `verify_card` or `verify_files` returned for this card, where that was called before.
 
     Returns
     -------
@@ -97,51 +101,53 @@ def render_report(
     Raises
     ------
     CardError, PrivacyProofError
-        If the card does not hold.
+        If the card, or a file that was compared, does not hold.
 
     Examples
     --------
     >>> import labeldp as ldp
     >>> from labeldp.app.report import render_report
-    >>> page = render_report(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
-    >>> "at most e^ε = 2.72×" in page, page.count("<svg")
-    (True, 1)
+    >>> card = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json()
+    >>> "at most e^ε = 2.72×" in render_report(card), "Text for the assessment" in render_report(card, "summary")
+    (True, True)
     """
-    card = (verification or verify_card(card_text)).require_card(allow_open=True)
+    card = (verification or verify_card(card_text)).require_card(allow_open=kind == "report")
     terms, content = card.terms, card.content
-    stated = state_ledger(ledger, terms.charges)
-    explanation = explain(terms, card.kind, content, None if stated is None else stated.others)
-    source = PageSource("report", str(json.loads(card_text)["checksum"]), written_with(), stated)
-    texts = explanation.sections
+    if isinstance(ledger, Ledger):
+        ledger = StatedLedger.of(ledger.limit, ledger.charges, terms.charges)
+    source = PageSource(kind, str(json.loads(card_text)["checksum"]), WRITTEN_WITH, ledger)
+    explanation = explain(terms, card.kind, content, None if ledger is None else ledger.others)
+    texts = dict(explanation.sections)
+    if ledger is not None and terms.charges:
+        texts["What it cost"] += tuple(ledger.describe(total_of(terms.charges)))
+    when, lead = _last_time(terms.charges), texts.pop("What was done")
+    if kind == "summary":
+        title = f"{explanation.title}: summary for an assessment"
+        sections = summary_sections(card, explanation, texts)
+        return render_page(title, sections, source=source, style="summary.css", lead=lead, when=when)
     banner = "banner weak" if explanation.private else "banner"
-    parts: list[Section | str] = [
-        *(f'<div class="{banner}" role="alert">{escaped(text)}</div>' for text in explanation.warnings),
-        *_coefficients(content),
-        *_tiles(explanation, terms),
-        *_texts(texts, "What the owner says"),
-        *_texts(texts, "What it means"),
-        _sides(texts, {"What is released": "open", "What stays private": "safe"}),
-        *_cost(terms, stated, texts),
-        *_texts(texts, "How noisy it is"),
-        *column_sections(card),
-        _sides(texts, {"Do": "safe", "Do not": "open"}),
-        *proof_sections(card, source),
-    ]
-    when, lead = last_time(terms.charges), texts["What was done"]
-    return render_page(explanation.title, parts, lead=lead, when=when, source=source.tag())
+    return render_page(
+        explanation.title,
+        [
+            *(f'<div class="{banner}" role="alert">{escaped(text)}</div>' for text in explanation.warnings),
+            *_coefficients(content),
+            *_tiles(explanation, terms),
+            *(Section(heading, lines) for heading, lines in texts.items()),
+            *proof_sections(card),
+        ],
+        source=source,
+        lead=lead,
+        when=when,
+    )
 
 
-def last_time(charges: Sequence[Charge]) -> str:
+def _last_time(charges: Sequence[Charge]) -> str:
     """Return the day and time of the last of the charges, or nothing."""
     times = []
     for charge in charges:
         with suppress(ValueError):
             times.append(datetime.fromisoformat(charge.when).astimezone(UTC))
     return f"{max(times):%Y-%m-%d %H:%M} UTC" if times else ""
-
-
-def _texts(texts: Mapping[str, Sequence[str]], heading: str) -> list[Section]:
-    return [Section(heading, texts[heading])] if heading in texts else []
 
 
 def _coefficients(content: Data) -> list[Section]:
@@ -174,41 +180,3 @@ def _tiles(explanation: Explanation, terms: Terms) -> list[str]:
         tiles["labels"] = f"{terms.rows:,}"
     body = "".join(f"<li><b>{escaped(value)}</b>{escaped(name)}</li>" for name, value in tiles.items())
     return [f'<ul class="tiles">{body}</ul>']
-
-
-def _sides(texts: Mapping[str, Sequence[str]], headings: Mapping[str, str]) -> str:
-    """Return lists beside each other, under headings with the class of each."""
-    lists = ""
-    for heading, kind in headings.items():
-        items = "".join(f"<li>{escaped(text)}</li>" for text in texts[heading])
-        lists += f'<div class="side {kind}"><h2>{heading}</h2><ul>{items}</ul></div>'
-    return f'<section class="sides">{lists}</section>'
-
-
-def _cost(terms: Terms, ledger: StatedLedger | None, texts: Mapping[str, Sequence[str]]) -> list[Section]:
-    """Return a release's charges, beside all that a ledger holds."""
-    own, cost = terms.charges, total_of(terms.charges)
-    if not own:
-        return []
-    words = [f"This cost {cost} in all.", *texts["What it cost"][1 + len(own) :]]  # its charges are in the table
-    missing = ledger is not None and not ledger.complete
-    if ledger is not None:
-        total = cost + ledger.others
-        limit = "The ledger has no limit: it counts, and refuses nothing."
-        if ledger.limit is not None:
-            limit = f"The limit is {ledger.limit}; left is {ledger.limit.minus(total)}."
-        words += [f"With all else in the ledger, {total} is spent.", limit]
-    words.append("What was spent never comes back: another release of the same labels costs again, on top.")
-    rows = [
-        [
-            charge.what,
-            rounded_up(charge.budget.epsilon),
-            rounded_up(charge.budget.delta, 3),
-            str(charge.rows_per_person),
-            re.sub(r"\.[0-9]{6}", "", charge.when).replace("T", " ").replace("+00:00", " UTC"),
-        ]
-        for charge in own
-    ]
-    header = ["spent on", "ε", "δ", "rows a person", "when"]
-    warning = ["The ledger given does not hold all charges of this release."] if missing else []
-    return [Section("What it cost", [*warning, " ".join(words)], header, rows, warning=missing)]

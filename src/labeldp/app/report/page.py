@@ -1,30 +1,32 @@
-"""The page: sections whose text is always escaped, in a template that loads nothing and runs nothing."""
+"""One page of a card: sections whose text is always escaped, in a template that loads nothing and runs nothing."""
 
 from __future__ import annotations
 
+import html
 import os
-import platform
-import sys
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from string import Template
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 from labeldp import __version__
 from labeldp._atomic import StrPath, atomic_file
 from labeldp.accounts.budget import Budget, Charge, missing_charges, total_of
-from labeldp.accounts.ledger import Ledger
-from labeldp.app.report.figures import escaped, require_matplotlib, svg
 from labeldp.mechanisms.typed_data import Natural, canonical, plain
 from labeldp.tables.paths import Target
 
 LONGEST = 600
 """Characters of one cell of a table; a card may be as long as it likes, a page should stay one."""
 
+WRITTEN_WITH = f"labeldp {__version__}"
+"""What a page depends on besides its card and its ledger."""
+
 Kind = Literal["report", "summary"]
+
+_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, marks that turn text round, and halves of characters: they hide what a text says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +55,14 @@ class StatedLedger:
         others = total_of(missing_charges(charges, own))
         return cls(len(charges), limit, Budget(*others.rounded().values()), not missing_charges(own, charges))
 
-
-def state_ledger(ledger: Ledger | StatedLedger | None, own: Sequence[Charge]) -> StatedLedger | None:
-    """Return what to state of a ledger, if there is one; what was stated before stays as it is."""
-    return StatedLedger.of(ledger.limit, ledger.charges, own) if isinstance(ledger, Ledger) else ledger
+    def describe(self, own: Budget) -> list[str]:
+        """Return what is spent with all else in the ledger, and what is left."""
+        total = own + self.others
+        limit = "The ledger has no limit: it counts, and refuses nothing."
+        if self.limit is not None:
+            limit = f"The limit is {self.limit}; left is {self.limit.minus(total)}."
+        lacks = [] if self.complete else ["The ledger given does not hold all charges of this release."]
+        return [*lacks, f"With all else in the ledger, {total} is spent. {limit}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +71,11 @@ class PageSource:
 
     Attributes
     ----------
-    kind : str
+    kind : {"report", "summary"}
     card : str
         Checksum of the card.
     written_with : str
-        What `written_with` returned.
+        `WRITTEN_WITH`, where it was written.
     ledger : StatedLedger or None
     """
 
@@ -77,20 +83,6 @@ class PageSource:
     card: str
     written_with: str
     ledger: StatedLedger | None
-
-    def tag(self) -> str:
-        """Return the meta element."""
-        return f'<meta name="labeldp-report" content="{escaped(canonical(plain(self)))}">\n'
-
-
-def written_with(kind: Kind = "report") -> str:
-    """Return the versions that a page depends on; a summary has no figures, and depends on labeldp alone."""
-    if kind != "report":
-        return f"labeldp {__version__}"
-    python = f"Python {platform.python_version()} ({sys.platform})"
-    return (
-        f"labeldp {__version__}, {python}, NumPy {np.__version__}, Matplotlib {require_matplotlib().__version__}"
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,56 +97,60 @@ class Section:
         Plain text.
     header, rows : sequences of str
         A table; none without rows. Without a header the first cell of a row names it.
-    figure : matplotlib.figure.Figure, optional
-        Made with `labeldp.app.report.figures.blank`, which suits light, dark and phones.
-    alternative : str
-        What the figure shows, for those who cannot see it.
-    warning : bool
-        Whether this is a warning, to be shown as one.
     """
 
     title: str
     paragraphs: Sequence[str] = ()
     header: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
-    figure: Any = None
-    alternative: str = ""
-    warning: bool = False
 
-    def html(self, number: int) -> str:
-        """Return the section; its number on the page keeps the ids of figures apart."""
-        body = paragraphs_html(self.paragraphs) + _table_html(self.header, self.rows)
-        if self.figure is not None:
-            drawing = svg(self.figure, self.title, self.alternative, f"f{number}")
-            body = f'<div class="beside"><figure>{drawing}</figure><div>{body}</div></div>'
-        kind = ' class="warning"' if self.warning else ""
-        return f"<section{kind}><h2>{escaped(self.title)}</h2>{body}</section>"
+    def html(self) -> str:
+        """Return the section."""
+        body = _paragraphs_html(self.paragraphs) + _table_html(self.header, self.rows)
+        return f"<section><h2>{escaped(self.title)}</h2>{body}</section>"
 
 
-def paragraphs_html(paragraphs: Sequence[str]) -> str:
-    """Return paragraphs of plain text."""
+def escaped(text: object) -> str:
+    """Return a text that HTML shows as it is, with a mark in place of each character that hides what it says.
+
+    Examples
+    --------
+    >>> escaped(f'<b title="x">{chr(27)}[8m')
+    '&lt;b title=&quot;x&quot;&gt;�[8m'
+    """
+    return html.escape(_INVISIBLE.sub("\ufffd", str(text)))
+
+
+def _paragraphs_html(paragraphs: Sequence[str]) -> str:
     return "".join(f"<p>{escaped(text)}</p>" for text in paragraphs)
 
 
-def _cell(text: str, tag: str) -> str:
-    shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
-    return f"<{tag}>{escaped(shown)}</{tag.partition(' ')[0]}>"
+def _row_html(texts: Sequence[str], first: str, others: str) -> str:
+    """Return a row of a table, by the tags of its first cell and of the others, which may have attributes."""
+    row = ""
+    for tag, text in zip([first, *[others] * len(texts)], texts, strict=False):
+        shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
+        row += f"<{tag}>{escaped(shown)}</{tag[:2]}>"
+    return f"<tr>{row}</tr>"
 
 
 def _table_html(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     if not rows:
         return ""
-    head = "".join(_cell(text, 'th scope="col"') for text in header)
-    first = "td" if header else 'th scope="row"'
-    body = ""
-    for name, *others in rows:
-        body += f"<tr>{_cell(name, first)}{''.join(_cell(text, 'td') for text in others)}</tr>"
-    table = f"<table><thead><tr>{head}</tr></thead>" if header else '<table class="named">'
+    column, name = 'th scope="col"', "td" if header else 'th scope="row"'
+    body = "".join(_row_html(row, name, "td") for row in rows)
+    table = f"<table><thead>{_row_html(header, column, column)}</thead>" if header else '<table class="named">'
     return f'<div class="table">{table}<tbody>{body}</tbody></table></div>'
 
 
 def render_page(
-    title: str, sections: Sequence[Section | str], *, lead: Sequence[str] = (), when: str = "", source: str = ""
+    title: str,
+    sections: Sequence[Section | str],
+    *,
+    source: PageSource,
+    style: str = "style.css",
+    lead: Sequence[str] = (),
+    when: str = "",
 ) -> str:
     """Return a page of sections: HTML that loads nothing and runs nothing.
 
@@ -164,32 +160,27 @@ def render_page(
         The page's heading.
     sections : sequence of Section
         Its parts, in order. Text in place of one is HTML that is shown as it is.
+    source : PageSource
+        What it is written from.
+    style : str
+        The style sheet of this package.
     lead : sequence of str
         Paragraphs before the first section.
     when : str
         The day and time beside the heading.
-    source : str
-        The meta element of a `PageSource`.
     """
-    main = [part.html(k) if isinstance(part, Section) else part for k, part in enumerate(sections, 1)]
-    by = f"Written by labeldp {__version__}."
-    foot = f"{by} This page is one file: it loads nothing, runs nothing and calls nobody."
-    return fill_template(
-        "page.html",
-        title=escaped(title),
-        about=source,
-        when=f" · {escaped(when)}" if when else "",
-        lead=paragraphs_html(lead),
-        main="\n".join(main),
-        foot=paragraphs_html([foot]),
-    )
-
-
-def fill_template(name: str, **parts: str) -> str:
-    """Return a page made from a template of this package and parts of HTML."""
     home = resources.files("labeldp.app.report")
-    style = home.joinpath("style.css").read_text(encoding="utf-8").strip()
-    return Template(home.joinpath(name).read_text(encoding="utf-8")).substitute(style=style, **parts)
+    by = f"Written by {WRITTEN_WITH} from the card {source.card}."
+    foot = f"{by} This page is one file: it loads nothing, runs nothing and calls nobody."
+    return Template(home.joinpath("page.html").read_text(encoding="utf-8")).substitute(
+        title=escaped(title),
+        about=escaped(canonical(plain(source))),
+        style=home.joinpath(style).read_text(encoding="utf-8").strip(),
+        when=f" · {escaped(when)}" if when else "",
+        lead=_paragraphs_html(lead),
+        main="\n".join(part.html() if isinstance(part, Section) else part for part in sections),
+        foot=_paragraphs_html([foot]),
+    )
 
 
 def write_page(path: StrPath, page: str, *, force: bool = False, like: StrPath | None = None) -> None:

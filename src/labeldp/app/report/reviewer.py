@@ -11,14 +11,14 @@ from labeldp.accounts.numbers import number
 from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.statistic import proof_of
 from labeldp.accounts.verification import noise_checks
-from labeldp.app.report.page import PageSource, Section
+from labeldp.app.report.page import Section
 from labeldp.exact.proof import fingerprint
 from labeldp.mechanisms.base import Mechanism
 
 
-def proof_sections(card: ReadCard, source: PageSource) -> list[Section]:
+def proof_sections(card: ReadCard) -> list[Section]:
     """Return the proofs, run again just now, what else the card says, and how to check it."""
-    return [*_proof(card.terms.mechanisms), *_noise(card), _statements(card), _how_to_check(card, source)]
+    return [*_proof(card.terms.mechanisms), *_noise(card), _statements(card), _HOW_TO_CHECK]
 
 
 def _proof(mechanisms: tuple[Mechanism, ...]) -> list[Section]:
@@ -80,24 +80,23 @@ def _noise(card: ReadCard) -> list[Section]:
 def _statements(card: ReadCard) -> Section:
     content, terms = card.content, card.terms
     secure = "secure: AES-256 in counter mode, keyed by the operating system"
-    rows = [["random words", secure if terms.secure else "seeded, NOT PRIVATE"]]
+    rows = [
+        ["card", f"{content['schema']}, version {content['version']}"],
+        ["random words", secure if terms.secure else "seeded, NOT PRIVATE"],
+    ]
     rows += [[name, content[name]] for name in ("guarantee", "note") if name in content]
     rows += [["bounds (public)", f"{number(low, 9)} to {number(high, 9)}"] for low, high in terms.bounds]
     return Section("What the card says", rows=rows)
 
 
-def _how_to_check(card: ReadCard, source: PageSource) -> Section:
-    rows = [
-        ["card", f"{card.content['schema']}, version {card.content['version']}"],
-        ["checksum of the card", source.card],
-        ["page written with", source.written_with],
-    ]
-    words = [
+_HOW_TO_CHECK = Section(
+    "Check it yourself",
+    [
         "Run  labeldp verify CARD  with the card's file: it builds the mechanisms from the card, proves them "
         "again, and computes the noise of each sum again. Anyone can; it needs no label.",
-        "Run  labeldp verify PAGE CARD  to write this page again from the card, with these versions, and compare.",
+        "Run  labeldp verify PAGE CARD  to write this page again from the card, with this version, and compare.",
         "A checksum finds damage and is no signature; if there is one, CARD.sig, add  --trust KEY.pub  with the "
         "key of whoever you expect. The proof shows what a mechanism protects; that it was used, once, on these "
         "labels, is the word of whoever gives you the card.",
-    ]
-    return Section("Check it yourself", words, rows=rows)
+    ],
+)
