@@ -35,8 +35,6 @@ def private_ols(
     id: str,
     epsilon: float,
     bounds: Any,
-    intercept: bool = True,
-    robust: bool = True,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     random_state: int | None = None,
@@ -55,7 +53,7 @@ def private_ols(
         Public columns of numbers; encode others first.
     label, id : str
         As for `privatize`.
-    epsilon, bounds, intercept, robust, ledger, rows_per_person
+    epsilon, bounds, ledger, rows_per_person
         As for `labeldp.private_ols`.
     random_state
         As for `privatize`. Ids that two rows share are always found: the driver gets all of their hashes.
@@ -86,12 +84,12 @@ def private_ols(
         if rows > most:
             raise DataError(f"{rows:,} rows are more than the driver takes: give a sample of up to {most:,}")
         places, X = public_sample(frame, 1.0, rows)
-        design = public_design(X, list(features), float(request.epsilon), intercept=bool(intercept))
+        design = public_design(X, list(features), float(request.epsilon))
 
         def add_up(count: Count) -> Sums:
             pairs = frame.select(*frame.columns[:2])
             return sum_integers(pairs, label_summer(count, places, request.bounds), rows)
 
         source, ledger = resolve_source(seed), ledger_to_charge(ledger, df)
-        table = pay_for_table(request, design, add_up, ledger, source, label=label, robust=bool(robust))
+        table = pay_for_table(request, design, add_up, ledger, source, label=label)
     return replace(table, columns=Formula.plain(list(features)))
