@@ -1,6 +1,6 @@
 """Many labels through the file path: ``python -m benchmarks.stream [--rows 200000000] [--keep]``.
 
-A folder of Parquet files, all the same one under other names, is privatised into one file, with a ledger.
+A Parquet file of many row groups is privatised, with a ledger.
 At every tenth of each pass the clock and the resident memory are read: memory must stay flat, and speed steady.
 """
 
@@ -19,7 +19,6 @@ from rich.console import Console
 
 from benchmarks.report import Sheet, commit, cpu, load, met
 
-PART = 5_000_000
 MADE = """
 import sys
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
@@ -49,7 +48,7 @@ def progress(stage, done, total):
 
 ledger = Ledger.open(folder + "/ledger", limit=Budget(1))
 order = {"label": "price", "bounds": (0, 5), "epsilon": 1, "ledger": ledger, "progress": progress}
-done = privatize_file(folder + "/in", folder + "/out.parquet", **order)
+done = privatize_file(folder + "/in.parquet", folder + "/out.parquet", **order)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 print(json.dumps({"marks": marks, "peak": peak, "rows": done.terms.rows, "spent": ledger.total.epsilon}))
 """
@@ -57,12 +56,7 @@ print(json.dumps({"marks": marks, "peak": peak, "rows": done.terms.rows, "spent"
 
 def measured(folder: Path, rows: int) -> dict[str, object]:
     """Make the table, privatise it in a process of its own, and return what that process saw."""
-    (folder / "in").mkdir()
-    first = folder / "in" / "part-00000.parquet"
-    size = min(PART, rows)
-    subprocess.run([sys.executable, "-c", MADE, str(first), str(size)], check=True)
-    for number in range(1, rows // size):
-        os.link(first, folder / "in" / f"part-{number:05d}.parquet")
+    subprocess.run([sys.executable, "-c", MADE, str(folder / "in.parquet"), str(rows)], check=True)
     done = subprocess.run(
         [sys.executable, "-c", RUN, str(folder), str(rows)], check=True, stdout=subprocess.PIPE, text=True
     )
@@ -86,10 +80,10 @@ def tenths(marks: list[list[object]], sheet: Sheet) -> dict[str, tuple[float, fl
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=200_000_000, help="a multiple of five million")
+    parser.add_argument("--rows", type=int, default=200_000_000)
     parser.add_argument("--keep", action="store_true", help="write benchmarks/stream.md")
     chosen = parser.parse_args()
-    if chosen.rows < 10 or (chosen.rows > PART and chosen.rows % PART):
+    if chosen.rows < 10:
         parser.error("rows must be a multiple of five million")
     before = load()
     with tempfile.TemporaryDirectory(dir=".") as folder:

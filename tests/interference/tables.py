@@ -45,7 +45,7 @@ TYPES = {
 class Input:
     """A table to write: two inputs that are compared differ in ``labels`` and in what a writer makes of them.
 
-    Row groups, record batches or the files of a folder begin at ``cuts``: many writers count bytes, labels
+    Row groups or record batches begin at ``cuts``: many writers count bytes, labels
     included, so that this follows from labels.
     """
 
@@ -178,10 +178,3 @@ def written(pieces):
 def write(folder, given, form, name="table"):
     """Put the table into a folder, as one file."""
     Path(folder, f"{name}.{form}").write_bytes(as_bytes(given, form))
-
-
-def write_parts(folder, given, form):
-    """Put the table into a folder as several files, cut where the input says."""
-    Path(folder).mkdir()
-    for number, piece in enumerate(given.in_pieces()):
-        write(folder, piece, form, f"table-{number:02d}")

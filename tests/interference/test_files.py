@@ -161,20 +161,6 @@ def test_channels_and_noise_spend_no_more_than_is_charged(name, tmp_path):
     assert not overspending(by_labels, *CHANGES["all rows"], tmp_path)
 
 
-# ---- places ---------------------------------------------------------------------------------------------------
-
-
-def test_a_folder(tmp_path):
-    """The files of the source were cut elsewhere for other labels."""
-
-    def prepare(folder, given):
-        tables.write_parts(folder / "parts", given, "parquet")
-
-    out = Way(lambda _: privatized("parts", "out.parquet", format=None), prepare)
-    first = assert_nothing_leaks(out, *inputs(), tmp_path)
-    assert sum(count for _, count in first.calls[0]) == ROWS, "each label is released once"
-
-
 # ---- what goes wrong -------------------------------------------------------------------------------------------
 
 BAD = {

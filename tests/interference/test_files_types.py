@@ -16,7 +16,7 @@ import pytest
 
 from interference import changes, tables
 from interference.harness import Way, assert_nothing_leaks, assert_same
-from interference.tables import LABEL, Input
+from interference.tables import LABEL
 from interference.test_files import CUTS, privatized
 
 ROWS = 150
@@ -112,17 +112,3 @@ def test_how_the_label_was_packed(packed, tmp_path):
 
     out = Way(lambda _: privatized("table.parquet", "out.parquet"), prepare)
     assert_same(out, (ONE, {}), (OTHER, PACKED[packed]), tmp_path)
-
-
-def test_files_that_are_numbered_without_zeros(tmp_path):
-    """Ten files or nine, by the size of labels: the tenth is read after the ninth."""
-
-    def prepare(folder, given):
-        labels, count = given
-        (folder / "parts").mkdir()
-        for number, rows in enumerate(np.array_split(np.arange(ROWS), count), 1):
-            some_labels, ids = [labels[row] for row in rows], [str(row) for row in rows]
-            tables.write(folder / "parts", Input(some_labels, columns={"id": ids}), "csv", f"part-{number}")
-
-    out = Way(lambda _: privatized("parts", "out.csv"), prepare)
-    assert_same(out, (ONE, 9), (OTHER, 10), tmp_path)

@@ -26,7 +26,6 @@ OPTIONS = {"label": "income", "bounds": (0, 9), "epsilon": 1}
 
 READ = {  # what is replaced, and what reads it: a command, or a function
     "privatize IN": ("table.csv", PRIVATIZE),
-    "privatize a file of IN": ("parts/b.csv", ["privatize", "parts", *PRIVATIZE[2:]]),
     "privatize --ledger": ("book.jsonl", [*PRIVATIZE, "--ledger", "book.jsonl"]),
     "fit IN": ("table.csv", ["fit", "table.csv", "-o", "new", *LABELS]),
     "predict IN": ("table.csv", ["predict", "model", "table.csv", "-o", "out.csv"]),
@@ -83,7 +82,6 @@ FINE = {
     ("ChosenFolder.source of a folder", "folder"),
 }
 FINE |= {("ChosenFolder.source", "dangling"), ("ChosenFolder.source of a folder", "dangling")}
-FINE |= {("privatize a file of IN", "folder")}
 """What may well succeed: a folder in the place of a folder, and folders in it that hold nothing."""
 
 

@@ -10,7 +10,6 @@ import pytest
 
 import labeldp as ldp
 from labeldp.tables.batches import label_values
-from tables.file_cases import refused, release
 
 SECRET = "31415.92653"  # noqa: S105 (a label)
 
@@ -66,24 +65,6 @@ def test_text_is_kept_as_written(tmp_path, name):
     assert got.to_pydict() == columns
 
 
-def test_files_of_folders_come_in_the_order_of_names(tmp_path):
-    for i in (2, 0, 1):
-        write(tmp_path / f"d{i}.parquet", pa.table({"a": [i, i]}))
-    (tmp_path / "_SUCCESS").touch()
-    (tmp_path / ".crc").touch()
-    (tmp_path / "d.parquet.card.json").touch()
-    assert read(tmp_path)["a"].to_pylist() == [0, 0, 1, 1, 2, 2]
-    assert ldp.tables.open_table(tmp_path).rows == 6
-
-
-def test_folders_named_key_value_are_refused_unless_one_is_named(tmp_path):
-    (tmp_path / "year=2024").mkdir()
-    write(tmp_path / "year=2024" / "x.csv", pa.table({"a": [1, 2]}))
-    with pytest.raises(ldp.errors.DataError, match="key=value"):
-        ldp.tables.open_table(tmp_path)
-    assert read(tmp_path / "year=2024").to_pydict() == {"a": [1, 2]}
-
-
 def test_text_as_written_can_be_typed_afterwards(tmp_path):
     table = ldp.tables.open_table(
         write(tmp_path / "x.csv", pa.table({"code": ["007", "8"], "price": ["1.50", ""]})), text=["code"]
@@ -93,25 +74,12 @@ def test_text_as_written_can_be_typed_afterwards(tmp_path):
     assert table.parse(batch, ["price", "code"]).to_pydict() == {"price": [1.5, None], "code": ["007", "8"]}
 
 
-def test_columns_are_found_by_name_in_all_files(tmp_path):
-    write(tmp_path / "a.parquet", pa.table({"x": [1], "y": [1.5]}))
-    write(tmp_path / "b.parquet", pa.table({"y": [2.0], "x": [2]}))
-    assert read(tmp_path).to_pydict() == {"x": [1, 2], "y": [1.5, 2.0]}
-    write(tmp_path / "c.parquet", pa.table({"x": [1]}))
-    with pytest.raises(ldp.errors.DataError, match="other columns"):
-        ldp.tables.open_table(tmp_path)
-
-
-def test_pipes_and_folders_of_text_are_refused(tmp_path):
+def test_pipes_are_refused():
     for option in ({"source": "-", "out": "out.csv"}, {"source": "in.csv", "out": "-", "format": "csv"}):
         with pytest.raises(ldp.errors.ParameterError, match="pipe"):
             ldp.privatize_file(**option, label="b", bounds=(0, 5), epsilon=1)
     with pytest.raises(ldp.errors.ParameterError, match="pipe"):
         ldp.tables.TableWriter("-", pa.schema({"a": pa.int64()}), "csv")
-    for name in ("a", "b"):
-        write(tmp_path / f"{name}.csv", pa.table({"a": [1, 2]}))
-    with pytest.raises(ldp.errors.DataError, match="only Parquet"):
-        ldp.tables.open_table(tmp_path)
 
 
 def test_one_huge_row_group_is_read_in_pieces(tmp_path):
@@ -210,11 +178,3 @@ def test_other_things_are_no_labels(array, tmp_path):
     pq.write_table(pa.table({"price": array}), tmp_path / "t.parquet")
     with pytest.raises(ldp.errors.LabelError, match="convert"):
         ldp.tables.open_table(tmp_path / "t.parquet", label="price")
-
-
-def test_a_parquet_file_whose_labels_are_all_missing_is_a_part_of_a_table(place):
-    (place / "in").mkdir()
-    for name, labels in (("a", pa.array([1.0, 2.0, 3.0])), ("b", pa.nulls(2))):
-        pq.write_table(pa.table({"id": range(len(labels)), "price": labels}), f"in/{name}.parquet")
-    assert refused("in", error=ldp.errors.LabelError).option == "missing"
-    assert release("in", missing="drop").terms.rows == 3

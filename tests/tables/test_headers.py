@@ -6,7 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
-from labeldp.tables.overview import overview, table_header
+from labeldp.tables.opening import table_header
+from labeldp.tables.overview import overview
 from tables.file_cases import refused, release
 
 ROWS = 40

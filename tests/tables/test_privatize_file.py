@@ -209,18 +209,6 @@ def test_sort_flags_are_not_copied(tmp_path):
     assert set(after.metadata) == {b"ARROW:schema"}
 
 
-@pytest.mark.parametrize("name", ["price=3", "Price=3", "a=1/price=3"])
-def test_folders_named_by_the_label_are_refused(tmp_path, name):
-    folder = tmp_path / "in" / name
-    folder.mkdir(parents=True)
-    put(folder / "x.parquet", table_of(labels_of()))
-    ledger = ldp.Ledger()
-    for source in (tmp_path / "in", folder, folder / "x.parquet"):
-        with pytest.raises(ldp.LabelDPError, match="folders named"):
-            release(source, tmp_path / "out.parquet", ledger=ledger)
-    assert ledger.charges == ()
-
-
 def test_a_table_that_changes_in_between_is_not_released(tmp_path):
     source = put(tmp_path / "in.csv", table_of(labels_of()))
 

@@ -61,7 +61,7 @@ _TABLE = (
     # what is read and written
     Option(
         "source",
-        "A table: a CSV, TSV, Excel or Parquet file, or a folder of Parquet files.",
+        "A table: a CSV, TSV, Excel or Parquet file.",
         metavar="IN",
         **_POSITIONAL,
     ),

@@ -5,7 +5,7 @@ Messages on labels name a row at most: that a label is missing or not a number i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
@@ -65,11 +65,14 @@ def _join(pieces: list[Any]) -> Any:
     return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
 
 
-def rows_per_batch(schema: Any) -> int:
+def rows_per_batch(kinds: Sequence[Any]) -> int:
     """Return how many rows a batch has: by the number of columns, and whether their values may be long."""
-    checks = (types.is_primitive, types.is_decimal, types.is_fixed_size_binary)
-    fixed = all(any(check(kind) for check in checks) for kind in schema.types)
-    return max(1024, (CELLS if fixed else CELLS_OF_ANY_LENGTH) // max(8, len(schema.names)))
+    cells = CELLS if all(map(_has_fixed_size, kinds)) else CELLS_OF_ANY_LENGTH
+    return max(1024, cells // max(8, len(kinds)))
+
+
+def _has_fixed_size(kind: Any) -> bool:
+    return bool(types.is_primitive(kind) or types.is_decimal(kind) or types.is_fixed_size_binary(kind))
 
 
 def read_ahead(items: Iterable[T]) -> Iterator[T]:
@@ -104,7 +107,7 @@ def _size(array: Any) -> int:
     kind = array.type
     if types.is_null(kind):
         return 0
-    if types.is_primitive(kind) or types.is_decimal(kind) or types.is_fixed_size_binary(kind):
+    if _has_fixed_size(kind):
         return int(len(array) * kind.bit_width // 8)
     return int(pc.sum(pc.binary_length(array)).as_py() or 0)
 

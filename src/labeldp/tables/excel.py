@@ -11,18 +11,16 @@ import csv as python_csv
 import io
 import re
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow as pa
 
 from labeldp.errors import DataError, LabelDPError, LabelError, MissingExtraError, ParameterError, Setting
-from labeldp.release.names import reads_as_value
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.tables import refuse_titles
 from labeldp.tables.text_records import HEADER_ROWS, TextFile
 from labeldp.tables.text_tables import TextTable
 
@@ -62,10 +60,13 @@ class Sheet:
 class SheetTable(TextTable):
     """A table in one sheet of an Excel file; in memory."""
 
-    def __init__(self, files: list[Path], label: str | None, dialect: Dialect, **reading: Any) -> None:
-        self._sheet = read_sheet(files[0], dialect, label)
-        super().__init__(files, "xlsx", label, dialect, file=self._sheet.file, **reading)
+    def __init__(self, path: Path, label: str | None, dialect: Dialect, **reading: Any) -> None:
+        self._sheet = read_sheet(path, dialect)
+        super().__init__(path, "xlsx", label, dialect, file=self._sheet.file, **reading)
         self.dialect = self.dialect.with_detected(decimal=dialect.decimal)  # numbers of sheets show none
+
+    def _titles(self, format: str) -> int:
+        return count_sheet_titles(self._file.path, self.dialect)
 
     def _fields(self) -> list[Any]:
         """Refuse columns that are hidden, or that formulas may have computed from labels."""
@@ -122,22 +123,22 @@ def sheet_names(path: Path) -> list[str]:
         return list(book.parts)
 
 
-def read_sheet(path: Path, how: Dialect, label: str | None) -> Sheet:
-    """Return the table of one sheet; if the label is named below the first row, say so."""
+def _chosen_sheet(book: Any, path: Path, how: Dialect) -> str:
+    """Return the name of the sheet to read, or ask for one."""
+    names = list(book.parts)
+    if how.sheet not in (names if len(names) > 1 else [*names, None]):
+        listed = ", ".join(map(repr, names[:12]))
+        raise ParameterError(f"{path} has the sheets {listed}: choose one with ", Setting("sheet"))
+    return how.sheet or names[0]
+
+
+def read_sheet(path: Path, how: Dialect) -> Sheet:
+    """Return the table of one sheet."""
     with _open(path) as book:
-        names = list(book.parts)
-        if how.sheet not in (names if len(names) > 1 else [*names, None]):
-            _refuse_sheets(book, path, how, label)
-        reader = book.sheet(how.sheet or names[0], how.skip, how.decimal or ".")
+        reader = book.sheet(_chosen_sheet(book, path, how), how.skip, how.decimal or ".")
         rows = reader.rows()
         header = next(rows, (0, Row()))[1]
         called = {place: " ".join(name.split()) for place, name in header.items()}
-
-        def rows_above(label: str) -> int:
-            top = islice(rows, HEADER_ROWS)
-            return next((number - 1 for number, row in top if label in row.values()), 0)
-
-        refuse_titles(called.values(), label, how, rows_above, f"{path}, row")
         if any(isinstance(name, Formula) for name in header.values()):
             raise RefusedError("has a formula in its header: replace it by its value")
         if not header:
@@ -160,31 +161,12 @@ def read_sheet(path: Path, how: Dialect, label: str | None) -> Sheet:
     return Sheet(_as_text(path, how, [list(called.values()), *table]), *noted)
 
 
-def _refuse_sheets(book: Any, path: Path, how: Dialect, label: str | None) -> NoReturn:
-    """Ask for one of several sheets: those whose header has the label, else all."""
-    is_name = label is not None and not reads_as_value(label)
-    with_label = [name for name in book.parts if is_name and label in _header_names(book, name, how)]
-    listed = ", ".join(map(repr, (with_label or list(book.parts))[:12]))
-    if with_label:
-        what = f"{path} has several sheets, and the column {label!r} is in {listed}: choose one with "
-        raise ParameterError(what, Setting("sheet", with_label[0]))
-    raise ParameterError(f"{path} has the sheets {listed}: choose one with ", Setting("sheet"))
-
-
-def _header_names(book: Any, sheet: str, how: Dialect) -> list[str]:
-    """Return the names in the header of a sheet; none of one that cannot be read."""
-    with suppress(Exception):
-        _, header = next(book.sheet(sheet, how.skip, how.decimal or ".").rows())
-        return [" ".join(name.split()) for name in header.values()]
-    return []
-
-
 def count_sheet_titles(path: Path, how: Dialect) -> int:
     """Return how many rows seem to be titles, as in a text file."""
     with _open(path) as book:
         if how.sheet is None and len(book.parts) > 1:
             return 0
-        top = dict(islice(book.sheet(how.sheet or next(iter(book.parts)), 0, ".").rows(), HEADER_ROWS))
+        top = dict(islice(book.sheet(_chosen_sheet(book, path, how), 0, ".").rows(), HEADER_ROWS))
     rows = (top.get(number, Row()) for number in range(1, max(top, default=0) + 1))
     lines = [[row.get(place, "") for place in range(1, max(row, default=0) + 1)] for row in rows]
     return _as_text(path, how, lines).titles("csv")

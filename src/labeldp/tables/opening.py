@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,7 @@ from labeldp.tables.dialect import Dialect
 from labeldp.tables.excel import SheetTable, read_sheet, sheet_names
 from labeldp.tables.hints import HintSampler
 from labeldp.tables.parquet import ParquetTable, parquet_schema
-from labeldp.tables.paths import DELIMITERS, as_format, find_files
+from labeldp.tables.paths import DELIMITERS, find_table
 from labeldp.tables.tables import MAY_LACK_HEADER, Table, lacks_header
 from labeldp.tables.text_records import TextFile
 from labeldp.tables.text_tables import TextTable
@@ -62,21 +60,30 @@ class TableHeader:
         return tuple(f"column {position}" if reads_as_value(name) else name for position, name in pairs)
 
 
-def header_of(files: list[Path], format: str, dialect: Dialect) -> TableHeader:
-    """Return the names of the columns in some files."""
-    path, sheets = files[0], list[str]()
-    if format in DELIMITERS:
-        file = TextFile.find(path, dialect, format, ())
-        dialect, names = file.dialect, file.header[0]
-    elif format == "xlsx":
+def table_header(source: StrPath, format: str | None = None, *, dialect: Dialect | None = None) -> TableHeader:
+    r"""Return the names of a table's columns; no row is looked at.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
+    >>> _ = path.write_text("rooms;price\n2;3,5\n")
+    >>> table_header(path).names
+    ('rooms', 'price')
+    """
+    path, kind = find_table(source, format)
+    dialect, sheets, names = dialect or Dialect(), list[str](), list[str]()
+    if kind in DELIMITERS:
+        file = TextFile.find(path, dialect, kind, ())
+        dialect, names = file.dialect, file.header
+    elif kind == "xlsx":
         sheets = sheet_names(path)
-        unclear = dialect.sheet is None and len(sheets) > 1
-        names = [] if unclear else read_sheet(path, dialect, None).file.header[0]
+        if dialect.sheet is not None or len(sheets) == 1:
+            names = read_sheet(path, dialect).file.header
     else:
-        names = list(parquet_schema(path).names)
-    if lacks_header(names, format, dialect):
-        return TableHeader(format, dialect, (), tuple(sheets), lacks_header=True)
-    return TableHeader(format, dialect, tuple(names), tuple(sheets))
+        names = parquet_schema(path)[0].names
+    is_values = lacks_header(names, kind, dialect)
+    return TableHeader(kind, dialect, () if is_values else tuple(names), tuple(sheets), is_values)
 
 
 def open_table(
@@ -96,7 +103,7 @@ def open_table(
     Parameters
     ----------
     source : path-like
-        A file, or a folder of Parquet files.
+        A file.
     format : str, optional
         One of ``csv``, ``tsv``, ``xlsx`` and ``parquet``; by default the name implies it.
     label : str, optional
@@ -134,19 +141,20 @@ def open_table(
     >>> table.schema.names, [batch.num_rows for batch in table.batches(["price"])]
     (['rooms', 'price'], [2])
     """
-    files, kind = find_files(os.fspath(source), None if format is None else as_format(format))
+    path, kind = find_table(source, format)
     dialect = dialect or Dialect()
     if only is not None:
-        drop = {*drop, *(name for name in header_of(files, kind, dialect).names if name not in only)}
+        names = table_header(path, kind, dialect=dialect).names
+        drop = {*drop, *(name for name in names if name not in only)}
     reading: dict[str, Any] = {"text": None if as_written else text, "exact": exact, "drop": drop}
     if kind in DELIMITERS:
-        return TextTable(files, kind, label, dialect, **reading)
+        return TextTable(path, kind, label, dialect, **reading)
     if kind == "xlsx":
-        return SheetTable(files, label, dialect, **reading)
+        return SheetTable(path, label, dialect, **reading)
     for option in ("skip", "skip_last"):
         if getattr(dialect, option):
             raise ParameterError(Setting(option), " is for text files and sheets: change the file itself")
-    return ParquetTable(files, label, drop)
+    return ParquetTable(path, label, drop)
 
 
 Progress = Callable[[str, int, int | None], None]

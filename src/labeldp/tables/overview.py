@@ -5,7 +5,6 @@ While nobody has said which column is the label, any may be: then only the heade
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -21,8 +20,8 @@ from labeldp.tables.dialect import Dialect
 from labeldp.tables.encodings import kind_of
 from labeldp.tables.excel import count_sheet_titles
 from labeldp.tables.hints import HintSampler, Identifiers
-from labeldp.tables.opening import Progress, TableHeader, TableInput, header_of, open_table
-from labeldp.tables.paths import DELIMITERS, find_files
+from labeldp.tables.opening import Progress, TableInput, open_table
+from labeldp.tables.paths import DELIMITERS, find_table
 from labeldp.tables.tables import Table
 from labeldp.tables.text_records import TextFile
 
@@ -31,20 +30,6 @@ LONGEST = 60
 """Characters that are shown of a value."""
 
 KINDS = {"number": "number", "boolean": "yes or no", "date": "date", "time": "time", "category": "text"}
-
-
-def table_header(source: StrPath, *, dialect: Dialect | None = None) -> TableHeader:
-    r"""Return the names of a table's columns; no row is looked at.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "flats.csv")
-    >>> _ = path.write_text("rooms;price\n2;3,5\n")
-    >>> table_header(path).names
-    ('rooms', 'price')
-    """
-    return header_of(*find_files(os.fspath(source), None), dialect or Dialect())
 
 
 def count_titles(source: StrPath, dialect: Dialect) -> int:
@@ -58,10 +43,10 @@ def count_titles(source: StrPath, dialect: Dialect) -> int:
     >>> count_titles(path, Dialect())
     2
     """
-    files, kind = find_files(os.fspath(source), None)
+    path, kind = find_table(source)
     if kind == "xlsx":
-        return count_sheet_titles(files[0], dialect)
-    return TextFile.find(files[0], dialect, kind, ()).titles(kind) if kind in DELIMITERS else 0
+        return count_sheet_titles(path, dialect)
+    return TextFile.find(path, dialect, kind, ()).titles(kind) if kind in DELIMITERS else 0
 
 
 @dataclass(frozen=True, slots=True)

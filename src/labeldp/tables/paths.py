@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -16,10 +15,9 @@ from dataclasses import dataclass
 from itertools import chain, combinations, product
 from pathlib import Path, PurePath
 from typing import Any
-from urllib.parse import unquote
 
 from labeldp._atomic import MARK, StrPath, as_path, open_regular, regular_status, reserve_name
-from labeldp.errors import DataError, DataNotFoundError, ParameterError, Setting
+from labeldp.errors import DataError, ParameterError, Setting
 
 FORMATS = ("csv", "tsv", "xlsx", "parquet")
 """The formats; the names of their files end like this."""
@@ -174,6 +172,7 @@ def refuse_same(outputs: Mapping[str, StrPath | None], inputs: Mapping[str, StrP
     """Refuse to use one place for two purposes: what is written there second would replace the first.
 
     A folder is replaced as a whole, so nothing else may lie in it either: a ledger there would be lost with it.
+    Names that differ in case only are one place: on many disks they are.
 
     Parameters
     ----------
@@ -190,24 +189,20 @@ def refuse_same(outputs: Mapping[str, StrPath | None], inputs: Mapping[str, StrP
     labeldp.errors.ParameterError: the ledger, out/budget.jsonl, and the table, out, lie in one place: name another
     """
     targets = [(name, Path(path)) for name, path in outputs.items() if path is not None]
-    sources = [(name, path) for name, where in inputs.items() for path in _places(where)]
-    leads_to = {path: as_path(path, follow=True) for _, path in (*targets, *sources)}
+    sources = [(name, Path(path)) for name, path in inputs.items() if path is not None]
     for name, path in targets:
-        if leads_to[path].name.casefold().endswith(MARK):
+        if as_path(path, follow=True).name.casefold().endswith(MARK):
             raise ParameterError(f"{name}, {path}, ends in {MARK}, as files that reserve a name do: name another")
-    pairs = chain(combinations(reversed(targets), 2), product(targets, sources))
-    for (name, path), (other, place) in pairs:
-        one, two = leads_to[path], leads_to[place]
-        within = any(_meet(one, up) for up in (two, *two.parents)) or any(_meet(two, up) for up in one.parents)
-        if within or (one.exists() and two.exists() and one.samefile(two)):
+    for (name, path), (other, place) in chain(combinations(reversed(targets), 2), product(targets, sources)):
+        if _overlap(as_path(path, follow=True), as_path(place, follow=True)):
             raise ParameterError(f"{name}, {path}, and {other}, {place}, lie in one place: name another")
 
 
-def _meet(one: Path, two: Path) -> bool:
-    """Whether two names are of one place; where letters differ in case only, unless there are two places."""
-    if str(one).casefold() != str(two).casefold():
-        return False
-    return one == two or not one.exists() or not two.exists() or one.samefile(two)
+def _overlap(one: Path, two: Path) -> bool:
+    """Whether two paths are one place, by any name, or one of them lies in the other."""
+    first, second = (PurePath(str(path).casefold()) for path in (one, two))
+    is_within = first.is_relative_to(second) or second.is_relative_to(first)
+    return is_within or (one.exists() and two.exists() and one.samefile(two))
 
 
 # ---- where a table is read from -------------------------------------------------------------------------------
@@ -222,86 +217,14 @@ def refuse_pipe(path: str) -> None:
         )
 
 
-def find_files(source: str, format: str | None) -> tuple[list[Path], str]:
-    """Return the files of a table, in the order of their names and of numbers in them, and their format.
-
-    Raises
-    ------
-    DataError
-        If there are none, several of another format than Parquet, or two are the same file.
-    """
-    refuse_pipe(source)
+def find_table(source: StrPath, format: str | None = None) -> tuple[Path, str]:
+    """Return the file of a table, and its format."""
+    refuse_pipe(os.fspath(source))
     path = as_path(source)
     if path.is_dir():
-        files = _files_below(path)
-    elif os.path.lexists(path):
-        files = [path]
-    else:
-        raise DataNotFoundError(f"there is no file {source}")
-    if not files:
-        raise DataNotFoundError(f"there are no files in {source}")
-    _refuse_links(files)
-    formats = {format} if format else {format_of(file.name) for file in files}
-    if len(files) > 1 and formats != {"parquet"}:
         raise DataError(
-            f"{source} has several files, and only Parquet files are read as one table: put the rows into one "
-            "file, or name one of the files"
+            f"{path} is a folder, and a table is one file: put the rows into one file, such as Parquet; a table "
+            "on a cluster is read by labeldp.spark"
         )
-    return files, str(formats.pop())
-
-
-def _refuse_links(files: list[Path]) -> None:
-    """Refuse what is not a regular file, and one with two names: its labels would be released twice."""
-    names: dict[tuple[int, int], Path] = {}
-    for file in files:
-        status = regular_status(file)
-        other = names.setdefault((status.st_dev, status.st_ino), file)
-        if other is not file and status.st_ino:  # some disks on Windows number no files
-            raise DataError(
-                f"{other} and {file} are the same file, and its labels would be released twice: remove the link"
-            )
-
-
-def _sort_key(path: Path) -> list[tuple[int, str]]:
-    """Return a key by which 10 comes after 9: how many files there are may follow from the sizes of labels."""
-    pieces = re.split(r"([0-9]+)", path.as_posix())  # one order of rows on every system
-    return [(int(piece) if place % 2 else 0, piece) for place, piece in enumerate(pieces)]
-
-
-def _files_below(path: Path) -> list[Path]:
-    files: list[Path] = []
-    for here, folders, names in os.walk(path):
-        folders[:] = [name for name in folders if not _is_hidden(name)]
-        if any("=" in name for name in folders):
-            raise DataError(
-                f"{path} has folders named key=value, and what they say is not read: write it as a table of one "
-                "folder first, with a column for each key"
-            )
-        files += (as_path(Path(here, name)) for name in names if not _is_hidden(name))
-    return sorted(files, key=_sort_key)
-
-
-def refuse_label_folders(files: list[Path], label: str) -> None:
-    """Refuse files in folders named by the label: where a row lies would reveal its label."""
-    for folder in {folder for file in files for folder in file.absolute().parts[:-1]}:
-        key, equals, _ = folder.partition("=")
-        if equals and unquote(key).casefold() == label.casefold():
-            raise ParameterError(
-                f"the files lie in folders named by the label, {key}=…/, and where a row lies gives its label "
-                "away: put them all into one folder first, in an order that reveals nothing"
-            )
-
-
-def _is_hidden(name: str) -> bool:
-    """Whether a file or folder of this name is no part of a table: hidden, temporary, or a card."""
-    return name.startswith((".", "_", "~$")) or name.endswith((".part", ".card.json"))
-
-
-def _places(source: StrPath | None) -> Iterator[Path]:
-    """Yield a source and all files in it, which may be links that lead elsewhere."""
-    if source is None:
-        return
-    path = Path(source)
-    yield path
-    if os.path.isdir(path):
-        yield from (each for each in path.rglob("*") if each.is_file())
+    regular_status(path)
+    return path, as_format(format) if format else format_of(path.name)

@@ -1,15 +1,14 @@
-"""A table in one or many files, read as often as needed, in constant memory.
+"""A table in a file, read as often as needed, in constant memory.
 
-Whatever the files are cut into, blocks, row groups, batches or files, ends here: rows are cut again by number,
-which follows from the types of the columns.
+Whatever the file is cut into, blocks, row groups or batches, ends here: rows are cut again by number, which
+follows from the types of the columns.
 """
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cached_property, reduce
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import pyarrow as pa
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.release.names import RENAME, as_label_name, look_like_values, nearest, reads_as_value
 from labeldp.tables.dialect import NULL_WORDS, Dialect
-from labeldp.tables.paths import DELIMITERS, refuse_label_folders
+from labeldp.tables.paths import DELIMITERS
 
 MAY_LACK_HEADER = {*DELIMITERS, "xlsx"}
 """Formats in which names may be the values of a row, with its label: messages do not list them."""
@@ -49,33 +48,18 @@ def lacks_header(names: Sequence[str], format: str, dialect: Dialect) -> bool:
     return format in MAY_LACK_HEADER and not dialect.header and look_like_values(names)
 
 
-def refuse_titles(
-    names: Collection[str], label: str | None, dialect: Dialect, above: Callable[[str], int], where: str
-) -> None:
-    """Say how many lines or rows stand above the one that names the label, if it is not the first."""
-    if label is None or label in names or dialect.skip or reads_as_value(label):
-        return
-    if count := above(label):
-        raise ParameterError(
-            f"the column {label!r} is named in {where} {count + 1}, not in the first: leave out what is above "
-            "with ",
-            Setting("skip", count),
-        )
-
-
 class Table:
-    r"""A table in files, read in batches; `open_table` returns one.
+    r"""A table in a file, read in batches; `open_table` returns one.
 
     Parameters
     ----------
-    files : list of paths
-        As `find_files` found them.
+    path : path
     format : str
         One of ``csv``, ``tsv``, ``xlsx`` and ``parquet``.
     label : str or None
         The private column.
     names : list of str
-        Their columns.
+        Its columns.
     drop : collection of str
         Columns that are not read.
 
@@ -84,9 +68,11 @@ class Table:
     private : set of str
         The label, and the columns that are there and not read.
     dialect : Dialect
-        How text files are written.
+        How a text file is written.
+    rows : int or None
+        How many rows there are; None where only reading shows it.
     schema : pyarrow.Schema
-        Without the files' metadata. The label is a float64, and its values have no part in any of it.
+        Without the file's metadata. The label is a float64, and its values have no part in any of it.
 
     Examples
     --------
@@ -102,15 +88,13 @@ class Table:
     """
 
     def __init__(
-        self, files: list[Path], format: str, label: str | None, names: list[str], drop: Collection[str] = ()
+        self, path: Path, format: str, label: str | None, names: list[str], drop: Collection[str] = ()
     ) -> None:
         if lacks_header(names, format, self.dialect):
             raise DataError(*_NO_HEADER)
-        self.format, self.label = format, label
-        self._files, self._names = files, names
+        self.path, self.format, self.label, self._names = path, format, label, names
         if label is not None:  # first: without a header, what else is wrong with names would be about labels
             as_label_name(label, _RENAME if format in MAY_LACK_HEADER else RENAME)
-            refuse_label_folders(files, label)
             self.refuse_unknown(label)
         repeated = [name for name, times in Counter(self._names).items() if times > 1]
         if repeated:
@@ -127,10 +111,11 @@ class Table:
         self.schema = pa.schema(self._fields())
 
     dialect = Dialect()
+    rows: int | None = None
 
     @property
     def notes(self) -> list[str]:
-        """What was detected about the files, such as their separator."""
+        """What was detected about the file, such as its separator."""
         return []
 
     def dialect_for(self, format: str) -> Dialect:
@@ -155,7 +140,7 @@ class Table:
         return self.schema.field(name)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Yield the rows, in the files' order, as record batches of a length that follows from the columns.
+        """Yield the rows, in the file's order, as record batches of a length that follows from the columns.
 
         Parameters
         ----------
@@ -166,25 +151,20 @@ class Table:
         return self._read(schema)
 
     def as_text(self) -> Table:
-        """Return the same table with public columns of text files as the text that is there, to the last digit."""
+        """Return the same table with public columns of a text file as the text that is there."""
         return self
 
     def parse(self, batch: Any, columns: Sequence[str]) -> Any:
         """Return some columns of a batch of `as_text` as this table has them."""
         return batch.select(list(columns))
 
-    @property
-    def rows(self) -> int | None:
-        """How many rows there are, or None where only reading shows it."""
-        return None
-
     @cached_property
     def rights(self) -> int:
-        """Who may read and write all of its files."""
-        return reduce(operator.and_, (file.stat().st_mode for file in self._files), 0o666)
+        """Who may read and write it."""
+        return self.path.stat().st_mode & 0o666
 
     def _fields(self) -> list[Any]:
-        """Return the columns that the files hold."""
+        """Return the columns that the file holds."""
         raise NotImplementedError
 
     def _read(self, schema: Any) -> Iterator[Any]:

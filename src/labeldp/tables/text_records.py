@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice, zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +25,22 @@ from labeldp.errors import DataError, LabelDPError, Setting
 from labeldp.release.names import reads_as_value
 from labeldp.tables.batches import guard_arrow
 from labeldp.tables.dialect import SEPARATOR_NAMES, UTF8, Dialect
-from labeldp.tables.paths import DELIMITERS, compression_of
+from labeldp.tables.paths import DELIMITERS
 
 LONGEST_RECORD = 1 << 23
 """Characters of a record that can be read: its public values may have a million, and its label as many."""
+
+LONGEST_LINE = 1 << 20
+"""Characters of a line that are looked at for a separator."""
+
+MOST_IN_MEMORY = 1 << 29
+"""Bytes of a text file that is translated to UTF-8, or whose first or last lines are left out."""
 
 HEADER_ROWS = 50
 """Lines among which a header is looked for: titles may stand above it."""
 
 MOST_TITLES = 10
-"""Lines among which a header is looked for while nobody has named a column."""
+"""Lines that may be titles."""
 
 ROWS_BELOW = 5
 """Lines that have as many values as a header."""
@@ -42,10 +48,6 @@ ROWS_BELOW = 5
 FIRST_ROWS = 1000
 """How many rows are looked at for marks in numbers."""
 
-LONGEST_ROW = 1 << 20
-"""Bytes that the public values of a row may have, and its label: a row is then shorter than a block."""
-
-LONG_ROW = f"the table has a row or a label of more than {LONGEST_ROW >> 20} MB, or a quote that never ends"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BYTE_ORDER_MARKS = {
     "utf-8-sig": (codecs.BOM_UTF8,),
@@ -53,74 +55,6 @@ _BYTE_ORDER_MARKS = {
 }
 
 python_csv.field_size_limit(max(LONGEST_RECORD, python_csv.field_size_limit()))  # one for all threads
-
-
-def _mark_invalid(error: UnicodeError) -> tuple[str, int]:
-    """Stand for bytes that are no text in an encoding: half of a pair of characters, which no text has."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    return "\udcff", error.end
-
-
-codecs.register_error("labeldp.invalid", _mark_invalid)
-
-
-class _Raw(io.RawIOBase):
-    """Blocks of bytes for Python's own readers; closing it closes the Arrow stream that they come from."""
-
-    def __init__(self, stream: Any, blocks: Iterator[bytes]) -> None:
-        self._stream, self._blocks, self._left = stream, blocks, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if not self._left:
-            self._left = next((block for block in self._blocks if block), b"")
-        data, self._left = self._left[: len(buffer)], self._left[len(buffer) :]
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
-
-
-def _open(path: Path) -> Any:
-    """Return a new Arrow stream of a text file, unpacked if it is compressed."""
-    stream, compression = pa.OSFile(str(path)), compression_of(path.name)
-    return stream if compression is None else pa.CompressedInputStream(stream, compression)
-
-
-def _blocks(path: Path, stream: Any) -> Iterator[bytes]:
-    def read() -> bytes:
-        return guard_arrow(lambda: bytes(stream.read(1 << 16)), f"{path} is damaged: it cannot be unpacked")
-
-    return iter(read, b"")
-
-
-def _in_utf8(blocks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-    decoder = codecs.getincrementaldecoder(encoding)("labeldp.invalid")
-    for block in chain(blocks, [b""]):
-        yield decoder.decode(block, not block).encode("utf-8", "surrogatepass")
-
-
-def _without_ends(blocks: Iterable[bytes], skip: int, skip_last: int) -> Iterator[bytes]:
-    """Yield text without its first and its last lines; blank lines at the end are not counted."""
-    lines, rest = list[bytes](), b""
-    for block in chain(blocks, [b""]):
-        lines += (rest + block).splitlines(keepends=True)
-        rest = lines.pop() if block and lines else b""  # which may go on
-        if len(rest) > LONGEST_RECORD:  # whoever reads such a line refuses it
-            lines, rest = [*lines, rest], b""
-        first = min(skip, len(lines))
-        skip, lines = skip - first, lines[first:]
-        last = len(lines)
-        while skip_last and last and not lines[last - 1].strip():
-            last -= 1
-        last = max(0, last - skip_last)
-        yield b"".join(lines[:last])
-        lines = lines[last:]
 
 
 def read_records(stream: Any, separator: str, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
@@ -160,7 +94,10 @@ def read_records(stream: Any, separator: str, *, strict: bool = False) -> Iterat
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text file, and how it is written; `find` detects what was not given. A sheet is one with its own text."""
+    """A text file, and how it is written; `find` detects what was not given.
+
+    ``content`` is what is read in place of the file: of a sheet, or of text that was translated to UTF-8.
+    """
 
     path: Path
     dialect: Dialect
@@ -172,62 +109,63 @@ class TextFile:
 
         Text without a byte-order mark is UTF-8 unless an encoding is given.
         """
-        encoding = given.encoding
-        if encoding is None:
-            with _open(path) as stream:
-                start = next(_blocks(path, stream), b"")
-            marked = (name for name, marks in _BYTE_ORDER_MARKS.items() if start.startswith(marks))
-            encoding = next(marked, "utf-8")
-        file = cls(path, given.with_detected(encoding=encoding))
-        try:
-            line = next((line for line in file._lines(1000) if line.strip("\ufeff \r\n")), "")
-        except UnicodeError:  # of UTF-16, which must begin with a mark
-            line = "\0"
+        file = cls(path, given)
+        start = file._start(4)
+        marked = (name for name, marks in _BYTE_ORDER_MARKS.items() if start.startswith(marks))
+        dialect = given.with_detected(encoding=given.encoding or next(marked, "utf-8"))
+        file = cls(path, dialect)
+        if dialect.encoding not in UTF8 or dialect.skip or dialect.skip_last:
+            file = cls(path, dialect, file._translate())
+        line = next((line for line in file._lines() if line.strip("\ufeff \r\n")), "")
         if "\0" in line:
             raise DataError(
                 f"{path} has no byte-order mark: name the encoding with the order of its bytes, as in ",
                 Setting("encoding", "utf-16-le"),
             )
-        if len(line) > LONGEST_RECORD:
-            raise DataError(f"{path} has a first line of more than {LONGEST_RECORD >> 20} million characters")
         separator = given.separator or _sniff_separator(line.lstrip("\ufeff"), format, private)
-        return cls(path, given.with_detected(separator=separator, encoding=encoding))
+        return cls(path, dialect.with_detected(separator=separator), file.content)
 
-    def _lines(self, most: int) -> Iterator[str]:
-        """Yield the first lines, as far as they can be read."""
-        with self.stream() as stream:
-            text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
-            yield from (text.readline(LONGEST_RECORD + 1) for _ in range(most))
+    def _start(self, size: int) -> bytes:
+        """Return the first bytes of the file, unpacked if it is compressed."""
+        with pa.input_stream(str(self.path)) as stream:
+            return guard_arrow(lambda: bytes(stream.read(size)), self._damaged)
+
+    def _translate(self) -> bytes:
+        """Return all text in UTF-8, without the lines that are skipped."""
+        text, how = self._start(MOST_IN_MEMORY + 1), self.dialect
+        if len(text) > MOST_IN_MEMORY:
+            raise DataError(
+                f"{self.path} has more than {MOST_IN_MEMORY >> 20} MB: convert it to UTF-8, and remove the lines "
+                "above and below the table in the file itself"
+            )
+        problem = None
+        if how.encoding not in UTF8:
+            try:
+                text = text.decode(str(how.encoding)).encode()
+            except UnicodeError:  # UTF-16 may have half a pair of characters, which UTF-8 has not
+                problem = self._not_text("it")
+        if problem is not None:
+            raise problem
+        return _without_ends(text, how.skip, how.skip_last or 0)
+
+    @property
+    def _damaged(self) -> str:
+        return f"{self.path} is damaged: it cannot be unpacked"
 
     @property
     def separator(self) -> str:
         """What stands between values."""
         return str(self.dialect.separator)
 
-    def stream(self) -> Any:
-        """Return a new stream of its text in UTF-8, without what is skipped; other bytes are not UTF-8 there."""
-        if self.content is not None:
-            return io.BytesIO(self.content)
-        how, opened = self.dialect, _open(self.path)
-        blocks = _blocks(self.path, opened)
-        if how.encoding not in UTF8:
-            blocks = _in_utf8(blocks, str(how.encoding))
-        if how.skip or how.skip_last:
-            blocks = _without_ends(blocks, how.skip, how.skip_last or 0)
-        return io.BufferedReader(_Raw(opened, blocks), 1 << 16)
-
     def open(self) -> Any:
-        """Return the same as an Arrow stream."""
-        how = self.dialect
-        is_plain = self.content is None and how.encoding in UTF8 and not how.skip and not how.skip_last
-        return _open(self.path) if is_plain else pa.PythonFile(self.stream(), mode="r")
+        """Return a new stream of its text in UTF-8, without what is skipped; other bytes are not UTF-8 there."""
+        return pa.input_stream(str(self.path)) if self.content is None else pa.BufferReader(self.content)
 
-    def lines_above(self, label: str) -> int:
-        """Return how many lines stand above the first that names the label, if one of the first 50 does."""
-        for number, line in enumerate(self._lines(HEADER_ROWS)):
-            if any(label in _split(line, mark) for mark in SEPARATOR_NAMES):
-                return number
-        return 0
+    def _lines(self) -> list[str]:
+        """Return the first lines, as far as they can be read."""
+        with self.open() as stream:
+            text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
+            return guard_arrow(lambda: [text.readline(LONGEST_LINE) for _ in range(HEADER_ROWS)], self._damaged)
 
     def titles(self, format: str) -> int:
         """Return how many lines seem to be titles: a header has as many values as each of the lines below it.
@@ -235,7 +173,7 @@ class TextFile:
         Of rows only the number of values is looked at. A line with numbers may be a row of values: where such a
         line comes first, no line is taken for a title.
         """
-        lines = [line.strip("\ufeff \r\n") for line in self._lines(HEADER_ROWS)]
+        lines = [line.strip("\ufeff \r\n") for line in self._lines()]
         for number, line in enumerate(lines[:MOST_TITLES]):
             separator = _sniff_separator(line, format, ())
             values = _split(line, separator)
@@ -251,35 +189,43 @@ class TextFile:
         return 0
 
     @cached_property
-    def header(self) -> tuple[list[str], int]:
-        """The names of its columns, and the number of the line that has them, 0 if there is no other."""
-        with self.stream() as stream:
-            records, is_all = read_records(stream, self.separator), False
+    def _head(self) -> list[tuple[int, list[str]]]:
+        """The first records, with the lines where they end; an empty one for one that cannot be read."""
+
+        def read() -> list[tuple[int, list[str]]]:
+            records = list[tuple[int, list[str]]]()
             try:
-                line, names = next(records, (0, []))
+                for record in islice(read_records(stream, self.separator), FIRST_ROWS + 1):
+                    records.append(record)  # those before an error count
             except python_csv.Error:
-                line, names = 0, ["\n"]
-            with suppress(python_csv.Error):
-                is_all = next(records, None) is None
-        if not names:
-            raise DataError(f"{self.path} is empty")
+                records.append((0, []))
+            return records
+
+        with self.open() as stream:
+            return guard_arrow(read, self._damaged)
+
+    @cached_property
+    def header(self) -> list[str]:
+        """The names of its columns."""
+        names = self._head[0][1] if self._head else []
         if not _is_text(names):
             raise self._not_text("its header")
-        if _spans_lines(names):
+        if not names or _spans_lines(names):
             raise DataError(
-                f"{self.path} has a line break in its header, or a quote there that is not closed: write each "
-                "name in one line"
+                f"{self.path} is empty, or has a header with a line break, a quote that is not closed, or more "
+                f"than {LONGEST_RECORD >> 20} million characters: write each name in one line"
             )
-        return names, 0 if is_all else line
+        return names
+
+    @property
+    def header_line(self) -> int:
+        """The number of the line that ends the header, 0 if there is no other."""
+        return self._head[0][0] if len(self._head) > 1 else 0
 
     def first_columns(self, private: Collection[str]) -> list[list[str]]:
         """Return the public columns of the first rows, up to one that cannot be read: that is said later."""
-        rows = list[list[str]]()
-        with self.stream() as stream, suppress(python_csv.Error):
-            for _, row in islice(read_records(stream, self.separator), 1, FIRST_ROWS + 1):
-                rows.append(row)  # those before an error count
-        columns = zip(self.header[0], zip_longest(*rows, fillvalue=""), strict=False)
-        return [list(column) for name, column in columns if name not in private]
+        rows = zip_longest(*(row for _, row in self._head[1:]), fillvalue="")
+        return [list(column) for name, column in zip(self.header, rows, strict=False) if name not in private]
 
     def first_fault(self, private: Collection[str], label: str | None) -> LabelDPError | None:
         """Return what is wrong with the first row that is.
@@ -287,22 +233,28 @@ class TextFile:
         Where something is private, quotes are read strictly: a stray one may take a label in. Only a column that
         is left out may have line breaks; they come first, as how long a row is may follow from its label.
         """
-        header, number = list[str](), -1
-        with self.stream() as stream:
-            try:
-                for number, (_, row) in enumerate(read_records(stream, self.separator, strict=bool(private))):
-                    header, where = header or row, f"row {number:,}"  # a header is row 0
-                    names = zip_longest(header, row, fillvalue=None)
-                    kept = (value for name, value in names if name == label or name not in private)
-                    if private and _spans_lines(value for value in kept if value):
-                        return self._wrong_quotes(where)
-                    if len(row) != len(header):
-                        return self._ragged(where)
-                    if not _is_text(row):
-                        return self._not_text(where)
-            except python_csv.Error:
-                return self._wrong_quotes(f"row {number + 1:,}" if header else "its header")
-        return None
+        with self.open() as stream:
+            records = read_records(stream, self.separator, strict=bool(private))
+            return guard_arrow(lambda: self._fault_in(records, private, label), self._damaged)
+
+    def _fault_in(
+        self, records: Iterator[tuple[int, list[str]]], private: Collection[str], label: str | None
+    ) -> LabelDPError | None:
+        where = "its header"
+        with suppress(python_csv.Error):
+            for number, (_, row) in enumerate(records):
+                where = f"row {number:,}"  # a header is row 0
+                names = zip_longest(self.header, row)
+                kept = (value for name, value in names if name == label or name not in private)
+                if private and _spans_lines(value for value in kept if value):
+                    return self._wrong_quotes(where)
+                if len(row) != len(self.header):
+                    return self._ragged(where)
+                if not _is_text(row):
+                    return self._not_text(where)
+                where = f"row {number + 1:,}"
+            return None
+        return self._wrong_quotes(where)
 
     def _ragged(self, where: str) -> DataError:
         other = "," if self.separator == ";" else ";"
@@ -340,6 +292,24 @@ def _sniff_separator(header: str, format: str, private: Collection[str]) -> str:
     there = [mark for mark in candidates if len(_split(header, mark)) > 1]
     naming = [mark for mark in there if private and set(private) <= set(_split(header, mark))]
     return naming[0] if naming else there[0] if len(there) == 1 else usual
+
+
+def _without_ends(text: bytes, first: int, last: int) -> bytes:
+    r"""Return text without its first lines, and its last ones; blank lines at the end do not count.
+
+    Examples
+    --------
+    >>> _without_ends(b"Homes\na,b\n1,2\nTotal,2\n\n", 1, 1)
+    b'a,b\n1,2\n'
+    """
+    if first:
+        _, *rest = re.split(rb"\r\n?|\n", text, maxsplit=first)
+        text = rest[first - 1] if len(rest) == first else b""
+    while last and text:
+        text = text.rstrip()
+        text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]
+        last -= 1
+    return text
 
 
 def _split(line: str, separator: str) -> list[str]:

@@ -8,30 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from labeldp.errors import DataError, LabelDPError, LabelError
+from labeldp.errors import DataError, LabelDPError, ParameterError, Setting
 from labeldp.tables.batches import cut, guard_arrow, rows_per_batch
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.paths import DELIMITERS
-from labeldp.tables.tables import Table, refuse_titles
-from labeldp.tables.text_records import LONG_ROW, LONGEST_ROW, TextFile
-from labeldp.tables.text_types import TextType, find_marks, parse_labels, parse_text
+from labeldp.tables.tables import Table
+from labeldp.tables.text_records import TextFile
+from labeldp.tables.text_types import TextType, find_marks, not_a_number, parse_labels, parse_text
 
 BLOCK = 1 << 22
 """Bytes read at a time."""
 
+LONGEST_ROW = 1 << 20
+"""Bytes that the public values of a row may have, and its label: a row is then shorter than a block."""
+
+LONG_ROW = f"the table has a row or a label of more than {LONGEST_ROW >> 20} MB, or a quote that never ends"
 _TEXT = pa.string()
 
 
 class TextTable(Table):
-    """A table in text files; the type of a public column is decided from all of it, and nothing else.
+    """A table in a text file; the type of a public column is decided from all of it, and nothing else.
 
     Columns in ``text`` are text, all if it is None. With ``exact``, a column is another type than text only if all
     its text comes back from it.
@@ -39,7 +43,7 @@ class TextTable(Table):
 
     def __init__(
         self,
-        files: list[Path],
+        path: Path,
         format: str,
         label: str | None,
         dialect: Dialect,
@@ -52,62 +56,68 @@ class TextTable(Table):
         self._as_text, self._exact = text, exact
         private = {*drop, *(() if label is None else (label,))}
         self._has_checked_quotes = not private
-        self._file = file = file or TextFile.find(files[0], dialect, format, private)
+        self._file = file = file or TextFile.find(path, dialect, format, private)
         self.dialect = file.dialect
-        names, _ = file.header
-        refuse_titles(names, label, dialect, file.lines_above, f"{file.path}, line")
-        super().__init__(files, format, label, names, drop)
+        if (
+            label is not None
+            and label not in file.header
+            and not dialect.skip
+            and (titles := self._titles(format))
+        ):
+            raise ParameterError(
+                f"there is no column {label!r} in the first line of {path}, and {titles} lines look like titles "
+                "above the header: leave them out with ",
+                Setting("skip", titles),
+            )
+        super().__init__(path, format, label, file.header, drop)
+
+    def _titles(self, format: str) -> int:
+        """Return how many lines seem to be titles."""
+        return self._file.titles(format)
 
     @property
     def notes(self) -> list[str]:
-        """What was detected about the files, such as their separator."""
+        """What was detected about the file, such as its separator."""
         words = self.dialect.describe(self.format) if self.format in DELIMITERS else ""
         return [f"The table was read as {self.format.upper()} with {words}."] if words else []
 
     def as_text(self) -> Table:
-        """Return the same table with columns of text files as the text that is there, to the last digit."""
+        """Return the same table with public columns as the text that is there, to the last digit."""
         table = copy(self)
         fields = [field if field.name == self.label else pa.field(field.name, _TEXT) for field in self.schema]
         table.schema = pa.schema(fields)
         return table
 
     def parse(self, batch: Any, columns: Sequence[str]) -> Any:
-        """Return some columns of a batch of `as_text` as this table has them."""
+        """Return some public columns of a batch of `as_text` as this table has them."""
         schema = pa.schema([self.field(name) for name in columns])
-        return pa.RecordBatch.from_arrays([self._parse(batch, field) for field in schema], schema=schema)
-
-    def _parse(self, batch: Any, field: Any, before: int = 0) -> Any:
-        """Return a column of text as values; ``before`` counts the rows before it."""
-        column = batch.column(field.name)
-        if field.name == self.label:
-            return parse_labels(column, field.name, self.dialect, before)
-        return parse_text(column, field.type, self.dialect)
+        arrays = [parse_text(batch.column(field.name), field.type, self.dialect) for field in schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _fields(self) -> list[Any]:
-        kinds = {name: pa.float64() if name == self.label else pa.string() for name in self._inside}
+        kinds = {name: pa.float64() if name == self.label else _TEXT for name in self._inside}
         public = [name for name in self._inside if name != self.label]
         decimal, thousands = find_marks(self._file.first_columns(self.private), self.dialect)
         self.dialect = self.dialect.with_detected(decimal=decimal, thousands=thousands)
         typed = [] if self._as_text is None else [name for name in public if name not in self._as_text]
         guesses = {name: TextType(self.dialect, exact=self._exact) for name in typed}
-        for batch in self._text(pa.schema(dict.fromkeys(public, pa.string()))) if guesses else ():
+        for batch in self._text(public) if guesses else ():
             for name, guess in guesses.items():
                 guess.update(batch.column(name))
         kinds |= {name: guess.kind for name, guess in guesses.items()}
         return [pa.field(name, kind) for name, kind in kinds.items()]
 
-    def _text(self, schema: Any) -> Iterator[Any]:
+    def _text(self, names: Sequence[str]) -> Iterator[Any]:
         """Yield the rows as they are written.
 
         What is wrong is looked for again, row by row, and raised from here, whoever found that there is something:
         not even a traceback shows where a block ended. A public value with a line break or a separator may come
         from a stray quote, and hold a label: the quotes of all records are checked then.
         """
-        texts = pa.schema(dict.fromkeys(schema.names, pa.string()))
-        public = [name for name in schema.names if name not in self.private]
+        public = [name for name in names if name not in self.private]
         found, problem = False, None
         try:
-            for batch in cut(text_batches(self._file, schema.names), rows_per_batch(texts)):
+            for batch in cut(text_batches(self._file, names), rows_per_batch([_TEXT] * len(names))):
                 refuse_long_rows(batch, public, self.label)
                 found |= may_hide_records(batch, public, self._file.separator)
                 yield batch
@@ -117,32 +127,33 @@ class TextTable(Table):
             self._raise_first_fault(problem)
 
     def _raise_first_fault(self, otherwise: LabelDPError | None) -> None:
-        """Raise what is wrong with the files, else another problem."""
+        """Raise what is wrong with the file, else another problem."""
         problem = self._file.first_fault(self.private, self.label) or otherwise
         if problem is not None:
             raise problem
         self._has_checked_quotes = True
 
     def _read(self, schema: Any) -> Iterator[Any]:
-        """Yield rows in the types of a schema.
+        """Yield rows in the types of a schema; labels that are not numbers are null.
 
-        That a label is not a number is said once the rest was read: what is wrong with the file itself is said
+        That there are such labels is said once the rest was read: what is wrong with the file itself is said
         first, wherever a block ended.
         """
-        rows, problem = 0, None
-        for batch in self._text(schema):
-            before, rows = rows, rows + batch.num_rows
-            if problem is not None:
-                continue
-            try:
-                arrays = [self._parse(batch, field, before) for field in schema]
-            except LabelError as error:
-                problem = LabelError(*error.args)
-                continue
+        rows, first = 0, None
+        for batch in self._text(schema.names):
+            arrays = []
+            for field, column in zip(schema, batch.columns, strict=True):
+                if field.name == self.label:
+                    values, wrong = parse_labels(column, self.dialect)
+                    first = rows + wrong if first is None and wrong is not None else first
+                    arrays.append(values)
+                else:
+                    arrays.append(parse_text(column, field.type, self.dialect))
+            rows += batch.num_rows
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-        if problem is not None:
+        if first is not None:
             self.refuse_total(rows - 1)
-            self._raise_first_fault(problem)
+            self._raise_first_fault(not_a_number(str(self.label), first + 1, self.dialect))
 
     def _cells(self, names: Sequence[str], row: int) -> list[str]:
         """Return what a row holds; what is not text is none of it: it may be in a column that is left out."""
@@ -155,7 +166,7 @@ class TextTable(Table):
 
 def text_batches(file: TextFile, columns: Sequence[str], kind: Any = _TEXT) -> Iterator[Any]:
     """Yield some columns of a text file as record batches of text, or of its bytes, of any length."""
-    names, line = file.header
+    names, line = file.header, file.header_line
     if not line:
         return
     kinds = dict.fromkeys(columns or names, kind)  # no column is left for PyArrow to guess
@@ -176,10 +187,9 @@ def text_batches(file: TextFile, columns: Sequence[str], kind: Any = _TEXT) -> I
 
 def refuse_long_rows(batch: Any, public: Sequence[str], label: str | None) -> None:
     """Refuse rows of long public text, and long labels: whether PyArrow reads them depends on where blocks end."""
-    sizes = {name: pc.cast(pc.binary_length(batch.column(name)), "int64") for name in batch.schema.names}
-    rows = [reduce(pc.add, [sizes[name] for name in public])] if public else []
-    for lengths in [*rows, *(sizes[name] for name in sizes if name == label)]:
-        if (pc.max(lengths).as_py() or 0) > LONGEST_ROW:
+    for names in (public, [name for name in batch.schema.names if name == label]):
+        sizes = [np.asarray(pc.binary_length(batch.column(name)), dtype=np.int64) for name in names]
+        if sizes and np.max(sum(sizes)) > LONGEST_ROW:
             raise DataError(LONG_ROW)
 
 

@@ -96,43 +96,44 @@ _NOT_FINITE = pa.array([sign + word for word in ("inf", "infinity", "nan") for s
 """Words for labels that are no finite numbers, in any case."""
 
 
-def parse_labels(text: Any, name: str, dialect: Dialect, before: int = 0) -> Any:
-    """Return an Arrow array of label text as float64, null where a label is missing.
+def parse_labels(text: Any, dialect: Dialect) -> tuple[Any, int | None]:
+    """Return label text as float64, null where a label is missing or no number, and which is the first no number.
 
     All labels take the same way: which one must not follow from their values. A number beyond the range of floats
     is the last of them, as in an array: to refuse it, or to leave its row out, would reveal it. Only words such as
-    ``inf`` are infinite. If one is not a number, a `LabelError` says in which row, where ``before`` rows were
-    before these, and no other error is attached.
+    ``inf`` are infinite.
 
     Examples
     --------
-    >>> parse_labels(pa.array(["1", " 2.5e1 ", "NA", "-1e999", "inf"]), "price", Dialect()).to_pylist()
-    [1.0, 25.0, None, -1.7976931348623157e+308, inf]
-    >>> parse_labels(pa.array(["9.774,66 €"]), "price", Dialect(decimal=",")).to_pylist()
-    [9774.66]
+    >>> values, wrong = parse_labels(pa.array(["1", " 2.5e1 ", "NA", "-1e999", "inf", "five"]), Dialect())
+    >>> values.to_pylist(), wrong
+    ([1.0, 25.0, None, -1.7976931348623157e+308, inf, None], 5)
     """
     words = mark_missing(text, dialect.na)
     groups = _groups(dialect) + GROUPS + ("." if dialect.decimal == "," else "")  # never a decimal mark
     plain, is_number = _plain(words, dialect.decimal, groups)
     is_known = pc.or_(is_number, pc.is_in(pc.ascii_lower(words), value_set=_NOT_FINITE))
     first = pc.index(is_known, False).as_py()  # no null is found
-    if first >= 0:
-        decimal, other = ("comma", ".") if dialect.decimal == "," else ("point", ",")
-        row = before + first + 1
-        raise LabelError(
-            f"the label {name!r} is not a number in row {row:,}. If it is text, name another column as ",
-            Setting("label"),
-            f". Numbers are read with a decimal {decimal}: where {other!r} stands between thousands, add ",
-            Setting("thousands", other),
-            "; where it is the decimal mark, add ",
-            Setting("decimal", other),
-            "; name words for missing values with ",
-            Setting("na", ["unknown"]),
-            "; or convert the column",
-        )
-    values = plain.cast(pa.float64())
+    values = pc.if_else(is_known, plain, pa.scalar(None, plain.type)).cast(pa.float64())
     too_large = pc.and_(pc.is_inf(values), is_number)
-    return pc.if_else(too_large, pc.multiply(pc.sign(values), np.finfo(np.float64).max), values)
+    limited = pc.if_else(too_large, pc.multiply(pc.sign(values), np.finfo(np.float64).max), values)
+    return limited, None if first < 0 else first
+
+
+def not_a_number(name: str, row: int, dialect: Dialect) -> LabelError:
+    """Return what to say of a label that is not a number."""
+    decimal, other = ("comma", ".") if dialect.decimal == "," else ("point", ",")
+    return LabelError(
+        f"the label {name!r} is not a number in row {row:,}. If it is text, name another column as ",
+        Setting("label"),
+        f". Numbers are read with a decimal {decimal}: where {other!r} stands between thousands, add ",
+        Setting("thousands", other),
+        "; where it is the decimal mark, add ",
+        Setting("decimal", other),
+        "; name words for missing values with ",
+        Setting("na", ["unknown"]),
+        "; or convert the column",
+    )
 
 
 # ---- types of public columns ----------------------------------------------------------------------------------

@@ -27,8 +27,8 @@ from labeldp.app.page.work import Work
 from labeldp.app.sentences import as_field
 from labeldp.errors import DataError, Message, ParameterError, Setting
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.opening import TableHeader
-from labeldp.tables.overview import Overview, overview, table_header
+from labeldp.tables.opening import TableHeader, table_header
+from labeldp.tables.overview import Overview, overview
 
 Stamp = tuple[tuple[str, int, int, int, int], ...]
 
