@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labeldp._atomic import StrPath
 from labeldp._values import Array, parse_choice
 from labeldp.app.sentences import counted
-from labeldp.errors import ParameterError
+from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.tables.encoder import TableEncoder
 from labeldp.tables.encodings import Tally
 from labeldp.tables.memory import read_columns, refuse_too_large
@@ -19,6 +20,19 @@ from labeldp.tables.memory import read_columns, refuse_too_large
 if TYPE_CHECKING:
     from labeldp.tables.dialect import Dialect
     from labeldp.tables.opening import Progress
+
+Columns = Mapping[str, Sequence[str]]
+"""The columns that options name: "features", to read, all if there are none; "drop"; "categories", read as text."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Rows:
+    """The rows of a table that have a label: public columns as an Arrow table, labels, and what to say of them."""
+
+    public: Any
+    labels: Array
+    notes: list[str]
+    rights: int
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -32,20 +46,17 @@ class Inputs:
 
 
 def read_rows(
-    source: str,
+    source: StrPath,
     label: str,
     *,
+    columns: Columns,
     missing: str,
     format: str | None,
     dialect: Dialect | None,
-    progress: Progress | None,
-    columns: Mapping[str, Sequence[str]],
-) -> tuple[Any, Array, list[str], int]:
-    """Return public columns as an Arrow table, labels, what to say of the table, and who may read its files.
-
-    ``columns`` are the names given by the options "features", which are read, all if there are none, "drop",
-    which are left out, and "categories", which are read as text.
-    """
+    progress: Progress,
+    complete: bool = False,
+) -> Rows:
+    """Read a table; with ``complete``, gaps in its columns are treated as missing labels are."""
     parse_choice(missing, "missing", ("error", "drop"))
     from labeldp.tables.batches import label_values  # noqa: PLC0415
     from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
@@ -60,42 +71,43 @@ def read_rows(
     names = features or [name for name in table.schema.names if name != label]
     names = [name for name in dict.fromkeys(names) if name not in drop]
 
-    def report(done: int) -> None:
-        if progress is not None:  # how far it got in text before a fault shows where blocks end
-            progress("Reading", done if table.format == "parquet" else 0, table.rows)
+    def report(done: int) -> None:  # how far it got in text before a fault shows where blocks end
+        progress("Reading", done if table.format == "parquet" else 0, table.rows)
 
     read = read_columns(table, [label, *names], report)
-    labels, missing_rows = label_values(read.column(label), allow_missing=missing == "drop")
-    notes = list(table.notes)
-    labelled = np.flatnonzero(~missing_rows)
+    labels, unusable = label_values(read.column(label), allow_missing=missing == "drop")
+    labelled = np.flatnonzero(~unusable)
     if labelled.size:
         table.refuse_total(int(labelled[-1]))
-    if missing_rows.any():
-        read, labels = read.filter(~missing_rows), labels[~missing_rows]
-        notes.append(f"Left out, because they have no label: {counted(int(missing_rows.sum()), 'row')}.")
+    gaps = {name: read.column(name).is_null(nan_is_null=True).to_numpy() for name in names if complete}
+    if missing == "error" and (found := [name for name, each in gaps.items() if each.any()]):
+        raise DataError(
+            f"{', '.join(map(repr, found))} have values missing: leave those rows out with ",
+            Setting("missing", "drop"),
+            ", or those columns with ",
+            Setting("on"),
+        )
+    unusable = np.any([unusable, *gaps.values()], axis=0)
+    notes = list(table.notes)
+    if unusable.any():
+        read, labels = read.filter(~unusable), labels[~unusable]
+        what = "no label, or values missing" if complete else "no label"
+        notes.append(f"Left out, because they have {what}: {counted(int(unusable.sum()), 'row')}.")
     if not len(labels):
         raise ParameterError("no row has a label")
-    return read.select(names), labels, notes, table.rights
+    return Rows(read.select(names), labels, notes, table.rights)
 
 
-def read_inputs(
-    source: str,
-    label: str,
-    *,
-    features: Sequence[str],
-    drop: Sequence[str],
-    categories: Sequence[str],
-    **reading: Any,
-) -> Inputs:
+def read_inputs(source: StrPath, label: str, *, columns: Columns, **reading: Any) -> Inputs:
     """Read a table, and refuse whatever cannot be used before anything is paid."""
-    given = {"features": features, "drop": drop, "categories": categories}
-    read, labels, notes, _ = read_rows(source, label, columns=given, **reading)
-    encoder = TableEncoder.fit(read, read.column_names, categories=categories, strict=bool(features))
+    rows = read_rows(source, label, columns=columns, **reading)
+    read, strict = rows.public, bool(columns["features"])
+    encoder = TableEncoder.fit(read, read.column_names, categories=columns["categories"], strict=strict)
     refuse_too_large(8 * read.num_rows * encoder.width)
     tally: Tally = Counter()
     X = encoder.transform(read, tally)
     left_out = [f"{name} was left out: {why}." for name, why in encoder.left_out]
-    return Inputs(X, labels, encoder, [*notes, *left_out, *tally_notes(tally)])
+    return Inputs(X, rows.labels, encoder, [*rows.notes, *left_out, *tally_notes(tally)])
 
 
 def tally_notes(tally: Tally) -> list[str]:

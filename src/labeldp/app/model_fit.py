@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from labeldp.accounts.budget import declared, total_of
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
 from labeldp.app.inputs import Inputs, read_inputs
-from labeldp.app.reports import Problems, report_writer
 from labeldp.errors import Message, Setting, WeakModelWarning
 from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.label_regressor import LabelReleaseRegressor
@@ -41,20 +40,18 @@ class FileFit:
         The card's text; public.
     summary : str
         What was done, in words.
-    expected : list of str
-        How good it should be, in words.
     notes : list of str
-        Which columns it learned from, which were left out and why, and what else is to be said of the table.
-    problems : dict
-        What went wrong once the model was in place, by what could not be done.
+        Which columns it learned from, which were left out and why, what else is to be said of the table, and how
+        good the model should be.
+    score_error : Exception or None
+        Why the score failed, if only that did: the model is in place, and can be used.
     """
 
     path: Path
     card: str
     summary: str
-    expected: list[str]
     notes: list[str]
-    problems: Problems = field(default_factory=dict)
+    score_error: Exception | None
 
 
 def fit_file(
@@ -78,10 +75,8 @@ def fit_file(
     score: float | None = None,
     format: str | None = None,
     dialect: Dialect | None = None,
-    report: StrPath | None = None,
     force: bool = False,
     progress: Progress | None = None,
-    say: Callable[[list[str]], None] | None = None,
 ) -> FileFit:
     """Learn to predict a private column, and save a model that is ε-differentially private for every label.
 
@@ -105,12 +100,8 @@ def fit_file(
         Learn this function of the label, as the regressors do.
     score : float, optional
         ε more, to measure the error on a tenth of the rows, held out.
-    report : path, optional
-        Where to write a report.
     progress : callable, optional
         As in `labeldp.privatize_file`; what it raises before the charge stops the fit, and nothing is spent.
-    say : callable, optional
-        Called before the charge with what ``notes`` will be: all of it is public.
 
     Examples
     --------
@@ -131,74 +122,54 @@ def fit_file(
     LabelScale.parse(bounds, transform)
     parse_choice(release, "release", ("model", "labels"))
     score = None if score is None else Epsilon(score, "score")
-    out, problems = Path(out), Problems()
+    out = Path(out)
     progress = progress or (lambda *_: None)
-    refuse_same({"the model": out, "the ledger": ledger.path, "the report": report}, {"the table": source})
+    refuse_same({"the model": out, "the ledger": ledger.path}, {"the table": source})
     from labeldp.learning.models import columns_text, reserve_model, write_model  # noqa: PLC0415
     from labeldp.tables.writer import refuse_size  # noqa: PLC0415
 
     regressor: Any = LabelReleaseRegressor if release == "labels" else ModelReleaseRegressor
     shared = {"transform": transform, "rows_per_person": rows_per_person, "ledger": ledger}
     model = regressor(epsilon=epsilon, bounds=bounds, **shared)
-    page = report_writer(report, problems, ledger=ledger, force=force, like=out / "card.json")
-    with page as write, reserve_model(out, force=force) as open_draft:
-        with open_draft() as draft:
-            inputs = read_inputs(
-                str(source),
-                label,
-                features=features,
-                drop=drop,
-                categories=categories,
-                missing=missing,
-                format=format,
-                dialect=dialect,
-                progress=progress,
-            )
-            columns_text(inputs.encoder, label)  # refuses what a model cannot hold
-            rows, names = len(inputs.labels), ", ".join(inputs.encoder.names)
-            notes = [f"The model predicts {label} from {names or 'no column'}.", *inputs.notes]
-            notes.append(no_score(rows) if score is None else plan_test(rows, score, bounds).describe())
-            if say is not None:
-                say(notes)
-            refuse_size(f"{out}/", 80 * rows if release == "labels" else 0)
-            progress("Fitting", 0, None)
-            with (
-                warnings.catch_warnings(),
-                declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason),
-            ):
-                warnings.simplefilter("ignore", WeakModelWarning)  # it is said below
-                risk = _fit(model, inputs, score, problems)
-            summary, expected, note = _describe_fit(model, risk)
-            card = write_model(model, inputs.encoder, draft, label=label, note=note, quality=risk)
-        write(card)
-    return FileFit(out, card, summary, expected, notes, problems)
+    columns = {"features": features, "drop": drop, "categories": categories}
+    reading: Data = {"missing": missing, "format": format, "dialect": dialect, "progress": progress}
+    with reserve_model(out, force=force) as open_draft, open_draft() as draft:
+        inputs = read_inputs(source, label, columns=columns, **reading)
+        columns_text(inputs.encoder, label)  # refuses what a model cannot hold
+        rows, names = len(inputs.labels), ", ".join(inputs.encoder.names)
+        notes = [f"The model predicts {label} from {names or 'no column'}.", *inputs.notes]
+        notes.append(no_score(rows) if score is None else plan_test(rows, score, bounds).describe())
+        refuse_size(f"{out}/", 80 * rows if release == "labels" else 0)
+        progress("Fitting", 0, None)
+        with (
+            warnings.catch_warnings(),
+            declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason),
+        ):
+            warnings.simplefilter("ignore", WeakModelWarning)  # it is among the notes
+            risk, error = _fit(model, inputs, score)
+        about: Data = {"model": type(model).__name__}
+        terms, note = model.terms_, None
+        if model.weakness_ is not None:
+            notes.append(f"Note: {model.weakness_}.")
+        if risk is not None:
+            terms, about["quality"] = terms_with_score(terms, risk), risk.as_data()
+            note = score_note(terms, risk)
+            notes += [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", note]
+        card = write_model(model, inputs.encoder, draft, label=label, note=note, quality=risk)
+    return FileFit(out, card, terms.summary("model", **about), notes, error)
 
 
-def _fit(model: Any, inputs: Inputs, score: float | None, problems: Problems) -> Risk | None:
-    """Fit a model, and return its score if one was asked for; if only the score fails, the model stays."""
+def _fit(model: Any, inputs: Inputs, score: float | None) -> tuple[Risk | None, Exception | None]:
+    """Fit a model, and return its score or why there is none; if only the score fails, the model stays."""
     if score is None:
         model.fit(inputs.X, inputs.labels)
-        return None
+        return None, None
     try:
-        return fit_and_score(model, inputs.X, inputs.labels, epsilon=score)[1]
+        return fit_and_score(model, inputs.X, inputs.labels, epsilon=score)[1], None
     except Exception as error:
         if NOT_SCORED not in getattr(error, "__notes__", ()):
             raise
-        problems["How good the model is could not be measured"] = error
-        return None
-
-
-def _describe_fit(model: Any, risk: Risk | None) -> tuple[str, list[str], str | None]:
-    """Return the summary of a fit, sentences on how good it should be, and a note on the cost of its score."""
-    about: Data = {"model": type(model).__name__}
-    terms, expected, note = model.terms_, list[str](), None
-    if risk is not None:
-        terms, about["quality"] = terms_with_score(terms, risk), risk.as_data()
-        note = score_note(terms, risk)
-        expected = [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", note]
-    if model.weakness_ is not None:
-        expected.insert(0, f"Note: {model.weakness_}.")
-    return terms.summary("model", **about), expected, note
+        return None, error
 
 
 def score_note(terms: Terms, risk: Risk) -> str:

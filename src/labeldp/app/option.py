@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -89,8 +88,10 @@ def readings(text: str, decimals: str = ".,") -> list[str]:
     (['50', '50000'], ['50000'], [])
     """
     typed = re.sub(CURRENCY, r"\1", text.strip().replace("−", "-"))
-    if not re.search(r"[.,\s]", typed) and _float(typed) is not None:
-        return [typed]
+    if not re.search(r"[.,\s]", typed):
+        with suppress(ValueError):
+            float(typed)
+            return [typed]
     found = set[float]()
     for decimal in decimals:
         groups = GROUPS + ".,".replace(decimal, "")
@@ -99,8 +100,24 @@ def readings(text: str, decimals: str = ".,") -> list[str]:
     return [repr(number).removesuffix(".0") for number in sorted(found)]
 
 
-def _unchanged(value: Any) -> Any:
-    return value
+def parse_amount(text: str, name: str) -> float:
+    """Return an ε or a δ that was typed: a point in it is its decimal mark.
+
+    Examples
+    --------
+    >>> parse_amount("1.386", "epsilon"), parse_amount("0,5", "epsilon")
+    (1.386, 0.5)
+    """
+    with suppress(ValueError):
+        return float(text)
+    return parse_figure(text, name)
+
+
+def _parse_integer(text: str, name: str) -> int:
+    number = parse_figure(text, name)
+    if not number.is_integer():
+        raise ParameterError(Setting(name), f" must be an integer, got {text.strip()!r}")
+    return int(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +131,12 @@ class Option:
     help : str
         One sentence.
     type : type
-        Of what the command line hands over; lists of names are typed as one text.
+        Of what is typed: lists of names are typed as one text.
     default : object
         `REQUIRED` if the option must be given.
-    parse : callable
-        Turns what was typed into a value, or raises `ParameterError` with this option. What the Python function
-        checks itself needs none.
+    parse : callable or None
+        Turns what was typed, as its type, into a value, or raises `ParameterError` with this option. What the
+        Python function checks itself needs none.
     metavar : str
         Stands for the value in help; without one the option is a positional argument or a flag.
     flags : tuple of str
@@ -138,7 +155,7 @@ class Option:
     help: str
     type: Any = str
     default: Any = None
-    parse: Callable[[Any], Any] = _unchanged
+    parse: Callable[[Any], Any] | None = None
     metavar: str = ""
     flags: tuple[str, ...] | None = None
     panel: str = ""
@@ -151,51 +168,59 @@ class Option:
         """The flags on the command line; none for a positional argument."""
         return (f"--{self.name.replace('_', '-')}",) if self.flags is None else self.flags
 
+    def read(self, typed: Any, decimals: str = ".,") -> Any:
+        """Return the value of what was typed: one text, or several where the type says so.
 
-def _float(text: str) -> float | None:
-    with suppress(ValueError):
-        return float(text)
-    return None
+        Parameters
+        ----------
+        typed : str, bool, or sequence of str
+        decimals : str
+            The decimal marks that bounds may have.
 
-
-def _parse_typed_integer(text: str, name: str) -> int:
-    number = parse_figure(text, name) if readings(text) else math.nan
-    if not number.is_integer():
-        raise ParameterError(Setting(name), f" must be an integer, got {text.strip()!r}")
-    return int(number)
-
-
-def _read_numbers(option: Option, value: Any) -> Any:
-    """Return what was typed for an option, as a number or two numbers if it takes these."""
-    if option.type == tuple[float, float]:
-        return tuple(parse_figure(part, option.name) if isinstance(part, str) else part for part in value)
-    if option.type not in (int, float) or not isinstance(value, str):
-        return value
-    if option.type is int:
-        return _parse_typed_integer(value, option.name)
-    number = parse_figure(value, option.name) if "," in value else _float(value)
-    if number is None:
-        raise ParameterError(Setting(option.name), f" must be a number, got {value!r}")
-    return number
+        Examples
+        --------
+        >>> Option("drop", "Columns.", parse=split_names).read("id,name")
+        ['id', 'name']
+        """
+        value = typed
+        if self.type == tuple[float, float]:
+            value = tuple(parse_figure(text, self.name, decimals) for text in typed)
+        elif self.type in _READERS:
+            value = _READERS[self.type](typed, self.name)
+        elif self.type == list[Path]:
+            value = [Path(text) for text in typed]
+        return value if self.parse is None else self.parse(value)
 
 
-def parse_options(options: Iterable[Option], typed: Mapping[str, Any]) -> dict[str, Any]:
+_READERS: dict[Any, Callable[[str, str], Any]] = {
+    float: parse_amount,
+    int: _parse_integer,
+    Path: lambda text, _: Path(text),
+    bool: lambda typed, _: bool(typed),
+}
+"""How one text is read, by the type of an option."""
+
+
+def parse_options(options: Mapping[str, Option], typed: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was typed as arguments of a Python function; parts of a dialect or a ledger are put together.
+
+    Parameters
+    ----------
+    options : mapping
+        By name.
+    typed : mapping
+        What was typed for each, or None.
 
     Examples
     --------
     >>> from labeldp.app.options import OPTIONS
-    >>> parse_options([OPTIONS["epsilon"], OPTIONS["drop"]], {"epsilon": 1.0, "drop": "id,name"})
-    {'epsilon': 1.0, 'drop': ['id', 'name']}
+    >>> parse_options(OPTIONS, {"epsilon": "0,5", "drop": "id,name", "missing": None})
+    {'epsilon': 0.5, 'drop': ['id', 'name'], 'missing': 'error'}
     """
-    options = list(options)
-    numbers = {option.name: _read_numbers(option, typed[option.name]) for option in options}
     parts: dict[str, dict[str, Any]] = {"": {}, "dialect": {}, "ledger": {}}
-    for option in options:
-        value = numbers[option.name]
-        if option.parse is not _unchanged and (value is not None or option.default is not None):
-            value = option.parse(value)
-        parts[option.part_of][option.name] = value
+    for name, value in typed.items():
+        option = options[name]
+        parts[option.part_of][name] = option.default if value in (None, []) else option.read(value)
     values = parts[""]
     if parts["dialect"]:
         values["dialect"] = Dialect(**parts["dialect"])

@@ -13,30 +13,18 @@ from typing import Any
 
 from labeldp._values import Delta, Epsilon, LabelBounds, parse_integer, parse_positive
 from labeldp.accounts.budget import parse_statement
-from labeldp.app.option import REQUIRED, Option, split_names
-from labeldp.errors import ParameterError, Setting
+from labeldp.app.option import REQUIRED, Option, parse_amount, split_names
 
 Fields = dict[str, Any]
 """Fields of `Option`, by name."""
 
 
 def _number(metavar: str, parse: Callable[[Any], Any] | None = None) -> Fields:
-    return {"type": float, "metavar": metavar} | ({"parse": parse} if parse else {})
+    return {"type": float, "metavar": metavar, "parse": parse}
 
 
-def _numbers(name: str, example: str) -> Fields:
-    """Return the fields of an option that takes comma-separated numbers."""
-
-    def parse(value: str) -> list[float]:
-        try:
-            numbers = [float(part) for part in split_names(value)]
-        except ValueError:
-            numbers = []
-        if not numbers:
-            raise ParameterError(Setting(name), f" must be numbers with commas between them, such as {example}")
-        return numbers
-
-    return {"parse": parse, "metavar": "NUMBERS"}
+def _parse_epsilons(text: str) -> list[float]:
+    return [parse_amount(part, "epsilon") for part in split_names(text)]
 
 
 def _statement(name: str) -> Fields:
@@ -319,8 +307,6 @@ _TABLE = (
     Option("plot", "Draw the curves: a .png, .svg or .pdf file.", **_FILE),
     Option("force", "Replace what is there.", **_FLAG),
     Option("as_json", "For scripts: the same as JSON.", **_FLAG, flags=("--json",)),
-    Option("csv", "Write every figure in full, as CSV.", **_FILE),
-    Option("latex", "Write the tables for a paper, as LaTeX with booktabs.", **_FILE),
     Option(
         "modules",
         "Mechanisms of your own: a file, such as ./mine.py, or an installed module; the current folder is not "
@@ -341,15 +327,9 @@ _TABLE = (
     Option("require_signature", "An unsigned card does not hold.", **_FLAG),
     Option("signature", "The card's signature, if it is not beside it as CARD.sig.", **_FILE),
     Option("model", "The folder that labeldp fit wrote.", type=Path, metavar="MODEL", **_POSITIONAL),
-    # previews, comparisons and audits
+    # previews and comparisons
     Option("rows", "How many rows the table has.", default=REQUIRED, **_INTEGER),
     Option("columns", "Columns of a regression table, to show the ± of its intervals.", **_INTEGER),
-    Option(
-        "edges",
-        "Public bins of the label, such as 0,20,50,200; with --masses.",
-        **_numbers("edges", "0,20,50,200"),
-    ),
-    Option("masses", "What share lies in each bin, such as 50,30,20.", **_numbers("masses", "50,30,20")),
     Option(
         "repeats",
         "Fits of each regressor at each ε: their errors vary by chance.",
@@ -365,8 +345,6 @@ _TABLE = (
         metavar="NAMES",
     ),
     Option("public", "The labels are public, or synthetic.", **_FLAG),
-    Option("samples", "Outputs to draw for each of four labels.", default=1_000_000, **_INTEGER),
-    Option("confidence", "Probability that a true claim is not refuted.", default=0.999999, **_number("P")),
     # the page
     Option("folder", "The folder with your tables.", type=Path, default=Path(), metavar="FOLDER", flags=()),
     Option("no_open", "Do not open the browser; only show the address.", **_FLAG),
@@ -380,9 +358,10 @@ _TABLE = (
 )
 
 EPSILONS: Fields = {
-    **_numbers("epsilon", "0.1,0.3,1,3"),
     "type": str,
-    "default": "0.1,0.3,1,3",
+    "parse": _parse_epsilons,
+    "metavar": "NUMBERS",
+    "default": (0.1, 0.3, 1.0, 3.0),
     "help": "Values of ε, with commas.",
 }
 """How the option ``epsilon`` differs where several values can be given."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labeldp._atomic import StrPath, atomic_file
+from labeldp._values import Data
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.inputs import read_rows
 from labeldp.app.report import render_report
@@ -65,8 +66,10 @@ def regress_file(
         As in `labeldp.privatize_file`, which has most other parameters too.
     out : path
         The table: .html (a report), .csv, .tex or .txt.
-    label, missing, format, dialect, force
+    label, format, dialect, force
         As in `labeldp.privatize_file`.
+    missing : {"error", "drop"}
+        What to do with rows without a label, or with a gap in a column that is used; both are public.
     ledger : Ledger
         What is charged.
     on : str, optional
@@ -83,19 +86,19 @@ def regress_file(
     refuse_same({"the table": path, "its card": card, "the ledger": ledger.path}, {"the source": source})
     formula = None if on is None else Formula.parse(on, label)
     columns = {} if formula is None else {"features": formula.columns, "categories": list(formula.levels)}
-    reading: dict[str, Any] = {"missing": missing, "format": format, "dialect": dialect, "progress": progress}
+    progress = progress or (lambda *_: None)
+    reading: Data = {"missing": missing, "format": format, "dialect": dialect, "progress": progress}
     with reserve(Target(str(path), force), Target(str(card), force)):
-        read, labels, notes, rights = read_rows(str(source), label, columns=columns, **reading)
-        if progress is not None:
-            progress("Fitting", 0, None)
-        table = private_ols(read, labels, on=on, ledger=ledger, label=label, **options)
+        rows = read_rows(source, label, columns=columns, complete=True, **reading)
+        progress("Fitting", 0, None)
+        table = private_ols(rows.public, rows.labels, on=on, ledger=ledger, label=label, **options)
         written = _WRITERS[path.suffix](table, ledger)
         files = {} if path.suffix == ".html" else {path.name: hashlib.sha256(written.encode()).hexdigest()}
         about = table.to_card(files=files) if files else table.to_card()  # a page is written again from its card
         for target, text in ((card, about), (path, written)):
-            with atomic_file(target, public=True, most=rights, replace=force) as unfinished:
+            with atomic_file(target, public=True, most=rows.rights, replace=force) as unfinished:
                 unfinished.write_text(text, encoding="utf-8", newline="\n")
-    return FileRegression(card, table, notes)
+    return FileRegression(card, table, rows.notes)
 
 
 def _as_csv(table: RegressionTable) -> str:

@@ -10,7 +10,7 @@ The card appears before the table: a card without its table is harmless, and a t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -105,7 +105,6 @@ def privatize_file(
     dialect: Dialect | None = None,
     drop: Collection[str] = (),
     force: bool = False,
-    others: Mapping[str, StrPath | None] | None = None,
     progress: Progress | None = None,
     hints: Callable[[list[Message]], None] | None = None,
     random_state: int | WordSource | None = None,
@@ -138,9 +137,6 @@ def privatize_file(
         Columns to leave out; they are read for a total in the last row only.
     force : bool
         Replace what is there.
-    others : mapping, optional
-        What the caller writes besides, by what to call it, such as a report: refused if it is the output, the card
-        or the source as well, or lies in a folder that is replaced.
     progress : callable, optional
         Called with what is being done, how many rows are done, and how many there are, or None.
     hints : callable, optional
@@ -183,7 +179,7 @@ def privatize_file(
     ledger = as_ledger(ledger)
     ledger_path = None if ledger is None else ledger.path
     outputs = {"the output": Path(to), "the card": card_path, "the card's signature": Path(f"{card_path}.sig")}
-    refuse_same({**outputs, "the ledger": ledger_path, **(others or {})}, {"the source": os.fspath(source)})
+    refuse_same({**outputs, "the ledger": ledger_path}, {"the source": os.fspath(source)})
     progress = progress or (lambda *_: None)
     with TableAndCard(to, force=force) as places:
         progress("Opening", 0, None)

@@ -22,7 +22,6 @@ from labeldp.accounts.ledger import Ledger, note_other_ledgers
 from labeldp.app.cli.own_mechanisms import import_modules
 from labeldp.app.cli.shell import (
     UsageError,
-    ask_decimal,
     confirm,
     explained,
     news,
@@ -31,9 +30,8 @@ from labeldp.app.cli.shell import (
     spell_out,
     tell,
 )
-from labeldp.app.option import REQUIRED, Option, join_names, parse_options, split_names
+from labeldp.app.option import REQUIRED, Option, parse_options
 from labeldp.app.options import DIALECT, LEDGER, OPTIONS, RECORD
-from labeldp.errors import ParameterError
 
 __all__ = ["COMMANDS", "DIALECT", "EXIT_CODES", "LEDGER", "RECORD", "app", "command", "load_command"]
 
@@ -94,11 +92,6 @@ COMMANDS = {
             "cards",
             "private.parquet.card.json --trust owner.pub",
         ),
-        "audit": Command(
-            "Sample a card's mechanisms, and try to break what it promises.",
-            "audit",
-            "private.parquet.card.json --samples 200000",
-        ),
         "ledger": Command(
             "Show what was spent on what, and what is left; of several, their sums.", "ledgers", "budget.jsonl"
         ),
@@ -138,38 +131,26 @@ def command(
     **changes : mapping
         What an option has otherwise here, by its name.
     """
-    options = [replace(OPTIONS[name], **changes.get(name, {})) for name in names]
+    options = {name: replace(OPTIONS[name], **changes.get(name, {})) for name in names}
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def run(**typed: Any) -> None:
             ledgers: list[Ledger] = []
             with explained(stopped, ledgers):
-                if modules := typed.pop("modules", None):
-                    import_modules(modules)
-                given = parse_options([option for option in options if option.name != "modules"], typed)
-                ledgers += [value for value in given.values() if isinstance(value, Ledger)]
-                _run(function, given)
+                import_modules(typed.pop("modules", None) or ())
+                given = parse_options(options, typed)
+                if "ledger" in given:
+                    ledgers.append(given["ledger"])
+                    _ask_about_ledgers(given["ledger"], given["out"])
+                function(**given)
 
-        parameters = [_parameter(option) for option in options]
+        parameters = [_parameter(option) for option in options.values()]
         run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return run
 
     return decorate
-
-
-def _run(function: Callable[..., None], given: dict[str, Any]) -> None:
-    """Call a command; if the table does not show its decimal mark, ask for it and try again."""
-    try:
-        if "ledger" in given:
-            _ask_about_ledgers(given["ledger"], given["out"])
-        function(**given)
-    except ParameterError as error:
-        decimal = ask_decimal() if error.option == "decimal" and "dialect" in given else None
-        if decimal is None:
-            raise
-        function(**{**given, "dialect": given["dialect"].with_detected(decimal=decimal)})
 
 
 def _ask_about_ledgers(ledger: Ledger, out: str | Path) -> None:
@@ -182,40 +163,33 @@ def _ask_about_ledgers(ledger: Ledger, out: str | Path) -> None:
             confirm(news(), "Go on with this ledger?" if ledger.path else "Go on without a ledger?")
 
 
-_TEXTS = {float: str, int: str, tuple[float, float]: tuple[str, str]}
-"""How Typer hands numbers over: as they were typed."""
-
-
-def path(text: str) -> Path:
-    """Return a path that was typed, without a look at the disk, where Typer's own way fails for some names."""
-    return Path(text)
+_TYPED = {bool: bool, tuple[float, float]: tuple[str, str], list[str]: list[str], list[Path]: list[str]}
+"""What Typer hands over, if it is not one text."""
 
 
 def _parameter(option: Option) -> Parameter:
-    """Return an option as a parameter that Typer understands."""
-    nothing = "" if option.type is bool else None  # Typer would show <bool>
-    info: dict[str, Any] = {"metavar": option.metavar or nothing, "help": option.help}
+    """Return an option as a parameter that Typer understands; one that is not typed is None."""
+    is_flag, is_required = option.type is bool, option.default is REQUIRED
+    info: dict[str, Any] = {"metavar": option.metavar or ("" if is_flag else None), "help": option.help}
+    info["rich_help_panel"] = option.panel or None
     if "{mechanisms}" in option.help:
         from labeldp.release.plan import mechanism_choices  # noqa: PLC0415 (slow to import)
 
         info["help"] = option.help.format(mechanisms=", ".join(mechanism_choices()))
-    if option.panel:
-        info["rich_help_panel"] = option.panel
-    if option.type in (Path, list[Path]):
-        info["parser"] = path
-    default = option.default
-    if option.parse is split_names and option.type is str:
-        default = join_names(default)
-    is_optional = default in (None, (), "")
-    kind_of_value = _TEXTS.get(option.type, option.type)
-    default = str(default) if type(default) in (int, float) else default
+    if not is_required and option.default not in (None, ()):
+        info["show_default"] = _text(option.default)
     kind = typer.Option(*option.all_flags, **info) if option.all_flags else typer.Argument(**info)
+    typed: Any = _TYPED.get(option.type, str)
     return Parameter(
         option.name,
         Parameter.KEYWORD_ONLY,
-        default=Parameter.empty if default is REQUIRED else None if is_optional else default,
-        annotation=Annotated[kind_of_value | None if is_optional else kind_of_value, kind],
+        default=Parameter.empty if is_required else False if is_flag else None,
+        annotation=Annotated[typed if is_flag or is_required else typed | None, kind],
     )
+
+
+def _text(default: object) -> str:
+    return ",".join(f"{part:g}" for part in default) if isinstance(default, tuple) else str(default)
 
 
 def load_command(name: str) -> Any:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import shlex
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from labeldp.accounts.ledger import Ledger, ledger_notes
 from labeldp.app.cli import DIALECT, LEDGER, RECORD, command
-from labeldp.app.cli.shell import PlainConsole, news, progress, raise_problem, tell, tell_aside
+from labeldp.app.cli.shell import PlainConsole, news, progress, tell
 from labeldp.app.model_fit import fit_file
 from labeldp.app.model_predictions import predict_file
 from labeldp.app.regression import regress_file
-from labeldp.app.reports import NO_REPORT
 
 
 @command(
     *("source", "label", "bounds", "epsilon", "out", "release", "features", "drop", "categories", "missing"),
-    *(*LEDGER, "rows_per_person", *RECORD, "transform", "score", "format", *DIALECT, "report", "force"),
+    *(*LEDGER, "rows_per_person", *RECORD, "transform", "score", "format", *DIALECT, "force"),
     stopped="Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.",
     out={"type": Path, "metavar": "FOLDER", "help": "The folder for the model."},
 )
-def fit(source: str, out: Path, ledger: Ledger, release: str, report: Path | None, **given: Any) -> None:
+def fit(out: Path, ledger: Ledger, release: str, **given: Any) -> None:
     """Learn to predict a private column, and save a model that is ε-differentially private for every label.
 
     All other columns are public features: numbers, booleans, dates and text, and values may be missing. The budget
@@ -32,16 +30,14 @@ def fit(source: str, out: Path, ledger: Ledger, release: str, report: Path | Non
     private labels are in it too; true labels never are.
     """
     with progress() as bars:
-        given |= {"progress": bars, "say": partial(tell_aside, bars)}
-        done = fit_file(source, out, ledger=ledger, release=release, report=report, **given)
-    tell(PlainConsole(), done.summary, *done.expected)
-    tell(PlainConsole(), f"The model is in {out}:  labeldp predict {shlex.quote(str(out))} TABLE -o OUT")
+        done = fit_file(out=out, ledger=ledger, release=release, progress=bars, **given)
+    places = [f"The model is in {out}:  labeldp predict {shlex.quote(str(out))} TABLE -o OUT"]
     if release == "labels":
-        tell(PlainConsole(), f"The private labels are in {out / 'release.npz'} too; both may be made public.")
-    if report is not None and NO_REPORT not in done.problems:
-        tell(PlainConsole(), f"The report is in {report}.")
-    tell(PlainConsole(), *ledger_notes(ledger))
-    raise_problem(done.problems)
+        places.append(f"The private labels are in {out / 'release.npz'} too; both may be made public.")
+    tell(PlainConsole(), done.summary, *done.notes, *places, *ledger_notes(ledger))
+    if done.score_error is not None:
+        tell(news(), "How good the model is could not be measured.", style="red")
+        raise done.score_error
 
 
 @command(
@@ -49,8 +45,9 @@ def fit(source: str, out: Path, ledger: Ledger, release: str, report: Path | Non
     *(*LEDGER, "rows_per_person", *RECORD, "format", *DIALECT, "force"),
     stopped="Stopped. A table that is there is whole; the ledger, if there is one, says what was paid.",
     out={"type": Path, "metavar": "FILE", "help": "The table to write: .html (a report), .csv, .tex or .txt."},
+    missing={"help": "Rows without a label, or with a gap in a column that is used: stop, or leave them out."},
 )
-def regress(source: str, out: Path, ledger: Ledger, **given: Any) -> None:
+def regress(out: Path, ledger: Ledger, **given: Any) -> None:
     """Estimate a linear regression of a private column: coefficients, standard errors, intervals and p-values.
 
     All other columns are public. Intervals include the noise. The budget is charged after
@@ -59,7 +56,7 @@ def regress(source: str, out: Path, ledger: Ledger, **given: Any) -> None:
     What is released: the table and its card, OUT.card.json. True labels are in neither.
     """
     with progress() as bars:
-        done = regress_file(source, out, ledger=ledger, progress=bars, **given)
+        done = regress_file(out=out, ledger=ledger, progress=bars, **given)
     tell(news(), *done.notes)
     places = f"The table is in {out}, its card in {done.card}:  labeldp verify {done.card}"
     tell(PlainConsole(), done.table.summary(), places, *ledger_notes(ledger))
@@ -69,7 +66,7 @@ def regress(source: str, out: Path, ledger: Ledger, **given: Any) -> None:
     *("model", "source", "out", "column", "keep", "drop", "format", *DIALECT, "force"),
     out={"help": "The table to write."},
 )
-def predict(model: Path, source: str, out: str, column: str, keep: list[str], **given: Any) -> None:
+def predict(out: str, column: str, keep: list[str], **given: Any) -> None:
     """Add a private model's predictions to a table.
 
     Columns are found by name, in any order. Whatever is done with a private model costs no more ε.
@@ -79,7 +76,7 @@ def predict(model: Path, source: str, out: str, column: str, keep: list[str], **
     the model predicts is never copied.
     """
     with progress() as bars:
-        done = predict_file(model, source, out, column=column, keep=keep, progress=bars, **given)
+        done = predict_file(out=out, column=column, keep=keep, progress=bars, **given)
     said = f"{done.rows:,} rows, with {done.label!r} as predicted in the column {column!r}: {out}"
     tell(news(), said, *done.notes)
     if keep:

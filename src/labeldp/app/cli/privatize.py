@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,18 @@ from rich.console import Console
 
 from labeldp.accounts.ledger import Ledger, ledger_notes
 from labeldp.app.cli import DIALECT, LEDGER, RECORD, command
-from labeldp.app.cli.shell import Bars, confirm, news, progress, raise_problem, someone_looks, tell
-from labeldp.app.reports import privatize_and_report
+from labeldp.app.cli.shell import Bars, confirm, news, progress, someone_looks, tell
 from labeldp.errors import Message
 
 
 @command(
     *("source", "out", "label", "bounds", "epsilon", "mechanism", "delta", "zeta", "epsilon_prior", "trust"),
     *("debiased", "missing", "shuffle", *LEDGER, "rows_per_person", *RECORD, "drop", "format", *DIALECT),
-    *("report", "force", "modules"),
+    *("force", "modules"),
     stopped="Stopped. A table that is there is whole, with its card beside it. What the ledger shows as spent "
     "stays spent: labels may have been read.",
 )
-def privatize(source: str, out: str, ledger: Ledger, report: Path | None, **given: Any) -> None:
+def privatize(ledger: Ledger, **given: Any) -> None:
     """Write a table again with private labels; all its other columns stay as they are.
 
     Each released label is ε-differentially private: whoever sees it, and knows everything else in the table, can
@@ -33,23 +31,20 @@ def privatize(source: str, out: str, ledger: Ledger, report: Path | None, **give
     What is released: OUT, and OUT.card.json, which says what was done; pass it on with the file. All but the
     labels is public: columns, the number of rows, and their order unless you --shuffle.
     """
+    from labeldp.tables.file_release import privatize_file  # noqa: PLC0415 (an extra)
+
     screen, asked = news(), someone_looks()  # now: while bars are drawn, Rich 14 says that nobody looks
     with progress() as bars:
         hints = partial(_ask, screen, bars) if asked else None
-        done, problems = privatize_and_report(
-            source, out, ledger=ledger, report=report, progress=bars, hints=hints, **given
-        )
+        done = privatize_file(ledger=ledger, progress=bars, hints=hints, **given)
     notes = [] if asked else ["Hints on what may give labels away are shown on a terminal only."]
     notes.append(f"The table is in {done.path}, its card in {done.card_path}; both may be made public.")
-    if report is not None and not problems:
-        notes.append(f"The report is in {report}.")
     tell(screen, done.terms.summary(), *done.notes, *notes, *ledger_notes(ledger))
-    raise_problem(problems)
 
 
-def _ask(screen: Console, bars: Bars | None, hints: Sequence[str]) -> None:
+def _ask(screen: Console, bars: Bars, hints: Sequence[str]) -> None:
     """Show what gives labels away to the one who can answer, since logs are kept; stop unless told to go on."""
-    with nullcontext() if bars is None else bars.aside():
+    with bars.aside():
         tell(screen, *(Message("For you alone: ", hint) for hint in hints), style="yellow")
         tell(screen, "What you see here, and what you answer, depends on true labels: keep it to yourself.")
         confirm(screen, "Release the table as it is?")

@@ -11,8 +11,8 @@ import math
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
 from types import FrameType
 from typing import Any, NoReturn
@@ -20,7 +20,6 @@ from typing import Any, NoReturn
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.table import Table
 
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.sentences import EXPLAINED, as_flag, explain_defect, explain_error, spelled, without_controls
@@ -76,14 +75,6 @@ def explained(stopped: str = "Stopped; nothing was written.", ledgers: Sequence[
             raise
         except Exception as error:
             _fail(explain_defect(error, *ledgers), EXIT["machine"])
-
-
-def raise_problem(problems: Mapping[str, Exception]) -> None:
-    """Say what could not be done after a release was in place, and end with the first reason."""
-    for what in problems:
-        tell(news(), f"{what}.", style="red")
-    for error in problems.values():
-        raise error
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
@@ -180,15 +171,6 @@ def tell(console: Console, *texts: str, style: str | None = None) -> None:
         console.print(spelled(text, as_flag), style=style, soft_wrap=True)
 
 
-def ask_decimal() -> str | None:
-    """Ask which decimal mark the table has; None where nobody can answer."""
-    if not someone_looks():
-        return None
-    news().print("Which is the decimal mark in the table? [. or ,] ", end="")
-    answer = sys.stdin.readline().strip()
-    return answer if answer in (".", ",") else None
-
-
 def confirm(screen: Console, question: str) -> None:
     """Ask a question, and end the command unless the answer is yes."""
     screen.print(f"{question} [y/N] ", end="")
@@ -205,16 +187,6 @@ def print_json(**data: Any) -> None:
 def finite(amount: float) -> float | str:
     """Return an amount as JSON can hold it."""
     return amount if math.isfinite(amount) else "infinite"
-
-
-def figure_table(title: str, header: Sequence[str], lines: Iterable[Sequence[str]]) -> Table:
-    """Return a table of figures: names on the left, numbers on the right of their columns."""
-    table = Table(title=title, title_justify="left")
-    for k, name in enumerate(header):
-        table.add_column(name, justify="right" if k else "left", overflow="fold")
-    for line in lines:
-        table.add_row(*line)
-    return table
 
 
 class Bars:
@@ -239,22 +211,13 @@ class Bars:
         self._bar.start()
 
 
-def tell_aside(bars: Bars | None, texts: Iterable[str]) -> None:
-    """Tell people something while bars are drawn, if any are."""
-    with nullcontext() if bars is None else bars.aside():
-        tell(news(), *texts)
-
-
 @contextmanager
-def progress() -> Iterator[Bars | None]:
-    """Yield bars; None where no terminal shows them."""
-    screen = news()
-    if not screen.is_terminal:
-        yield None
-        return
+def progress() -> Iterator[Bars]:
+    """Yield bars, which only a terminal shows."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
+    screen = news()
     text = TextColumn("{task.description}", markup=False)
     columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=screen, transient=True) as bar:
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
         yield Bars(bar)

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.datastructures import FormData
 
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.option import REQUIRED, Option, parse_figure
+from labeldp.app.option import REQUIRED
 from labeldp.app.options import OPTIONS
 from labeldp.app.sentences import EXPLAINED, as_field, explain_error
 from labeldp.errors import ParameterError, Setting
@@ -32,7 +32,7 @@ def collect_problem(problems: dict[str, str], field: str) -> Iterator[None]:
     --------
     >>> problems = {}
     >>> with collect_problem(problems, "epsilon"):
-    ...     OPTIONS["epsilon"].parse(0)
+    ...     OPTIONS["epsilon"].read("0")
     >>> list(problems)
     ['epsilon']
     """
@@ -52,23 +52,13 @@ def parse_fields(
     values = dict[str, Any]()
     for name in names:
         with collect_problem(problems, name):
+            option = OPTIONS[name]
             texts = [str(text).strip() for text in form.getlist(name)]
-            value = _typed_value(OPTIONS[name], texts, decimals if name == "bounds" else ".,")
-            values[name] = value if value is None else OPTIONS[name].parse(value)
+            if any(texts):
+                typed = texts if option.type == tuple[float, float] else texts[0]
+                values[name] = option.read(typed, decimals if name == "bounds" else ".,")
+            elif option.default is REQUIRED:
+                raise ParameterError(Setting(name), " is empty: choose it first")
+            else:
+                values[name] = option.default
     return values
-
-
-def _typed_value(option: Option, texts: list[str], decimals: str) -> Any:
-    """Return what was typed into the fields of one option, for its parser; by default what the option has."""
-    if not any(texts):
-        if option.default is REQUIRED:
-            raise ParameterError(Setting(option.name), " is empty: choose it first")
-        return option.default
-    if option.type is bool:
-        return True
-    if option.type is str or option.type == list[str]:
-        return texts[0]
-    numbers = [parse_figure(text, option.name, decimals) for text in texts]
-    if option.type is int and numbers[0].is_integer():
-        return int(numbers[0])
-    return numbers[0] if option.type in (int, float) else tuple(numbers)

@@ -21,9 +21,10 @@ from labeldp.app.page.site import SOON, go, show, site_of
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, step
 from labeldp.app.page.work import Work, location_of
 from labeldp.app.regression import regress_file
-from labeldp.app.reports import NO_REPORT, Problems, privatize_and_report
+from labeldp.app.report import write_report
 from labeldp.app.sentences import EXPLAINED, printable
 from labeldp.errors import Message
+from labeldp.tables.file_release import privatize_file
 
 WRITTEN = {
     "table": "The private table",
@@ -84,21 +85,26 @@ def release_step(request: Request, unfinished: Unfinished, form: FormData | None
 def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, work: Work) -> dict[str, Any]:
     """Release as the command of this kind does; return what the page says of it, all of which can be shared."""
     options = {**release.options, "ledger": ledger, "progress": work.progress}
-    path, cells, problems = release.out.with_name(f"{release.out.name}.card.json"), list[list[str]](), Problems()
-    notes: list[str]
+    path, cells = release.out.with_name(f"{release.out.name}.card.json"), list[list[str]]()
+    notes, problems = list[str](), dict[str, Exception]()
     if release.kind == "regression":
         regression = regress_file(release.source, release.out, **options)
-        card, notes, cells = read_any_card(regression.table.to_card()), regression.notes, regression.table.cells()
+        text, notes, cells = regression.table.to_card(), regression.notes, regression.table.cells()
     elif release.kind == "model":
-        fit = fit_file(release.source, release.out, report=release.report, **options)
-        path, problems = release.out / "card.json", fit.problems
-        card, notes = read_any_card(fit.card), [*fit.notes, *fit.expected]
+        fit = fit_file(release.source, release.out, **options)
+        path, text, notes = release.out / "card.json", fit.card, fit.notes
+        if fit.score_error is not None:
+            problems["How good the model is could not be measured"] = fit.score_error
     else:
-        table, problems = privatize_and_report(release.source, release.out, report=release.report, **options)
-        card, notes = read_any_card(table.card), list(table.notes)
+        table = privatize_file(release.source, release.out, **options)
+        text, notes = table.card, list(table.notes)
     files = {WRITTEN[release.kind]: release.out, "The certificate (card)": path}
-    if release.report is not None and NO_REPORT not in problems:
-        files["The report"] = release.report
+    if release.report is not None:
+        try:
+            write_report(release.report, text, ledger=ledger, like=path)
+            files["The report"] = release.report
+        except Exception as error:  # the release is paid for, and there
+            problems["The report could not be written"] = error
     notes = [
         note for note in notes if not isinstance(note, Message)
     ]  # what to choose otherwise would be paid again
@@ -107,7 +113,7 @@ def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, wo
         "card": folder.name(path),
         "files": {what: folder.name(file) for what, file in files.items()},
         "notes": [printable(line) for note in notes for line in note.splitlines()],
-        "explanation": card.explain(ledger.charges),
+        "explanation": read_any_card(text).explain(ledger.charges),
         "cells": cells,
     }
 
