@@ -34,7 +34,6 @@ def folder(tmp_path):
 
 OPTIONS = {
     "-o": ".csv",
-    "--report": ".html",
     "--ledger": ".jsonl",
     "IN": ".csv",
     "fit -o": ".csv",

@@ -97,7 +97,8 @@ def test_no_label_is_in_the_files_of_a_saved_model(what, tmp_path):
     table = tmp_path / "table.csv"
     np.savetxt(table, np.column_stack([X, Y])[:100], delimiter=",", header="a,b,c,y", comments="", fmt="%.17g")
     command = ["fit", str(table), "--label", "y", "--bounds", "0", "5", "--epsilon", "2", "--release", what]
-    done = run(*command, "-o", tmp_path / "saved", "--report", tmp_path / "page.html")
+    done = run(*command, "-o", tmp_path / "saved")
+    run("report", tmp_path / "saved")
     files = [file for file in tmp_path.rglob("*") if file.is_file() and file != table]
     assert len(files) >= 4
     for file in files:

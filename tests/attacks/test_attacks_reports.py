@@ -26,7 +26,7 @@ FALSE_ALARM = 1e-10
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(ROWS, 2))
 Y = np.clip(2.5 + X[:, 0] + 0.4 * RNG.normal(size=ROWS), 0.01, 4.99)
-WHAT = ["--label", "y", "--bounds", "0", "5", "--report", "page.html"]
+WHAT = ["--label", "y", "--bounds", "0", "5"]
 COMMANDS = {
     "privatize": ["privatize", "in.csv", *WHAT, "--epsilon", "1", "-o", "out.csv"],
     "fit, model": ["fit", "in.csv", *WHAT, "--epsilon", "1", "-o", "model"],
@@ -73,7 +73,9 @@ def told(request, tmp_path_factory):
     with chdir(tmp_path_factory.mktemp("report")):
         table = np.column_stack([X, Y])
         np.savetxt("in.csv", table, delimiter=",", header="a,b,y", comments="", fmt="%.17g")
-        done = run(*COMMANDS[request.param])
+        words = COMMANDS[request.param]
+        done = run(*words)
+        run("report", words[words.index("-o") + 1], "-o", "page.html")
         return words_of(Path("page.html").read_text()) + "\n" + done.output
 
 

@@ -97,9 +97,9 @@ def test_what_cannot_be_planned_is_refused_by_its_option(options):
 
 
 def test_records_and_the_command_have_the_figures_of_the_preview():
-    words = ("--rows", 5000, "--bounds", 0, 100, "--epsilon", "0.5,2", "--edges", "0,20,100", "--masses", "80,20")
-    shown, prior = said("preview", *words), ldp.Histogram([0, 20, 100], [80, 20])
-    plan = ldp.preview(rows=5000, bounds=(0, 100), epsilon=[2, 0.5], prior=prior, columns=3)
+    words = ("--rows", 5000, "--bounds", 0, 100, "--epsilon", "0.5,2")
+    shown = said("preview", *words)
+    plan = ldp.preview(rows=5000, bounds=(0, 100), epsilon=[2, 0.5], columns=3)
     header, lines = plan.table()
     assert header == ["", "ε = 0.5", "ε = 2"]
     assert all(cell in shown for line in lines if "coefficient" not in line[0] for cell in line)

@@ -63,7 +63,6 @@ READ = {  # what is replaced, and what reads it: a command, or a function
 WRITTEN = {  # what may be replaced, where nothing is lost by it
     "privatize -o": ("out.csv", PRIVATIZE),
     "privatize -o --force": ("out.csv", [*PRIVATIZE, "--force"]),
-    "privatize --report": ("r.html", [*PRIVATIZE, "--report", "r.html", "--force"]),
     "fit -o": ("new", ["fit", "table.csv", "-o", "new", *LABELS, "--force"]),
     "predict -o": ("out.csv", ["predict", "model", "table.csv", "-o", "out.csv", "--force"]),
     "report -o": ("r.html", ["report", CARD, "-o", "r.html", "--force"]),

@@ -37,8 +37,6 @@ CLASHES = {
     "ledger is the card, by force": "-o a.parquet --ledger a.parquet.card.json --limit 3 --force",
     "ledger is the card, by another way": "-o a.parquet --ledger fold/../a.parquet.card.json --limit 3",
     "old ledger is the card": "-o old.parquet --ledger old.parquet.card.json --force",
-    "report is the card": "-o a.parquet --report a.parquet.card.json",
-    "report is the ledger": "-o a.parquet --report b.jsonl --ledger b.jsonl --force",
     "ledger is the table": "-o a.parquet --ledger a.parquet",
     "table is the source": "-o in.parquet --force",
     "table is the source behind a link": "-o link.parquet --force",
@@ -46,13 +44,11 @@ CLASHES = {
     "ledger is the signature": "-o a.parquet --ledger a.parquet.card.json.sig --limit 3",
     "signature is the source behind a link": "-o s.parquet",
     "a folder as the signature": "-o f.parquet --ledger b.jsonl",
-    "report is the source": "-o a.parquet --report in.parquet --force",
     "ledger below the table": "-o a.parquet --ledger a.parquet/deep/budget.jsonl --limit 3",
     "a new folder": "-o new/ --format csv --ledger b.jsonl",
     "an old folder": "-o fold --format csv --force --ledger b.jsonl",
     "a link to a folder": "-o sl --force --ledger b.jsonl",
     "a file as a folder": "-o fil/ --force --ledger b.jsonl",
-    "a folder as the report": "-o a.parquet --report fold --force --ledger b.jsonl",
     "the folder of the source": "-o ./ --force --ledger b.jsonl",
 }
 

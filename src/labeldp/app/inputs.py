@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from labeldp.tables.opening import Progress
 
 Columns = Mapping[str, Sequence[str]]
-"""The columns that options name: "features", to read, all if there are none; "drop"; "categories", read as text."""
+"""The columns that options name: "features", to read, or else all; "drop"; "categories", read as text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

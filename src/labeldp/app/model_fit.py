@@ -138,7 +138,8 @@ def fit_file(
         columns_text(inputs.encoder, label)  # refuses what a model cannot hold
         rows, names = len(inputs.labels), ", ".join(inputs.encoder.names)
         notes = [f"The model predicts {label} from {names or 'no column'}.", *inputs.notes]
-        notes.append(no_score(rows) if score is None else plan_test(rows, score, bounds).describe())
+        if score is not None:
+            notes.append(plan_test(rows, score, bounds).describe())
         refuse_size(f"{out}/", 80 * rows if release == "labels" else 0)
         progress("Fitting", 0, None)
         with (

@@ -59,12 +59,6 @@ def test_integers_may_have_blanks_between_thousands_and_columns_show_intervals()
     assert "coefficient per SD, 3 columns" in done.output
 
 
-def test_the_decimal_mark_is_asked_for_on_a_terminal(place, monkeypatch):
-    monkeypatch.setattr("labeldp.app.cli.ask_decimal", lambda: ",")
-    content = OPEN.replace(",", ";").replace("\n", ",5\n").replace("preis,5", "preis")
-    assert privatize(place, content, "0", "60000").exit_code == 0
-
-
 @pytest.mark.parametrize("option", ["epsilon", "delta", "limit"])
 def test_budgets_never_follow_the_marks_of_a_table(place, option):
     more = {"ledger": "budget.jsonl"} if option == "limit" else {}

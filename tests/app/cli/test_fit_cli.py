@@ -38,29 +38,12 @@ def test_fit_says_what_it_cost_how_good_it_should_be_and_what_was_left_out(folde
         "A model was trained on",
         "ε = 2 in all",
         "id was left out: nearly every row has a value of its own",
-        "costs ε = 2.5 for those; add --score 2.5",  # a guess would be taken for a measure
         "labeldp predict",
         "No ledger was kept",
     ):
         assert words in (folder / "said").read_text()
     assert labeldp.load_model(folder / "model").encoder.names == ["area", "town", "lift"]
     assert not (folder / "model" / "release.npz").exists()
-
-
-def test_what_a_score_shows_or_would_cost_is_said_before_the_charge(folder, tmp_path):
-    ledger, told = labeldp.Ledger(), []
-
-    def say(notes):
-        told.append(notes[-1])
-        raise KeyboardInterrupt
-
-    for score in (None, 3.0):
-        options = {"label": "price", "bounds": (0, 5), "epsilon": 2, "score": score, "ledger": ledger, "say": say}
-        with pytest.raises(KeyboardInterrupt):
-            labeldp.fit_file(folder / "homes.parquet", tmp_path / "model", **options)
-    assert "add score=2.5" in told[0]
-    assert "A score of 40 rows for ε = 3 shows" in told[1]
-    assert not ledger.charges
 
 
 def test_predictions_are_good_and_the_other_columns_as_they_were(folder, tmp_path):
@@ -176,21 +159,19 @@ def test_what_fails_after_the_model_is_in_place_is_said_with_what_is_there_and_s
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    for name in ("app.reports.write_report", "learning.score.charged_score"):
-        monkeypatch.setattr(f"labeldp.{name}", full)
+    monkeypatch.setattr("labeldp.learning.score.charged_score", full)
     book, out = tmp_path / "budget.jsonl", tmp_path / "model"
-    options = ("-o", out, "--ledger", book, "--score", 1, "--report", tmp_path / "page.html")
+    options = ("-o", out, "--ledger", book, "--score", 1)
     words = said("fit", folder / "homes.parquet", *FIT, *options, code=1)
     assert f"The model is in {out}" in words
-    assert "How good the model is could not be measured. The report could not be written. No space left" in words
+    assert "How good the model is could not be measured. No space left" in words
     assert "ε = 2 was charged before that, and stays spent" in words
-    assert "The report is in" not in words
     assert labeldp.load_model(out).label == "price"
 
 
 def test_a_score_is_paid_for_and_said_on_the_screen_the_card_and_the_report(folder, tmp_path):
     book, page, later = (tmp_path / name for name in ("budget.jsonl", "report.html", "later.html"))
-    paid = ("--ledger", book, "--limit", 4, "--score", 1.5, "--report", page)
+    paid = ("--ledger", book, "--limit", 4, "--score", 1.5)
     words = said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", *paid)
     assert re.search("Measured on rows held out, for ε = 1.5 more: (typical|mean absolute) error", words)
     assert "A score of 40 rows for ε = 1.5 shows the typical error (RMSE) if it is " in words
@@ -200,6 +181,7 @@ def test_a_score_is_paid_for_and_said_on_the_screen_the_card_and_the_report(fold
     assert labeldp.Ledger.open(book).charges[-1].what == "score"
     assert labeldp.Ledger.open(book).total.epsilon == 3.5
     run("report", tmp_path / "model", "-o", later)
+    run("report", tmp_path / "model", "-o", page, "--ledger", book)
     told = (words, card.content["note"], page.read_text(), later.read_text(), said("explain", tmp_path / "model"))
     for text in told:
         assert "ε = 3.5 in all" in text
@@ -228,7 +210,6 @@ BAD = {
     "a score on a handful of rows": (homes(60), ["--score", 1], "too few"),
     "a score of nothing but noise": (homes(150), ["--score", 0.5], "would say nothing.*ε = 0.762 or more"),
     "a folder that is nowhere": (homes(60), ["-o", "/no/where/model"], "create it first"),
-    "a report that is there": (homes(60), ["--report", __file__], "exists already"),
     "too little epsilon to split": (homes(60), ["--release", "labels", "--epsilon", 0.001], "too small"),
 }
 
@@ -252,8 +233,6 @@ def test_one_place_for_two_purposes_is_refused_and_nothing_is_lost(folder, tmp_p
     run("fit", table, *FIT, "-o", model, "--ledger", book)
     new = tmp_path / "new"
     shared = [
-        ("fit", table, *FIT, "-o", new, "--ledger", book, "--report", book),
-        ("fit", table, *FIT, "-o", new, "--report", table),
         ("fit", table, *FIT, "-o", table),
         ("fit", table, *FIT, "-o", new, "--ledger", new),
         ("fit", table, *FIT, "-o", model, "--ledger", model / "budget.jsonl"),

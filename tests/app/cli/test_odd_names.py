@@ -61,7 +61,6 @@ def commands(draw, command):
     if command == "privatize":
         words += ["--mechanism", draw(usually("laplace", names))]
     extras = {
-        "--report": files,
         "--drop": names,
         "--format": st.sampled_from(["csv", "xlsx", "parquet", "odd"]),
         "--limit": st.sampled_from(["3", "0.5", "inf", "-1"]),
@@ -147,7 +146,7 @@ OPTIONS = st.sampled_from(["-o", "--out", "--trust", "--column", "--keep"])
 @pytest.mark.slow
 @tries(60)
 @given(
-    st.sampled_from(["explain", "verify", "report", "ledger", "predict", "preview", "audit"]),
+    st.sampled_from(["explain", "verify", "report", "ledger", "predict", "preview"]),
     st.lists(files, min_size=1, max_size=2),
     st.lists(st.tuples(OPTIONS, names), max_size=2),
 )
