@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import decimal
-import math
 import os
 import pickle
 import sys
@@ -52,20 +51,19 @@ def test_what_is_not_an_amount_is_refused_by_name_and_spends_nothing(amount):
     assert (caught.value.option, ledger.charges) == (list(amount)[-1], ())
 
 
-AMOUNTS = list(product([0, Fraction(1, 3), 2, INFINITE], [0, Fraction(1, 4), Fraction(4, 5), 1]))
+AMOUNTS = list(product([0, Fraction(1, 3), 2, 10**400], [0, Fraction(1, 4), Fraction(4, 5), 1]))
 
 
-def test_sums_differences_and_order_are_those_of_numbers_with_infinity():
+def test_sums_differences_and_order_are_those_of_numbers():
     for one, other in product(AMOUNTS, repeat=2):
-        left, right = Budget(*one), Budget(*other)
-        assert left + right == Budget(one[0] + other[0], min(1, one[1] + other[1]))
-        rest = INFINITE if one[0] == INFINITE else max(0, one[0] - other[0])
-        assert left.minus(right) == Budget(rest, max(0, one[1] - other[1]))
+        left, right = (Budget(*map(Fraction, amounts)) for amounts in (one, other))
+        assert left + right == Budget(Fraction(one[0] + other[0]), min(1, one[1] + other[1]))
+        assert left.minus(right) == Budget(Fraction(max(0, one[0] - other[0])), max(0, one[1] - other[1]))
         assert (left <= right) == (one[0] <= other[0] and one[1] <= other[1])
 
 
 def test_a_budget_is_shown_to_people_in_few_digits_rounded_up():
-    assert [str(Budget(1 / 3)), str(Budget(2, 1 / 3)), str(Budget(INFINITE))] == [
+    assert [str(Budget(1 / 3)), str(Budget(2, 1 / 3)), str(Budget(Fraction(10**400)))] == [
         *("ε = 0.333334", "ε = 2 and δ = 0.334", "ε = inf"),
     ]
     assert repr(Budget(Fraction(1, 3))) == "Budget(epsilon=0.33333333333333337)"  # the float below is less
@@ -87,7 +85,6 @@ def test_k_rows_a_person_cost_k_epsilon_and_delta_rounded_up(k, epsilon, delta):
 @pytest.mark.parametrize(
     ("epsilon", "delta", "people", "cost"),
     [
-        (INFINITE, 0.1, 4, Budget(INFINITE, 0.1)),
         (0.001, 0.5, 4, Budget(0.004, 1)),
         (10**9, 0.5, 10**6, Budget(10**15, 1)),  # e^(10^15) is never written out
     ],
@@ -135,8 +132,8 @@ def test_charges_made_together_are_all_spent_or_none():
 
 def test_a_ledger_without_limit_counts_and_refuses_nothing():
     ledger = Ledger()
-    ledger.charge("labels as they are", epsilon=INFINITE)
-    assert (ledger.limit, ledger.remaining, ledger.total) == (None, None, Budget(INFINITE))
+    ledger.charge("labels", epsilon=100.0)
+    assert (ledger.limit, ledger.remaining, ledger.total) == (None, None, Budget(100))
     with pytest.raises(ldp.errors.ParameterError, match="Budget"):
         Ledger(limit=3.0)
 
@@ -334,10 +331,3 @@ def test_labels_that_are_gone_are_forgotten_and_never_taken_for_others():
             ldp.privatize(np.linspace(0, 5, 300), **HOW)
         for _ in range(2):
             ldp.privatize([1.0, 2.0], **HOW)  # a list cannot be remembered without being kept
-
-
-def test_an_amount_that_no_float_holds_beside_one_without_a_limit():
-    huge, all_of_it = ldp.Budget(Fraction(10**400)), ldp.Budget(math.inf)
-    assert huge + all_of_it == all_of_it + huge == all_of_it
-    assert huge.minus(all_of_it) == ldp.Budget(0)
-    assert all_of_it.minus(huge) == all_of_it.minus(all_of_it) == all_of_it

@@ -54,10 +54,10 @@ def test_a_ledger_is_written_as_its_account_says_and_read_again(path):
     assert again.charges == ledger.charges == (CHARGE, CHARGE, CHARGE)
     assert (again.limit, again.total) == (Budget(3, 0.001), Budget(1, 0.0003))
     free = Ledger.open(path.with_name("free"))
-    free.charge_all([ldp.accounts.Charge("all", Budget(float("inf")), WHEN, purpose="labels", column=1)])
-    all_of_it = {**ENTRY, "what": "all", "budget": [None, "0"], "rows_per_person": 1}
+    free.charge_all([ldp.accounts.Charge("one", Budget(2), WHEN, purpose="labels", column=1)])
+    one = {**ENTRY, "what": "one", "budget": ["2", "0"], "rows_per_person": 1}
     header = {**HEADER, "limit": None, "id": json.loads(path.with_name("free").read_bytes().splitlines()[0])["id"]}
-    assert path.with_name("free").read_bytes() == chained(header, {"charges": [all_of_it]})
+    assert path.with_name("free").read_bytes() == chained(header, {"charges": [one]})
 
 
 def test_an_amount_that_no_float_holds_is_kept_exactly_and_shown_as_infinite(path):

@@ -132,12 +132,6 @@ def test_a_release_whose_charges_do_not_pay_for_its_mechanisms_is_refused(case):
     refuse(UNDERPAID[case].to_card())
 
 
-def test_a_charge_of_everything_pays_for_nothing():
-    everything = release(labels(epsilon=math.inf))
-    charges = [plain(one) for one in everything.charges]
-    refuse(card("release", charges=charges, guarantee=everything.guarantee, priors=[None]), "positive and finite")
-
-
 @pytest.mark.parametrize("kind", ["release", "row-release", "model"])
 def test_all_charges_are_for_as_many_rows_of_a_person(kind):
     """Or the guarantee names the most rows, and the labels were charged for one."""

@@ -285,6 +285,23 @@ def test_a_card_of_version_2_that_states_other_noise_than_it_lists_does_not_hold
     assert verify_card(forged(scored)).holds
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"fit": {"pvalue": 0.5}},
+        {"purpose": "a study"},
+        {"transform": "log"},
+        {"rounding": [0.1]},
+        {"secure": True},
+        {"parts": []},
+        {"note 2": ""},
+    ],
+    ids=str,
+)
+def test_a_card_of_version_2_has_no_field_of_another_version(field):
+    assert verify_card(forged({**kept_card("model"), **field})).verdict == "does not hold"
+
+
 VERSION_2 = Path(__file__).with_name("model_with_score.2.json")
 """A model's card that 0.2.0 wrote, with a score on rows held out."""
 

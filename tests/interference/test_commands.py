@@ -84,7 +84,7 @@ def test_a_release_from_another_ledger_beside_the_first(change, tmp_path):
     two_point = ["--mechanism", "two-point"]
     out = way([*PRIVATIZE, *two_point], [*again, *two_point])
     first = assert_codes([0, 0], out, *CHANGES[change], tmp_path)
-    assert b"another ledger" in b" ".join(first.stderr.split())
+    assert b"Other ledgers" in b" ".join(first.stderr.split())
 
 
 def test_hints_on_a_terminal_reach_nothing_else(tmp_path):

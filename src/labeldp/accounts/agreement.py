@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from labeldp._values import Data
-from labeldp.accounts.budget import Budget, Charge, group_budget, name_of_charge, total_of
+from labeldp.accounts.budget import Budget, Charge, group_budget, total_of
 from labeldp.accounts.statistic import Origin, origins_of, proven_cost
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError
@@ -49,8 +49,8 @@ def spent_on(terms: Terms, purpose: str) -> Budget:
 def _charges(card: Data, terms: Terms) -> Rules:
     """Require charges that add up to what is stated, and pay for statistics."""
     charges = terms.charges
-    is_finite = all(0 < charge.budget.exact_epsilon < math.inf for charge in charges)
-    yield bool(charges) and is_finite, "it must list charges, each with a positive and finite epsilon"
+    is_positive = all(charge.budget.exact_epsilon > 0 for charge in charges)
+    yield bool(charges) and is_positive, "it must list charges, each with a positive epsilon"
     same_rows = len({charge.rows_per_person for charge in charges}) == 1
     yield same_rows, "all of its charges must have the same rows_per_person"
     guarantees = (terms.guarantee, terms.guarantee_of(card.get("file", {})))  # the first also in older files
@@ -106,7 +106,7 @@ def _columns(card: Data, terms: Terms) -> Rules:
         is_inside = low - rounding <= first and last <= high + rounding
         yield is_inside or origin.reports is not None, "a prior lies outside its bounds"
         if origin.charge is not None and origin.charge.column is not None:
-            name = name_of_charge(f"prior ({terms.trust})", column, len(terms.priors))
+            name = f"prior ({terms.trust})" + (f", column {column}" if len(terms.priors) > 1 else "")
             yield (origin.charge.column, origin.charge.what) == (column, name), _NO_SOURCE
             trusted = terms.trust == "curator" or not origin.statistics
             yield trusted, "with local trust nobody can count labels, and its prior is from counts"

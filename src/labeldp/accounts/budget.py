@@ -69,15 +69,12 @@ class Budget:
     Parameters
     ----------
     epsilon, delta : float or Fraction
-        Floats count as the decimal that was written: 0.1 is 1/10. ``epsilon`` may be infinite only for
-        labels that are released as they are.
+        Floats count as the decimal that was written: 0.1 is 1/10.
 
     Attributes
     ----------
-    exact_epsilon : Fraction or float
-        ε exactly; a float only if it is infinite.
-    exact_delta : Fraction
-        δ exactly.
+    exact_epsilon, exact_delta : Fraction
+        ε and δ exactly.
 
     Examples
     --------
@@ -93,13 +90,11 @@ class Budget:
     Budget(epsilon=0.7)
     """
 
-    exact_epsilon: Fraction | float
+    exact_epsilon: Fraction
     exact_delta: Fraction
 
     def __init__(self, epsilon: float | Fraction, delta: float | Fraction = Fraction(0)) -> None:
-        is_infinite = isinstance(epsilon, float) and epsilon == math.inf
-        exact_epsilon = math.inf if is_infinite else _exact(epsilon, "epsilon")
-        exact_delta = _exact(delta, "delta")
+        exact_epsilon, exact_delta = _exact(epsilon, "epsilon"), _exact(delta, "delta")
         if exact_epsilon < 0:
             raise ParameterError(Setting("epsilon"), f" must not be negative, got {epsilon}")
         if not 0 <= exact_delta <= 1:
@@ -108,7 +103,7 @@ class Budget:
         object.__setattr__(self, "exact_delta", exact_delta)
 
     @classmethod
-    def of(cls, epsilon: Fraction | float, delta: Fraction = Fraction(0)) -> Budget:
+    def of(cls, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Budget:
         """Return the budget of exact amounts that are known to be some."""
         budget = object.__new__(cls)
         object.__setattr__(budget, "exact_epsilon", epsilon)
@@ -138,10 +133,8 @@ class Budget:
         ----------
         other : Budget
         """
-        delta = max(Fraction(0), self.exact_delta - other.exact_delta)
-        if math.inf in (self.exact_epsilon, other.exact_epsilon):
-            return Budget.of(math.inf if self.exact_epsilon == math.inf else Fraction(0), delta)
-        return Budget.of(max(Fraction(0), self.exact_epsilon - other.exact_epsilon), delta)
+        none, delta = Fraction(0), self.exact_delta - other.exact_delta
+        return Budget.of(max(none, self.exact_epsilon - other.exact_epsilon), max(none, delta))
 
     def __str__(self) -> str:
         delta = f" and δ = {rounded_up(self.exact_delta, 3)}" if self.exact_delta else ""
@@ -155,10 +148,9 @@ class Budget:
         """Return ε and δ as floats, rounded up, as a card states its cost."""
         return {"epsilon": self.epsilon, "delta": self.delta}
 
-    def as_data(self) -> list[str | None]:
-        """Return ε and δ as pure data, exactly: the text of two fractions, and None for an infinite ε."""
-        amounts = [self.exact_epsilon, self.exact_delta]
-        return [None if amount == math.inf else str(amount) for amount in amounts]
+    def as_data(self) -> list[str]:
+        """Return ε and δ as pure data, exactly: the text of two fractions."""
+        return [str(self.exact_epsilon), str(self.exact_delta)]
 
     @classmethod
     def from_data(cls, data: Any) -> Budget:
@@ -171,8 +163,7 @@ class Budget:
         """
         if not isinstance(data, list) or len(data) != 2:
             raise ParameterError("an amount must be a list of epsilon and delta, as fractions in text")
-        epsilon, delta = data
-        return cls(math.inf if epsilon is None else parse_fraction(epsilon), parse_fraction(delta))
+        return cls(*map(parse_fraction, data))
 
 
 def refuse_long(budgets: Iterable[Budget]) -> None:
@@ -186,11 +177,9 @@ def refuse_long(budgets: Iterable[Budget]) -> None:
 
 def _sum(budgets: Iterable[Budget]) -> Budget:
     """Return what budgets are together; many hostile amounts end before their sum takes long to compute."""
-    epsilon: Fraction | float = Fraction(0)
-    delta = Fraction(0)
+    epsilon = delta = Fraction(0)
     for budget in budgets:
-        amounts = epsilon, budget.exact_epsilon
-        epsilon = math.inf if math.inf in amounts else sum(amounts, Fraction(0))  # no float is as large as some
+        epsilon += budget.exact_epsilon
         delta = min(Fraction(1), delta + budget.exact_delta)
         if _is_long(epsilon) or _is_long(delta):
             raise ParameterError(
@@ -199,15 +188,15 @@ def _sum(budgets: Iterable[Budget]) -> Budget:
     return Budget.of(epsilon, delta)
 
 
-def _is_long(amount: Fraction | float) -> bool:
+def _is_long(amount: Fraction) -> bool:
     """Return whether an exact amount has more bits than honest ones: sums of such amounts only grow."""
-    return isinstance(amount, Fraction) and max(amount.numerator, amount.denominator).bit_length() > MOST_BITS
+    return max(amount.numerator, amount.denominator).bit_length() > MOST_BITS
 
 
 def _exact(value: Any, name: str) -> Fraction:
     if isinstance(value, Fraction):
         return value
-    number = value if type(value) is float else parse_number(value, name)
+    number = parse_number(value, name)
     if not math.isfinite(number):
         raise ParameterError(Setting(name), f" must be finite, got {number}")
     return Fraction(repr(number))
@@ -215,9 +204,8 @@ def _exact(value: Any, name: str) -> Fraction:
 
 def group_budget(budget: Budget, rows_per_person: int) -> Budget:
     """Return what a person with this many rows is exposed to: k·ε, and k·e^((k−1)ε)·δ."""
-    k = rows_per_person
-    epsilon, delta = budget.exact_epsilon, budget.exact_delta
-    if k == 1 or not isinstance(epsilon, Fraction):
+    k, epsilon, delta = rows_per_person, budget.exact_epsilon, budget.exact_delta
+    if k == 1:
         return budget
     if delta and float((k - 1) * epsilon) > -math.log(delta):  # e^((k−1)ε) is never written out
         delta = Fraction(1)
@@ -344,11 +332,6 @@ class Charge:
         return self.when, self.budget, self.purpose, self.column, self.rows_per_person
 
 
-def name_of_charge(what: str, column: int, columns: int) -> str:
-    """Return the text of the charge for a label column, of this many columns."""
-    return what if columns == 1 else f"{what}, column {column}"
-
-
 def new_charge(
     what: str,
     budget: Budget,
@@ -360,10 +343,9 @@ def new_charge(
 ) -> Charge:
     """Return a charge at the present time, at the price for all of a person's rows."""
     when = datetime.now(UTC).isoformat(timespec="microseconds")  # no two are the same
-    if type(rows_per_person) is not int or rows_per_person < 1:
-        rows_per_person = parse_integer(rows_per_person, "rows_per_person")
-    cost = group_budget(budget, rows_per_person)
-    return Charge(what, cost, when, mechanism, rows_per_person, purpose, column, _declaration.get())
+    people = parse_integer(rows_per_person, "rows_per_person")
+    cost = group_budget(budget, people)
+    return Charge(what, cost, when, mechanism, people, purpose, column, _declaration.get())
 
 
 def total_of(charges: Iterable[Charge]) -> Budget:
@@ -384,9 +366,7 @@ def missing_charges(charges: Iterable[Charge], others: Iterable[Charge]) -> list
 
 def refuse_overspend(limit: Budget | None, spent: Sequence[Charge], charges: Sequence[Charge]) -> None:
     """Raise `BudgetError` if charges would pass a limit, beside what is spent already."""
-    if limit is None:
-        return
-    if total_of([*spent, *charges]) <= limit:
+    if limit is None or total_of([*spent, *charges]) <= limit:
         return
     price, left = total_of(charges), limit.minus(total_of(spent))
     room = f"of {limit} only {left} is left" if spent else f"the limit is {limit}"

@@ -276,11 +276,9 @@ def note_other_ledgers(ledger: Ledger, files: Mapping[str, StrPath]) -> Message 
     others = [name for name, path in files.items() if os.path.realpath(path) != used and _is_used(path)]
     if not others:
         return None
-    there = "There is another ledger" if len(others) == 1 else "There are other ledgers"
     shown = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
-    adds_up = "the costs add up for people whose labels are in both; to charge "
-    which = "it" if len(others) == 1 else "the first"
-    return Message(f"{there} with charges, {shown}: {adds_up}{which} instead, give ", Setting("ledger", others[0]))
+    which = f"Other ledgers have charges, {shown}: the costs add up for people whose labels are in both"
+    return Message(f"{which}; to charge one of them instead, give ", Setting("ledger", others[0]))
 
 
 def _is_used(path: StrPath) -> bool:

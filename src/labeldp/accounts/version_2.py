@@ -13,7 +13,7 @@ import numpy as np
 
 from labeldp._values import Data
 from labeldp.accounts.agreement import require
-from labeldp.accounts.budget import Charge, group_budget, total_of
+from labeldp.accounts.budget import Charge, group_budget
 from labeldp.accounts.schema import Statistics, build_mechanism
 from labeldp.accounts.statistic import RULES, cost_of
 from labeldp.accounts.terms import Terms
@@ -30,6 +30,15 @@ _HASHED = {
                *("bins", "cuts", "values", "spread_outside")),
 }  # fmt: skip
 """What version 2 hashes of a channel: names of 0.2.0, which no renaming changes."""
+
+_FIELDS = {
+    "card": "schema version guarantee cost words rows trust bounds mechanisms priors charges statistics file "
+    "label id release rounds knowledge arrays model note features format files versions quality",
+    "prior": "nodes masses source charge statistics reports",
+    "score": "how rows figures epsilon charge statistics",
+    "mechanism": "schema version mechanism parameters channel proof",
+}
+"""What version 2 has in a card, a prior, a score and a mechanism; other objects are as in version 3."""
 
 _FREE = ("unbiased", "prior", "assumed")
 """What a score was estimated from at no cost: labels that were private already."""
@@ -66,93 +75,83 @@ def fingerprint_2(channel: Any) -> str:
     return "sha256:" + digest.hexdigest()
 
 
+def _refuse_unknown(data: Data, what: str) -> None:
+    for name in sorted(data.keys() - set(_FIELDS[what].split())):
+        raise CardError(f"the card has a field that version 2 does not have, {name[:60]!r}")
+
+
 def _build(card: Data) -> Mechanism:
     """Return the mechanism of a card, if its counts have the hash and the proof that are stated."""
-    mechanism = build_mechanism(card.get("mechanism"), card.get("parameters", {}))
-    proof = mechanism.verify().as_data()
-    del proof["ratio"]
-    stated = {"schema", "version", "mechanism", "parameters", "channel", "proof"}
-    is_built = set(card) == stated and card["channel"] == fingerprint_2(mechanism.channel)
-    if not is_built or card["proof"] != proof:
+    _refuse_unknown(card, "mechanism")
+    mechanism = build_mechanism(card["mechanism"], card["parameters"])
+    proof = mechanism.verify()
+    stated = {"epsilon": proof.epsilon, "delta": proof.delta}
+    if (card["channel"], card["proof"]) != (fingerprint_2(mechanism.channel), stated):
         raise CardError("the card's counts and its proof cannot be rebuilt from its parameters")
     return mechanism
 
 
 def _upgrade_terms(card: Data) -> Data:
+    _refuse_unknown(card, "card")
     built = {text: _build(card_format.parse(text)) for text in dict.fromkeys(card["mechanisms"])}
-    parts = [built[text] for text in card["mechanisms"]]
     secure = card.pop("words") == "secure"
-    stated = _state(card["charges"], secure=secure)
-    sentence = (
-        stated["guarantee"].replace(" for all that this card lists", "").replace("any of it", "anything released")
+    stated = _terms_of(card["charges"], secure=secure)
+    sentence = stated.guarantee.replace(" for all that this card lists", "").replace(
+        "any of it", "anything released"
     )
-    is_stated = (card["guarantee"], card["cost"]) == (sentence, stated["cost"])
+    is_stated = (card["guarantee"], card["cost"]) == (sentence, stated.cost.rounded())
     require(is_stated, "its charges do not give the guarantee and the cost it states")
     statistics = _statistics(card.get("statistics", []))
-    one_each = card["schema"] == "labeldp.release"
-    charges = [_charge(one, parts, statistics, one_each=one_each) for one in card["charges"]]
-    priors = [_prior(entry, charges) for entry in card["priors"]]
-    quality = card.pop("quality", None)
-    if quality and quality.get("statistics"):
-        bought = _statistics(quality["statistics"])
-        card["quality"] = _score(quality)
-        is_charged = any(one["purpose"] == "score" for one in charges)
-        _check_price(quality, bought, charges, statistics, is_charged=is_charged)
-        if not is_charged:
-            charges.append({**quality["charge"], "mechanism": None})
-            statistics += bought
-    elif quality and (quality["how"] not in _FREE or quality.get("epsilon") or not parts):
-        raise UncheckableError("the card shows a score, and does not say with which noise it was released")
+    notes = _notes([built[text].channel for text in card["mechanisms"]], statistics)
+    charges = [{**one, "mechanism": notes.get(one["mechanism"], one["mechanism"])} for one in card["charges"]]
+    priors = [entry and _prior(entry, charges) for entry in card["priors"]]
+    card |= _score(card.pop("quality", None), stated, charges, statistics)
     numbers = {text: number for number, text in enumerate(built)}
+    terms = _terms_of(charges, secure=secure)
     return {
         **card,
-        **_state(charges, secure=secure),
+        "guarantee": terms.guarantee,
+        "cost": terms.cost.rounded(),
+        "secure": secure,
         "mechanisms": [mechanism.as_data() for mechanism in built.values()],
         "parts": [numbers[text] for text in card["mechanisms"]],
-        "priors": priors if one_each or any(priors) else [],
+        "priors": priors if card["schema"] == "labeldp.release" or any(priors) else [],
         "charges": charges,
         "statistics": statistics,
     }
 
 
-def _state(charges: list[Data], *, secure: bool) -> Data:
-    """Return what version 3 states of charges: the guarantee, the cost, and whether they are private."""
-    spent = tuple(read(list[Charge], charges, "charges"))
-    terms = Terms(1, (), (), spent, (), "local", secure)
-    return {"guarantee": terms.guarantee, "cost": terms.cost.rounded(), "secure": secure}
+def _terms_of(charges: list[Data], *, secure: bool) -> Terms:
+    """Return terms that have charges alone, for what follows from these."""
+    return Terms(1, (), (), tuple(read(list[Charge], charges, "charges")), (), "local", secure)
 
 
 def _statistics(entries: list[Data]) -> list[Data]:
     """Return what was released with noise; why its sensitivity is what it is follows from its kind."""
     for one in entries:
-        rule = RULES.get(one["kind"])
-        is_known = rule is None or one["because"] == rule.reason
+        is_known = one["kind"] not in RULES or one["because"] == RULES[one["kind"]].reason
         require(is_known, "the sensitivity of a statistic follows from something else than it states")
     renamed = {"integers": "size"}
     return [{renamed.get(key, key): one[key] for key in one if key != "because"} for one in entries]
 
 
-def _charge(charge: Data, parts: list[Mechanism], statistics: list[Data], *, one_each: bool) -> Data:
-    """Return a charge that notes by the names of version 3 what it was spent on, if its note is right."""
-    if charge["purpose"] == "labels":
-        paid = [parts[charge["column"]]] if one_each else parts
-        noted, note = (
-            join_fingerprints([hashed(one.channel) for one in paid]) for hashed in (fingerprint_2, fingerprint)
-        )
-        require(charge["mechanism"] == noted, "it charges for another mechanism than it shows")
-        return {**charge, "mechanism": note}
-    own = [(one["what"], one["scale"]) for one in statistics if one["purpose"] == charge["purpose"]]
-    noted = "; ".join(f"{what}: DiscreteLaplace(scale={parse_fraction(scale)!r})" for what, scale in own)
-    note = "; ".join(f"{what}: discrete Laplace noise of scale {scale}" for what, scale in own)
-    return {**charge, "mechanism": note} if own and charge["mechanism"] == noted else charge
+def _notes(channels: list[Any], statistics: list[Data]) -> dict[str | None, str]:
+    """Return what version 3 notes on charges, by the notes of version 2; a wrong one is in neither of them."""
+    old, new = (list(map(hashed, channels)) for hashed in (fingerprint_2, fingerprint))
+    notes: dict[str | None, str] = dict(zip(old, new, strict=True))
+    notes[join_fingerprints(old)] = join_fingerprints(new)
+    for purpose in {one["purpose"] for one in statistics}:
+        own = [(one["what"], one["scale"]) for one in statistics if one["purpose"] == purpose]
+        noted = "; ".join(f"{what}: DiscreteLaplace(scale={parse_fraction(scale)!r})" for what, scale in own)
+        notes[noted] = "; ".join(f"{what}: discrete Laplace noise of scale {scale}" for what, scale in own)
+    return notes
 
 
-def _prior(entry: Any, charges: list[Data]) -> Data | None:
+def _prior(entry: Data, charges: list[Data]) -> Data:
     """Return a prior with its origin: public, or paid for by a charge that it names."""
-    if entry is None:
-        return None
+    _refuse_unknown(entry, "prior")
     shown = {"nodes": entry["nodes"], "masses": entry["masses"]}
-    if entry["source"] == "public" and "charge" not in entry:
+    if entry["source"] == "public" and entry.keys() == {*shown, "source"}:
         return shown
     require(entry["source"] == "paid for", "its charges do not fit the source of a prior")
     origin = {
@@ -165,25 +164,28 @@ def _prior(entry: Any, charges: list[Data]) -> Data | None:
     return {**shown, "origin": origin}
 
 
-def _check_price(
-    quality: Data, bought: list[Data], charges: list[Data], statistics: list[Data], *, is_charged: bool
-) -> None:
-    """Refuse a score at another price than it states, or a guarantee that wrongly leaves it out.
+def _score(quality: Data | None, stated: Terms, charges: list[Data], statistics: list[Data]) -> Data:
+    """Return a score as version 3 has it, and add what was paid for it; one that cost nothing is left out.
 
     The guarantee may leave it out if it is on rows held out, nobody has two rows, and it costs no more.
     """
-    spent: list[Charge] = read(list[Charge], charges, "charges")
-    people = max(charge.rows_per_person for charge in spent)
+    if quality is None:
+        return {}
+    _refuse_unknown(quality, "score")
+    if not quality.get("statistics"):
+        if quality["how"] in _FREE and not quality.get("epsilon") and stated.charges_for("labels"):
+            return {}
+        raise UncheckableError("the card shows a score, and does not say with which noise it was released")
+    bought, people = _statistics(quality["statistics"]), stated.rows_per_person
     price = group_budget(cost_of(read(Statistics, bought, "statistics")), people)
     listed = [one for one in statistics if one["purpose"] == "score"]
+    is_charged = bool(stated.charges_for("score"))
     is_stated = quality.get("epsilon", price.epsilon) == price.epsilon and listed == (bought if is_charged else [])
     require(is_stated, "it charges for another score than it shows")
-    is_covered = is_charged or (people == 1 and price <= total_of(spent))
-    require(is_covered, f"its guarantee leaves out {price} for a score")
-
-
-def _score(quality: Data) -> Data:
-    """Return the figures of a score as version 3 shows them."""
+    if not is_charged:
+        require(people == 1 and price <= stated.cost, f"its guarantee leaves out {price} for a score")
+        charges.append({**quality["charge"], "mechanism": None})
+        statistics += bought
     pairs = quality["figures"].items()
     figures = {name: {"value": value, "standard_error": error} for name, (value, error) in pairs}
-    return {"rows": quality["rows"], "figures": figures}
+    return {"quality": {"rows": quality["rows"], "figures": figures}}

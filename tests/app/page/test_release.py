@@ -179,12 +179,12 @@ def test_another_ledger_with_charges_is_named_before_paying(client, root):
     begun = client.read("homes.csv", "price")
     client.describe(begun, missing="drop")
     asked = client.budget(begun, ledger="second.jsonl", out="again.csv").words
-    assert "another ledger with charges, first.jsonl:" in asked
-    assert "another ledger" not in client.budget(begun, ledger="first.jsonl", out="again.csv").words
+    assert "Other ledgers have charges, first.jsonl:" in asked
+    assert "Other ledgers" not in client.budget(begun, ledger="first.jsonl", out="again.csv").words
     for name in ("third", "fourth", "fifth"):
         (root / f"{name}.jsonl").write_bytes((root / "first.jsonl").read_bytes())
     asked = client.budget(begun, ledger="second.jsonl", out="again.csv").words
-    assert "other ledgers with charges, fifth.jsonl, first.jsonl, fourth.jsonl and 1 more:" in asked
+    assert "Other ledgers have charges, fifth.jsonl, first.jsonl, fourth.jsonl and 1 more:" in asked
 
 
 @pytest.mark.parametrize("kind", ["table", "model"])
