@@ -39,9 +39,6 @@ Data = dict[str, Any]
 EPSILON_RANGE = (0.001, 20.0)
 """The budgets that every mechanism supports, with a proof within 0.1 % of what was asked."""
 
-METHODS = {"curator": ("adaptive", "counts"), "local": ("square-wave", "laplace")}
-"""Who is trusted, and the ways to estimate a prior then."""
-
 _CHUNK = 1 << 16
 _LAST = float(np.finfo(np.float64).max)
 
@@ -279,14 +276,6 @@ def parse_choice(value: object, name: str, choices: Sequence[str]) -> str:
         listed = " or ".join(f'"{choice}"' for choice in choices)
         raise ParameterError(Setting(name), f" must be {listed}, got {describe(value)}")
     return value
-
-
-def parse_method(trust: object, method: object, default: str = "adaptive") -> str:
-    """Return the way to estimate a prior: the one that is named, else ``default`` for a curator."""
-    choices = METHODS[parse_choice(trust, "trust", tuple(METHODS))]
-    if method is None:
-        return default if trust == "curator" else choices[0]
-    return parse_choice(method, "method", choices)
 
 
 def parse_numbers(values: object, name: str) -> NDArray[np.float64]:

@@ -168,7 +168,6 @@ def test_the_walk_finds_what_is_hidden(hide, found, made):
 NOISY = {
     **{name: MADE[name] for name in ("privatize", "prior", "labels", "model", "model, at a high budget")},
     "one stage of sums": model(0.05),
-    "adaptive prior": lambda: ldp.estimate_prior(Y, **HOW, method="adaptive"),
 }
 
 

@@ -47,15 +47,15 @@ def prior_of(release):
 
 
 def estimated(y, ledger, source=None, epsilon=CLAIM):
-    """The prior alone, on four bins."""
-    prior = ldp.estimate_prior(y, epsilon=epsilon, bounds=BOUNDS, ledger=ledger, bins=4, random_state=source)
+    """The prior alone."""
+    prior = ldp.estimate_prior(y, epsilon=epsilon, bounds=BOUNDS, ledger=ledger, random_state=source)
     return [prior.masses[0], prior.masses[-1]]
 
 
 def with_prior(y, ledger, source=None, epsilon=CLAIM):
     """Two charges on one ledger: a prior, and labels randomised under it."""
     half = epsilon / 2
-    prior = ldp.estimate_prior(y, epsilon=half, bounds=BOUNDS, ledger=ledger, bins=4, random_state=source)
+    prior = ldp.estimate_prior(y, epsilon=half, bounds=BOUNDS, ledger=ledger, random_state=source)
     return released(y, ledger, source, half, mechanism="two-point", prior=prior)
 
 

@@ -161,7 +161,7 @@ def labels_in_place_of_something_else():
             lambda y: ldp.privatize(X[:, 0], **options, mechanism=list(y)),
             lambda y: ldp.privatize(X[:, 0], **options, trust=y),
             lambda y: ldp.privatize(X[:, 0], **options, rows_per_person=y),
-            lambda y: ldp.estimate_prior(X[:, 0], **options, bins=y),
+            lambda y: ldp.estimate_prior(X[:, 0], **options, rows_per_person=y),
             lambda y: ldp.private_score(y, X, X[:, 0], **options),
         ]
     )

@@ -49,28 +49,24 @@ def housing():
 
 
 ACCURACY = {
-    "counts": (0.15, 0.03, 0.008),
-    "adaptive": (0.18, 0.12, 0.03),  # made for designs: few bins, and smooth tails
-    "square-wave": (0.37, 0.35, 0.17),
+    "curator": (0.18, 0.12, 0.03),  # made for designs: few bins, and smooth tails
+    "local": (0.37, 0.35, 0.17),
 }
-"""Limits on the distance at ε = 0.017, 0.1 and 1, from METHODS §1; 40 bins at ε = 1 come within 0.004."""
+"""Limits on the distance at ε = 0.017, 0.1 and 1."""
 
 
 @pytest.mark.parametrize("labels", ["synthetic", "housing"])
-@pytest.mark.parametrize("method", ACCURACY)
-def test_priors_are_as_close_as_methods_says(method, labels):
+@pytest.mark.parametrize("trust", ACCURACY)
+def test_priors_are_as_close_as_methods_says(trust, labels):
     y = SMOOTH if labels == "synthetic" else housing()
-    trust = "local" if method == "square-wave" else "curator"
-    for epsilon, limit in zip((0.017, 0.1, 1.0), ACCURACY[method], strict=True):
-        assert usual_distance(y, epsilon=epsilon, trust=trust, method=method) < limit
-    if method == "counts":
-        assert usual_distance(y, epsilon=1.0, bins=40) < 0.004
+    for epsilon, limit in zip((0.017, 0.1, 1.0), ACCURACY[trust], strict=True):
+        assert usual_distance(y, epsilon=epsilon, trust=trust) < limit
 
 
-def test_loose_bounds_are_narrowed_by_the_adaptive_method():
+def test_loose_bounds_are_narrowed():
     """The middle of 15 priors: about 4 % of them are wider, so 8 are once in 10^7 times."""
     labels = np.random.default_rng(1).normal(3.0, 1.0, 20_000)
-    how = {"epsilon": 0.3, "bounds": (-500, 500), "method": "adaptive"}
+    how = {"epsilon": 0.3, "bounds": (-500, 500)}
     priors = [estimate_prior(labels, **how, random_state=seeded(seed)) for seed in range(15)]
     assert abs(np.median([prior.mean for prior in priors]) - 3) < 0.1
     assert 0.9 < np.median([math.sqrt(prior.variance) for prior in priors]) < 1.2
@@ -79,7 +75,7 @@ def test_loose_bounds_are_narrowed_by_the_adaptive_method():
 # ---- a curator's privacy -----------------------------------------------------------------------------
 
 
-def spent(labels, neighbour, monkeypatch, **how):
+def spent(labels, neighbour, monkeypatch):
     """Return what telling two inputs apart can cost at most: all noise gives out the same for both."""
     given, moved = [], []
     release = DiscreteLaplace.release
@@ -95,13 +91,12 @@ def spent(labels, neighbour, monkeypatch, **how):
 
     for some, seam in ((labels, record), (neighbour, replay)):
         monkeypatch.setattr(DiscreteLaplace, "release", seam)
-        estimate_prior(some, epsilon=0.5, bounds=(0, 5), random_state=seeded(3), **how)
+        estimate_prior(some, epsilon=0.5, bounds=(0, 5), random_state=seeded(3))
     assert len(moved) == len(given)
     return sum(moved)
 
 
-@pytest.mark.parametrize("method", ["counts", "adaptive"])
-def test_changing_one_label_costs_no_more_than_was_paid_for(method, monkeypatch):
+def test_changing_one_label_costs_no_more_than_was_paid_for(monkeypatch):
     """Its twin has half the noise, and costs more."""
     rng = np.random.default_rng(2)
     labels = rng.normal(1, 0.05, 800)  # so narrow that place and scale are searched for
@@ -110,21 +105,11 @@ def test_changing_one_label_costs_no_more_than_was_paid_for(method, monkeypatch)
         neighbour = labels.copy()
         neighbour[rng.integers(800)] = other
         with monkeypatch.context() as patch:
-            most = max(most, spent(labels, neighbour, patch, method=method))
+            most = max(most, spent(labels, neighbour, patch))
     assert Fraction(1, 5) < most <= Fraction(1, 2)
     halved = {"calibrated": lambda sensitivity, epsilon: DiscreteLaplace(Fraction(sensitivity, 2) / epsilon)}
     with monkeypatch.context() as patch, mock.patch.multiple(DiscreteLaplace, **halved):
-        assert spent(labels, np.append(labels[1:], 5.0), patch, method=method) > Fraction(1, 2)
-
-
-def test_the_number_of_bins_follows_from_rows_and_epsilon_alone():
-    rng, bins_for = np.random.default_rng(5), ldp.release.curator.bins_for
-    for rows, epsilon in [(1, 0.001), (300, 1.0), (20_000, 0.1), (20_000, 1.0)]:
-        for labels in (np.zeros(rows), rng.uniform(-9, 9, rows), np.full(rows, 1e308)):
-            prior = estimate_prior(labels, epsilon=epsilon, bounds=(0, 5), random_state=seeded(6))
-            assert prior.nodes.tolist() == np.linspace(0, 5, bins_for(rows, epsilon) + 1).tolist()
-    sizes = [bins_for(10**k, 0.1) for k in range(12)]
-    assert sizes == sorted(sizes)
+        assert spent(labels, np.append(labels[1:], 5.0), patch) > Fraction(1, 2)
 
 
 # ---- local reports -----------------------------------------------------------------------------------
@@ -159,7 +144,7 @@ def test_algorithm_3_is_the_papers_to_the_letter(epsilon, sigma):
     assert prior.density == pytest.approx(np.array(alpha) / np.diff(nodes), rel=1e-9)  # Lemma 3.5
 
 
-@pytest.mark.parametrize(("method", "kind"), [("laplace", ldp.Laplace), ("square-wave", ldp.RPWithPrior)])
+@pytest.mark.parametrize(("method", "kind"), [("laplace", ldp.Laplace), (None, ldp.RPWithPrior)])
 def test_every_label_is_reported_once_for_what_was_charged_and_the_prior_reads_reports_only(
     method, kind, monkeypatch
 ):

@@ -125,7 +125,7 @@ def main():
         "reached": reached,
         "columns": release.frame.columns,
         "refused": [refusals, ledger.total.epsilon],
-        "prior": prior == ldp.estimate_prior(y, epsilon=1.0, bounds=BOUNDS, method="adaptive", random_state=3),
+        "prior": prior == ldp.estimate_prior(y, epsilon=1.0, bounds=BOUNDS, random_state=3),
         "interference": interference(spark),
         "model": bool((model.predict(x[:, None]) == alone.predict(x[:, None])).all()),
     }

@@ -13,8 +13,8 @@ from labeldp.accounts.accuracy import noise_and_bias
 from labeldp.accounts.numbers import number
 from labeldp.errors import ParameterError, Setting
 from labeldp.exact.word_sources import resolve_source
+from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.registry import mechanism_class
-from labeldp.release.arrays import private_prior
 from labeldp.release.plan import Request
 
 _DRAWS = 3
@@ -92,7 +92,9 @@ def label_noise(name: str, labels: Array, bounds: Interval, epsilon: float, delt
     needs_delta = name != "auto" and mechanism_class(name).needs_delta
     request = Request(epsilon=epsilon, bounds=bounds, mechanism=name, delta=delta if needs_delta else 0.0)
     plan, source = request.plan(labels.size), resolve_source(None)
-    priors = [private_prior(plan, labels, source) for _ in range(_DRAWS)] if plan.for_prior else [None]
+    priors: list[Histogram | None] = [None]
+    if plan.for_prior:
+        priors = [request.estimate_prior(labels, plan.for_prior, source) for _ in range(_DRAWS)]
     try:
         draws = [noise_and_bias(plan.mechanism_for(prior), labels) for prior in priors]
     except TypeError as error:  # of its constructor

@@ -1,7 +1,6 @@
 """Plan, prepare, release: the one pipeline for private labels, as arrays and as streams; and private priors."""
 
-from labeldp.release.arrays import Release, privatize
-from labeldp.release.estimate import estimate_prior
+from labeldp.release.arrays import Release, estimate_prior, privatize
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
 

@@ -1,4 +1,4 @@
-"""`privatize`: from labels to private labels in one call, with the budget accounted for.
+"""`privatize` and `estimate_prior`: private labels, or a private histogram of them, in one call.
 
 First validate, then charge, then randomise. The budget is split between prior and labels by what is public (the
 number of rows, ε); the prior is estimated; the mechanism is designed for it; every label is randomised
@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from labeldp._values import Array, Labels, Numbers
+from labeldp._values import Array, Labels, Numbers, parse_positive
 from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.terms import Terms, TermsMixin
@@ -21,11 +21,8 @@ from labeldp.errors import LabelError
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
-from labeldp.release.curator import curator_histogram
-from labeldp.release.estimate import Method
-from labeldp.release.local import local_histogram
 from labeldp.release.names import name_of_labels
-from labeldp.release.plan import Plan, Request, prepare
+from labeldp.release.plan import Request, prepare
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -91,7 +88,7 @@ def privatize(
     mechanism: str | Mechanism = "auto",
     prior: Histogram | None = None,
     trust: Literal["curator", "local"] = "curator",
-    method: Method | None = None,
+    method: Literal["laplace"] | None = None,
     epsilon_prior: float | None = None,
     zeta: float | None = None,
     delta: float = 0.0,
@@ -123,9 +120,8 @@ def privatize(
         What is publicly known about the labels; costs nothing. This is the paper's Algorithm 2.
     trust : {"curator", "local"}
         Who sees labels before noise: a curator, or nobody, so that each is randomised on its own.
-    method : str, optional
-        How the prior is made, by default "adaptive" with a curator; see `estimate_prior`. ``trust="local",
-        method="laplace"`` with ``epsilon_prior`` and ``zeta`` is the paper's Algorithm 4.
+    method : {None, "laplace"}
+        ``trust="local", method="laplace"`` with ``epsilon_prior`` and ``zeta`` is the paper's Algorithm 4.
     epsilon_prior : float, optional
         The part of ε for the prior; by default it follows from the number of labels and ε. 0 for none:
         then nothing but the bounds clips labels.
@@ -170,9 +166,7 @@ def privatize(
     """
     if type(labels) is not np.ndarray:
         name_of_labels(labels)
-    array = Labels.parse(labels).values
-    if array.ndim != 1 and array.shape[1:] != (1,):
-        raise LabelError(f"labels must be one column, of shape (n,), got {array.shape}: release each by itself")
+    array = _one_column(labels)
     request = Request(
         epsilon=epsilon,
         bounds=bounds,
@@ -193,15 +187,69 @@ def privatize(
             plan,
             ledger=ledger,
             source=source,
-            estimate_prior=lambda: private_prior(plan, array.reshape(-1), source),
+            estimate_prior=lambda: request.estimate_prior(array.reshape(-1), plan.for_prior, source),
         )
     out = np.full(array.shape, np.nan)
     terms.mechanisms[0].randomize_checked(array.reshape(-1), source, out.reshape(-1))
     return Release(out, terms, ledger)
 
 
-def private_prior(plan: Plan, labels: Numbers, source: WordSource) -> Histogram:
-    """Return the prior of labels that the plan pays for."""
-    request = plan.request
-    estimate = curator_histogram if request.trust == "curator" else local_histogram
-    return estimate(labels, plan.for_prior, request.bounds, source, method=str(request.method))
+def estimate_prior(
+    labels: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: Any = None,
+    trust: Literal["curator", "local"] = "curator",
+    method: Literal["laplace"] | None = None,
+    sigma: float | None = None,
+    ledger: Ledger | None = None,
+    rows_per_person: int = 1,
+    random_state: int | WordSource | None = None,
+) -> Histogram:
+    """Return a private histogram of the labels, for ε.
+
+    Parameters
+    ----------
+    labels : array-like
+        Private labels.
+    epsilon : float
+        What the histogram may cost.
+    bounds : (lo, hi)
+        Public bounds; labels outside are clipped.
+    trust : {"curator", "local"}
+        A curator first looks where labels are, counts them in bins around there, with two-sided geometric noise,
+        and returns what these counts lead to expect. Without a curator every label is randomised on its own first
+        (the square wave, with smoothed expectation maximisation): that needs far more labels.
+    method : {None, "laplace"}
+        ``trust="local", method="laplace"`` is the paper's Algorithm 3 to the letter.
+    sigma : float, optional
+        Bin width of Algorithm 3; by default the standard deviation of the randomised labels.
+    ledger : Ledger, optional
+        Is charged before any label is counted.
+    rows_per_person : int
+        How many rows one person may have; the ledger is charged for all of them.
+    random_state : None, int or source of words
+        Leave it out for a release.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> prior = ldp.estimate_prior(np.full(10_000, 3.0), epsilon=0.5, bounds=(0, 5))
+    >>> 2.9 < prior.mean < 3.1
+    True
+    """
+    array = _one_column(labels)
+    request = Request(epsilon=epsilon, bounds=bounds, trust=trust, method=method, rows_per_person=rows_per_person)
+    sigma = None if sigma is None else parse_positive(sigma, "sigma")
+    source = resolve_source(random_state)
+    ledger = ledger_to_charge(as_ledger(ledger), labels)
+    return request.pay_for_prior(
+        lambda: request.estimate_prior(array.reshape(-1), request.epsilon.exact, source, sigma), ledger, source
+    )
+
+
+def _one_column(labels: ArrayLike) -> Numbers:
+    array = Labels.parse(labels).values
+    if array.ndim != 1 and array.shape[1:] != (1,):
+        raise LabelError(f"labels must be one column, of shape (n,), got {array.shape}: release each by itself")
+    return array

@@ -34,9 +34,6 @@ FINE = 1 << 16
 GRID = 1 << 20
 """A range has this many steps where values in it are summed as integers."""
 
-FEW_BINS = 64
-"""Up to this many bins are counted by comparisons, the same for all values; a table is looked up by the value."""
-
 _LEVELS = 12
 """Windows are up to 2^12 times narrower than the bounds: four steps at most find one of 13 widths."""
 
@@ -80,17 +77,8 @@ def count(values: Numbers, bounds: Interval, bins: int) -> Counts:
     with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
         for piece in pieces(values.size):
             some = values[piece]
-            cells = domain.piece(some, scratch[: some.size])
-            counts += np.bincount(cells, minlength=bins) if bins > FEW_BINS else _compared(cells, bins)
+            counts += np.bincount(domain.piece(some, scratch[: some.size]), minlength=bins)
     return counts
-
-
-def _compared(cells: Counts, bins: int) -> Counts:
-    """Return how many cells are each bin, in arrays: the time of Python integers depends on their size."""
-    above = np.zeros(bins + 1, dtype=np.int64)
-    for bin in range(bins):
-        np.sum(cells >= bin, dtype=np.int64, out=above[bin : bin + 1], keepdims=True)
-    return above[:-1] - above[1:]
 
 
 def mean_variance(epsilon: Fraction, rows: int, bounds: Interval) -> float:
@@ -102,42 +90,6 @@ def mean_variance(epsilon: Fraction, rows: int, bounds: Interval) -> float:
 def counts_of_labels(where: str, size: int, epsilon: Fraction) -> Statistic:
     """Return the statistic of a curator's counts: another label takes one from a bin and adds one to another."""
     return Statistic(f"counts of labels in {where}", "counts", size, 1, epsilon, "prior")
-
-
-# ---- histograms -----------------------------------------------------------------------------------
-
-
-def bins_for(rows: int, epsilon: float) -> int:
-    """Return how many bins to count, from what is public: ten times a power of two.
-
-    Noise in k bins adds up to k/(nε) of the mass, bins hide about 1/k of it: k near √(nε) balances.
-
-    Examples
-    --------
-    >>> bins_for(20_000, 0.1), bins_for(20_000, 1.0)
-    (40, 160)
-    """
-    ideal = 1.2 * math.sqrt(rows * epsilon) / 10
-    return 10 << int(np.clip(round(math.log2(max(ideal, 1.0))), 0, 10))
-
-
-def curator_histogram(
-    labels: Numbers,
-    epsilon: Fraction,
-    bounds: Interval,
-    source: WordSource,
-    *,
-    method: str = "adaptive",
-    bins: int | None = None,
-) -> Histogram:
-    """Return the private histogram of checked, paid-for labels: `adaptive_histogram`, or counts in equal bins."""
-    if method == "adaptive":
-        return adaptive_histogram(count(labels, bounds, FINE), epsilon, bounds, source)
-    counts = count(labels, bounds, bins or bins_for(labels.size, float(epsilon)))
-    statistic = counts_of_labels("bins of one width", counts.size, epsilon)
-    noisy = statistic.noise.release(counts, source).astype(np.float64)
-    nodes = np.linspace(*bounds, counts.size + 1)
-    return Histogram(nodes, onto_simplex(noisy, labels.size), Origin((statistic,)))
 
 
 # ---- bounds that may be far too wide -----------------------------------------------------------------

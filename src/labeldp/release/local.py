@@ -8,7 +8,6 @@ takes the histogram of Laplace-randomised labels as it is.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -29,31 +28,15 @@ _MOST_BINS = 1 << 20
 _ROUNDS = 2000
 
 
-def local_histogram(
-    labels: Numbers,
-    epsilon: Fraction,
-    bounds: Interval,
-    source: WordSource,
-    *,
-    method: str = "square-wave",
-    sigma: float | None = None,
-) -> Histogram:
-    """Return the private histogram of checked, paid-for labels, each randomised on its own."""
-    if method == "laplace":
-        return _algorithm_3(labels, float_below(epsilon), bounds, sigma, source)
-    reports = Reports(float_below(epsilon), bounds, labels.size)
-    return reports.histogram(reports.count(reports.mechanism.randomize(labels, random_state=source)))
-
-
-def _algorithm_3(
-    labels: Numbers, epsilon: float, bounds: Interval, sigma: float | None, source: WordSource
+def algorithm_3(
+    labels: Numbers, epsilon: Fraction, bounds: Interval, source: WordSource, sigma: float | None = None
 ) -> Histogram:
     """Return the histogram of Laplace-randomised labels: the paper's Algorithm 3, one draw a label.
 
     Nodes are μ + kσ between the smallest and the largest randomised label, and those two. The paper's
     α is a mass; a `Histogram` divides it by the width, as its Lemma 3.5 needs.
     """
-    mechanism = Laplace(bounds=bounds, epsilon=epsilon)
+    mechanism = Laplace(bounds=bounds, epsilon=float_below(epsilon))
     reports = mechanism.randomize(labels, random_state=source)
     middle = float(reports.mean())
     width = _deviation(reports, middle) if sigma is None else sigma
@@ -92,53 +75,39 @@ def square_wave(epsilon: float, bounds: Interval) -> RPWithPrior:
     return RPWithPrior(interval=bounds, zeta=top / (2 * e * bottom) * (high - low), epsilon=epsilon)
 
 
-@dataclass(frozen=True, slots=True)
 class Reports:
     """Counts of square-wave reports, and the histogram of labels that explains them.
 
     Parameters
     ----------
-    epsilon : float
+    epsilon : Fraction
         What each report costs.
     bounds : (lo, hi)
     rows : int
         How many there will be; it is public.
     """
 
-    epsilon: float
-    bounds: Interval
-    rows: int
+    def __init__(self, epsilon: Fraction, bounds: Interval, rows: int) -> None:
+        self._mechanism = square_wave(float_below(epsilon), bounds)
+        self._bins = int(np.clip(round(math.sqrt(rows)), 8, _LOCAL_BINS))
+        reach = self._mechanism.zeta * 1.001
+        self._edges = np.linspace(bounds[0] - reach, bounds[1] + reach, 4 * self._bins + 1)
 
-    @property
-    def mechanism(self) -> RPWithPrior:
-        """What each label is randomised with."""
-        return square_wave(self.epsilon, self.bounds)
-
-    @property
-    def _bins(self) -> int:
-        return int(np.clip(round(math.sqrt(self.rows)), 8, _LOCAL_BINS))
-
-    def _edges(self) -> Array:
-        low, high = self.bounds
-        reach = self.mechanism.zeta * 1.001
-        return np.linspace(low - reach, high + reach, 4 * self._bins + 1)
-
-    def count(self, reports: Array) -> Counts:
-        """Return how many reports lie in each of the bins that `histogram` reads; counts of parts add up."""
-        edges = self._edges()
-        return count(reports, (float(edges[0]), float(edges[-1])), edges.size - 1)
+    def count(self, labels: Numbers, source: WordSource) -> Counts:
+        """Return how many reports of labels lie in each of the bins that `histogram` reads; counts add up."""
+        reports = self._mechanism.randomize(labels, random_state=source)
+        return count(reports, (float(self._edges[0]), float(self._edges[-1])), self._edges.size - 1)
 
     def histogram(self, counts: Counts) -> Histogram:
         """Return the labels' histogram under which such counts are likely."""
-        low, high = self.bounds
-        bins, edges = self._bins, self._edges()
-        channel = self.mechanism.channel
+        low, high = self._mechanism.interval
+        bins, channel = self._bins, self._mechanism.channel
         # A bin's labels are anywhere in it: average the channel over several points.
         points = low + (high - low) * (np.arange(bins * _PLACES) + 0.5) / (bins * _PLACES)
-        each = [np.diff(channel.cumulative(point, edges)) for point in points]
+        each = [np.diff(channel.cumulative(point, self._edges)) for point in points]
         likelihood = np.array(each).reshape(bins, _PLACES, -1).mean(axis=1).T
         masses = _smoothed_em(likelihood, counts / counts.sum())
-        return Histogram(np.linspace(low, high, bins + 1), masses, Origin(reports=self.mechanism))
+        return Histogram(np.linspace(low, high, bins + 1), masses, Origin(reports=self._mechanism))
 
 
 def _smoothed_em(likelihood: Array, observed: Array) -> Array:

@@ -18,10 +18,11 @@ from labeldp._values import (
     Delta,
     Epsilon,
     LabelBounds,
+    Numbers,
     as_fraction,
     float_below,
+    parse_choice,
     parse_integer,
-    parse_method,
     parse_number,
     parse_positive,
 )
@@ -37,6 +38,8 @@ from labeldp.mechanisms.gaussian import SMALLEST_DELTA
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import choose_mechanism
 from labeldp.mechanisms.registry import mechanism_class, mechanism_names
+from labeldp.release.curator import FINE, adaptive_histogram, count
+from labeldp.release.local import Reports, algorithm_3
 
 LEAST = as_fraction(EPSILON_RANGE[0])
 """What a mechanism spends at least, exactly."""
@@ -66,7 +69,7 @@ class Request:
         parsed = {
             "bounds": bounds,
             "epsilon": Epsilon(self.epsilon),
-            "method": parse_method(self.trust, self.method),
+            "trust": parse_choice(self.trust, "trust", ("curator", "local")),
             "rows_per_person": parse_integer(self.rows_per_person, "rows_per_person"),
             "zeta": None if self.zeta is None else parse_positive(self.zeta, "zeta"),
             "delta": Delta(self.delta),
@@ -74,6 +77,8 @@ class Request:
         }
         for name, value in parsed.items():
             object.__setattr__(self, name, value)  # the instance is frozen
+        if self.method not in (None, "laplace") or (self.method and self.trust == "curator"):
+            raise ParameterError(Setting("method"), ' is "laplace", or None; with ', Setting("trust", "local"))
         for one in (self.prior, self.mechanism):
             charge = getattr(getattr(one, "origin", None), "charge", None)  # a name has none
             if charge is not None and charge.rows_per_person != self.rows_per_person:
@@ -149,6 +154,24 @@ class Request:
         if self.prior is not None or isinstance(self.mechanism, Mechanism):
             return False
         return self.mechanism == "auto" or mechanism_class(self.mechanism).needs_prior
+
+    def estimate_prior(
+        self, labels: Numbers, epsilon: Fraction, source: WordSource, sigma: float | None = None
+    ) -> Histogram:
+        """Return the private histogram of checked labels, for an ε that is paid for."""
+        if self.trust == "curator":
+            return adaptive_histogram(count(labels, self.bounds, FINE), epsilon, self.bounds, source)
+        if self.method == "laplace":
+            return algorithm_3(labels, epsilon, self.bounds, source, sigma)
+        reports = Reports(epsilon, self.bounds, labels.size)
+        return reports.histogram(reports.count(labels, source))
+
+    def pay_for_prior(self, estimate: Callable[[], Histogram], ledger: Ledger, source: WordSource) -> Histogram:
+        """Charge a ledger all of ε for a prior alone, then estimate it."""
+        what, people = f"prior ({self.trust})", self.rows_per_person
+        charge = new_charge(what, Budget(self.epsilon), purpose="prior", rows_per_person=people)
+        ledger.charge_all([charge])
+        return estimate().paid_by(charge, secure=isinstance(source, SecureWords))
 
     def design(self, prior: Histogram | None, epsilon: Epsilon, rows: int) -> Mechanism:
         """Return the mechanism: the instance that was given, or one designed by its class."""

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from labeldp._values import Array, Labels, Numbers, float_below
+from labeldp._values import Array, Labels, Numbers
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
 from labeldp.errors import DataError, LabelError, ParameterError
@@ -77,10 +77,8 @@ class LabelStream:
         def estimate() -> Histogram:
             if request.trust == "curator":
                 return adaptive_histogram(fine, plan.for_prior, request.bounds, source)
-            reports = Reports(float_below(plan.for_prior), request.bounds, rows)
-            randomize = reports.mechanism.randomize
-            full = (labels for labels in _parsed(batches()) if labels.size)
-            parts = [reports.count(randomize(labels, random_state=source)) for labels in full]
+            reports = Reports(plan.for_prior, request.bounds, rows)
+            parts = [reports.count(labels, source) for labels in _parsed(batches()) if labels.size]
             return reports.histogram(np.asarray(np.sum(parts, axis=0)))
 
         self.terms = prepare(plan, ledger=ledger or Ledger(), source=source, estimate_prior=estimate)

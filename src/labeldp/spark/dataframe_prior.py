@@ -6,12 +6,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from labeldp._values import Epsilon, LabelBounds, as_fraction, parse_integer
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.curator import FINE, adaptive_histogram
-from labeldp.release.estimate import pay_for_prior
+from labeldp.release.plan import Request
 from labeldp.spark.executor import count_labels
 from labeldp.spark.frame_checks import check_label, check_rows, stable_frame
 from labeldp.spark.session import column
@@ -27,7 +26,7 @@ def estimate_prior(
     rows_per_person: int = 1,
     random_state: int | WordSource | None = None,
 ) -> Histogram:
-    """Return a private histogram of a label column, for ε: ``labeldp.estimate_prior(method="adaptive")``.
+    """Return a private histogram of a label column, for ε: ``labeldp.estimate_prior``.
 
     Executors count labels in fine cells; the exact counts go to the driver, which adds the noise once. Whoever
     runs the driver is the curator, and trusted.
@@ -63,20 +62,17 @@ def estimate_prior(
     >>> prior.bounds
     (0.0, 50.0)
     """
-    exact, pair = as_fraction(Epsilon(epsilon)), LabelBounds(bounds)
-    people = parse_integer(rows_per_person, "rows_per_person")
+    request = Request(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person)
     source = resolve_source(random_state)
     ledger = as_ledger(ledger)
     check_label(df, label)
     rows = stable_frame(df, [column(label)])
     try:
-        counts = count_labels(rows.frame, pair, FINE, check_rows(rows.frame, label))
+        counts = count_labels(rows.frame, request.bounds, FINE, check_rows(rows.frame, label))
     finally:
         rows.drop()
-    return pay_for_prior(
-        lambda: adaptive_histogram(counts, exact, pair, source),
-        exact,
-        rows_per_person=people,
-        ledger=ledger_to_charge(ledger, df),
-        source=source,
-    )
+
+    def estimate() -> Histogram:
+        return adaptive_histogram(counts, request.epsilon.exact, request.bounds, source)
+
+    return request.pay_for_prior(estimate, ledger_to_charge(ledger, df), source)
