@@ -55,8 +55,8 @@ TABLE = [
 ]
 WIDE = [[WORDS // 5 + 1] + [WORDS // 5] * 4, [1 << 59] * 4 + [WORDS - (1 << 61)]]
 
-PIECES = {"bins": np.array([0, 0, 1, 2]), "cuts": np.array([np.inf, 1.0, 2.5, np.inf])}
-"""Windows that start at 0 up to the label 1, at 1 up to 2.5, and at 2 from there on, on [0, 4]."""
+LISTED = {"cuts": np.array([np.inf, 1.0, 2.5, np.inf]), "values": np.array([0.25, 1.5, 7.0])}
+"""Bins from 0 up to the label 1, up to 2.5, and up to 4."""
 
 CASES = {}
 """Name: (channel, label of each row, value of each output, counts of each row)."""
@@ -87,10 +87,8 @@ _add_window("window, uneven", (-2.0, 2.0), UNEVEN, [-2, 0, 2], [-3, -1, 1, 3])
 _add_window("window, wide", (0.0, 1.0), (4, 3, 1 << 60, 1 << 62), [0, 1], [-1, 0, 1, 2])
 _add_window("window, lopsided", (1.0, 5.0), LOPSIDED, [1, 3, 5], [0, 2, 4, 6])
 _add_window("window, lopsided, spread outside", (1.0, 5.0), LOPSIDED, [1, 3, 5], [0, 2, 4, 6], spread_outside=True)
-_add_window("window, cut", (0.0, 4.0), (4, 2, 1 << 61, 1 << 62), [0.5, 1.7, 3], [-0.5, 0.5, 1.5, 2.5], **PIECES)
-LISTED = {"values": np.array([0.25, 1.5, 7.0]), **PIECES}
 _add_window("window, listed", (0.0, 4.0), (3, 1, 1 << 62, 1 << 62), [0.5, 1.7, 3], [0.25, 1.5, 7], **LISTED)
-BELOW = {**LISTED, "cuts": PIECES["cuts"] - 2.0}
+BELOW = {**LISTED, "cuts": LISTED["cuts"] - 2.0}
 UNEQUAL = (3, 1, (1 << 62) - 1, (1 << 62) + 3)
 _add_window("window, listed, below zero", (-2.0, 2.0), UNEQUAL, [-1.5, -0.3, 1], [0.25, 1.5, 7], **BELOW)
 

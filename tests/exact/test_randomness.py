@@ -68,13 +68,14 @@ def test_a_fork_that_python_does_not_see_still_changes_the_words(monkeypatch):
     assert source._stream is not stream
 
 
-def test_after_a_fork_every_source_drops_its_key_and_its_lock():
+def test_after_a_fork_every_source_drops_its_key_and_its_lock(monkeypatch):
+    """Also where the child's process has the id of a parent that ended."""
     sources = [ldp.exact.SecureWords(), ldp.exact.SecureWords(), ldp.exact.default_source()]
-    before = [draw(source) for source in sources]
+    before, streams = [draw(source) for source in sources], [source._stream for source in sources]
     with sources[0]._lock:  # held by a thread that the child does not have
-        randomness._forget_all()
-        assert all(source._stream is None for source in sources)
+        monkeypatch.setattr(randomness, "_forks", [None])
         assert_no_common_word(*before, *(draw(source) for source in sources))
+        assert all(source._stream is not old for source, old in zip(sources, streams, strict=True))
 
 
 def test_threads_that_share_a_source_never_get_the_same_word():

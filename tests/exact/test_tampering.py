@@ -41,14 +41,12 @@ TAMPERINGS = [
     ("window", {"window": 5}, "a window as wide as the range"),
     ("window", {"promise": ldp.exact.Promise(Fraction(9, 10))}, "a smaller promise"),
     ("window, spread outside", {"background": (1 << 61) - 1}, "one background word less, spread"),
-    ("window, listed", {"bins": np.array([0, 0, 1, 3])}, "a start beyond the last output"),
-    ("window, listed", {"bins": np.array([0, 0, 2, 2])}, "a start beyond the last output after a cut"),
-    ("window, listed", {"bins": np.array([-1, 0, 1, 2])}, "a start before the first output"),
-    ("window, listed", {"bins": None}, "cuts without bins"),
+    ("window, listed", {"cuts": np.array([0.5, 1.0, 2.5, np.inf])}, "a start beyond the last output"),
+    ("window, listed", {"cuts": np.array([np.inf, 1.0, 2.5, -np.inf])}, "a cut that every label is beyond"),
+    ("window, listed", {"cuts": None}, "values without cuts"),
+    ("window, listed", {"cuts": np.array([9, 1, 9, 9])}, "integers for cuts"),
     ("window, listed", {"values": np.array([1.0, 2.0])}, "an output without a value"),
-    ("window, cut", {"bins": np.array([0, -1, 1, 2])}, "a start before the first output up to a cut"),
-    ("window, cut", {"cuts": np.array([np.inf, 1.0, 2.5, -np.inf])}, "a cut that every label is beyond"),
-    ("window, cut", {"bins": np.array([0.0, 0.0, 1.0, 2.0])}, "floats for starts"),
+    ("window, listed", {"spread_outside": True}, "bins that do not clip"),
     (BELL_SHAPED, {"steps": 4}, "noise for half the sensitivity"),
     (BELL_SHAPED, {"margin": 3}, "outputs out of reach"),
     (BELL_SHAPED, {"margin": 5}, "more margin than noise"),
@@ -67,6 +65,12 @@ def test_a_channel_that_was_tampered_with_cannot_be_made_and_does_not_verify(nam
         tampered(channel, changes).verify()
     with pytest.raises(ldp.errors.PrivacyProofError):
         replace(channel, **changes)
+
+
+@pytest.mark.parametrize("bins", [[0, 0, 1, 3], [0, 0, 2, 2], [-1, 0, 1, 2], [0.0, 0.0, 1.5, 2.0], None])
+def test_starts_that_do_not_follow_from_the_cuts_do_not_verify(bins):
+    with pytest.raises(ldp.errors.PrivacyProofError):
+        tampered(CASES["window, listed"][0], {"bins": None if bins is None else np.array(bins)}).verify()
 
 
 def counted(row):

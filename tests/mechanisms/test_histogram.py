@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import labeldp as ldp
 
@@ -77,18 +76,6 @@ def test_equal_ones_are_equal_wherever_they_have_been():
     assert ldp.Histogram.parse(PRIOR) is PRIOR
     with pytest.raises(ldp.errors.ParameterError, match="must be a Histogram"):
         ldp.Histogram.parse((NODES, MASSES))
-
-
-# ---- where it may come from ---------------------------------------------------------------------------
-
-
-def test_a_distribution_keeps_its_tails_in_the_last_bins():
-    known = stats.norm(1, 2)
-    prior = ldp.Histogram.from_distribution(known, (0, 4), bins=4)
-    assert prior.nodes.tolist() == [0, 1, 2, 3, 4]
-    masses = [known.cdf(1), known.cdf(2) - known.cdf(1), known.cdf(3) - known.cdf(2), known.sf(3)]
-    assert prior.masses == pytest.approx(masses, rel=1e-12)
-    assert ldp.Histogram.from_distribution(known, (0, 4)).masses.size == 256
 
 
 # ---- what it says -------------------------------------------------------------------------------------

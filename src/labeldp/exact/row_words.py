@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from labeldp._values import Words
 from labeldp.errors import ParameterError
 from labeldp.exact.row_ids import Ids, aes, encrypted
-from labeldp.exact.word_sources import CHUNK, warn_of_seed
+from labeldp.exact.word_sources import CHUNK, this_process, warn_of_seed
 
 
 def card_checksum(mechanism: Any) -> str:
@@ -42,9 +42,9 @@ def _derive(secret: bytes, *purpose: str | int) -> bytes:
     return HKDF(hashes.SHA256(), 32, salt=b"labeldp row words 1", info=_encoded(*purpose)).derive(secret)
 
 
-def _refuse_elsewhere(owner: int) -> None:
+def _refuse_elsewhere(owner: tuple[int, int]) -> None:
     """Refuse a secret in a forked process: both processes would use the same words for other labels."""
-    if owner != os.getpid():
+    if owner != this_process():
         raise ParameterError("a secret of rows serves only the process that made it: make another one there")
 
 
@@ -80,7 +80,7 @@ class ReleaseKey:
     __slots__ = ("_owner", "_secret", "_uses", "release")
 
     def __init__(self, seed: int | None = None) -> None:
-        self._owner = os.getpid()
+        self._owner = this_process()
         self._uses: set[tuple[str, int]] = set()
         self._secret: bytes | None = os.urandom(32)
         self.release = os.urandom(16).hex()
@@ -144,7 +144,7 @@ class RowWords:
             raise ParameterError("ids of rows must all be different: rows with equal ids would share their noise")
         self._cipher = aes(_derive(secret, "words", ids.kind, 0))
         self._key = _derive(secret, "ids", ids.kind)
-        self._ids, self._next, self._owner = ids, 0, os.getpid()
+        self._ids, self._next, self._owner = ids, 0, this_process()
 
     @property
     def rows(self) -> int:

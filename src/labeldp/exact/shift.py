@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from labeldp._values import Array, Data, Numbers, Words
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError
 from labeldp.exact.proof import NO_PROMISE, WORDS, Channel, Promise, Proof, exp_lower, float_above, prove_pure
-from labeldp.exact.sampling import Domain, Grid, alias_tables, draw, frozen_copy, recount, verified_counts
+from labeldp.exact.sampling import Domain, Grid, alias_tables, draw, frozen_copy, recount, sums, verified_counts
 from labeldp.exact.word_sources import WordSource
 
 UNBIASED = 1e-5
@@ -168,19 +169,18 @@ class ShiftChannel(Channel):
         return prove_pure(pairs, self.promise)
 
     def _prove_delta(self, counts: Words) -> Proof:
-        bound = exp_lower(self.promise.epsilon)
+        bound, worst = exp_lower(self.promise.epsilon), Fraction(0)
         ways = [counts] if np.array_equal(counts, counts[::-1]) else [counts, counts[::-1]]
-        worst = Fraction(0)
-        for way in ways:
-            widest = min(self.steps, way.size)  # from there on nothing overlaps, and all shifts are as bad
-            for shift in range(widest, 0, -1):  # the widest is mostly the worst, and most others are below it
-                if _hockey_stick_below(way, shift, bound) >= worst:
-                    worst = max(worst, _hockey_stick(way, shift, bound))
-        if worst > self.promise.delta:
-            raise PrivacyProofError(
-                f"delta is {float(worst):.6g} at epsilon={float(self.promise.epsilon)}, above the "
-                f"promised {float(self.promise.delta)}: this channel must not be used"
-            )
+        widest = min(self.steps, counts.size)  # from there on nothing overlaps, and all shifts are as bad
+        # the widest shift is mostly the worst, and most others are below it
+        for way, shift in product(ways, range(widest, 0, -1)):
+            if _hockey_stick_below(way, shift, bound) >= worst:
+                worst = max(worst, _hockey_stick(way, shift, bound))
+            if worst > self.promise.delta:
+                raise PrivacyProofError(
+                    f"delta is {float(worst):.6g} at epsilon={float(self.promise.epsilon)}, above the "
+                    f"promised {float(self.promise.delta)}: this channel must not be used"
+                )
         return Proof(float_above(self.promise.epsilon), float_above(worst))
 
     # ---- sampling -----------------------------------------------------------------------------
@@ -205,19 +205,18 @@ class ShiftChannel(Channel):
     # ---- moments ------------------------------------------------------------------------------
 
     def _row_moments(self) -> tuple[Array, Array]:
-        """Return mean shift and variance of each row's output, in steps."""
-        share = self.counts().astype(np.float64) / WORDS
+        """Return mean shift and variance of each row's output, in steps.
+
+        Clamping replaces noise beyond the margin by the distance to it: a correction by tails.
+        """
+        share, rows = self.counts().astype(np.float64) / WORDS, np.arange(self.steps + 1)
         noise = np.arange(-self.reach, self.reach + 1, dtype=np.float64)
-        # Clamping replaces noise beyond the margin by the distance to it: a correction by tails.
-        upper = self.margin + self.steps - np.arange(self.steps + 1)
-        lower = -self.margin - np.arange(self.steps + 1)
-        first = np.full(self.steps + 1, share @ noise)
-        second = np.full(self.steps + 1, share @ noise**2)
-        for edge, side in ((upper, 1), (lower, -1)):
-            at = np.minimum(side * edge + self.reach, 2 * self.reach + 1)
-            beyond, weighted, squared = (_tails(share[::side] * noise**power)[at] for power in range(3))
-            first -= side * (weighted - side * edge * beyond)
-            second -= squared - edge.astype(float) ** 2 * beyond
+        first, second = (np.full(rows.size, share @ noise**power) for power in (1, 2))
+        for side, room in ((1, self.margin + self.steps - rows), (-1, self.margin + rows)):
+            at = 2 * self.reach + 1 - np.minimum(self.reach + room, 2 * self.reach + 1)
+            beyond, weighted, squared = (sums((share[::side] * noise**power)[::-1])[at] for power in range(3))
+            first -= side * (weighted - room * beyond)
+            second -= squared - room**2 * beyond
         return first, second - first**2
 
     def moments(self, labels: Numbers) -> tuple[Array, Array]:
@@ -241,7 +240,7 @@ class ShiftChannel(Channel):
     def cumulative(self, label: float, points: Array) -> Array:
         """Return P(z ≤ point | label)."""
         (row,), (up,) = self._domain.split(np.array([label]))
-        below = np.concatenate([[0.0], np.cumsum(self.counts().astype(np.float64) / WORDS)])
+        below = sums(self.counts().astype(np.float64) / WORDS)
         grid = self._outputs
         released = np.arange(grid.first, grid.last + 1) * grid.step + grid.start
         outputs = np.searchsorted(released, points, side="right")  # at or below each point
@@ -250,11 +249,6 @@ class ShiftChannel(Channel):
         )
         result = (1 - up) * lower + up * upper
         return np.where(outputs == 0, 0.0, np.where(outputs == released.size, 1.0, result))
-
-
-def _tails(values: Array) -> Array:
-    """Return the sum of each value and all after it, and 0 after the last."""
-    return np.append(np.cumsum(values[::-1])[::-1], 0.0)
 
 
 def _sliding(extreme: np.ufunc, values: Words, width: int) -> Words:
@@ -280,24 +274,7 @@ def _hockey_stick_below(counts: Words, shift: int, bound: Fraction) -> Fraction:
 
 
 def _hockey_stick(counts: Words, shift: int, bound: Fraction) -> Fraction:
-    """Return Σ max(0, P(o) − bound·P(o − shift)), exactly, over all outputs o.
-
-    Floats only sort out the clear cases, by a margin far above their rounding; close cases are decided
-    in integers, and the sums are integers.
-    """
-    here = np.concatenate([counts, np.zeros(shift, dtype=np.uint64)])
-    there = np.concatenate([np.zeros(shift, dtype=np.uint64), counts])
-    one, other = here.astype(np.float64), there.astype(np.float64) * float(bound)
-    gap = one - other
-    positive = gap > 0
-    top, bottom = bound.numerator, bound.denominator
-    for i in np.flatnonzero(np.abs(gap) < (one + other) * 2.0**-45).tolist():  # not where both are zero
-        positive[i] = int(here[i]) * bottom > top * int(there[i])
-    return (_exact_sum(here[positive]) - bound * _exact_sum(there[positive])) / WORDS
-
-
-def _exact_sum(values: Words) -> int:
-    half = np.uint64(32)
-    high = int((values >> half).sum(dtype=np.uint64))
-    low = int((values & np.uint64(0xFFFFFFFF)).sum(dtype=np.uint64))
-    return (high << 32) + low
+    """Return Σ max(0, P(o) − bound·P(o − shift)), exactly, over all outputs o, in Python's integers."""
+    here = counts.astype(object) * bound.denominator
+    there = np.append([0] * shift, counts.astype(object) * bound.numerator)[: here.size]
+    return Fraction(np.maximum(here - there, 0).sum(), bound.denominator * WORDS)

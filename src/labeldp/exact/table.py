@@ -23,6 +23,7 @@ from labeldp.exact.sampling import (
     frozen_copy,
     nearest_of,
     recount,
+    sums,
     verified_counts,
 )
 from labeldp.exact.word_sources import WordSource
@@ -169,9 +170,8 @@ class TableChannel(Channel):
 
     def cumulative(self, label: float, points: Array) -> Array:
         """Return P(z ≤ point | label)."""
-        row, up = self._domain.split(np.array([label]))
-        share = self.counts()[row[0] : row[0] + 2].astype(np.float64) / WORDS
-        mixed = (1 - up[0]) * share[0] + up[0] * share[1]
+        (row,), (up,) = self._domain.split(np.array([label]))
+        lower, upper = self.counts()[row : row + 2].astype(np.float64) / WORDS
         order = np.argsort(self.values, kind="stable")
-        total = np.concatenate([[0.0], np.cumsum(mixed[order])])
+        total = sums(((1 - up) * lower + up * upper)[order])
         return total[np.searchsorted(self.values[order], points, side="right")]

@@ -9,9 +9,8 @@ privacy loss is exactly ln((background + extra) / background). One word, no reje
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -40,13 +39,11 @@ class WindowChannel(Channel):
         Words that every cell has, and words at most that a window cell has on top.
     promise : Promise
         The ε that `verify` compares the counts with.
-    bins, cuts : arrays of int and of float, optional
-        For each of equally wide pieces of [low, high]: the start of the window at its left end, and the
-        label from which on the start is one more (infinite if there is none in the piece). By default
-        the start grows linearly with the label.
-    values : array of float, optional
-        The released value of each cell, for windows of one cell. By default cells are equally spaced
-        so that a window is centred on its label.
+    cuts, values : arrays of float, optional
+        For bins, with windows of one cell: for each of equally wide pieces of [low, high] the label from which on
+        the window is one cell further (infinite if there is none in the piece), and the released value of each
+        cell. By default the window's start grows linearly with the label, and cells are equally spaced so that a
+        window is centred on its label.
     spread_outside : bool
         Give labels outside [low, high] the whole range as their window, instead of clipping them.
 
@@ -71,10 +68,10 @@ class WindowChannel(Channel):
     background: int
     extra: int
     promise: Promise
-    bins: Index | None = None
     cuts: Array | None = None
     values: Array | None = None
     spread_outside: bool = False
+    bins: Index | None = field(init=False, repr=False, compare=False)
 
     @classmethod
     def for_zeta(
@@ -97,26 +94,22 @@ class WindowChannel(Channel):
         return cls(low, high, *counts, promise, spread_outside=spread_outside)
 
     def __post_init__(self) -> None:
-        for name in ("bins", "cuts", "values"):
+        for name in ("cuts", "values"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen_copy(getattr(self, name)))
+        object.__setattr__(self, "bins", None if self.cuts is None else _starts_of(self.cuts))
         self.verify()
 
     def as_data(self) -> Data:
-        """Return the integers as pure data, for a card; starts that grow by one at each cut by the cuts alone."""
-        bins, cuts, values = (None if one is None else one.tolist() for one in (self.bins, self.cuts, self.values))
-        if bins is not None and cuts is not None:
-            ends = [cut for cut in cuts if cut < math.inf]
-            steady = bins == [0, *accumulate(cut < math.inf for cut in cuts[:-1])]
-            bins, cuts = (None, ends) if steady else (bins, [cut if cut < math.inf else None for cut in cuts])
+        """Return the integers as pure data, for a card."""
         names = ("low", "high", "cells", "window", "background", "extra", "spread_outside")
         return {
             "kind": "window",
             **{name: getattr(self, name) for name in names},
             "promise": self.promise.as_data(),
-            "bins": bins,
-            "cuts": cuts,
-            "values": values,
+            "bins": None,  # cards of other versions may state them
+            "cuts": None if self.cuts is None else self.cuts[self.cuts < np.inf].tolist(),
+            "values": None if self.values is None else self.values.tolist(),
         }
 
     # ---- the counts -------------------------------------------------------------------------
@@ -138,8 +131,7 @@ class WindowChannel(Channel):
 
     @property
     def _domain(self) -> Domain:
-        steps = self._starts if self.bins is None else self.bins.size
-        return Domain(self.low, self.high, steps)
+        return Domain(self.low, self.high, self._starts if self.cuts is None else self.cuts.size)
 
     def _spread(self) -> int:
         """Words at most that a cell gets when the window is the whole range."""
@@ -162,27 +154,29 @@ class WindowChannel(Channel):
         if not all(type(n) is int and n > 0 for n in numbers):
             raise PrivacyProofError("cells, window, background and extra must be positive integers")
         cells, window, background, extra = numbers
-        bins, cuts, starts, spare = self.bins, self.cuts, self._starts, self._spare
+        starts, spare = self._starts, self._spare
         if extra >= WORDS or cells >= 1 << 63 or starts >= MOST_STEPS:
             raise PrivacyProofError("extra, cells or the number of starts are too large for 64-bit words")
-        if starts < 0 or (bins is None and starts == 0):
+        if starts < 0 or (self.cuts is None and starts == 0):
             raise PrivacyProofError("the window leaves no room to move in the range of outputs")
         if not 0 < spare <= extra * window:
             raise PrivacyProofError("the words that the background leaves are none, or do not fit into the window")
-        if bins is not None and cuts is not None:
-            types = bins.dtype == np.int64 and cuts.dtype == np.float64
-            if not types or bins.ndim != 1 or not bins.size or bins.shape != cuts.shape:
-                raise PrivacyProofError("bins must be 64-bit integers in a list, one for each cut, a float")
-            last = starts - (cuts < np.inf)  # less a step, not bins and one more, which may overflow
-            if (bins < 0).any() or (bins > last).any():
-                raise PrivacyProofError("a window starts outside the range of outputs")
-        elif bins is not None or cuts is not None:
-            raise PrivacyProofError("bins and cuts go together")
+        if self.cuts is not None or self.values is not None:
+            self._verify_bins()
         self._domain.verify()
-        if self.values is not None and (self.values.size != cells or window != 1):
-            raise PrivacyProofError("listed values need one value a cell and windows of one cell")
         more = min(extra, spare) if starts or self.spread_outside else 0  # spread over all cells, each gets less
         return prove_pure([(background + more, background)], self.promise)
+
+    def _verify_bins(self) -> None:
+        """Refuse cuts and values that do not lead every label to one of the cells."""
+        cuts, values = self.cuts, self.values
+        bins: Any = self.bins
+        if cuts is None or values is None or self.spread_outside or (self.window, self.cells) != (1, values.size):
+            raise PrivacyProofError("bins need cuts, one value a cell, windows of one cell, and clipped labels")
+        if cuts.dtype != np.float64 or cuts.ndim != 1 or not cuts.size:
+            raise PrivacyProofError("cuts must be a list of 64-bit floats")
+        if np.count_nonzero(cuts < np.inf) > self._starts or not np.array_equal(bins, _starts_of(cuts)):
+            raise PrivacyProofError("a window starts outside the range of outputs")
 
     # ---- sampling ---------------------------------------------------------------------------
 
@@ -218,7 +212,7 @@ class WindowChannel(Channel):
         return word
 
     def _start(self, labels: Numbers, scratch: Array) -> Index:
-        if self.bins is None or self.cuts is None:
+        if self.cuts is None or self.bins is None:
             return self._domain.nearest(labels, scratch)
         piece = self._domain.piece(labels, scratch)
         return self.bins.take(piece, mode="clip") + (labels >= self.cuts.take(piece, mode="clip"))
@@ -275,7 +269,7 @@ class WindowChannel(Channel):
 
     def slope(self) -> float:
         """Return dE[z|y]/dy inside the interval, or raise if the mean is not linear in the label."""
-        if self.bins is not None or self.values is not None or self.spread_outside:
+        if self.values is not None or self.spread_outside:
             raise NotUnbiasedError(
                 "many labels share one output here, so no function of the output is an unbiased label; "
                 'use mean() and bias(), or a mechanism such as RPWithPrior(outside="project")'
@@ -300,6 +294,11 @@ class WindowChannel(Channel):
         inside = np.minimum(np.maximum(index - start, 0) * own, self._spare)
         result: Array = (index * float(self.background) + inside) / WORDS
         return result
+
+
+def _starts_of(cuts: Array) -> Index:
+    """Return the start of the window at the left end of each piece: the number of cuts before."""
+    return frozen_copy(np.cumsum(np.append(False, cuts < np.inf)[:-1], dtype=np.int64))
 
 
 def _counts(width: float, zeta: float, promise: Promise) -> tuple[int, int, int, int]:

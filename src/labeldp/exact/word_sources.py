@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-import weakref
 from typing import NoReturn, Protocol
 
 import numpy as np
@@ -34,6 +33,19 @@ REKEY_BYTES = 1 << 34
 """A key serves this many bytes at most: 2^30 blocks, far below the 2^64 where AES-CTR frays."""
 
 _ZEROS = memoryview(bytes(CHUNK_BYTES))
+
+
+_forks: list[None] = []
+if hasattr(os, "register_at_fork"):  # Windows has no forks
+    os.register_at_fork(after_in_child=lambda: _forks.append(None))
+
+
+def this_process() -> tuple[int, int]:
+    """Return what no other process has: its id, which may be used again, and how many forks led to it.
+
+    A fork that Python does not see, such as one in C, changes the id alone.
+    """
+    return os.getpid(), len(_forks)
 
 
 class WordSource(Protocol):
@@ -66,17 +78,13 @@ class SecureWords:
     refused, because a copy would repeat the original's words.
     """
 
-    __slots__ = ("__weakref__", "_left", "_lock", "_owner", "_stream")
+    __slots__ = ("_left", "_lock", "_owner", "_stream")
 
     def __init__(self) -> None:
-        self._forget()
-        _live.add(self)
-
-    def _forget(self) -> None:
         self._lock = threading.Lock()
         self._stream: CipherContext | None = None
         self._left = 0
-        self._owner = os.getpid()
+        self._owner = this_process()
 
     def fill(self, words: Words) -> None:
         """Overwrite ``words`` with secure random words.
@@ -85,8 +93,8 @@ class SecureWords:
         ----------
         words : contiguous array of uint64
         """
-        if self._owner != os.getpid():  # a fork that Python did not see
-            self._forget()
+        if self._owner != this_process():
+            SecureWords.__init__(self)  # another key, and a lock that no thread of the parent holds
         target = _bytes(words)
         with self._lock:
             for start in range(0, target.nbytes, REKEY_BYTES):
@@ -108,15 +116,15 @@ class SeededWords:
     ----------
     seed : int
         The same seed gives the same words on every machine.
+    quiet : bool
+        For simulations that release nothing: do not warn.
     """
 
     __slots__ = ("_lock", "_stream")
 
-    def __init__(self, seed: int) -> None:
-        warn_of_seed()
-        self._start(seed)
-
-    def _start(self, seed: int) -> None:
+    def __init__(self, seed: int, *, quiet: bool = False) -> None:
+        if not quiet:
+            warn_of_seed()
         key = hashlib.sha256(f"labeldp insecure seed {int(seed)}".encode()).digest()
         self._lock = threading.Lock()
         self._stream = _keystream(key, bytes(16))
@@ -138,22 +146,10 @@ def warn_of_seed() -> None:
 
 def simulation_words(seed: int) -> SeededWords:
     """Return repeatable words without the warning, for simulations that release nothing."""
-    source = SeededWords.__new__(SeededWords)
-    source._start(seed)  # filters of warnings are one for all threads, and are better left alone
-    return source
+    return SeededWords(seed, quiet=True)
 
 
-_live: weakref.WeakSet[SecureWords] = weakref.WeakSet()
 _local = threading.local()
-
-
-def _forget_all() -> None:
-    for source in list(_live):
-        source._forget()
-
-
-if hasattr(os, "register_at_fork"):  # Windows has no forks
-    os.register_at_fork(after_in_child=_forget_all)
 
 
 def default_source() -> SecureWords:

@@ -141,7 +141,8 @@ class Mechanism(ABC):
         q is the mean squared distance of labels from the middle. By default it is a straight line, which is
         exact where the variance is a quadratic function of the label, the same on both sides of the middle.
         """
-        return variance_line(cls.for_bounds((0.0, 1.0), epsilon, **options))
+        low, middle, high = cls.for_bounds((0.0, 1.0), epsilon, **options).unbiased_variance([0.0, 0.5, 1.0])
+        return lambda q: middle + 2 * (low + high - 2 * middle) * q
 
     @classmethod
     def design(cls, prior: Histogram, epsilon: float, *, rows: int | None = None, **options: Any) -> Self:
@@ -284,28 +285,6 @@ class Mechanism(ABC):
         """Return the variance of the unbiased label, given each label; raise where `debias` does."""
         return self.variance(labels) / self.channel.slope() ** 2
 
-    def plot(self, labels: ArrayLike | None = None) -> Any:
-        """Return a Matplotlib figure: the density of released values for some labels.
-
-        Parameters
-        ----------
-        labels : array-like, optional
-            Labels to ask about, not the private ones; by default both ends of the bounds and their middle.
-
-        Examples
-        --------
-        >>> import labeldp as ldp
-        >>> figure = ldp.Laplace(bounds=(0, 5), epsilon=1.0).plot([0.0, 5.0])
-        >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-        ['label 0', 'label 5']
-        """
-        from labeldp.mechanisms.density_figure import draw_densities, released_densities  # noqa: PLC0415 (an extra)
-
-        low, high = self.domain
-        chosen = [low, (low + high) / 2, high] if labels is None else labels
-        densities = released_densities(self, np.atleast_1d(Labels.parse(chosen).values.astype(np.float64)))
-        return draw_densities(densities, f"{type(self).__name__}, ε = {self.epsilon:g}", "released value")
-
     # ---- cards ------------------------------------------------------------------------------------
 
     def parameters(self) -> Data:
@@ -343,12 +322,6 @@ def proof_of(mechanism: Mechanism) -> Proof:
 @lru_cache(maxsize=64)
 def _prove_once(mechanism: Mechanism, _: str) -> Proof:
     return mechanism.verify()
-
-
-def variance_line(mechanism: Mechanism) -> UnitNoise:
-    """Return the variance of a mechanism's unbiased label on [0, 1], as a straight line in q."""
-    low, middle, high = mechanism.unbiased_variance([0.0, 0.5, 1.0])
-    return lambda q: middle + 2 * (low + high - 2 * middle) * q
 
 
 def _rebuild(name: str, parameters: Data, channel: str, origin: Any = None) -> Mechanism:

@@ -90,32 +90,6 @@ class Histogram:
         heights = np.asarray(counts, dtype=np.float64)
         return cls(np.linspace(low, high, heights.size + 1), heights)
 
-    @classmethod
-    def from_distribution(cls, distribution: Any, bounds: Interval, *, bins: int = 256) -> Histogram:
-        """Return the histogram of a SciPy distribution, what lies outside moved to the bounds' bins.
-
-        Parameters
-        ----------
-        distribution : frozen distribution
-            Anything with a ``cdf``, such as ``scipy.stats.norm(50, 10)``.
-        bounds : (lo, hi)
-            Public bounds.
-        bins : int
-            How many, all equally wide.
-
-        Examples
-        --------
-        >>> import labeldp as ldp
-        >>> from scipy.stats import norm
-        >>> round(ldp.Histogram.from_distribution(norm(2, 0.5), (0, 4)).mean, 6)
-        2.0
-        """
-        low, high = Bounds(bounds)
-        nodes = np.linspace(low, high, bins + 1)
-        total = np.asarray(distribution.cdf(nodes), dtype=np.float64)
-        total[0], total[-1] = 0.0, 1.0
-        return cls(nodes, np.maximum(np.diff(total), 0.0))
-
     def paid_by(self, charge: Any, *, secure: bool) -> Histogram:
         """Return the same prior, which says what paid for it, and so does every mechanism designed with it.
 
@@ -201,12 +175,6 @@ class Histogram:
         low, high = self.bounds
         nodes = np.unique(np.concatenate([low + (high - low) * parts[:-1], likely[1:-1], [high]]))
         return Histogram.of(nodes, np.diff(np.interp(nodes, self.nodes, total)))
-
-    def plot(self) -> Any:
-        """Return a Matplotlib figure of the density; ``figure.savefig("prior.png")`` keeps it."""
-        from labeldp.mechanisms.density_figure import draw_densities  # noqa: PLC0415 (an extra)
-
-        return draw_densities({"prior": (self.density, self.nodes)}, "", "label")
 
     @classmethod
     def parse(cls, prior: object) -> Histogram:

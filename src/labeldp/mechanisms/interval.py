@@ -20,13 +20,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labeldp._values import Array, Epsilon, Interval, parse_positive
+from labeldp._values import Array, Epsilon, Index, Interval, parse_positive
 from labeldp.errors import ParameterError, PrivacyProofError
+from labeldp.exact.sampling import sums
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.registry import REGISTRY, mechanism_class
 
@@ -46,69 +46,62 @@ def noise_weight(rows: int | None) -> float:
     return 1.0 if rows is None else min(1.0, DIMENSION / rows)
 
 
-@dataclass(frozen=True, slots=True)
-class ClippedPrior:
-    """Moments of the prior after clipping, exact for a piecewise constant density on [0, 1]."""
+def _scaled(prior: Histogram) -> tuple[Array, Array, Array]:
+    """Return nodes and density of the prior on [0, 1], and P, E[y] and E[y²] over labels below each node.
 
-    nodes: Array
-    density: Array
-    below: Array
-    """P, E[y] and E[y²] over labels below each node: three rows."""
+    So the unit of labels does not matter.
+    """
+    low, high = prior.bounds
+    nodes = (prior.nodes - low) / (high - low)
+    density = prior.masses / np.diff(nodes)
+    powers = [density * np.diff(nodes ** (k + 1)) / (k + 1) for k in range(3)]
+    return nodes, density, np.array([sums(power) for power in powers])
 
-    @classmethod
-    def of(cls, prior: Histogram) -> ClippedPrior:
-        """Return the prior scaled to [0, 1], so that the unit of labels does not matter."""
-        low, high = prior.bounds
-        nodes = (prior.nodes - low) / (high - low)
-        density = prior.masses / np.diff(nodes)
-        powers = [density * np.diff(nodes ** (k + 1)) / (k + 1) for k in range(3)]
-        below = np.array([np.concatenate([[0.0], np.cumsum(power)]) for power in powers])
-        return cls(nodes, density, below)
 
-    def _moments_below(self, x: Array) -> Array:
-        bin_of = np.clip(np.searchsorted(self.nodes, x, side="right") - 1, 0, self.density.size - 1)
-        start = self.nodes[bin_of]
-        inside = np.array([(x ** (k + 1) - start ** (k + 1)) / (k + 1) for k in range(3)])
-        return np.asarray(self.below[:, bin_of] + self.density[bin_of] * inside)
+def clipping_risks(prior: Histogram, ends: Array, i: Index, j: Index) -> tuple[Array, Array]:
+    """Return E[(clip(y) − y)²] and q for each interval from ends[i] to ends[j], where the prior is on [0, 1].
 
-    def risks(self, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return E[(clip(y) − y)²] and q for each interval."""
-        mass_low, first_low, second_low = self._moments_below(low)
-        mass_high, first_high, second_high = self._moments_below(high)
-        mass_up, first_up, second_up = self.below[:, -1:] - np.array([mass_high, first_high, second_high])
-        bias = low**2 * mass_low - 2 * low * first_low + second_low
-        bias += high**2 * mass_up - 2 * high * first_up + second_up
-        middle = (low + high) / 2
-        spread = (mass_low + mass_up) * ((high - low) / 2) ** 2
-        spread += (second_high - second_low) - 2 * middle * (first_high - first_low)
-        spread += middle**2 * (mass_high - mass_low)
-        q = np.clip(spread / (high - low) ** 2, 0.0, 0.25)
-        return np.maximum(bias, 0.0), q
+    Both are exact for a piecewise constant density.
+    """
+    nodes, density, below = _scaled(prior)
+    own = np.clip(np.searchsorted(nodes, ends, side="right") - 1, 0, density.size - 1)
+    inside = np.array([(ends ** (k + 1) - nodes[own] ** (k + 1)) / (k + 1) for k in range(3)])
+    moments = below[:, own] + density[own] * inside
+    low, high, middle = ends[i], ends[j], (ends[i] + ends[j]) / 2
+    under, over, between = moments[:, i], below[:, -1:] - moments[:, j], moments[:, j] - moments[:, i]
+    bias = low**2 * under[0] - 2 * low * under[1] + under[2]
+    bias += high**2 * over[0] - 2 * high * over[1] + over[2]
+    spread = (under[0] + over[0]) * ((high - low) / 2) ** 2
+    spread += between[2] - 2 * middle * between[1]
+    spread += middle**2 * between[0]
+    return np.maximum(bias, 0.0), np.clip(spread / (high - low) ** 2, 0.0, 0.25)
 
-    def candidates(self, *, at_nodes: bool) -> Array:
-        """Return places for an interval's ends: equally spaced and equally likely, or all nodes if few."""
-        if at_nodes and self.nodes.size <= _MOST_NODES:
-            return self.nodes
-        total = self.below[0] / self.below[0, -1]
-        parts = np.linspace(0.0, 1.0, _CANDIDATES + 1)
-        likely = np.interp(parts, total, self.nodes)
-        tails = np.interp([1e-4, 1e-3, 5e-3, 1 - 5e-3, 1 - 1e-3, 1 - 1e-4], total, self.nodes)
-        places = np.unique(np.concatenate([parts, likely, tails]))
-        return np.unique(self.nodes[np.searchsorted(self.nodes, places)]) if at_nodes else places
+
+def _candidates(prior: Histogram) -> Array:
+    """Return places for an interval's ends, equally spaced and equally likely, where the prior is on [0, 1].
+
+    They are nodes of a prior that was estimated: all labels of a bin may lie at one end of it, as zeros do, and
+    only a prior that is known to be even in each bin says what cutting through one costs.
+    """
+    nodes, _, below = _scaled(prior)
+    estimated = prior.origin is not None
+    if estimated and nodes.size <= _MOST_NODES:
+        return nodes
+    parts, tails = np.linspace(0.0, 1.0, _CANDIDATES + 1), np.array([1e-4, 1e-3, 5e-3])
+    likely = np.interp([*parts, *tails, *(1 - tails)], below[0] / below[0, -1], nodes)
+    places = np.unique(np.concatenate([parts, likely]))
+    return np.unique(nodes[np.searchsorted(nodes, places)]) if estimated else places
 
 
 def mean_square(prior: Histogram, bounds: Interval) -> float:
     """Return q of labels clipped to bounds: their mean squared distance from the middle, for a width of 1."""
     left, right = prior.bounds
-    low, high = ((np.array([end]) - left) / (right - left) for end in bounds)
-    return float(ClippedPrior.of(prior).risks(low, high)[1][0])
+    ends = (np.array(bounds) - left) / (right - left)
+    return float(clipping_risks(prior, ends, np.array([0]), np.array([1]))[1][0])
 
 
 def best_interval(prior: Histogram, noise: UnitNoise, rows: int | None) -> Interval:
     """Return the interval of least J.
-
-    Its ends are nodes of a prior that was estimated: all labels of a bin may lie at one end of it, as zeros do,
-    and only a prior that is known to be even in each bin says what cutting through one costs.
 
     Parameters
     ----------
@@ -118,14 +111,12 @@ def best_interval(prior: Histogram, noise: UnitNoise, rows: int | None) -> Inter
     rows : int or None
         For whom: a learner on this many rows, or a single label.
     """
-    weight = noise_weight(rows)
-    clipped = ClippedPrior.of(prior)
-    ends = clipped.candidates(at_nodes=prior.origin is not None)
+    ends = _candidates(prior)
     i, j = np.triu_indices(ends.size, 1)
     wide = ends[j] - ends[i] > 1e-6
-    low, high = ends[i][wide], ends[j][wide]
-    bias, q = clipped.risks(low, high)
-    best = int(np.argmin(bias + weight * (high - low) ** 2 * noise(q)))
+    low, high = ends[i[wide]], ends[j[wide]]
+    bias, q = clipping_risks(prior, ends, i[wide], j[wide])
+    best = int(np.argmin(bias + noise_weight(rows) * (high - low) ** 2 * noise(q)))
     left, right = prior.bounds
     return left + float(low[best]) * (right - left), left + float(high[best]) * (right - left)
 
@@ -217,7 +208,7 @@ def optimal_interval(prior: Histogram, *, epsilon: float, zeta: float) -> Interv
     cost = math.exp(-Epsilon(epsilon))
     fixed = 2 * parse_positive(zeta, "zeta")
     nodes = prior.nodes - prior.nodes[0]
-    mass = np.concatenate([[0.0], np.cumsum(prior.masses)])
+    mass = sums(prior.masses)
     best, ratio = (0, 0), 0.0
     i, j = 0, nodes.size - 1
     while True:

@@ -91,31 +91,26 @@ class RROnBins(Mechanism):
         promise = Promise.of(self.epsilon)
         other = -(-WORDS // (exp_lower(promise.epsilon) + count - 1))  # up: towards privacy
         background, extra = (other, WORDS - count * other) if count > 1 else (WORDS // 2, WORDS // 2)
-        return WindowChannel(low, high, count, 1, background, extra, promise, *_pieces(edges), outputs)
+        return WindowChannel(low, high, count, 1, background, extra, promise, _cuts(edges), outputs)
 
 
-def _pieces(edges: Array) -> tuple[Index, Array]:
-    """Return equally wide pieces with at most one inner edge each: a look-up instead of a search."""
-    inner, low, high = edges[1:-1], float(edges[0]), float(edges[-1])
-
-    def pieces(size: int) -> Index:
+def _cuts(edges: Array) -> Array:
+    """Return equally wide pieces with at most one inner edge each, that or ∞: a look-up instead of a search."""
+    inner, size = edges[1:-1], 256
+    while size <= MOST_PIECES:
         # The very function that looks labels up: it grows with the label, so edges are exact.
-        return Domain(low, high, size).piece(inner, np.empty(inner.size)).copy()
-
-    size = 256
-    while np.unique(pieces(size)).size < inner.size:
+        piece = Domain(float(edges[0]), float(edges[-1]), size).piece(inner, np.empty(inner.size))
+        if np.unique(piece).size == inner.size:
+            cuts = np.full(size, np.inf)
+            cuts[piece] = inner
+            return cuts
         size *= 2
-        if size > MOST_PIECES:
-            raise ParameterError(
-                "two ",
-                Setting("edges"),
-                " are closer than a millionth of the range: merge those bins, or transform the labels first (say, "
-                "to their logarithm)",
-            )
-    piece = pieces(size)
-    cuts = np.full(size, np.inf)
-    cuts[piece] = edges[1:-1]
-    return np.searchsorted(piece, np.arange(size)).astype(np.int64), cuts
+    raise ParameterError(
+        "two ",
+        Setting("edges"),
+        " are closer than a millionth of the range: merge those bins, or transform the labels first (say, to "
+        "their logarithm)",
+    )
 
 
 # ---- the exact programme: which labels share an output, and which output ---------------------------------

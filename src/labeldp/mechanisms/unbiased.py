@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from labeldp._values import Array, Interval, parse_integer
+from labeldp._values import Array, Interval, Numbers, parse_integer
 from labeldp.errors import ParameterError, Setting
 from labeldp.exact.proof import WORDS, Promise, exp_lower
 from labeldp.exact.table import TableChannel
@@ -257,20 +258,24 @@ def _exact(
     labels: Array, outputs: Array, base: Array, own: Array, epsilon: Fraction
 ) -> tuple[tuple[int, ...], ...] | None:
     """Return unbiased integer counts near a solution, with ratios up to e^ε and sums of 2^64, or None."""
-    gain = exp_lower(epsilon) - 1
-    floor = [int(t * WORDS) for t in base]
-    room = [math.floor(gain * t) for t in floor]
-    places = [round(Fraction(float(o)) * UNIT) for o in outputs]
-    spare = WORDS - sum(floor)
-    drift = sum(o * t for o, t in zip(places, floor, strict=True))
+    floor = _whole(base * float(WORDS))
+    room = floor * (exp_lower(epsilon) - 1) // 1
+    places = np.array([round(Fraction(o) * UNIT) for o in outputs.tolist()], dtype=object)
+    spare: int = WORDS - sum(floor)
     table = []
-    for label, row in zip(labels, own, strict=True):
-        words = [min(cap, max(0, int(s * WORDS))) for s, cap in zip(row, room, strict=True)]
-        moment = round(Fraction(float(label)) * UNIT) * WORDS - drift
-        if not _balance(words, room, places, spare, moment):
+    for label, row in zip(labels.tolist(), own, strict=True):
+        words = np.clip(_whole(row * float(WORDS)), 0, room)
+        moment = round(Fraction(label) * UNIT) * WORDS - int(places @ floor)
+        exact = _balance(words, room, places, spare, moment)
+        if exact is None:
             return None
-        table.append(tuple(f + w for f, w in zip(floor, words, strict=True)))
+        table.append(tuple((floor + exact).tolist()))
     return tuple(table)
+
+
+def _whole(numbers: Array) -> Numbers:
+    """Return numbers rounded towards 0, as Python's integers."""
+    return np.array([int(number) for number in numbers.tolist()], dtype=object)
 
 
 def _two_outputs(
@@ -284,28 +289,26 @@ def _two_outputs(
     return (low - reach, high + reach), tuple((WORDS - up, up) for up in ups)
 
 
-def _balance(words: list[int], room: list[int], places: list[int], spare: int, moment: int) -> bool:
-    """Change ``words`` a little so that they sum to ``spare`` and Σ place · word is near ``moment``.
+def _balance(words: Numbers, room: Numbers, places: Numbers, spare: int, moment: int) -> Numbers | None:
+    """Return ``words``, changed a little so that they sum to ``spare`` and Σ place · word is near ``moment``.
 
     What is missing or too much goes to or comes from cells that are neither empty nor full; then words
     move from one cell to another until the mean is right.
     """
-    cells = range(len(words))
-    missing = spare - sum(words)
-    for o in sorted(cells, key=lambda o: -min(words[o], room[o] - words[o])):
+    missing = spare - words.sum()
+    for o in np.argsort(-np.minimum(words, room - words), kind="stable"):
         change = max(-words[o], min(room[o] - words[o], missing))
         words[o] += change
         missing -= change
-    error = moment - sum(p * w for p, w in zip(places, words, strict=True))
-    givers = sorted(cells, key=lambda o: -words[o])
-    takers = sorted(cells, key=lambda o: words[o] - room[o])
-    for giver in givers:
-        for taker in takers:
-            step = places[taker] - places[giver]
-            if error * step <= 0:
-                continue
-            move = min(abs(error) // abs(step), words[giver], room[taker] - words[taker])
-            words[giver] -= move
-            words[taker] += move
+    error = moment - places @ words
+    givers, takers = (np.argsort(order, kind="stable").tolist() for order in (-words, words - room))
+    result, most, place = words.tolist(), room.tolist(), places.tolist()
+    for giver, taker in product(givers, takers):
+        step = place[taker] - place[giver]
+        if error * step > 0:
+            move = min(abs(error) // abs(step), result[giver], most[taker] - result[taker])
+            result[giver] -= move
+            result[taker] += move
             error -= move * step
-    return not missing and abs(error) <= TOLERANCE * UNIT * WORDS
+    close = not missing and abs(error) <= TOLERANCE * UNIT * WORDS
+    return np.array(result, dtype=object) if close else None
