@@ -30,7 +30,7 @@ from labeldp.exact.word_sources import SecureWords
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.ols_design import Design
 from labeldp.learning.ols_estimate import estimate
-from labeldp.learning.ols_sums import add_up_array
+from labeldp.learning.ols_sums import Queries, add_up_array
 
 Array = NDArray[np.float64]
 RESULTS = Path(__file__).with_suffix(".md")
@@ -179,7 +179,7 @@ def simulate(number: int, part: int) -> dict[str, Any]:
     for _ in range(repetitions):
         labels = np.clip(fixed.mean + fixed.deviation * draw(cell.errors, cell.rows, rng), 0, 1)
         budget = SumBudget(Fraction(str(cell.epsilon)), cell.rows)
-        found = estimate(fixed.design, add_up_array(labels), budget, source, (0.0, 1.0))
+        found = estimate(fixed.design, Queries(add_up_array(labels), budget, source), (0.0, 1.0))
         reach = np.array([law.quantile(0.05) for law in found.laws])
         values, errors = ordinary(fixed.table, labels)
         sums += [
@@ -189,7 +189,7 @@ def simulate(number: int, part: int) -> dict[str, Any]:
             np.abs(values - fixed.truth) <= NORMAL * errors,
             NORMAL * errors,
         ]
-        fits += [found.fit_pvalue] if found.fit_pvalue is not None else []
+        fits += [found.fit["pvalue"]] if "pvalue" in found.fit else []
         for k in np.flatnonzero(fixed.zeros):
             rejected += [found.laws[k].tail(found.values[k] - fixed.truth[k]) < level for level in LEVELS]
             tested += 1

@@ -14,6 +14,7 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.learning import intervals as interval_module
 from labeldp.learning.coverage_plan import CoveragePlan, most_misses, plan_coverage
+from labeldp.learning.fit_plan import LabelScale
 
 BOUNDS = (0.0, 1.0)
 PLAN = plan_coverage(300, Fraction(3, 10), Fraction(9, 10))
@@ -133,7 +134,7 @@ def test_rows_that_cannot_support_the_coverage_give_the_full_bounds_at_no_cost()
         made = intervals(np.full(40, 0.2), ledger=ledger)
     assert made.full
     assert not ledger.charges
-    assert "Nothing was charged" in made.summary()
+    assert made.cost == ldp.Budget(0)
     assert made.predict_interval(np.zeros((2, 1))).tolist() == [[0.0, 1.0]] * 2
 
 
@@ -149,7 +150,7 @@ def test_intervals_as_wide_as_the_bounds_end_at_the_bounds_exactly():
     rng = np.random.default_rng(0)
     for bounds in np.sort(rng.uniform(-1, 1, size=(200, 2)) * [1e-3, 1.0]).tolist():
         constant, width = Constant(rng.choice(bounds)), bounds[1] - bounds[0]
-        model = ldp.learning.IntervalModel(constant, width, bounds, 0.9, 1, ldp.Budget(0), secure=True, plan=None)
+        model = ldp.learning.IntervalModel(constant, width, LabelScale(bounds), 0.9, 1, ldp.Budget(0), secure=True)
         assert model.full
         assert model.predict_interval([[0.0]]).tolist() == [bounds]
 

@@ -28,7 +28,7 @@ from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.estimate_law import EstimateLaw, Spread, possible_variances
 from labeldp.learning.ols_design import WEIGHT, Design
 from labeldp.learning.ols_squares import Squares
-from labeldp.learning.ols_sums import GRID, Center, add_up_array, curve_of
+from labeldp.learning.ols_sums import GRID, Center, Queries, add_up_array, curve_of
 
 BOUNDS = (0.0, 100.0)
 
@@ -222,7 +222,7 @@ def test_integer_weights_of_a_row_add_up_to_the_limit_at_most(columns, ratio):
         squares = Squares.choose(design, design.weights(ratio), center, 1.0)
         weights = design.weights(ratio, limit=int((1 - squares.line_share) * WEIGHT)).rows
         sizes, constant = np.abs(weights).sum(axis=1), int(weights[0, 0])
-        curve, tilt = squares.integers(sizes, constant, center)
+        curve, tilt = squares.integers(sizes, constant)
         for rows in (weights, curve, tilt):
             assert (rows == np.rint(rows)).all()
         assert (sizes + np.abs(tilt).sum(axis=1)).max() <= WEIGHT
@@ -232,11 +232,12 @@ def test_integer_weights_of_a_row_add_up_to_the_limit_at_most(columns, ratio):
 @pytest.mark.parametrize("weight", [WEIGHT + 1, np.nan])
 def test_weights_that_the_proof_does_not_cover_release_nothing(weight):
     center, budget = Center(np.full(3, 0.5), 0.5, 0.01), SumBudget(Fraction(1), 3)
+    queries = Queries(add_up_array(np.full(3, 0.5)), budget, seeded(0))
     good, bad = np.ones((3, 1)), np.array([[1.0], [weight], [1.0]])
     both = np.column_stack([np.ones(3), np.full(3, WEIGHT)])
     for weights in ((bad, good, good), (good, bad, good), (good, good, bad), (both, good, good)):
         with pytest.raises(ldp.errors.PrivacyProofError, match="the weights of a row"):
-            center.release(add_up_array(np.full(3, 0.5)), *weights, budget, Fraction(1), seeded(0), whole=True)
+            center.release(queries, Fraction(1), *weights, whole=True)
     assert budget.left == 1
 
 
@@ -266,8 +267,9 @@ def test_one_label_moves_all_sums_together_by_what_the_card_says(linear, tilt, c
 
     def exact(label):
         sums = []
-        budget = SimpleNamespace(release=lambda exact, *_, **__: sums.append(exact) or exact, rows=1)
-        Center(np.full(1, 0.5), 0.5, 0.01).release(add_up_array(np.array([label])), *shares, budget, 1, None)
+        budget = SimpleNamespace(release=lambda exact, *_, **__: sums.append(exact) or exact)
+        queries = Queries(add_up_array(np.array([label])), budget, None)
+        Center(np.full(1, 0.5), 0.5, 0.01).release(queries, 1, *shares)
         return sums[0]
 
     ends = [exact(label) for label in np.linspace(0, 1, 41)]
@@ -373,7 +375,7 @@ def test_both_verifiers_refuse_figures_that_cannot_be(name):
 
 def test_a_card_and_its_report_have_the_p_value_of_lack_of_fit_where_r_squared_is_blank():
     table = ldp.private_ols(*data(4000), epsilon=16.0, bounds=BOUNDS)
-    table = replace(table, estimates=replace(table.estimates, r_squared=None))
+    table = replace(table, estimates=replace(table.estimates, fit={"pvalue": table.fit_pvalue}))
     card = table.to_card()
     assert json.loads(card)["fit"] == {"pvalue": table.fit_pvalue}
     assert ldp.verify_card(card).holds

@@ -72,10 +72,21 @@ def test_the_noise_in_each_figure_is_what_was_expected_of_it():
     exact = plan.sums(np.full(2000, 2.5), labels)
     draws = [plan.figures(exact, seeded(k)) for k in range(400)]
     truths = {"mse": labels.var(), "mae": np.abs(labels - 2.5).mean()}
-    for name, expected in plan.expected().items():
+    deviation = np.sqrt(2) / 2000  # of the noise of a mean, in widths of the bounds
+    for name, expected in {"mse": 25 * np.sqrt(2) * deviation, "mae": 5 * deviation}.items():
         errors = np.array([draw[name].value for draw in draws]) - truths[name]
         assert 0.8 < np.sqrt(np.mean(errors**2)) / expected < 1.2
         assert all(draw[name].standard_error >= 0.9 * expected for draw in draws)
+
+
+@pytest.mark.parametrize(("rows", "epsilon"), [(400, 1), (400, 10), (6000, 1)])
+def test_the_forecast_before_the_charge_is_what_comes_out(rows, epsilon):
+    """For errors of a tenth of the bounds' width; the forecast had half of the ± of the mean absolute error."""
+    plan = ScorePlan.of(rows, Fraction(epsilon), BOUNDS)
+    labels = 2.5 + 0.5 * np.random.default_rng(0).normal(size=rows)
+    figures = plan.figures(plan.sums(np.full(rows, 2.5), labels), seeded(0))
+    stated = re.search(r"mean absolute error [0-9.]+ ± ([0-9.]+)\.$", plan.describe())[1]
+    assert float(stated) == pytest.approx(figures["mae"].standard_error, rel=0.15)
 
 
 def test_figures_that_share_one_budget_are_right():

@@ -267,8 +267,7 @@ def _least_score(rows: int, bounds: Interval, epsilon: float) -> float:
         plan = ScorePlan.of(min(rows, MOST_ROWS), as_fraction(epsilon), bounds)
     except ParameterError:
         return math.inf
-    square = 2 * plan.expected()["mse"]
-    return math.sqrt(square) if 12 * square < (bounds[1] - bounds[0]) ** 2 else math.inf
+    return plan.least_rmse if 12 * plan.least_rmse**2 < (bounds[1] - bounds[0]) ** 2 else math.inf
 
 
 def _share(kept: KeptShare | None) -> str:

@@ -7,6 +7,7 @@ docs/proofs/intervals.md.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -93,16 +94,12 @@ def plan_coverage(rows: int, epsilon: Fraction, coverage: Fraction) -> CoverageP
 
 
 def _largest_slack(rows: int, epsilon: Fraction, coverage: Fraction, counts: int) -> int:
-    """Return the largest slack with which a search of so many counts covers; it is 0 if none from 1 on does."""
+    """Return the largest slack with which a search of so many counts covers, or 0."""
     allowed = float((1 - coverage) * (rows + 1)) * _ROUNDING
-    low, high = 0, math.floor(allowed)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if most_misses(middle, rows, float(counts / epsilon), counts) <= allowed:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    slacks = range(1, math.floor(allowed) + 1)
+    return bisect_right(
+        slacks, allowed, key=lambda slack: most_misses(slack, rows, float(counts / epsilon), counts)
+    )
 
 
 def most_misses(slack: int, rows: int, scale: float, counts: int) -> float:

@@ -46,12 +46,12 @@ class Spread:
     def log_likelihood(self, variances: Array) -> Array:
         """Return how likely the estimate is for each true variance, as a logarithm and up to a factor."""
         scales = np.hypot(self.scale, self.chance * variances)
-        return np.asarray(-np.abs(variances - self.value) / scales - np.log(scales))
+        return -np.abs(variances - self.value) / scales - np.log(scales)
 
     def prior(self, logs: Array, centers: Array) -> Array:
         """Return the density of the true variance's logarithm, in rows, for mean variances with logarithms."""
         ratios = logs[:, None] - centers
-        return np.asarray(np.exp(ratios / 2) * (1 + (ratios / self.unequal) ** 2 / 4) ** -2.5)
+        return np.exp(ratios / 2) * (1 + (ratios / self.unequal) ** 2 / 4) ** -2.5
 
     def evidence(self, centers: Array, low: float, high: float) -> Array:
         """Return how likely the estimate is for mean variances with these logarithms, as a logarithm."""
@@ -63,7 +63,7 @@ class Spread:
         """Return possible variances and probabilities, where the mean variance has these probabilities."""
 
         def log_density(log: Array) -> Array:
-            return np.asarray(np.log(self.prior(log, centers) @ weights) + self.log_likelihood(np.exp(log)))
+            return np.log(self.prior(log, centers) @ weights) + self.log_likelihood(np.exp(log))
 
         return _posterior(log_density, low, high)
 
@@ -86,7 +86,7 @@ def possible_variances(mean: Spread, own: Sequence[Spread]) -> list[tuple[Array,
 
     def mean_density(log: Array) -> Array:
         deviations = np.exp(log / 2)
-        return np.asarray(log / 2 - deviations / _MEAN_DEVIATION + mean.log_likelihood(deviations**2))
+        return log / 2 - deviations / _MEAN_DEVIATION + mean.log_likelihood(deviations**2)
 
     variances, probabilities = _posterior(mean_density, bottom, top)
     centers = np.log(variances)

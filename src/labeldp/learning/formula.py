@@ -16,6 +16,7 @@ import numpy as np
 from labeldp._values import Array
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.release.names import nearest, same_name
+from labeldp.tables.encodings import one_array
 from labeldp.tables.frames import as_table, frame_names, select_columns
 
 MAX_LEVELS = 1000
@@ -214,9 +215,7 @@ def _texts(table: Any, name: str) -> Array:
     column = table.column(name)
     if column.null_count:
         raise DataError(f"the column {name!r} has missing values: leave out those rows, or fill them")
-    if str(column.type).startswith("dictionary"):
-        column = column.cast(column.type.value_type)
-    texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in column.to_pylist()]
+    texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in one_array(column).to_pylist()]
     return np.array(texts, dtype=object)
 
 

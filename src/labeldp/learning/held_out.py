@@ -15,15 +15,14 @@ from labeldp.errors import LabelError, ParameterError
 from labeldp.tables.frames import refuse_other_order
 
 _MARGIN = 0.05
-"""So many more rows than by chance must look like rows of the training before they are refused."""
-
+"""Rows are refused if their share in the training exceeds the share by chance by more than this."""
 
 _DEEPEST = 12
-"""Pipelines and searches are looked into this deep."""
+"""The deepest nesting of pipelines and searches."""
 
 
 def innermost(model: Any) -> tuple[Any, list[Pipeline]]:
-    """Return what predicts inside pipelines, searches and frozen models, and the steps that X takes to it."""
+    """Return the regressor inside pipelines, searches and frozen models, and the steps that X takes to it."""
     steps: list[Pipeline] = []
     for _ in range(_DEEPEST):
         if isinstance(model, Pipeline):
@@ -31,18 +30,16 @@ def innermost(model: Any) -> tuple[Any, list[Pipeline]]:
             model = model[-1]
         elif isinstance(model, FrozenEstimator):
             model = model.estimator
-        elif hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
         else:
-            break
+            model = getattr(model, "best_estimator_", model)
     return model, steps
 
 
 def refuse_seen_rows(model: Any, X: Any, why: str) -> None:
-    """Refuse rows that a regressor of this library was trained on, looking inside pipelines and searches.
+    """Refuse rows that a regressor of this library was trained on, also inside pipelines and searches.
 
-    Fresh rows look like rows of the training as often as rows of the training look like each other. ``why`` says
-    what would go wrong, and what to do.
+    By chance, fresh rows equal rows of the training as often as these equal each other. ``why`` says what would go
+    wrong, and what to do.
     """
     inner, steps = innermost(model)
     if not hasattr(inner, "remembers"):
@@ -52,9 +49,9 @@ def refuse_seen_rows(model: Any, X: Any, why: str) -> None:
     digests, trained = inner.remembers(X)
     if trained is None:
         return
-    _, place, counts = np.unique(trained, return_inverse=True, return_counts=True)
-    chance = float(np.mean(counts[place] > 1))
-    share = float(np.mean(np.isin(digests, trained)))
+    counts = np.unique(trained, return_counts=True)[1]
+    chance = 1 - np.count_nonzero(counts == 1) / trained.size
+    share = float(np.isin(digests, trained).mean())
     if share > chance + _MARGIN + 4 * math.sqrt(chance * (1 - chance) / digests.size):
         raise ParameterError(
             f"{percent(share)} of these rows have the features of rows that the model was trained on, where "
@@ -63,7 +60,7 @@ def refuse_seen_rows(model: Any, X: Any, why: str) -> None:
 
 
 def fresh_predictions(model: Any, X: Any, y: Any, why: str) -> tuple[Array, Array]:
-    """Return labels of rows that a model was not trained on, and what it predicts for them."""
+    """Return the labels of rows that a model was not trained on, and its predictions for them."""
     labels = Labels.parse(y).values.astype(np.float64)
     if labels.ndim != 1:
         raise LabelError(f"labels must be one column, got shape {labels.shape}")
@@ -72,9 +69,6 @@ def fresh_predictions(model: Any, X: Any, y: Any, why: str) -> tuple[Array, Arra
         raise ParameterError(f"model must have predict, got {type(model).__name__}")
     predicted = np.asarray(model.predict(X), dtype=np.float64)
     if predicted.shape != labels.shape or not np.isfinite(predicted).all():
-        raise ParameterError(
-            f"the model must predict a finite number for each of {labels.size:,} rows of private labels, got "
-            f"predictions of shape {predicted.shape}"
-        )
+        raise ParameterError(f"the model must predict a finite number for each of {labels.size:,} rows of labels")
     refuse_seen_rows(model, X, why)
     return labels, predicted

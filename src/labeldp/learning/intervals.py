@@ -31,24 +31,18 @@ class IntervalModel:
     Attributes
     ----------
     model : regressor
-        What predicts.
     half_width : float
-        Intervals reach this far on both sides of a prediction, and are cut to the bounds. If the model has a
-        transform, that is so for transforms of labels.
-    bounds : (lo, hi)
-        Public bounds of the label.
+        Intervals reach this far to both sides of a prediction, on the model's scale, and are cut to the bounds.
+    scale : LabelScale
+        The label's public bounds, and the model's transform, if it has one.
     coverage : float
         The share of labels inside, at least, on average over calibration rows and noise.
     rows : int
-        Calibration rows.
+        The number of calibration rows.
     cost : Budget
-        What the intervals cost, beyond what was private already.
+        The cost of the intervals, beyond that of the model.
     secure : bool
-        False if noise came from a seed, here or in the model: then this is an experiment, and **not private**.
-    plan : CoveragePlan or None
-        How the half width was searched for; None where rows · ε could not support any search.
-    transform : {None, "log", "sqrt"}
-        The model's.
+        False if the noise came from a seed, here or in the model: then this is an experiment, and **not private**.
 
     Examples
     --------
@@ -65,23 +59,17 @@ class IntervalModel:
 
     model: Any
     half_width: float
-    bounds: Bounds
+    scale: LabelScale
     coverage: float
     rows: int
     cost: Budget
     secure: bool
-    plan: CoveragePlan | None
-    transform: str | None = None
 
     @property
     def full(self) -> bool:
         """Whether every interval is the full bounds, which says nothing."""
-        low, high = self._scale.inner
+        low, high = self.scale.inner
         return self.half_width >= high - low
-
-    @property
-    def _scale(self) -> LabelScale:
-        return LabelScale(self.bounds, self.transform)
 
     def predict(self, X: Any) -> Array:
         """Return the model's predictions, inside the bounds.
@@ -91,7 +79,7 @@ class IntervalModel:
         X : array-like
             Public features, as the model takes them.
         """
-        return np.clip(np.asarray(self.model.predict(X), dtype=np.float64), *self.bounds)
+        return np.clip(np.asarray(self.model.predict(X), dtype=np.float64), *self.scale.bounds)
 
     def predict_interval(self, X: Any) -> Array:
         """Return the ends of an interval for each row.
@@ -105,44 +93,37 @@ class IntervalModel:
         -------
         array, rows × 2
         """
-        scale = self._scale
-        low, high = _ends(scale.apply(self.predict(X)), self.half_width, scale.inner)
-        return np.column_stack([scale.invert(low, -_ROUNDING), scale.invert(high, _ROUNDING)])
+        low, high = _ends(self.scale.apply(self.predict(X)), self.half_width, self.scale.inner)
+        return np.column_stack([self.scale.invert(low, -_ROUNDING), self.scale.invert(high, _ROUNDING)])
 
     def __repr__(self) -> str:
         secure = "secure" if self.secure else "NOT PRIVATE"
-        width = "the full bounds" if self.full else self._reach()
-        return f"<IntervalModel: {width} for {percent(self.coverage)}, {self.cost}, {secure}>"
+        return f"<IntervalModel: {self._reach()} for {percent(self.coverage)}, {self.cost}, {secure}>"
 
     def _reach(self) -> str:
-        if self.transform == "log":
+        if self.full:
+            return "the full bounds"
+        if self.scale.transform == "log":
             return f"a factor of {number(math.exp(self.half_width))}"
-        return f"{number(self.half_width)}{'' if self.transform is None else ', of square roots,'}"
+        return f"{number(self.half_width)}{' of square roots' if self.scale.transform else ''}"
 
     def summary(self) -> str:
         """Return what the intervals are and cost, for people."""
-        share, (low, high) = percent(self.coverage), self.bounds
+        share, bounds = percent(self.coverage), " to ".join(map(number, self.scale.bounds))
+        lines = [
+            f"Intervals reach {self._reach()} to both sides of a prediction, cut to the bounds {bounds}.",
+            f"  At least {share} of labels lie inside, on average over calibration rows and noise, for rows like "
+            f"the {self.rows:,} calibration rows, none of them used in training. Labels outside the bounds count "
+            "as the nearest bound.",
+        ]
         if self.full:
             lines = [
                 f"Intervals are the full bounds: {self.rows:,} rows and this ε show no narrower ones that cover "
-                f"{share}.",
-                "  They cover, and say nothing. Give more rows, more ε, or less coverage.",
-            ]
-        else:
-            lines = [
-                f"Intervals reach {self._reach()} to both sides of a prediction, cut to ({number(low)}, "
-                f"{number(high)}).",
-                f"  At least {share} of labels lie inside, on average over calibration rows and noise, for rows "
-                f"like the {self.rows:,} calibration rows, none of them used in training. Labels outside the "
-                "bounds count as the nearest bound.",
+                f"{share}. Give more rows, more ε, or less coverage."
             ]
         if not self.secure:
             lines.append("  NOT PRIVATE: the noise can be repeated from a seed.")
-        if self.plan is None:
-            lines.append("  Nothing was charged.")
-        else:
-            lines.append(f"  Cost: {self.cost}, for {self.plan.counts} noisy counts of rows.")
-        return "\n".join(lines)
+        return "\n".join([*lines, f"  Cost: {self.cost}."])
 
 
 def private_intervals(
@@ -220,23 +201,13 @@ def private_intervals(
         rows_per_person=rows_per_person,
     )
     inner = scale.inner
-    width = half_width = inner[1] - inner[0]
+    half_width, cost = inner[1] - inner[0], Budget(0)
     if plan is not None:
-        ledger = ledger_to_charge(ledger, y_cal)
-        ledger.charge_all([charge])
-        place = _search(plan, scale.apply(predicted), scale.apply(labels), inner, source)
-        half_width = plan.half_width(place, width)
-    result = IntervalModel(
-        model=model,
-        half_width=half_width,
-        bounds=bounds,
-        coverage=float(share),
-        rows=labels.size,
-        cost=Budget(0) if plan is None else charge.budget,
-        secure=isinstance(source, SecureWords) and bool(getattr(model, "secure_", True)),
-        plan=plan,
-        transform=scale.transform,
-    )
+        ledger_to_charge(ledger, y_cal).charge_all([charge])
+        half_width = _search(plan, scale.apply(predicted), scale.apply(labels), inner, source)
+        cost = charge.budget
+    secure = isinstance(source, SecureWords) and bool(getattr(model, "secure_", True))
+    result = IntervalModel(model, half_width, scale, float(share), labels.size, cost, secure)
     if result.full:
         warn(result.summary())
     return result
@@ -249,15 +220,14 @@ def _ends(predicted: Array, half_width: float, bounds: Bounds) -> tuple[Array, A
     return np.maximum(predicted - half_width, low), np.minimum(predicted + half_width, high)
 
 
-def _search(plan: CoveragePlan, predicted: Array, labels: Array, bounds: Bounds, source: WordSource) -> int:
-    """Return the place of a half width, by bisection: what narrower ones are tried follows from noisy counts."""
+def _search(plan: CoveragePlan, predicted: Array, labels: Array, bounds: Bounds, source: WordSource) -> float:
+    """Return a half width, by bisection with noisy counts of the labels inside."""
+    width = bounds[1] - bounds[0]
     below, place = 0, 1 << plan.counts
     for _ in range(plan.counts):
         middle = (below + place) // 2
-        low, high = _ends(predicted, plan.half_width(middle, bounds[1] - bounds[0]), bounds)
+        low, high = _ends(predicted, plan.half_width(middle, width), bounds)
         inside = np.asarray(np.sum((low <= labels) & (labels <= high), dtype=np.int64, keepdims=True))
-        if int(plan.noise.release(inside, source)[0]) >= plan.least:
-            place = middle
-        else:
-            below = middle
-    return place
+        passes = plan.noise.release(inside, source)[0] >= plan.least
+        below, place = (below, middle) if passes else (middle, place)
+    return plan.half_width(place, width)

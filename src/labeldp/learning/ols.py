@@ -24,7 +24,7 @@ from labeldp.learning.fit_plan import FitRequest, unit_labels
 from labeldp.learning.formula import Formula
 from labeldp.learning.ols_design import GUESS, Design
 from labeldp.learning.ols_estimate import estimate
-from labeldp.learning.ols_sums import AddUp, add_up_array
+from labeldp.learning.ols_sums import AddUp, Queries, add_up_array
 from labeldp.learning.regression_table import RegressionTable
 from labeldp.release.names import UNNAMED, name_of_labels
 from labeldp.release.plan import Plan, state_terms
@@ -147,7 +147,7 @@ def pay_for_table(
     paid = plan.pay(ledger)
     budget = SumBudget(plan.for_sums, rows)
     with np.errstate(all="ignore"):  # a user's strict settings must not lose what is paid for
-        estimates = estimate(design, add_up, budget, source, request.bounds)
+        estimates = estimate(design, Queries(add_up, budget, source), request.bounds)
     terms = state_terms(plan, paid, source, statistics=budget.noise)
     return RegressionTable(names=design.names, label=label, estimates=estimates, terms=terms)
 

@@ -66,7 +66,7 @@ class Weights:
 
         ``scale`` is that of the noise of a sum whose weights are at most 1.
         """
-        return np.asarray(self.solve * (scale * WEIGHT))
+        return self.solve * (scale * WEIGHT)
 
     def of_labels(self) -> Array:
         """Return the weight of each label in each coefficient, rows × coefficients."""
@@ -138,11 +138,11 @@ class Design:
 
     def predict(self, values: Array) -> Array:
         """Return the predictions of coefficients for each row; ``values`` may have several columns."""
-        return np.asarray(self.model @ np.linalg.solve(self.back, values))
+        return self.model @ np.linalg.solve(self.back, values)
 
     def ordinary_weights(self) -> Array:
         """Return the weight of each label in each coefficient of least squares, rows × coefficients."""
-        return np.asarray(self.model @ np.linalg.solve(self.model.T @ self.model, self.back.T))
+        return self.model @ np.linalg.solve(self.model.T @ self.model, self.back.T)
 
     def weights(self, ratio: float, *, narrow: float = 1.0, rough: bool = False, limit: int = WEIGHT) -> Weights:
         """Return the weights with the least summed variance of the coefficients, from sampling and noise.
@@ -244,7 +244,7 @@ def _bends(white: Array, model: Array) -> Array:
 
 def residuals(model: Array, values: Array) -> Array:
     """Return the residuals of least squares."""
-    return np.asarray(values - model @ np.linalg.lstsq(model, values, rcond=None)[0])
+    return values - model @ np.linalg.lstsq(model, values, rcond=None)[0]
 
 
 def expected_error(rows: int, columns: int, epsilon: float) -> float:

@@ -9,13 +9,11 @@ import numpy as np
 
 from labeldp._values import Array
 from labeldp.accounts.numbers import number
-from labeldp.exact.word_sources import WordSource
-from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.estimate_law import EstimateLaw, possible_variances
 from labeldp.learning.fit_plan import Pair
 from labeldp.learning.ols_design import WEIGHT, Design, residuals
 from labeldp.learning.ols_squares import Squares
-from labeldp.learning.ols_sums import AddUp, Center, find_center
+from labeldp.learning.ols_sums import Center, Queries, find_center
 
 _TEST = 0.05
 """The largest fraction of a row's weight for the test of fit."""
@@ -49,10 +47,9 @@ class Estimates:
     covariance : array
     ordinary : array
         Standard errors that least squares without privacy would have; NaN if noise would hide them.
-    r_squared : (float, float), optional
-        R² and its approximate standard error; None if noise would hide it.
-    fit_pvalue : float, optional
-        The p-value of a test whether squared predictions improve the model; None if noise would hide it.
+    fit : dict
+        R² as "rsquared", its approximate "standard_error", and the "pvalue" of a test whether squared predictions
+        improve the model; without those that noise would hide.
     notes : list of str
         Sentences about clipped labels and about bounds.
     """
@@ -61,12 +58,11 @@ class Estimates:
     laws: list[EstimateLaw]
     covariance: Array
     ordinary: Array
-    r_squared: tuple[float, float] | None
-    fit_pvalue: float | None
+    fit: dict[str, float]
     notes: list[str]
 
 
-def estimate(design: Design, add_up: AddUp, budget: SumBudget, source: WordSource, bounds: Pair) -> Estimates:
+def estimate(design: Design, queries: Queries, bounds: Pair) -> Estimates:
     """Return coefficients and the distributions of their errors, for all of the budget.
 
     Without a rough fit, a coefficient's variance is at least that for equal variances: if the true relation is not
@@ -75,16 +71,15 @@ def estimate(design: Design, add_up: AddUp, budget: SumBudget, source: WordSourc
     Parameters
     ----------
     design : Design
-    add_up : AddUp
-        Over labels that are scaled to [0, 1].
-    budget : SumBudget
-    source : source of words
+    queries : Queries
+        On labels that are scaled to [0, 1].
     bounds : (lo, hi)
     """
     low, high = bounds
     width = high - low
-    center = find_center(design, add_up, budget, source)
-    epsilon = float(budget.left)
+    center = find_center(design, queries)
+    left = queries.budget.left
+    epsilon = float(left)
     scale = center.width / epsilon
     bend = _bend(design, center, epsilon)
     limit = WEIGHT - int(np.abs(bend).max(initial=0))
@@ -94,15 +89,15 @@ def estimate(design: Design, add_up: AddUp, budget: SumBudget, source: WordSourc
     squares = Squares.choose(design, weights, center, epsilon)
     weights = design.weights(ratio, narrow=narrow, limit=math.floor(limit * (1 - squares.line_share)))
     rows = np.hstack([weights.rows, bend])
-    curve, tilt = squares.integers(np.abs(rows).sum(axis=1), int(weights.rows[0, 0]), center)
-    sums, sums_of_squares = center.release(add_up, rows, curve, tilt, budget, budget.left, source, whole=True)
+    curve, tilt = squares.integers(np.abs(rows).sum(axis=1), int(weights.rows[0, 0]))
+    sums, sums_of_squares = center.release(queries, left, rows, curve, tilt, whole=True)
     values = weights.solve @ sums[: design.size]
     noise = weights.noise_scales(np.append(1 / epsilon, np.full(design.size - 1, scale)))
     fit, moves = design.predict(values), design.predict(noise)
-    mean, *own = squares.spreads(design, fit, moves, sums_of_squares, curve, tilt, center, scale)
+    mean, *own = squares.spreads(fit, moves, sums_of_squares, curve, tilt, scale)
     equal, *unequal = possible_variances(mean, own)
     variance = float(equal[0] @ equal[1])
-    bias = center.excess**2 / budget.rows  # clipping is an error of the slopes
+    bias = center.excess**2 / len(rows)  # clipping is an error of the slopes
     share = weights.of_labels()
     laws = []
     for k, size in enumerate((share**2).sum(axis=0).tolist()):
@@ -111,30 +106,32 @@ def estimate(design: Design, add_up: AddUp, budget: SumBudget, source: WordSourc
             variances, probabilities = equal
         variances = variances + bias if k else variances
         laws.append(EstimateLaw(variances * (width**2 * size), probabilities, width * np.abs(noise[k])))
-    pvalue = None
+    is_sure = math.sqrt((equal[0] - variance) ** 2 @ equal[1]) <= _UNSURE * variance
+    fitness = _r_squared(fit, moves, equal) if is_sure else {}
     if bend.size:
         law = EstimateLaw(equal[0] * float((bend**2).sum()), equal[1], np.array([scale * WEIGHT]))
-        pvalue = law.tail(float(sums[-1] - bend[:, 0] @ fit))
-    sure = math.sqrt((equal[0] - variance) ** 2 @ equal[1]) <= _UNSURE * variance
+        fitness["pvalue"] = law.tail(float(sums[-1] - bend[:, 0] @ fit))
     values = width * values
     values[0] += low
     return Estimates(
         values,
         laws,
         _covariance(laws, share.T @ share, 2 * width**2 * noise @ noise.T),
-        width * np.sqrt((variance if sure else math.nan) * (design.ordinary_weights() ** 2).sum(axis=0)),
-        _r_squared(fit, moves, equal) if sure else None,
-        pvalue,
+        width * np.sqrt((variance if is_sure else math.nan) * (design.ordinary_weights() ** 2).sum(axis=0)),
+        fitness,
         _notes(center, fit, bounds),
     )
 
 
 def _notes(center: Center, fit: Array, bounds: Pair) -> list[str]:
-    width = bounds[1] - bounds[0]
-    numbers = [number(width * center.reach), number(width * center.excess / fit.size)]
-    clipped = [_CLIPPED.format(*numbers)] if center.excess else []
-    ends = zip(bounds, (fit, 1 - fit), strict=True)
-    return clipped + [_EDGE.format(number(end)) for end, away in ends if (away < _AT_BOUND).mean() > _NEARLY_ALL]
+    """Return notes on clipped labels, and on fitted values that lie at a bound."""
+    width, notes = bounds[1] - bounds[0], []
+    if center.excess:
+        notes.append(_CLIPPED.format(number(width * center.reach), number(width * center.excess / fit.size)))
+    for bound, distances in zip(bounds, (fit, 1 - fit), strict=True):
+        if (distances < _AT_BOUND).mean() > _NEARLY_ALL:
+            notes.append(_EDGE.format(number(bound)))
+    return notes
 
 
 def _bend(design: Design, center: Center, epsilon: float) -> Array:
@@ -155,8 +152,8 @@ def _bend(design: Design, center: Center, epsilon: float) -> Array:
     return np.asarray(np.rint(most * np.clip(rest / (4 * rest.std()), -1, 1)))[:, None]
 
 
-def _r_squared(fit: Array, moves: Array, law: tuple[Array, Array]) -> Pair | None:
-    """Return R² without the part that noise adds, and its approximate standard error; None if noise hides it.
+def _r_squared(fit: Array, moves: Array, law: tuple[Array, Array]) -> dict[str, float]:
+    """Return R² without the part that noise adds, and its approximate standard error; nothing if noise hides it.
 
     The error has two parts: the product of the noise with the fit, and the square of the noise. ``law`` has
     possible variances of a label around the model, and their probabilities.
@@ -170,7 +167,7 @@ def _r_squared(fit: Array, moves: Array, law: tuple[Array, Array]) -> Pair | Non
     doubt = rest**2 * doubt + explained**2 * float((variances - rest) ** 2 @ probabilities)
     total = explained + rest
     error = math.sqrt(doubt) / total**2
-    return (explained / total, error) if error <= _MOST_DOUBT else None
+    return {"rsquared": explained / total, "standard_error": error} if error <= _MOST_DOUBT else {}
 
 
 def _covariance(laws: list[EstimateLaw], sampling: Array, noise: Array) -> Array:

@@ -40,6 +40,8 @@ class Squares:
 
     Attributes
     ----------
+    design : Design
+    center : Center
     profile : array, rows × coefficients
         Squared weights of labels; each column has the same mean, and rows add up to 1 on average.
     scale : float
@@ -50,6 +52,8 @@ class Squares:
         The fraction of a row's weight that is kept for squares around the rough line.
     """
 
+    design: Design
+    center: Center
     profile: Array = field(repr=False)
     scale: float
     unequal: Array
@@ -82,9 +86,9 @@ class Squares:
                 seen = np.minimum(scale * totals, limits)
                 error = (unit * WEIGHT / seen.sum()) ** 2 + float(((totals - seen / scale) * harm).mean()) ** 2
                 best = min(best, (ratio / (1 - line_share) ** 2 + _DOUBT * error / (1 + ratio), scale, line_share))
-        return cls(profile, best[1], unequal, best[2])
+        return cls(design, center, profile, best[1], unequal, best[2])
 
-    def integers(self, heights: Array, constant: int, center: Center) -> tuple[Array, Array]:
+    def integers(self, heights: Array, constant: int) -> tuple[Array, Array]:
         """Return integer weights of squares, and of the distances that move them to the rough line.
 
         The first column has equal weights for all rows, the others are for the coefficients.
@@ -95,26 +99,17 @@ class Squares:
             The sum of the weights of each row in sums of labels.
         constant : int
             The part of it for labels that are not clipped.
-        center : Center
         """
         rows, size = self.profile.shape
         equal = np.full((rows, 1), float((WEIGHT - constant) // (size + 1)))
-        limits = _limits(heights, constant, size, center)
+        limits = _limits(heights, constant, size, self.center)
         part = np.minimum(self.scale, limits / np.maximum(self.profile.sum(axis=1), 1e-300))
         own = np.rint(self.profile * part[:, None])
-        tilt = np.trunc(own * _tilts(center)[:, None])
+        tilt = np.trunc(own * _tilts(self.center)[:, None])
         return np.hstack([equal, own]), np.hstack([np.zeros((rows, 1)), tilt])
 
     def spreads(
-        self,
-        design: Design,
-        fit: Array,
-        moves: Array,
-        squares: Array,
-        curve: Array,
-        tilt: Array,
-        center: Center,
-        scale: float,
+        self, fit: Array, moves: Array, squares: Array, curve: Array, tilt: Array, scale: float
     ) -> list[Spread]:
         """Return the variance of labels around the model: the mean over rows, then weighted by each coefficient.
 
@@ -123,7 +118,6 @@ class Squares:
 
         Parameters
         ----------
-        design : Design
         fit : array
             Fitted values.
         moves : array, rows × sums
@@ -132,13 +126,12 @@ class Squares:
             Noisy sums of squares.
         curve, tilt : arrays
             Their weights, from `integers`.
-        center : Center
         scale : float
             The scale of the noise of a sum whose weights are at most 1.
         """
-        rows = len(design.model)
+        rows, center = fit.size, self.center
         moved, inflation = fit - center.guess, 2 * (moves**2).sum(axis=1)
-        leverage = ((design.white**2).sum(axis=1) + 1) / rows
+        leverage = ((self.design.white**2).sum(axis=1) + 1) / rows
         totals = np.maximum(curve.sum(axis=0), 1)
         freedom = 1 / (1 - leverage @ curve / totals)
         freedom[1:] **= 2  # as in HC3: with few rows, robust variances are too small otherwise
@@ -149,18 +142,18 @@ class Squares:
         chance = np.sqrt(2 * (curve**2).sum(axis=0)) / totals  # for errors with a kurtosis of 5
         unit = center.width / center.factor * scale * WEIGHT
         scales = np.hypot(unit / totals * freedom, math.sqrt(doubt))
-        means[1:], scales[1:] = self._all_rows(design, means, scales, curve[:, 1:])
+        means[1:], scales[1:] = self._all_rows(means, scales, curve[:, 1:])
         means[1:] += self._beyond(fit, means[1:], curve[:, 1:])
         unequal = np.append(_UNEQUAL, self.unequal)
         return [Spread(*each) for each in np.column_stack([means, scales, chance, unequal]).tolist()]
 
-    def _all_rows(self, design: Design, means: Array, scales: Array, seen: Array) -> tuple[Array, Array]:
+    def _all_rows(self, means: Array, scales: Array, seen: Array) -> tuple[Array, Array]:
         """Return the means of squares and their scales as if no row were cut off.
 
         The model is that variances grow with the squares of directions. By how much is estimated from the
         differences between the coefficients' means, over the rows that are seen, and the mean over all rows.
         """
-        squares = design.white**2
+        squares = self.design.white**2
         shapes = (squares - squares.mean(axis=0)) / squares.std(axis=0).clip(1e-9)
         near, wanted = (each.T @ shapes / each.sum(axis=0).clip(1e-300)[:, None] for each in (seen, self.profile))
         prior = (_UNEQUAL * max(means[0], scales[0])) ** 2
@@ -184,7 +177,7 @@ class Squares:
 def _tilts(center: Center) -> Array:
     """Return the multiple of a distance to subtract from its square, so that squares are around the rough line."""
     line = center.guess if center.line is None else center.line
-    return np.asarray(2 * center.factor / center.width * (line - center.guess))
+    return 2 * center.factor / center.width * (line - center.guess)
 
 
 def _limits(heights: Array, constant: int, size: int, center: Center) -> Array:
@@ -192,4 +185,4 @@ def _limits(heights: Array, constant: int, size: int, center: Center) -> Array:
     rounding = size / 2 + 1
     most = (WEIGHT - constant) * size / (size + 1)
     by_tilt = (WEIGHT - heights) / np.maximum(np.abs(_tilts(center)), 1e-9)
-    return np.asarray(np.clip(np.minimum(most, by_tilt) - rounding, 0, None))
+    return np.clip(np.minimum(most, by_tilt) - rounding, 0, None)

@@ -76,6 +76,27 @@ def add_up_array(labels: Array) -> AddUp:
 
 
 @dataclass(frozen=True, slots=True)
+class Queries:
+    """Releases sums over all labels with noise.
+
+    Attributes
+    ----------
+    add_up : AddUp
+    budget : SumBudget
+    source : source of words
+    """
+
+    add_up: AddUp
+    budget: SumBudget
+    source: WordSource
+
+    def release(self, count: Count, epsilon: Fraction, kind: str, what: str, steps: int = 1) -> Sums:
+        """Return noisy sums for a part of the budget; `SumBudget.release` explains the parameters."""
+        exact = self.add_up(count)
+        return self.budget.release(exact, epsilon, self.source, kind=kind, what=what, steps=steps)
+
+
+@dataclass(frozen=True, slots=True)
 class Center:
     """The values around which labels are clipped, and the clipping limit.
 
@@ -115,13 +136,11 @@ class Center:
 
     def release(
         self,
-        add_up: AddUp,
+        queries: Queries,
+        epsilon: Fraction,
         weights: Array,
         curve: Array,
         tilt: Array,
-        budget: SumBudget,
-        epsilon: Fraction,
-        source: WordSource,
         *,
         whole: bool = False,
     ) -> tuple[Array, Array]:
@@ -131,14 +150,12 @@ class Center:
 
         Parameters
         ----------
-        add_up : AddUp
+        queries : Queries
+        epsilon : Fraction
+            The part of the budget to spend.
         weights, curve : arrays of integers, rows × sums
             Weights of labels and of squares.
         tilt : array of integers, rows × sums of squares
-        budget : SumBudget
-        epsilon : Fraction
-            The part of the budget to spend.
-        source : source of words
         whole : bool
             Whether the first sum is of labels that are not clipped.
         """
@@ -159,9 +176,8 @@ class Center:
                 parts = [plain @ linear[:, :first], places @ linear[:, first:], squares]
                 return np.concatenate(parts).astype(np.int64)
 
-        sums = add_up(weighted)
-        what = f"{sums.size:,} weighted sums"
-        noisy = budget.release(sums, epsilon, source, kind="weighted sums", what=what, steps=(GRID + 1) * WEIGHT)
+        what = f"{weights.shape[1] + curve.shape[1]:,} weighted sums"
+        noisy = queries.release(weighted, epsilon, "weighted sums", what, (GRID + 1) * WEIGHT)
         linear, squares = np.split(noisy / GRID, [weights.shape[1]])
         linear[first:] = (width * (linear - weights.sum(axis=0) / 2) + guess @ weights)[first:]
         return linear, width**2 / factor * (squares + tilt.sum(axis=0) / 2)
@@ -175,41 +191,38 @@ def curve_of(places: Array, factor: int) -> Array:
     """
     twice = 2 * places - GRID
     squares = np.floor(twice * twice * (factor / (4 * GRID)))
-    return np.asarray(np.minimum(squares, math.floor(GRID * (0.5 - 0.25 / factor))))
+    return np.minimum(squares, math.floor(GRID * (0.5 - 0.25 / factor)))
 
 
-def find_center(design: Design, add_up: AddUp, budget: SumBudget, source: WordSource) -> Center:
+def find_center(design: Design, queries: Queries) -> Center:
     """Return the center from a range and a rough fit, or the middle of the bounds if neither is found."""
-    cells = lambda: add_up(lambda labels, _: count(labels, (0.0, 1.0), CELLS))  # noqa: E731
-    low, high = find_range(cells, (0.0, 1.0), budget, source) or (0.0, 1.0)
-    line = _rough_fit(design, add_up, (low, high), budget, source)
+    cells = lambda: queries.add_up(lambda labels, _: count(labels, (0.0, 1.0), CELLS))  # noqa: E731
+    low, high = find_range(cells, (0.0, 1.0), queries.budget, queries.source) or (0.0, 1.0)
+    middle = np.full(queries.budget.rows, (low + high) / 2)
+    line = _rough_fit(design, queries, Center(middle, (high - low) / 2, GUESS**2))
     if line is not None or (low, high) != (0.0, 1.0):
-        guess = np.full(budget.rows, (low + high) / 2) if line is None else np.clip(line, 0.0, 1.0)
-        clipping = _find_clipping(design, guess, add_up, budget, source)
+        guess = middle if line is None else np.clip(line, 0.0, 1.0)
+        clipping = _find_clipping(design, queries, guess)
         if clipping is not None:
             return Center(guess, *clipping, line=line, near=line is not None)
-    return Center(np.full(budget.rows, 0.5), 0.5, GUESS**2, line=line)
+    return Center(np.full(middle.size, 0.5), 0.5, GUESS**2, line=line)
 
 
-def _rough_fit(design: Design, add_up: AddUp, limits: Pair, budget: SumBudget, source: WordSource) -> Array | None:
+def _rough_fit(design: Design, queries: Queries, center: Center) -> Array | None:
     """Return predictions for all rows for a small part of ε, or None if they would be too noisy."""
-    low, high = limits
-    width, most = high - low, _ROUGH * float(budget.left)
+    width, most = center.width, _ROUGH * float(queries.budget.left)
     weights = design.weights(2 * (width / most) ** 2 / (GUESS * width) ** 2, rough=True)
     noise = design.predict(weights.noise_scales(1 / most))
     error = math.sqrt(2 * float((noise**2).sum(axis=1).mean()))  # in widths
     if error > _ROUGH_ERROR:
         return None
     part = Fraction(f"{most * min(1, error / _ENOUGH):.2g}")
-    center = Center(np.full(budget.rows, (low + high) / 2), width / 2, GUESS**2)
     none = weights.rows[:, :0]
-    sums, _ = center.release(add_up, weights.rows, none, none, budget, part, source)
+    sums, _ = center.release(queries, part, weights.rows, none, none)
     return design.predict(weights.solve @ sums)
 
 
-def _find_clipping(
-    design: Design, guess: Array, add_up: AddUp, budget: SumBudget, source: WordSource
-) -> tuple[float, float, float] | None:
+def _find_clipping(design: Design, queries: Queries, guess: Array) -> tuple[float, float, float] | None:
     """Return a clipping limit, the variance of distances from the guess, and the total clipped amount.
 
     All three follow from noisy counts of distances. The result is None if distances are too large to be clipped.
@@ -221,13 +234,12 @@ def _find_clipping(
         beyond = np.array([side.sum(axis=0, dtype=np.int64) for side in sides])
         return np.append(np.diff(beyond, prepend=0).ravel(), labels.size - beyond[:, -1].sum())
 
-    epsilon = budget.part(0.2, 30 * math.sqrt(budget.rows))
-    exact = add_up(count_distances)
-    counts = budget.release(exact, epsilon, source, kind="counts", what="counts of distances").astype(np.float64)
+    epsilon = queries.budget.part(0.2, 30 * math.sqrt(guess.size))
+    counts = queries.release(count_distances, epsilon, "counts", "counts of distances").astype(np.float64)
     sides = counts[:-1].reshape(2, -1)
     far = np.cumsum(sides, axis=1)
     unsure = 2 / float(epsilon) * np.sqrt(2.0 * np.arange(1, _DISTANCES.size + 1))
-    noise = _NOISE * float(np.abs(design.white).sum(axis=1).mean()) / float(budget.left)
+    noise = _NOISE * float(np.abs(design.white).sum(axis=1).mean()) / float(queries.budget.left)
     reach, excess = _least_error(far, unsure, noise)
     start = int(np.argmax(reach / 2 >= _DISTANCES))
     squares = design.ordinary_weights() ** 2

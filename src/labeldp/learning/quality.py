@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from labeldp.accounts.budget import Budget, Charge
@@ -78,11 +77,6 @@ class Risk:
         return self.figures["rmse"].value
 
     @property
-    def rmse_limit(self) -> float:
-        """What the RMSE stays below, in at least 95 % of runs."""
-        return math.sqrt(self.figures["mse"].limit)
-
-    @property
     def mae(self) -> float:
         """The mean absolute error, in the label's unit; 0 if noise made it negative."""
         return self.figures["mae"].value
@@ -96,22 +90,18 @@ class Risk:
 
     def summary(self) -> str:
         """Return the estimates, for people."""
-        lines = [f"{self._estimates()}, from {self.rows:,} rows"]
-        if not self.secure:
-            lines.append("  NOT PRIVATE: the noise can be repeated from a seed.")
-        if "±" in lines[0]:
-            lines.append(f"  {_MEANING}")
-        lines.append("  Labels and predictions were clipped to the bounds first.")
-        lines.append(f"  Cost: {self.cost}.")
-        return "\n".join(lines)
+        estimates = f"{self._estimates()}, from {self.rows:,} rows"
+        lines = [
+            "NOT PRIVATE: the noise can be repeated from a seed." if not self.secure else "",
+            _MEANING if "±" in estimates else "",
+            "Labels and predictions were clipped to the bounds first.",
+            f"Cost: {self.cost}.",
+        ]
+        return "\n  ".join([estimates, *filter(None, lines)])
 
     def as_data(self) -> dict[str, Any]:
-        """Return the figures as plain data, for a card: each value with its standard error."""
-        figures = {
-            name: {"value": figure.value, "standard_error": figure.standard_error}
-            for name, figure in self.figures.items()
-        }
-        return {"rows": self.rows, "figures": figures}
+        """Return the figures as plain data, for a card."""
+        return {"rows": self.rows, "figures": {name: asdict(figure) for name, figure in self.figures.items()}}
 
 
 def terms_with_score(terms: Terms, risk: Risk) -> Terms:
@@ -130,18 +120,3 @@ def terms_with_score(terms: Terms, risk: Risk) -> Terms:
     charges, statistics = (*terms.charges, charge), (*terms.statistics, *risk.statistics)
     secure = terms.secure and risk.secure
     return replace(terms, secure=secure, charges=charges, statistics=statistics, split=risk.split)
-
-
-def rmse_of(mse: Figure) -> Figure:
-    """Return the root of a mean squared error; twice its ± reaches as far as twice the ± of the square.
-
-    So it holds where the error is no larger than its noise, too, and a root has no slope to go by.
-
-    Examples
-    --------
-    >>> print(rmse_of(Figure(4.0, 0.04)), "|", rmse_of(Figure(1.0, 1.0)), "|", rmse_of(Figure(0.0, 1.0)))
-    2 ± 0.01 | 1 ± 0.5 | 0 ± 0.71
-    """
-    reach = 2 * mse.standard_error
-    low, value, high = (math.sqrt(max(mse.value + step, 0.0)) for step in (-reach, 0.0, reach))
-    return Figure(value, max(value - low, high - value) / 2)

@@ -111,12 +111,12 @@ class RegressionTable:
     @property
     def rsquared(self) -> float | None:
         """The estimated part of the labels' variance that the columns explain; None if noise hides it."""
-        return None if self.estimates.r_squared is None else self.estimates.r_squared[0]
+        return self.estimates.fit.get("rsquared")
 
     @property
     def fit_pvalue(self) -> float | None:
         """The p-value of a test for lack of fit by squared predictions (RESET); None if noise hides it."""
-        return self.estimates.fit_pvalue
+        return self.estimates.fit.get("pvalue")
 
     @property
     def cost(self) -> Budget:
@@ -144,31 +144,24 @@ class RegressionTable:
         first, *sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["   ".join([name.ljust(first), *map(str.rjust, row, sizes)]) for name, *row in rows]
         width = max(76, *map(len, lines))
-        half = width // 2
-        explained, fit = self.estimates.r_squared, self.fit_pvalue
-        facts = [
-            ("Dep. Variable:", self.label, "No. Observations:", f"{self.nobs:,}"),
-            ("Model:", "OLS, private labels", "Privacy:", str(self.cost)),
-            ("Covariance Type:", "robust", "Bounds:", self._bounds()),
-            (
-                *("R-squared:", "not estimated" if explained is None else "{:.3f} ± {:.3f}".format(*explained)),
-                *("Lack of fit:", "not tested" if fit is None else f"p = {fit:.3f}"),
-            ),
-        ]
-        head = [
-            f"{left:<18}{value[: half - 20]:>{half - 19}} {right:<18}{other:>{width - half - 18}}"
-            for left, value, right, other in facts
-        ]
+        fit = self.estimates.fit
+        explained = "{rsquared:.3f} ± {standard_error:.3f}".format(**fit) if "rsquared" in fit else "not estimated"
+        tested = "p = {pvalue:.3f}".format(**fit) if "pvalue" in fit else "not tested"
+        facts = {
+            f"Dep. Variable: {self.label}": f"No. Observations: {self.nobs:,}",
+            "Model: OLS, private labels": f"Privacy: {self.cost}",
+            "Covariance Type: robust": f"Bounds: {self._bounds()}",
+            f"R-squared: {explained}": f"Lack of fit: {tested}",
+        }
+        head = [f"{left:<{width // 2}}{right}" for left, right in facts.items()]
         title, rule = "Private OLS Regression Results".center(width).rstrip(), "=" * width
         notes = [fill(f"[{k}] {note}", width) for k, note in enumerate(self.notes(), 1)]
         return "\n".join([title, rule, *head, rule, lines[0], "-" * width, *lines[1:], rule, "Notes:", *notes])
 
     def to_frame(self, alpha: float = 0.05) -> Any:
         """Return the table as a pandas data frame."""
-        try:
-            import pandas  # noqa: PLC0415 (not needed otherwise)
-        except ImportError:
-            raise MissingExtraError("a data frame needs pandas: pip install pandas") from None
+        import pandas  # noqa: PLC0415 (not needed otherwise)
+
         columns = self.columns_of(alpha)
         return pandas.DataFrame(columns, columns.pop(""))
 
@@ -240,8 +233,8 @@ class RegressionTable:
         **more : pure data
             Further public entries, such as the file of the table.
         """
-        if fit := self._fit():
-            more["fit"] = fit
+        if self.estimates.fit:
+            more["fit"] = self.estimates.fit
         more |= {"label": self.label, "features": self.names[1:], "note": "\n".join(self._notes())}
         return self.terms.to_card("labeldp.model", model="private_ols", regression=self._figures(), **more)
 
@@ -297,7 +290,7 @@ class RegressionTable:
     def notes(self) -> list[str]:
         """Return sentences on how the table was made and how well it fits; the last is the guarantee."""
         guarantee = self.terms.guarantee.replace("this card lists", "this table shows")
-        return [*self._notes(), *describe_fit(self._fit()), f"{guarantee[0].upper()}{guarantee[1:]}."]
+        return [*self._notes(), *describe_fit(self.estimates.fit), f"{guarantee[0].upper()}{guarantee[1:]}."]
 
     def _notes(self) -> list[str]:
         """Return the notes that do not follow from the figures on a card."""
@@ -310,12 +303,6 @@ class RegressionTable:
             *(_ROBUST, _CLIPPED, *self.estimates.notes),
             f"Standard errors without privacy are {ordinary}.",
         ]
-
-    def _fit(self) -> dict[str, float]:
-        """Return the figures on how well the table fits for a card, without those that noise hides."""
-        explained, error = self.estimates.r_squared or (None, None)
-        figures = {"rsquared": explained, "standard_error": error, "pvalue": self.fit_pvalue}
-        return {name: figure for name, figure in figures.items() if figure is not None}
 
     def _bounds(self) -> str:
         return " to ".join(map(number, self.terms.bounds[0]))

@@ -16,7 +16,7 @@ from labeldp._values import Array, Epsilon, Index, LabelBounds, Labels, as_fract
 from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge, warn_if_seen
 from labeldp.accounts.terms import Split
-from labeldp.errors import DataError, ParameterError
+from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor
 from labeldp.learning.held_out import fresh_predictions, innermost
@@ -98,8 +98,7 @@ def private_score(
     predicted = np.clip(predicted, *bounds)
     largest = float(max(predicted.max() - bounds[0], bounds[1] - predicted.min()))
     plan = ScorePlan.of(labels.size, budget, bounds, largest)
-    ledger = as_ledger(ledger)
-    source = resolve_source(random_state)
+    ledger, source = as_ledger(ledger), resolve_source(random_state)
     charge = plan.charge(rows_per_person)
     return charged_score(plan, predicted, labels, charge, ledger_to_charge(ledger, y), source)
 
@@ -110,8 +109,7 @@ def charged_score(
     """Charge for a score, and return it."""
     ledger.charge_all([charge])
     figures = plan.figures(plan.sums(predicted, labels), source)
-    secure = isinstance(source, SecureWords)
-    return Risk(figures, labels.size, secure, (plan.statistic,), charge)
+    return Risk(figures, labels.size, isinstance(source, SecureWords), (plan.statistic,), charge)
 
 
 def fit_and_score(
@@ -197,12 +195,7 @@ def fit_and_score(
     return model, replace(score, split=split)
 
 
-def plan_test(
-    rows: int,
-    epsilon: float,
-    bounds: tuple[float, float],
-    test_size: float = TEST_SIZE,
-) -> ScorePlan:
+def plan_test(rows: int, epsilon: float, bounds: tuple[float, float], test_size: float = TEST_SIZE) -> ScorePlan:
     """Return the plan of a score on rows held out; all predictions will lie inside the bounds.
 
     Examples
@@ -210,19 +203,18 @@ def plan_test(
     >>> plan_test(4000, 1.0, (0, 5)).rows
     400
     """
-    share = parse_number(test_size, "test_size")
-    if not 0 < share < 1:
-        raise ParameterError(f"test_size must lie in (0, 1), such as 0.1, got {share}")
+    if not 0 < parse_number(test_size, "test_size") < 1:
+        raise ParameterError(Setting("test_size"), f" must lie in (0, 1), such as 0.1, got {test_size}")
     if rows < FEWEST_ROWS:
         raise DataError(f"{rows} rows are too few to hold some out: leave the score out, or give {FEWEST_ROWS}")
-    return ScorePlan.of(max(int(rows * share), 1), as_fraction(Epsilon(epsilon)), LabelBounds(bounds))
+    return ScorePlan.of(max(int(rows * test_size), 1), as_fraction(Epsilon(epsilon)), LabelBounds(bounds))
 
 
 def _draw_seed(source: WordSource) -> int:
     """Return a public seed of 32 bits."""
     word = np.empty(1, dtype=np.uint64)
     source.fill(word)
-    return int(word[0] >> np.uint64(32))
+    return int(word[0]) >> 32
 
 
 def _take(table: Any, rows: Index) -> Any:

@@ -16,11 +16,10 @@ import numpy as np
 from labeldp._values import Array, Counts
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.numbers import number
-from labeldp.accounts.scores import METRICS, Figure
+from labeldp.accounts.scores import Figure, describe_figures
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import ParameterError
 from labeldp.exact.word_sources import WordSource
-from labeldp.learning.quality import rmse_of
 
 STEPS = 1 << 18
 _REACH = math.log(20) / math.sqrt(2)
@@ -62,12 +61,13 @@ class ScorePlan:
             )
         width = bounds[1] - bounds[0]
         plan = cls(rows, epsilon, bounds, width if largest is None else largest)
-        short = 1.01 * 2 * plan.expected()["mae"] / (width / 4)
+        noise = plan.largest * plan._deviation
+        short = 1.01 * 2 * noise / (width / 4)
         if short >= 1.01:
+            enough = f"ε = {number(short * float(epsilon), 3)} or more, {math.ceil(rows * short):,} rows or more"
             raise ParameterError(
-                f"a score of {plan._ask} would say nothing: its noise is ± {number(plan.expected()['mae'], 2)}; "
-                f"give ε = {number(short * float(epsilon), 3)} or more, {math.ceil(rows * short):,} rows or more, "
-                "or tighter bounds"
+                f"a score of {plan._size} would say nothing: its noise is ± {number(noise, 2)}; give {enough}, or "
+                "tighter bounds"
             )
         return plan
 
@@ -89,10 +89,14 @@ class ScorePlan:
         return np.array([(STEPS * k).sum(), (k * (STEPS - k)).sum()])
 
     def figures(self, exact: Counts, source: WordSource) -> dict[str, Figure]:
-        """Return what follows from the sums, once noise is on them; no error is negative."""
-        means = self.statistic.noise.release(exact, source) * (1 / (STEPS**2 * self.rows))
-        first = float(np.clip(means[0], 0, 1))
-        square = float(np.clip(means[0] - means[1], first**2, 1))  # never below the square of the mean
+        """Return the figures that follow from the sums with noise; no error is negative."""
+        first, second = (self.statistic.noise.release(exact, source) * (1 / (STEPS**2 * self.rows))).tolist()
+        return self._figures_of(first, first - second)
+
+    def _figures_of(self, first: float, square: float) -> dict[str, Figure]:
+        """Return the figures for a mean absolute and a mean squared error, in units of the largest error."""
+        first = min(max(first, 0.0), 1.0)
+        square = min(max(square, first**2), 1.0)  # never below the square of the mean
         reach = self._reach(square, self._deviation * math.sqrt(2))
         mse = Figure(self.largest**2 * square, self.largest**2 * reach / 2)
         mae_reach = self._reach(first, self._deviation, min(square + reach, 1.0))
@@ -101,7 +105,7 @@ class ScorePlan:
 
     @property
     def _deviation(self) -> float:
-        """Of the noise in a mean whose values lie between 0 and 1."""
+        """The standard deviation of the noise of a mean of values between 0 and 1."""
         return math.sqrt(self.statistic.noise.variance()) / STEPS**2 / self.rows
 
     def _reach(self, share: float, noise: float, square: float = 1.0) -> float:
@@ -118,29 +122,39 @@ class ScorePlan:
             reaches.append(max((b + root) / a - share, share - (b - root) / a))
         return min(*reaches, max(share, 1 - share))
 
-    # ---- before anything is paid ------------------------------------------------------------------------------
+    @property
+    def least_rmse(self) -> float:
+        """The root mean squared error whose square is twice its noise; noise hides smaller ones."""
+        return self.largest * math.sqrt(2 * math.sqrt(2) * self._deviation)
 
-    def expected(self) -> dict[str, float]:
-        """Return the ± that noise gives each figure.
+    def describe(self) -> str:
+        """Return the figures to expect, for errors of a tenth of the bounds' width with a normal distribution.
 
         Examples
         --------
-        >>> plan = ScorePlan.of(1000, Fraction(1), (0.0, 10.0))
-        >>> {name: round(error, 3) for name, error in plan.expected().items()}
-        {'mse': 0.2, 'mae': 0.014}
+        >>> ScorePlan.of(1000, Fraction(1), (0.0, 10.0)).describe()
+        "A score of 1,000 rows for ε = 1 would show ... of the bounds' width as: typical error (RMSE) ..."
         """
-        noise = self.largest * self._deviation
-        return {"mse": self.largest * noise * math.sqrt(2), "mae": noise}
-
-    def describe(self) -> str:
-        """Return which errors it can show, for people: noise hides those of less than twice its own size."""
-        noise = self.expected()
-        least = number(math.sqrt(2 * noise["mse"]), 3)
-        shown = (
-            f"the {METRICS['rmse']} if it is {least} or more, {METRICS['mae']} with ± {number(noise['mae'], 2)}"
-        )
-        return f"A score of {self._ask} shows {shown}."
+        figures = self._figures_of(0.1 * math.sqrt(2 / math.pi), 0.01)
+        del figures["mse"]
+        shown = ", ".join(f"{name} {text}" for name, text in describe_figures(figures).items())
+        return f"A score of {self._size} would show errors of a tenth of the bounds' width as: {shown}."
 
     @property
-    def _ask(self) -> str:
+    def _size(self) -> str:
         return f"{self.rows:,} rows for ε = {float(self.epsilon):g}"
+
+
+def rmse_of(mse: Figure) -> Figure:
+    """Return the root of a mean squared error; twice its ± covers the roots of what twice the square's ± covers.
+
+    This holds where the error is not larger than its noise, too.
+
+    Examples
+    --------
+    >>> print(rmse_of(Figure(4.0, 0.04)), "|", rmse_of(Figure(1.0, 1.0)), "|", rmse_of(Figure(0.0, 1.0)))
+    2 ± 0.01 | 1 ± 0.5 | 0 ± 0.71
+    """
+    reach = 2 * mse.standard_error
+    low, value, high = (math.sqrt(max(mse.value + step, 0.0)) for step in (-reach, 0.0, reach))
+    return Figure(value, max(value - low, high - value) / 2)

@@ -51,7 +51,7 @@ def test_a_model_is_released_with_a_score_and_says_what_it_leaves_out(client, ro
     for part in (
         "271; 30 others held out, for the score",
         "scale that it learns on square root",
-        "A score of 30 rows for ε = 4 shows the typical error (RMSE) if it is ",
+        "A score of 30 rows for ε = 4 would show errors",
         "ε = 6 : ε = 2 for the model, ε = 4 for its score",
     ):
         assert part in request
