@@ -201,7 +201,7 @@ def calibrate(model, rows):
 def test_rows_of_the_training_are_refused_also_inside_a_pipeline_or_a_search(kind):
     how = {} if kind is ldp.ModelReleaseRegressor else {"estimator": Ridge(), "rounds": 1}
     model = kind(epsilon=1.0, bounds=BOUNDS, **how)
-    search = GridSearchCV(model, {"verbose": [False]}, cv=2)
+    search = GridSearchCV(model, {"rows_per_person": [1]}, cv=2)
     for trained in (model, make_pipeline(StandardScaler(), model), search):
         trained.fit(X[:600], Y[:600])
         with pytest.raises(ldp.errors.ParameterError, match="50 % of these rows have the features of rows"):

@@ -92,9 +92,7 @@ def main():
     stable = randomize(random, "y", mechanism, id="id")  # is computed once, and kept
     runs.append(stable.frame.orderBy("id").toArrow() == stable.frame.orderBy("id").toArrow())
     df.write.parquet(str(FOLDER / "stored"))
-    stored = [
-        stable_frame(frame, None).is_checkpoint for frame in (df, spark.read.parquet(str(FOLDER / "stored")))
-    ]
+    stored = [stable_frame(frame).is_checkpoint for frame in (df, spark.read.parquet(str(FOLDER / "stored")))]
     runs.append(stored == [True, False])
 
     logger.disabled, level = False, logger.level

@@ -1,7 +1,7 @@
 """Tables that differ in labels only, and all that Spark outputs for each: for tests of non-interference.
 
-Released cells and noisy sums are replayed: on the executors, a channel is given the same label for every row; on
-the driver, a curator's noise gives out what it returned for the first table. Keys come from a seed. What then
+Released cells and noisy sums are replayed: a channel is given the same label for every row, and on the driver a
+curator's noise gives out what it returned for the first table. Keys come from a seed. What then
 differs between two tables was caused by something other than channels and noise.
 """
 
@@ -17,7 +17,8 @@ from unittest.mock import patch
 import numpy as np
 
 import labeldp as ldp
-from labeldp.spark import dataframe_model, dataframe_release, model_passes
+from labeldp.learning import label_rounds
+from labeldp.spark import dataframe_model, dataframe_release
 
 ROWS, FILES = 1000, 3
 BOUNDS = (0.0, 5.0)
@@ -105,8 +106,9 @@ class Replay:
         """Return what stands for `DiscreteLaplace.release`."""
 
         def release(noise, exact, source):
+            noisy = exact + noise.sample(exact.size, source)  # always: labels are randomised with later words
             if self.turn == len(self.sums):
-                self.sums.append(exact + noise.sample(exact.size, source))
+                self.sums.append(noisy)
             self.turn += 1
             return self.sums[self.turn - 1].copy()
 
@@ -144,7 +146,7 @@ def replay():
     noise = Replay()
     with (
         patch.object(dataframe_release, "releaser", equal_labels(dataframe_release.releaser)),
-        patch.object(model_passes, "draw_part", equal_part(model_passes.draw_part)),
+        patch.object(label_rounds, "draw_part", equal_part(label_rounds.draw_part)),
         patch.object(ldp.exact.DiscreteLaplace, "release", noise.method()),
         warnings.catch_warnings(),
     ):

@@ -112,9 +112,15 @@ def test_a_release_whose_rows_lie_elsewhere_is_detected(small_splits, tables, tm
     assert {where.split(":")[0] for where in places} >= {"parquet", "csv"}
 
 
-def test_a_model_whose_floats_are_added_up_as_rows_lay_is_detected(small_splits, tables, tmp_path, monkeypatch):
-    monkeypatch.setattr(dataframe_model, "spread_by_id", lambda frame, id, rows: frame)
+def test_a_model_of_rows_in_the_order_in_which_they_lay_is_detected(small_splits, tables, tmp_path, monkeypatch):
+    monkeypatch.setattr(dataframe_model, "collect_rows", as_they_lay)
     assert leaks(small_splits, tables, tmp_path, "model from labels", "csv", ["base", "some rows"])
+
+
+def as_they_lay(frame, rows, most):
+    """Return features and labels in the order in which Spark gives them."""
+    table = frame.toArrow()
+    return executor.feature_table(table, 2), executor.floats(table.column(0))
 
 
 def test_a_release_with_a_label_left_out_of_the_replay_is_detected(small_splits, tables, tmp_path, monkeypatch):

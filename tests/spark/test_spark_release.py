@@ -349,4 +349,4 @@ def test_a_label_or_an_id_may_have_a_dot_or_a_backtick_in_its_name(spark, name):
 @pytest.mark.parametrize("found", [0, 9, 11])
 def test_sums_over_more_or_fewer_rows_than_were_checked_are_refused(spark, found):
     with pytest.raises(DataError, match="more or fewer rows"):
-        ldp.spark.executor.sum_integers(spark.range(found), lambda batch: np.ones(2, dtype=np.int64), 10)
+        ldp.spark.executor.count_labels(spark.range(found), BOUNDS, 16, 10)

@@ -40,7 +40,7 @@ from labeldp.learning.fit_plan import FitRequest, LabelScale
 from labeldp.learning.inspection import importances
 from labeldp.learning.label_rounds import (
     InMemoryRows,
-    LabelRows,
+    RowPart,
     SumResults,
     draw_rounds,
     ensemble_of,
@@ -48,7 +48,7 @@ from labeldp.learning.label_rounds import (
     release_sums,
 )
 from labeldp.learning.learner import WEAKNESS_ROWS, Ensemble, describe_weakness
-from labeldp.learning.threads import idle_cores, limit_threads, steps
+from labeldp.learning.threads import idle_cores, limit_threads
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.names import name_of_labels
 from labeldp.release.plan import state_terms
@@ -57,8 +57,71 @@ from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_
 from labeldp.tables.memory import refuse_too_large
 
 
-class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A regressor of scikit-learn that takes arrays, sparse tables and data frames.
+def refuse_arguments(y: Any, unknown: dict[str, Any]) -> None:
+    """Refuse a fit without labels, and arguments that it does not know."""
+    if unknown:
+        raise ParameterError(
+            f"fit does not take {', '.join(unknown)}: weights would change how much one label can move "
+            "the result, and with it the guarantee; leave them out"
+        )
+    if y is None:
+        raise ParameterError("this regressor requires y to be passed, but the target y is None")
+
+
+def refuse_single_column(X: Any) -> None:
+    """Raise if X is not two-dimensional: it may be y, whose values an error of scikit-learn would print."""
+    dimensions = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
+    if dimensions < 2:
+        raise ParameterError(
+            f"Expected 2D array, got {dimensions}D array instead: X is the table of features, rows × columns, and "
+            "comes before y. Reshape your data with reshape(-1, 1) if it is a single feature, or with "
+            "reshape(1, -1) if it is a single row"
+        )
+
+
+def single_column(labels: NDArray[Any]) -> Array:
+    """Return labels, one for each row, or refuse another shape."""
+    if labels.ndim != 1 and (labels.ndim != 2 or labels.shape[1] != 1):
+        raise LabelError(
+            f"y must be one column of labels, got the shape {labels.shape}: fit a model for each column, with a "
+            "part of epsilon each, as costs add up"
+        )
+    column: Array = column_or_1d(labels, warn=True).astype(np.float64)
+    return column
+
+
+def column_encoder(model: PrivateRegressor, fills: Array | None = None) -> TableEncoder:
+    """Return the encoder of a model's columns; for an array, one of numbers, with ``fills`` for missing ones."""
+    encoder: TableEncoder | None = getattr(model, "encoder_", None)
+    if encoder is not None:
+        return encoder
+    count = model.n_features_in_
+    names = getattr(model, "feature_names_in_", [f"x{place}" for place in range(count)])
+    return TableEncoder.for_numbers(dict(zip(names, np.zeros(count) if fills is None else fills, strict=True)))
+
+
+def row_digests(X: Any) -> NDArray[np.uint64]:
+    """Return 64 bits for each row of checked public features, equal for equal rows, dense or sparse."""
+    odd = np.random.default_rng(0).integers(0, 1 << 63, X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    return np.concatenate([_mixed(X[start : start + PIECE]) @ odd for start in range(0, X.shape[0], PIECE)])
+
+
+def _mixed(X: Any) -> Any:
+    """Return the bits of numbers, with the high half mixed into the low one; 0 becomes 0, as in sparse tables."""
+    if sparse.issparse(X):
+        return sparse.csr_array((_mixed(X.data), X.indices, X.indptr), shape=X.shape)
+    bits = np.ascontiguousarray(X + 0.0).view(np.uint64)
+    return bits ^ (bits >> np.uint64(32))
+
+
+def _spread(ensemble: Ensemble, sum_results: SumResults) -> float:
+    """Return the variance of labels around predictions: the smallest of all private estimates."""
+    counted = math.inf if sum_results.sums is None else sum_results.sums.spread
+    return min(ensemble.rest, ensemble.error, counted)
+
+
+class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """The base class of `LabelReleaseRegressor` and `ModelReleaseRegressor`.
 
     Attributes
     ----------
@@ -68,8 +131,18 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The name of y, if it has one.
     """
 
+    epsilon: float
+    bounds: tuple[float, float]
+    ledger: Ledger | None
+    rows_per_person: int
+    random_state: int | WordSource | None
+    terms_: Terms
     encoder_: TableEncoder | None
     label_name_: str | None
+    weakness_: str | None
+    _public: PublicFeatures
+    _ensemble: Ensemble | None
+    _charged: Ledger | None = None
     _rows_seen: NDArray[np.uint64]
 
     def __sklearn_tags__(self) -> Any:
@@ -149,85 +222,6 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Return digests of these rows, and of the rows of the fit; None if the latter were not kept."""
         return row_digests(self._inputs(X)), getattr(self, "_rows_seen", None)
 
-
-def refuse_arguments(y: Any, unknown: dict[str, Any]) -> None:
-    """Refuse a fit without labels, and arguments that it does not know."""
-    if unknown:
-        raise ParameterError(
-            f"fit does not take {', '.join(unknown)}: weights would change how much one label can move "
-            "the result, and with it the guarantee; leave them out"
-        )
-    if y is None:
-        raise ParameterError("this regressor requires y to be passed, but the target y is None")
-
-
-def refuse_single_column(X: Any) -> None:
-    """Raise if X is not two-dimensional: it may be y, whose values an error of scikit-learn would print."""
-    dimensions = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
-    if dimensions < 2:
-        raise ParameterError(
-            f"Expected 2D array, got {dimensions}D array instead: X is the table of features, rows × columns, and "
-            "comes before y. Reshape your data with reshape(-1, 1) if it is a single feature, or with "
-            "reshape(1, -1) if it is a single row"
-        )
-
-
-def single_column(labels: NDArray[Any]) -> Array:
-    """Return labels, one for each row, or refuse another shape."""
-    if labels.ndim != 1 and (labels.ndim != 2 or labels.shape[1] != 1):
-        raise LabelError(
-            f"y must be one column of labels, got the shape {labels.shape}: fit a model for each column, with a "
-            "part of epsilon each, as costs add up"
-        )
-    column: Array = column_or_1d(labels, warn=True).astype(np.float64)
-    return column
-
-
-def column_encoder(model: TableRegressor, fills: Array | None = None) -> TableEncoder:
-    """Return the encoder of a model's columns; for an array, one of numbers, with ``fills`` for missing ones."""
-    encoder: TableEncoder | None = getattr(model, "encoder_", None)
-    if encoder is not None:
-        return encoder
-    count = model.n_features_in_
-    names = getattr(model, "feature_names_in_", [f"x{place}" for place in range(count)])
-    return TableEncoder.for_numbers(dict(zip(names, np.zeros(count) if fills is None else fills, strict=True)))
-
-
-def row_digests(X: Any) -> NDArray[np.uint64]:
-    """Return 64 bits for each row of checked public features, equal for equal rows, dense or sparse."""
-    odd = np.random.default_rng(0).integers(0, 1 << 63, X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    return np.concatenate([_mixed(X[start : start + PIECE]) @ odd for start in range(0, X.shape[0], PIECE)])
-
-
-def _mixed(X: Any) -> Any:
-    """Return the bits of numbers, with the high half mixed into the low one; 0 becomes 0, as in sparse tables."""
-    if sparse.issparse(X):
-        return sparse.csr_array((_mixed(X.data), X.indices, X.indptr), shape=X.shape)
-    bits = np.ascontiguousarray(X + 0.0).view(np.uint64)
-    return bits ^ (bits >> np.uint64(32))
-
-
-def _spread(ensemble: Ensemble, sum_results: SumResults) -> float:
-    """Return the variance of labels around predictions: the smallest of all private estimates."""
-    counted = math.inf if sum_results.sums is None else sum_results.sums.spread
-    return min(ensemble.rest, ensemble.error, counted)
-
-
-class PrivateRegressor(TableRegressor):
-    """The base class of `LabelReleaseRegressor` and `ModelReleaseRegressor`."""
-
-    epsilon: float
-    bounds: tuple[float, float]
-    ledger: Ledger | None
-    rows_per_person: int
-    random_state: int | WordSource | None
-    verbose: bool
-    terms_: Terms
-    weakness_: str | None
-    _public: PublicFeatures
-    _ensemble: Ensemble | None
-    _charged: Ledger | None = None
-
     def fit(self, X: Any, y: Any = None, **unknown: Any) -> Self:
         """Release what this regressor releases, and learn from it.
 
@@ -249,13 +243,8 @@ class PrivateRegressor(TableRegressor):
         self._refuse_estimator(X, request)
         source = resolve_source(self.random_state)
         scale = LabelScale.parse(request.bounds, request.transform)
-        with (
-            steps(request.round_ends(X.shape[0]).size + 3, shown=self.verbose) as step,
-            limit_threads(idle_cores()),
-        ):
-            step("public features")
-            table = FeatureTable.fit(X)
-            rows = InMemoryRows(table, scale.units(labels), source, step)
+        with limit_threads(idle_cores()):
+            rows = InMemoryRows(FeatureTable.fit(X), scale.units(labels), source)
             try:
                 fitting.fit_rows(request, rows, source, y=y)
             except BaseException:
@@ -268,7 +257,7 @@ class PrivateRegressor(TableRegressor):
         return self
 
     @np.errstate(all="ignore")  # a user's strict settings must not lose what is paid for
-    def fit_rows(self, request: FitRequest, rows: LabelRows, source: WordSource, *, y: Any = None) -> None:
+    def fit_rows(self, request: FitRequest, rows: InMemoryRows, source: WordSource, *, y: Any = None) -> None:
         """Charge the ledger, release sums and labels, and fit the model to them.
 
         ``y`` is the object that has the labels: a warning is given if it is released again without a ledger.
@@ -282,7 +271,7 @@ class PrivateRegressor(TableRegressor):
         self.ledger_ = self._get_ledger()
         paid = plan.pay(self.ledger_)
         sum_results = release_sums(rows, plan, source)
-        parts: list[Any] = []
+        parts: list[RowPart] = []
         if noise is not None:
             parts, sum_results = draw_rounds(rows, sum_results, plan, noise, ends)
         mechanisms = [part.mechanism for part in parts]
@@ -294,12 +283,11 @@ class PrivateRegressor(TableRegressor):
             self._ensemble = replace(self._ensemble, error=_spread(self._ensemble, sum_results))
         self.weakness_ = self._weakness(rows.table.X)
 
-    def _learn(self, rows: LabelRows, parts: list[Any], sum_results: SumResults) -> None:
+    def _learn(self, rows: InMemoryRows, parts: list[RowPart], sum_results: SumResults) -> None:
         """Fit the model to the released sums, and to the released labels if there are any."""
         if not parts:
             self._ensemble = sum_results.ensemble()
             return
-        rows.announce("model")
         sum_results = learn_interactions(parts, sum_results)
         self._public, self._ensemble = sum_results.table.public, ensemble_of(parts, sum_results)
 

@@ -19,7 +19,7 @@ from labeldp.exact.word_sources import WordSource
 from labeldp.learning.base import PrivateRegressor
 from labeldp.learning.features import even_rows
 from labeldp.learning.fit_plan import FitRequest, LabelScale, from_units, unit_labels
-from labeldp.learning.label_rounds import LabelRows, RowPart, SumResults
+from labeldp.learning.label_rounds import InMemoryRows, RowPart, SumResults
 from labeldp.learning.learner import WEAKNESS_ROWS
 from labeldp.learning.row_release import RowRelease
 
@@ -57,8 +57,6 @@ class LabelReleaseRegressor(PrivateRegressor):
         How many rows one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
-    verbose : bool
-        Whether to show progress.
 
     Attributes
     ----------
@@ -103,7 +101,6 @@ class LabelReleaseRegressor(PrivateRegressor):
         ledger: Ledger | None = None,
         rows_per_person: int = 1,
         random_state: int | WordSource | None = None,
-        verbose: bool = False,
     ) -> None:
         self.estimator = estimator
         self.epsilon = epsilon
@@ -115,7 +112,6 @@ class LabelReleaseRegressor(PrivateRegressor):
         self.ledger = ledger
         self.rows_per_person = rows_per_person
         self.random_state = random_state
-        self.verbose = verbose
 
     def request(self) -> FitRequest:
         """Return the parameters, checked."""
@@ -129,7 +125,7 @@ class LabelReleaseRegressor(PrivateRegressor):
             transform=self.get_params(deep=False)["transform"],
         )
 
-    def _learn(self, rows: LabelRows, parts: list[RowPart], sum_results: SumResults) -> None:
+    def _learn(self, rows: InMemoryRows, parts: list[RowPart], sum_results: SumResults) -> None:
         self.estimator_ = None
         terms = replace(self.terms_, bounds=(self._scale.inner,))  # of what is released, a transform of labels
         self.release_ = _as_release(parts, sum_results, terms, self.ledger_)  # last: with it, all this is kept
@@ -137,7 +133,6 @@ class LabelReleaseRegressor(PrivateRegressor):
             if self.estimator is None:
                 super()._learn(rows, parts, sum_results)
             else:
-                rows.announce("model")
                 self.estimator_ = self._fit_own(rows.table.X)
         except BaseException as error:
             error.add_note("the labels were released and paid for: train any learner on release_.labels")

@@ -1,8 +1,7 @@
 """Release labels in rounds: each label once, in an interval around the prediction of earlier rounds.
 
 The variance of noise is proportional to the squared width of the interval. A prediction from labels that are
-private already costs no ε and allows a narrower interval. Rows may be in memory or on a cluster, behind the
-protocol `LabelRows`.
+private already costs no ε and allows a narrower interval.
 
 Labels outside an interval are clipped to its ends. Of several widths, `design_interval` chooses the one with the
 least expected error of the model. Intervals are symmetric: even if the side of the longer tail were known exactly,
@@ -16,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,7 +30,6 @@ from labeldp.learning.label_queries import CELLS, Query, find_range
 from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble
 from labeldp.learning.relevance import can_learn, learn_lengths
 from labeldp.learning.sum_model import SumModel, fit_mean, fit_sums
-from labeldp.learning.threads import Step
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise
@@ -161,29 +158,13 @@ _LEAST_WIDTH = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """The private labels of one round.
+class RowPart:
+    """The private labels of one round, and how each was randomised.
 
     Attributes
     ----------
     private : PrivateRows
-        The round's rows that are in the table.
     mechanism : Mechanism
-    observed : Observations or None
-        Statistics of all rows of the round, if the table has only a sample of them.
-    """
-
-    private: PrivateRows
-    mechanism: Mechanism
-    observed: Observations | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowPart(Part):
-    """The private labels of one round whose rows are all in the table, and how each was randomised.
-
-    Attributes
-    ----------
     low, high : arrays
         The interval of each row.
     unit : array
@@ -196,6 +177,8 @@ class RowPart(Part):
         Variance of labels hidden by clipping, under the same distribution.
     """
 
+    private: PrivateRows
+    mechanism: Mechanism
     unit: Array
     low: Array
     high: Array
@@ -227,30 +210,6 @@ class Round:
     mechanism: Mechanism
     label_summary: LabelSummary
     ensemble: Ensemble
-
-
-class LabelRows(Protocol):
-    """Rows with public features and private labels, in memory or on a cluster; labels are in unit scale."""
-
-    @property
-    def count(self) -> int:
-        """The number of rows."""
-
-    @property
-    def table(self) -> FeatureTable:
-        """The features of all rows, or of a sample."""
-
-    def counts(self) -> Sums:
-        """Return the exact number of labels in each of `CELLS` equal cells of the bounds."""
-
-    def add_up(self, query: Query) -> Sums:
-        """Return the exact answer of a query over all rows."""
-
-    def draw(self, plan: Round, table: FeatureTable) -> Part | None:
-        """Randomise the round's labels around their predictions; return None if the round has no rows."""
-
-    def announce(self, step: str) -> None:
-        """Report that a step of the fit begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +253,7 @@ class SumResults:
         return Ensemble(constant, None, 0.0, rest, label_summary.variance, label_summary)
 
 
-def release_sums(rows: LabelRows, plan: Plan, source: WordSource) -> SumResults:
+def release_sums(rows: InMemoryRows, plan: Plan, source: WordSource) -> SumResults:
     """Release the range of labels, noisy sums, and the spread of labels around the model fitted to the sums.
 
     Under local trust nothing is computed from all labels, and nothing is released here.
@@ -302,10 +261,8 @@ def release_sums(rows: LabelRows, plan: Plan, source: WordSource) -> SumResults:
     if not plan.for_sums:
         return SumResults(rows.table, LabelSummary(*UNIT, variance=1 / 20))
     budget = SumBudget(plan.for_sums, rows.count)
-    rows.announce("range")
     found = find_range(rows.counts, UNIT, budget, source)
     limits = Limits(*(found or UNIT))
-    rows.announce("sums")
     fit = fit_mean if found is None else fit_sums
     sums = fit(rows.table, limits, budget, rows.add_up, source)
     variance = sums.linear.explained + sums.linear.rest
@@ -313,16 +270,15 @@ def release_sums(rows: LabelRows, plan: Plan, source: WordSource) -> SumResults:
 
 
 def draw_rounds(
-    rows: LabelRows, sum_results: SumResults, plan: Plan, noise: UnitNoise, ends: Array
-) -> tuple[list[Any], SumResults]:
+    rows: InMemoryRows, sum_results: SumResults, plan: Plan, noise: UnitNoise, ends: Array
+) -> tuple[list[RowPart], SumResults]:
     """Release every label exactly once, in rounds with these boundaries; raise if that failed.
 
     Also returned are the results from sums, with the linear model that the last round was centred on.
     """
     label_summary, ensemble, table = sum_results.label_summary, sum_results.ensemble(), sum_results.table
-    parts: list[Part] = []
+    parts: list[RowPart] = []
     for number, share in enumerate(pairwise(ends.tolist())):
-        rows.announce(f"round {number + 1} of {ends.size - 1}")
         if parts:
             ensemble = ensemble_of(parts, sum_results, quick=True)
         if parts or sum_results.sums is not None:
@@ -330,7 +286,7 @@ def draw_rounds(
         else:
             residuals = Residuals.uniform(label_summary.width)
         signal, rest = label_summary.variance / 2, ensemble.rest
-        risk = partial(learner_risk, spectrum=table.spectrum, signal=signal, rest=rest, rows=rows.count)
+        risk = partial(learner_risk, spectrum=table.spectrum, signal=signal, rest=rest, rows=rows.labels.size)
         interval = design_interval(residuals, noise, risk)
         mechanism = plan.request.design(interval.unit_prior(), plan.epsilon, rows.count)
         part = rows.draw(Round(number, share, interval, mechanism, label_summary, ensemble), table)
@@ -340,18 +296,17 @@ def draw_rounds(
     return parts, replace(sum_results, linear=ensemble.linear)
 
 
-def _require_each_row_once(rows: LabelRows, parts: Sequence[Part]) -> None:
+def _require_each_row_once(rows: InMemoryRows, parts: Sequence[RowPart]) -> None:
     """Raise unless every row was released exactly once."""
     released = np.concatenate([np.zeros(0, dtype=np.int64), *(part.private.rows for part in parts)])
     times = np.bincount(released, minlength=rows.table.rows)
-    count = sum(part.private.rows.size if part.observed is None else part.observed.count for part in parts)
-    if times.size != rows.table.rows or (times != 1).any() or count != rows.count:
+    if times.size != rows.table.rows or (times != 1).any():
         raise PrivacyProofError(
             "not every row was drawn exactly once: this is a fault of the program, and nothing was released"
         )
 
 
-def ensemble_of(parts: Sequence[Part], sum_results: SumResults, *, quick: bool = False) -> Ensemble:
+def ensemble_of(parts: Sequence[RowPart], sum_results: SumResults, *, quick: bool = False) -> Ensemble:
     """Fit the model to all labels and sums that were released so far."""
     return fit_ensemble(
         sum_results.table,
@@ -359,18 +314,14 @@ def ensemble_of(parts: Sequence[Part], sum_results: SumResults, *, quick: bool =
         sum_results.label_summary,
         sums=sum_results.observations,
         quick=quick,
-        observed=[part.observed for part in parts if part.observed is not None] or None,
     )
 
 
-def learn_interactions(parts: Sequence[Part], sum_results: SumResults) -> SumResults:
-    """Learn the length scales of columns from released labels and sums, and return the results with them.
-
-    On a cluster the length scales stay, because the statistics of its rows were computed with them.
-    """
+def learn_interactions(parts: Sequence[RowPart], sum_results: SumResults) -> SumResults:
+    """Learn the length scales of columns from released labels and sums, and return the results with them."""
     sums, table, private = sum_results.sums, sum_results.table, [part.private for part in parts]
     linear = sum_results.linear
-    if sums is None or linear is None or not can_learn(table) or any(part.observed is not None for part in parts):
+    if sums is None or linear is None or not can_learn(table):
         return sum_results
     relevance = learn_lengths(
         table, linear, sum_results.label_summary.limits, sums.released, private, known=sums.relevance
@@ -409,12 +360,14 @@ def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: Wo
 
 @dataclass(frozen=True, slots=True, repr=False)
 class InMemoryRows:
-    """Rows whose labels are in memory, in unit scale. ``repr`` shows no label."""
+    """Rows whose labels are in memory, in unit scale. ``repr`` shows no label.
+
+    On a cluster these are a sample: `counts`, `add_up` and `count` are of all rows there.
+    """
 
     table: FeatureTable
     labels: Array
     source: WordSource
-    announce: Step
 
     @property
     def count(self) -> int:
@@ -431,8 +384,8 @@ class InMemoryRows:
 
     def draw(self, plan: Round, table: FeatureTable) -> RowPart | None:
         """Randomise the round's labels."""
-        order = np.random.default_rng(0).permutation(self.count)  # public: which row in which round
-        start, end = np.rint(np.array(plan.share) * self.count).astype(np.int64)
+        order = np.random.default_rng(0).permutation(self.labels.size)  # public: which row in which round
+        start, end = np.rint(np.array(plan.share) * self.labels.size).astype(np.int64)
         rows = np.sort(order[start:end])
         if not rows.size:
             return None

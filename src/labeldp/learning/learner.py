@@ -349,7 +349,6 @@ def fit_ensemble(
     *,
     sums: Sequence[Observations] = (),
     quick: bool = False,
-    observed: list[Observations] | None = None,
 ) -> Ensemble:
     """Fit the model to private labels and noisy sums.
 
@@ -363,12 +362,8 @@ def fit_ensemble(
         The statistics of noisy sums.
     quick : bool
         Whether to save time, as between rounds: fewer priors are averaged, and there are fewer trees.
-    observed : list of Observations, optional
-        If the table is a sample, the statistics of all rows for each round. The linear model is fitted to these,
-        and trees to the sample.
     """
-    if observed is None:
-        observed = [part.observations(table, label_summary.middle) for part in parts if part.rows.size]
+    observed = [part.observations(table, label_summary.middle) for part in parts if part.rows.size]
     choices = unknown_variance(label_summary.width, few=quick)
     linear = table.fit_linear([*sums, *observed], label_summary.limits, choices)
     rows = sum(each.count for each in observed)

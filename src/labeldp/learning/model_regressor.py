@@ -31,8 +31,6 @@ class ModelReleaseRegressor(PrivateRegressor):
         How many rows one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
-    verbose : bool
-        Whether to show progress.
 
     Attributes
     ----------
@@ -68,7 +66,6 @@ class ModelReleaseRegressor(PrivateRegressor):
         ledger: Ledger | None = None,
         rows_per_person: int = 1,
         random_state: int | WordSource | None = None,
-        verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
@@ -76,7 +73,6 @@ class ModelReleaseRegressor(PrivateRegressor):
         self.ledger = ledger
         self.rows_per_person = rows_per_person
         self.random_state = random_state
-        self.verbose = verbose
 
     def request(self) -> FitRequest:
         """Return the parameters, checked."""

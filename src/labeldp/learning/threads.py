@@ -1,6 +1,6 @@
-"""Threads of numerical libraries, and the progress bar of a fit.
+"""Threads of numerical libraries.
 
-Numerical libraries get no more threads than there are free cores. Their threads spin while they wait for each
+They get no more threads than there are free cores. Their threads spin while they wait for each
 other: if another process or a container's quota takes the core of one, all wait, thousands of times in a fit.
 Such fits took a hundred times as long.
 """
@@ -8,15 +8,13 @@ Such fits took a hundred times as long.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import joblib
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from threadpoolctl import ThreadpoolController
 
 _LOAD = Path("/proc/loadavg")
@@ -61,17 +59,3 @@ def limit_threads(count: int) -> Iterator[None]:
     limits = {pool["prefix"]: min(count, pool["num_threads"]) for pool in pools.info()}
     with pools.limit(limits=limits):
         yield
-
-
-Step = Callable[[str], None]
-"""Reports that a step begins."""
-
-
-@contextmanager
-def steps(total: int, *, shown: bool) -> Iterator[Step]:
-    """Yield a function to call as each of ``total`` steps begins; it draws a bar on standard error if shown."""
-    columns = (TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
-        task = bar.add_task("checking", total=total)
-        yield lambda what: bar.update(task, description=what, advance=1)
-        bar.update(task, description="done", completed=total)

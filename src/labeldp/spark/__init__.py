@@ -14,11 +14,18 @@ if TYPE_CHECKING:
     from labeldp.spark.dataframe_prior import estimate_prior
     from labeldp.spark.dataframe_release import SparkRelease, privatize
 
+_MODULES = {
+    "SparkRelease": "release",
+    "estimate_prior": "prior",
+    "fit_model": "model",
+    "private_ols": "ols",
+    "privatize": "release",
+}
 __all__ = ["SparkRelease", "estimate_prior", "fit_model", "private_ols", "privatize"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         import_module("pyarrow")
@@ -27,5 +34,4 @@ def __getattr__(name: str) -> Any:
         raise MissingExtraError(
             'this needs PySpark 4.1 or newer and PyArrow, which are not installed: pip install "labeldp[spark]"'
         ) from None
-    modules = {"fit_model": "dataframe_model", "estimate_prior": "dataframe_prior", "private_ols": "dataframe_ols"}
-    return getattr(import_module(f"{__name__}.{modules.get(name, 'dataframe_release')}"), name)
+    return getattr(import_module(f"{__name__}.dataframe_{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""`fit_model` on a DataFrame: a pass over the rows for each stage of a model, and noise on the driver."""
+"""`fit_model` on a DataFrame: sums over all labels, and labels of a sample one by one."""
 
 from __future__ import annotations
 
@@ -7,24 +7,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import types as T  # noqa: N812
 
-from labeldp._values import Array, Sums, Words
+from labeldp._values import Counts, Sums
 from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
-from labeldp.errors import DataError
-from labeldp.exact.row_words import ReleaseKey, card_checksum
 from labeldp.exact.word_sources import resolve_source
-from labeldp.learning.bayes import Observations
 from labeldp.learning.features import FeatureTable
+from labeldp.learning.fit_plan import Pair, unit_labels
 from labeldp.learning.label_queries import CELLS, Query
-from labeldp.learning.label_rounds import Part, Round
-from labeldp.learning.learner import GROWN, PrivateRows
+from labeldp.learning.label_rounds import InMemoryRows
+from labeldp.learning.learner import GROWN
 from labeldp.learning.model_regressor import ModelReleaseRegressor
-from labeldp.spark.executor import count_labels, spread_by_id, sum_integers, sum_vectors
+from labeldp.spark.executor import collect_rows, count_labels, feature_table, floats, sum_integers
 from labeldp.spark.frame_checks import checked_inputs
-from labeldp.spark.model_passes import query_answerer, round_drawer, row_masker, row_sampler
-from labeldp.spark.session import SealedSecret, as_seed, seal
+from labeldp.spark.session import as_seed
 
 
 def fit_model(
@@ -37,16 +34,14 @@ def fit_model(
     bounds: Any = None,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
-    check_ids: bool = True,
     random_state: int | None = None,
 ) -> ModelReleaseRegressor:
-    """Return a fitted `ModelReleaseRegressor`, learnt where the rows are.
+    """Return a fitted `ModelReleaseRegressor`, learnt from sums over any number of rows.
 
-    The driver gets the features of at most 400,000 rows, which are public; of labels it gets sums, to which it
-    adds the noise, and private labels. Rows are put into groups where they are, by their features. They are read
-    once to be checked, once to be counted for a range, once for the sample, and once for each stage of sums or
-    counts, of which there are up to five. Where labels are released one by one, rows are read once more for each
-    of three rounds, which also shuffles the round's rows by id.
+    The driver gets at most about 400,000 rows, a random sample by their ids: it learns from their features which
+    groups to sum over, and releases their labels one by one where ε suffices. Sums are over all rows, each put
+    into its group where it is. Rows are read once to be checked, once for the sample, once to be counted for a
+    range, and once for each stage of sums or counts, of which there are up to five.
 
     Parameters
     ----------
@@ -58,7 +53,7 @@ def fit_model(
         As for `privatize`.
     epsilon, bounds, ledger, rows_per_person
         As for `labeldp.ModelReleaseRegressor`.
-    check_ids, random_state
+    random_state
         As for `privatize`.
 
     Raises
@@ -81,7 +76,7 @@ def fit_model(
     >>> model.predict(pd.DataFrame({"items": [1.0, 5.0]})).shape
     (2,)
     """
-    seed, ledger = as_seed(random_state), as_ledger(ledger)
+    source, ledger = resolve_source(as_seed(random_state)), as_ledger(ledger)
     model = ModelReleaseRegressor(
         epsilon=epsilon,
         bounds=bounds,
@@ -90,56 +85,30 @@ def fit_model(
         random_state=random_state,
     )
     request = model.request()
-    inputs = checked_inputs(df, label, id, features, check_ids=check_ids)
-    with inputs as (rows, count), ReleaseKey(seed) as key:
+    with checked_inputs(df, label, id, features) as (frame, count):
         if ledger is None:
             warn_if_seen(df)
-        cluster = ClusterRows.of(rows, request.bounds, count, key, label)
-        model.fit_rows(request, cluster, resolve_source(seed))
+        X, y = collect_rows(frame, count, GROWN)
+        table, labels = FeatureTable.fit(X), unit_labels(y, request.bounds)
+        rows = ClusterRows(table, labels, source, frame, request.bounds, count)
+        model.fit_rows(request, rows, source)
     model.n_features_in_ = len(features)
     model.feature_names_in_ = np.array(features, dtype=object)
     return model
 
 
-def public_sample(frame: DataFrame, share: float, count: int) -> tuple[Words, Array]:
-    """Return the places of about a share of the rows, sorted, and their features: id and features of each.
-
-    With all rows, ids that two rows share are found and refused.
-    """
-    data = sum_vectors(frame.select(*frame.columns[1:]), row_sampler(share))[1]
-    places, values = sort_sample(data, len(frame.columns) - 1)
-    if (places[1:] == places[:-1]).any() or (share == 1.0 and len(values) != count):
-        raise DataError("rows share an id, or the table changed while it was read")
-    return places, values.view(np.float64)
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterRows:
-    """Rows on a cluster (label, id, features), and the sample of their features that is here.
-
-    ``table`` is the sample, sorted by ``places``; ``share`` is about the part of all rows that it has.
-    """
+@dataclass(frozen=True, slots=True, repr=False)
+class ClusterRows(InMemoryRows):
+    """Rows on a cluster (label, id, features), of which a sample is in memory."""
 
     frame: DataFrame
-    bounds: tuple[float, float]
-    count: int
-    key: ReleaseKey
-    label: str
-    table: FeatureTable
-    places: Words
-    share: float
+    bounds: Pair
+    total: int
 
-    @classmethod
-    def of(
-        cls, frame: DataFrame, bounds: tuple[float, float], count: int, key: ReleaseKey, label: str
-    ) -> ClusterRows:
-        """Return the rows, with a public sample of their features."""
-        share = 1.0 if count <= GROWN else GROWN / count
-        places, X = public_sample(frame, share, count)
-        return cls(frame, bounds, count, key, label, FeatureTable.fit(X), places, share)
-
-    def announce(self, step: str) -> None:
-        """Show nothing: Spark has pages of its own."""
+    @property
+    def count(self) -> int:
+        """The number of rows on the cluster."""
+        return self.total
 
     def counts(self) -> Sums:
         """Return how many labels lie in each cell of the bounds, exactly, in one pass."""
@@ -147,44 +116,11 @@ class ClusterRows:
 
     def add_up(self, query: Query) -> Sums:
         """Return the exact answer of a query over all rows, in one pass: groups and predictions are made there."""
-        elsewhere = replace(query, rows=query.rows.alone())
-        answer = sum_integers(self.frame.drop("c1"), query_answerer(elsewhere, self.bounds), self.count)
-        return answer.reshape(query.shape)
+        elsewhere, bounds = replace(query, rows=query.rows.alone()), self.bounds
 
-    def draw(self, plan: Round, table: FeatureTable) -> Part | None:
-        """Randomise a round's labels, in one pass.
+        def answer_batch(batch: pa.RecordBatch) -> Counts:
+            here = replace(elsewhere, rows=elsewhere.rows.on(feature_table(batch, 2)))
+            return here.answer(unit_labels(floats(batch.column(0)), bounds)).ravel()
 
-        Its rows go where their ids put them, so that no float follows from where they lay; labels go there masked.
-        """
-        mask = seal(self.frame, self.key.secret(card="mask", column=self.label, round=-1 - plan.number))
-        secret = self.key.secret(card=card_checksum(plan.mechanism), column=self.label, round=plan.number)
-        sealed = seal(self.frame, secret)
-        try:
-            work = round_drawer(plan, table.public, mask, sealed, self.share, self.bounds)
-            vectors, sample = sum_vectors(self._round_rows(plan, mask), work, "float64")
-        finally:
-            mask.destroy()
-            sealed.destroy()
-        if not vectors:
-            return None
-        *gram, moment, last = (vectors[key] for key in sorted(vectors))
-        square, count, noise = last[:3].tolist()
-        places, values = sort_sample(sample, 2)
-        labels = values[:, 0].view(np.float64)
-        private = PrivateRows(np.searchsorted(self.places, places), labels, noise / count, plan.number)
-        observed = Observations(np.array(gram, np.float32), moment, square, int(count), 1.0, noise / count)
-        return Part(private=private, mechanism=plan.mechanism, observed=observed)
-
-    def _round_rows(self, now: Round, mask: SealedSecret) -> DataFrame:
-        """Return a round's rows with masked labels, where their ids put them."""
-        schema = T.StructType([T.StructField("c0", T.LongType()), *self.frame.schema.fields[1:]])
-        rows = self.frame.mapInArrow(row_masker(now.share, mask), schema)
-        return spread_by_id(rows, "c1", round(self.count * (now.share[1] - now.share[0])))
-
-
-def sort_sample(data: bytes, width: int) -> tuple[Words, Sums]:
-    """Return the places of a sample's rows, sorted, and the bits of the floats that belong to them."""
-    rows = np.frombuffer(data, dtype=np.int64).reshape(-1, width)
-    places = rows[:, 0].astype(np.uint64)
-    order = np.argsort(places)
-    return places[order], rows[order, 1:].copy()
+        size = query.shape[0] * query.shape[1]
+        return sum_integers(self.frame, answer_batch, size, self.count).reshape(query.shape)

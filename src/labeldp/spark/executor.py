@@ -1,7 +1,7 @@
-"""What runs on the executors, and how it is sent there and back: counts, vectors to add up, private labels.
+"""What runs on the executors, and how it is sent there and back: vectors to add up, rows, private labels.
 
 Functions here see labels. What they raise is shown on the driver and in logs, and never contains one. Spark's
-pages and event logs show how many rows a step had; so no partition sends fewer vectors where counts are zero.
+pages and event logs show how many rows a step had; so each partition sends one vector, whatever its labels are.
 """
 
 from __future__ import annotations
@@ -11,88 +11,54 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from labeldp._values import Array, Counts, Interval, Labels, Numbers
+from labeldp._values import Array, Counts, Interval, Labels
 from labeldp.errors import DataError
-from labeldp.exact.row_ids import Ids
+from labeldp.exact.row_ids import Ids, public_places
 from labeldp.exact.row_words import RowWords
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.curator import count
 from labeldp.spark.session import SealedSecret, column, without_labels
 
 Batches = Iterator["pa.RecordBatch"]
-Work = Callable[[Batches], Batches]
-Counter = Callable[["pa.RecordBatch"], Counts]
-Vectors = dict[int, Numbers]
-"""Vectors by key."""
+Releaser = Callable[[Iterator[tuple[Any, Any]]], Iterator[Any]]
+"""From Arrow arrays (labels, ids) to an array of private labels."""
 
 IDS_MISSING = "some ids are missing now that were not before: the table changed while it was read"
 
-SAMPLE = -1
-"""The key of rows that are handed on as they are, and not added up."""
-
-_SCHEMA = "key int, part long, data binary"
-_ARROW = pa.schema([("key", pa.int32()), ("part", pa.int64()), ("data", pa.binary())])
+_SCHEMA = "data binary"
 
 
-def vector_batch(vectors: Vectors, part: int = 0) -> pa.RecordBatch:
-    """Return vectors as a batch, ready to be sent; floats are added up in the order of their parts."""
-    data = [np.ascontiguousarray(vector).tobytes() for vector in vectors.values()]
-    columns = {"key": list(vectors), "part": [part] * len(data), "data": data}
-    return pa.RecordBatch.from_pydict(columns, schema=_ARROW)
+def sum_integers(frame: DataFrame, count: Callable[[pa.RecordBatch], Counts], size: int, rows: int) -> Counts:
+    """Return the sum of ``count`` over all batches of a frame: a vector of ``size`` integers.
 
-
-def sum_integers(frame: DataFrame, count: Counter, rows: int) -> Counts:
-    """Return the sum of ``count`` over all batches of a frame: a vector of integers.
-
-    ``rows`` is how many there were when they were checked.
+    Vectors of partitions are added up on one executor, so that the driver gets one. ``rows`` is how many there
+    were when they were checked.
     """
 
-    def count_all(batches: Batches) -> Batches:
-        total = sum(np.append(count(batch), batch.num_rows) for batch in batches if batch.num_rows)
-        if np.ndim(total):
-            yield vector_batch({0: np.asarray(total)})
-
-    total = sum_vectors(frame, count_all)[0].get(0, np.zeros(1, dtype=np.int64))
-    if total[-1] != rows:
-        raise DataError("there are more or fewer rows now than before: the table changed while it was read")
-    return total[:-1]
-
-
-def sum_vectors(frame: DataFrame, work: Work, dtype: str = "int64") -> tuple[Vectors, bytes]:
-    """Return the vectors that ``work`` computes from partitions, added up by key, and the sample beside them.
-
-    They are added up on executors that each get all vectors of some keys, so that the driver gets one of each.
-    Sums of floats depend on the order, so each partition's must have a part of its own, which is public. ``work``
-    sees columns by position: Spark cannot resolve every name of a column again.
-    """
+    def count_partition(batches: Batches) -> Batches:
+        total = np.zeros(size + 1, dtype=np.int64)
+        for batch in batches:
+            if batch.num_rows:
+                total += np.append(count(batch), batch.num_rows)
+        yield _vector_batch(total)
 
     def add(batches: Batches) -> Batches:
-        sums: Vectors = {}
-        for batch in batches:
-            in_sample = pc.equal(batch.column(0), SAMPLE)
-            yield batch.filter(in_sample)
-            for key, data in _pairs(batch.filter(pc.invert(in_sample))):
-                vector = np.frombuffer(data, dtype=dtype)
-                sums[key] = sums[key] + vector if key in sums else vector
-        yield vector_batch(sums)
+        vectors = (np.frombuffer(data, dtype=np.int64) for batch in batches for data in batch[0].to_pylist())
+        yield _vector_batch(sum(vectors, np.zeros(size + 1, dtype=np.int64)))
 
-    numbered = frame.toDF(*(f"c{position}" for position in range(len(frame.columns))))
-    vectors = numbered.mapInArrow(work, _SCHEMA).repartition("key").sortWithinPartitions("key", "part")
-    pairs = list(_pairs(without_labels(vectors.mapInArrow(add, _SCHEMA).toArrow)))
-    sums = {key: np.frombuffer(data, dtype=dtype) for key, data in pairs if key != SAMPLE}
-    return sums, b"".join(data for key, data in pairs if key == SAMPLE)
+    partitions = frame.mapInArrow(count_partition, _SCHEMA)
+    (data,) = without_labels(partitions.repartition(1).mapInArrow(add, _SCHEMA).toArrow)[0].to_pylist()
+    *total, found = np.frombuffer(data, dtype=np.int64)
+    if found != rows:
+        raise DataError("there are more or fewer rows now than before: the table changed while it was read")
+    return np.array(total)
 
 
-def _pairs(table: Any) -> Iterator[tuple[int, bytes]]:
-    return zip(table.column(0).to_pylist(), table.column(2).to_pylist(), strict=True)
-
-
-Releaser = Callable[[Iterator[tuple[Any, Any]]], Iterator[Any]]
-"""From Arrow arrays (labels, ids) to an array of private labels."""
+def _vector_batch(vector: Counts) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"data": [vector.tobytes()]})
 
 
 def count_labels(labels: DataFrame, bounds: Interval, cells: int, rows: int) -> Counts:
@@ -102,7 +68,24 @@ def count_labels(labels: DataFrame, bounds: Interval, cells: int, rows: int) -> 
         return count(Labels.parse(floats(batch.column(0))).values, bounds, cells)
 
     (label,) = labels.columns
-    return sum_integers(labels.select(column(label).cast("double")), count_batch, rows)
+    renamed = labels.select(column(label).cast("double").alias("label"))  # Spark cannot resolve every name again
+    return sum_integers(renamed, count_batch, cells, rows)
+
+
+def collect_rows(frame: DataFrame, rows: int, most: int) -> tuple[Array, Array]:
+    """Return features and labels of a frame's rows (label, id, features), in the order of hashes of their ids.
+
+    Of more than ``most`` rows, about so many: a sample by another hash. Neither depends on labels, or on where
+    rows lie. Ids that two of them share are refused: their order would follow from where they lie.
+    """
+    if rows > most:
+        frame = frame.where(F.xxhash64("c1") < F.lit((most << 64) // rows - (1 << 63)))
+    table = without_labels(frame.toArrow)
+    places = public_places(array_ids(table.column(1).combine_chunks()))[:, 0]
+    order = np.argsort(places)
+    if (np.diff(places[order]) == 0).any() or (rows <= most and order.size != rows):
+        raise DataError("rows share an id, or the table changed while it was read")
+    return feature_table(table, 2)[order], floats(table.column(0))[order]
 
 
 def releaser(mechanism: Mechanism, sealed: SealedSecret, *, debiased: bool) -> Releaser:
@@ -125,6 +108,11 @@ def releaser(mechanism: Mechanism, sealed: SealedSecret, *, debiased: bool) -> R
 def floats(values: Any) -> Array:
     """Return a column of doubles; what is missing is NaN."""
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def feature_table(batch: Any, start: int) -> Array:
+    """Return the columns from ``start`` on as numbers."""
+    return np.column_stack([floats(values) for values in batch.columns[start:]])
 
 
 def array_ids(values: Any) -> Ids:

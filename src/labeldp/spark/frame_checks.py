@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -15,7 +13,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.release.names import as_label_name
-from labeldp.spark.session import column, is_connect, refuse_revealing_log, without_labels
+from labeldp.spark.session import column, is_connect, without_labels
 
 _ID_TYPES = (T.IntegralType, T.StringType, T.BinaryType)
 _FLAT_TYPES = (*_ID_TYPES, T.NumericType, T.BooleanType, T.CharType, T.VarcharType, T.DatetimeType)
@@ -34,27 +32,20 @@ def _check_type(df: DataFrame, name: object, option: str, types: tuple[type[T.Da
         raise ParameterError(Setting(option), " must be compared byte by byte: cast it to a plain string")
 
 
-def refuse_repeated_names(names: Sequence[str]) -> None:
-    """Refuse names that Spark takes for the same."""
-    if len({name.lower() for name in names}) < len(names):
-        raise DataError("two columns have the same name, or differ only in upper and lower case: rename one")
-
-
 def refuse_nested_columns(df: DataFrame) -> None:
     """Refuse public columns that hold more than one value a row."""
     for field in df.schema.fields:
         if not isinstance(field.dataType, _FLAT_TYPES):
             kind = field.dataType.typeName()
-            raise DataError(
-                f"the column {field.name!r} of type {kind} is not supported: leave it out with df.drop"
-            )
+            raise DataError(f"the column {field.name!r} has the type {kind}: leave it out with df.drop")
 
 
 def check_label(df: DataFrame, label: str) -> None:
     """Refuse a label that is not a column of numbers, and frames whose columns cannot be told apart."""
     if not type(df).__module__.startswith("pyspark.sql."):
         raise ParameterError(f"df must be a DataFrame of Spark, got {type(df).__module__}.{type(df).__name__}")
-    refuse_repeated_names(df.columns)
+    if len({name.lower() for name in df.columns}) < len(df.columns):  # Spark takes these for the same
+        raise DataError("two columns have the same name, or differ only in upper and lower case: rename one")
     _check_type(df, label, "label", (T.NumericType,))
     as_label_name(label)
 
@@ -64,21 +55,6 @@ def check_id(df: DataFrame, id: str, label: str) -> None:
     _check_type(df, id, "id", _ID_TYPES)
     if id == label:
         raise ParameterError(Setting("id"), " must be another column than the label")
-
-
-def _check_features(df: DataFrame, features: Sequence[str], label: str) -> None:
-    if isinstance(features, str) or not isinstance(features, Sequence) or not features:
-        raise ParameterError(Setting("features"), " must be a list of columns")
-    for name in features:
-        _check_type(df, name, "features", (T.NumericType, T.BooleanType))
-    if label in features or len(set(features)) < len(features):
-        raise ParameterError(Setting("features"), " must be different columns, and none of them the label")
-
-
-def _is_missing(name: str) -> Column:
-    """Return whether a number is missing, NaN or infinite."""
-    value = column(name).cast("double")
-    return value.isNull() | F.isnan(value) | (F.abs(value) == float("inf"))
 
 
 def check_rows(
@@ -91,9 +67,8 @@ def check_rows(
     conditions = {"label": _is_missing(label)}
     if id is not None:
         conditions["id"] = column(id).isNull()
-    if features:
-        conditions["features"] = reduce(operator.or_, map(_is_missing, features))
-    counts = [F.count_if(condition).alias(name) for name, condition in conditions.items()]
+    conditions |= {f"feature {name}": _is_missing(name) for name in features}
+    counts = map(F.count_if, conditions.values())
     rows, *missing = without_labels(df.agg(F.count(F.lit(1)), *counts).collect)[0]
     if not rows:
         raise LabelError("there are no labels: give at least one")
@@ -104,6 +79,12 @@ def check_rows(
     if id is not None and check_ids:
         _refuse_repeated_ids(df, id)
     return int(rows)
+
+
+def _is_missing(name: str) -> Column:
+    """Return whether a number is missing, NaN or infinite."""
+    value = column(name).cast("double")
+    return value.isNull() | F.isnan(value) | (F.abs(value) == float("inf"))
 
 
 def _refuse_repeated_ids(df: DataFrame, id: str) -> None:
@@ -145,25 +126,21 @@ def stable_frame(df: DataFrame, columns: Sequence[Column] = ()) -> StableFrame:
 
 
 @contextmanager
-def checked_inputs(
-    df: DataFrame,
-    label: str,
-    id: str,
-    features: Sequence[str],
-    *,
-    check_ids: bool = False,
-) -> Iterator[tuple[DataFrame, int]]:
+def checked_inputs(df: DataFrame, label: str, id: str, features: Sequence[str]) -> Iterator[tuple[DataFrame, int]]:
     """Yield label, id and features as columns c0, c1 …, checked and computed once, and how many rows there are."""
     check_label(df, label)
     check_id(df, id, label)
-    _check_features(df, features, label)
-    refuse_revealing_log(df)
+    if isinstance(features, str) or not isinstance(features, Sequence) or not features:
+        raise ParameterError(Setting("features"), " must be a list of columns")
+    for name in features:
+        _check_type(df, name, "features", (T.NumericType, T.BooleanType))
+    if label in features or len(set(features)) < len(features):
+        raise ParameterError(Setting("features"), " must be different columns, and none of them the label")
     inputs = [column(label).cast("double"), column(id), *(column(name).cast("double") for name in features)]
-    renamed = [one.alias(f"c{k}", metadata={}) for k, one in enumerate(inputs)]
-    source = stable_frame(df, renamed)
+    source = stable_frame(df, [one.alias(f"c{k}", metadata={}) for k, one in enumerate(inputs)])
     try:
         rows = source.frame
-        yield rows, check_rows(rows, "c0", "c1", rows.columns[2:], check_ids=check_ids)
+        yield rows, check_rows(rows, "c0", "c1", rows.columns[2:])
     finally:
         source.drop()
 
@@ -174,10 +151,11 @@ def is_stored(df: DataFrame) -> bool:
         plan: Any = df._plan
         return type(plan).__name__ == "DataSource" and plan._format in _FILE_FORMATS
     plan = _analyzed_plan(df)
-    kinds = [str(plan.getClass().getSimpleName())]
-    if kinds == ["LogicalRelation"]:
-        kinds.append(str(plan.relation().getClass().getSimpleName()))
-    return kinds == ["LogicalRelation", "HadoopFsRelation"]
+    return _class_name(plan) == "LogicalRelation" and _class_name(plan.relation()) == "HadoopFsRelation"
+
+
+def _class_name(java_object: Any) -> str:
+    return str(java_object.getClass().getSimpleName())
 
 
 def _analyzed_plan(df: DataFrame) -> Any:
