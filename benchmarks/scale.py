@@ -73,7 +73,7 @@ def compare(rows: int, kind: str, epsilon: float, rounds: int) -> dict[str, floa
 
 def million(kind: str, epsilon: float) -> dict[str, float]:
     X, y = table(1_000_000, 50)
-    seconds = clock(lambda: REGRESSORS[kind](epsilon=epsilon, bounds=BOUNDS).fit(X, y))
+    seconds = clock(lambda: REGRESSORS[kind](epsilon=epsilon, bounds=BOUNDS, verbose=True).fit(X, y))
     return {"wall": seconds[1], "gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
 
 

@@ -29,7 +29,7 @@ def main() -> None:
             groups.extend([] if query.rows.group is None else [query.rows.group])
             return super().add_up(query)
 
-    rows = Recorder(FeatureTable.fit(X), labels, resolve_source(None))
+    rows = Recorder(FeatureTable.fit(X), labels, resolve_source(None), verbose=False)
     plan = FitRequest(epsilon=0.2, bounds=(0, 1), labels=False).plan(ROWS)
     sums = release_sums(rows, plan, resolve_source(None)).sums
     figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")

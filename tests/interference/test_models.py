@@ -60,13 +60,13 @@ def sum_model(**options):
 
 
 MODELS = {
-    "labels": lambda: label_model(epsilon=1.0),
+    "labels": lambda: label_model(epsilon=1.0, verbose=True),
     "labels, much ε": lambda: label_model(epsilon=10.0),
     "labels, one round, nobody trusted": lambda: label_model(epsilon=1.0, rounds=1, trust="local"),
     "labels, four rounds": lambda: label_model(epsilon=1.0, rounds=4, mechanism="two-point"),
     "labels, own learner": lambda: label_model(epsilon=1.0, estimator=Ridge()),
     "labels, own learner, square roots": lambda: label_model(epsilon=1.0, estimator=Ridge(), transform="sqrt"),
-    "sums": lambda: sum_model(epsilon=1.0),
+    "sums": lambda: sum_model(epsilon=1.0, verbose=True),
     "sums, square roots": lambda: sum_model(epsilon=1.0, transform="sqrt"),
     "sums, one stage": lambda: sum_model(epsilon=0.1),
     "labels behind a model": lambda: sum_model(epsilon=8.0),

@@ -275,7 +275,9 @@ def test_more_columns_than_rows_dense_or_sparse(regressor):
 
 
 @both
-def test_a_fit_prints_nothing(regressor, capsys):
+def test_progress_is_shown_when_asked_and_only_then(regressor, capsys):
+    regressor(epsilon=1.0, bounds=BOUNDS, verbose=True).fit(X, Y)
+    assert "labeldp: sums" in capsys.readouterr().err
     regressor(epsilon=1.0, bounds=BOUNDS).fit(X, Y)
     shown = capsys.readouterr()
     assert shown.err == shown.out == ""

@@ -136,6 +136,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ledger: Ledger | None
     rows_per_person: int
     random_state: int | WordSource | None
+    verbose: bool
     terms_: Terms
     encoder_: TableEncoder | None
     label_name_: str | None
@@ -244,7 +245,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         source = resolve_source(self.random_state)
         scale = LabelScale.parse(request.bounds, request.transform)
         with limit_threads(idle_cores()):
-            rows = InMemoryRows(FeatureTable.fit(X), scale.units(labels), source)
+            rows = InMemoryRows(FeatureTable.fit(X), scale.units(labels), source, self.verbose)
             try:
                 fitting.fit_rows(request, rows, source, y=y)
             except BaseException:
@@ -288,6 +289,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not parts:
             self._ensemble = sum_results.ensemble()
             return
+        rows.announce("model")
         sum_results = learn_interactions(parts, sum_results)
         self._public, self._ensemble = sum_results.table.public, ensemble_of(parts, sum_results)
 

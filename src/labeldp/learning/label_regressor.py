@@ -57,6 +57,8 @@ class LabelReleaseRegressor(PrivateRegressor):
         How many rows one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
+    verbose : bool
+        Whether to print each step on standard error as it begins.
 
     Attributes
     ----------
@@ -101,6 +103,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         ledger: Ledger | None = None,
         rows_per_person: int = 1,
         random_state: int | WordSource | None = None,
+        verbose: bool = False,
     ) -> None:
         self.estimator = estimator
         self.epsilon = epsilon
@@ -112,6 +115,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         self.ledger = ledger
         self.rows_per_person = rows_per_person
         self.random_state = random_state
+        self.verbose = verbose
 
     def request(self) -> FitRequest:
         """Return the parameters, checked."""
@@ -133,6 +137,7 @@ class LabelReleaseRegressor(PrivateRegressor):
             if self.estimator is None:
                 super()._learn(rows, parts, sum_results)
             else:
+                rows.announce("model")
                 self.estimator_ = self._fit_own(rows.table.X)
         except BaseException as error:
             error.add_note("the labels were released and paid for: train any learner on release_.labels")

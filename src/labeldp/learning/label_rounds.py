@@ -11,6 +11,7 @@ asymmetric ones would not be more accurate (benchmarks/ablation.md).
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -261,8 +262,10 @@ def release_sums(rows: InMemoryRows, plan: Plan, source: WordSource) -> SumResul
     if not plan.for_sums:
         return SumResults(rows.table, LabelSummary(*UNIT, variance=1 / 20))
     budget = SumBudget(plan.for_sums, rows.count)
+    rows.announce("range")
     found = find_range(rows.counts, UNIT, budget, source)
     limits = Limits(*(found or UNIT))
+    rows.announce("sums")
     fit = fit_mean if found is None else fit_sums
     sums = fit(rows.table, limits, budget, rows.add_up, source)
     variance = sums.linear.explained + sums.linear.rest
@@ -279,6 +282,7 @@ def draw_rounds(
     label_summary, ensemble, table = sum_results.label_summary, sum_results.ensemble(), sum_results.table
     parts: list[RowPart] = []
     for number, share in enumerate(pairwise(ends.tolist())):
+        rows.announce(f"round {number + 1} of {ends.size - 1}")
         if parts:
             ensemble = ensemble_of(parts, sum_results, quick=True)
         if parts or sum_results.sums is not None:
@@ -368,11 +372,17 @@ class InMemoryRows:
     table: FeatureTable
     labels: Array
     source: WordSource
+    verbose: bool
 
     @property
     def count(self) -> int:
         """The number of rows."""
         return int(self.labels.size)
+
+    def announce(self, step: str) -> None:
+        """Report that a step of the fit begins."""
+        if self.verbose:
+            print(f"labeldp: {step}", file=sys.stderr)
 
     def counts(self) -> Sums:
         """Return the exact number of labels in each cell of the bounds."""

@@ -31,6 +31,8 @@ class ModelReleaseRegressor(PrivateRegressor):
         How many rows one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
+    verbose : bool
+        Whether to print each step on standard error as it begins.
 
     Attributes
     ----------
@@ -66,6 +68,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         ledger: Ledger | None = None,
         rows_per_person: int = 1,
         random_state: int | WordSource | None = None,
+        verbose: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
@@ -73,6 +76,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         self.ledger = ledger
         self.rows_per_person = rows_per_person
         self.random_state = random_state
+        self.verbose = verbose
 
     def request(self) -> FitRequest:
         """Return the parameters, checked."""

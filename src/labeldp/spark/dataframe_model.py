@@ -90,7 +90,7 @@ def fit_model(
             warn_if_seen(df)
         X, y = collect_rows(frame, count, GROWN)
         table, labels = FeatureTable.fit(X), unit_labels(y, request.bounds)
-        rows = ClusterRows(table, labels, source, frame, request.bounds, count)
+        rows = ClusterRows(table, labels, source, model.verbose, frame, request.bounds, count)
         model.fit_rows(request, rows, source)
     model.n_features_in_ = len(features)
     model.feature_names_in_ = np.array(features, dtype=object)
