@@ -33,21 +33,21 @@ class Visitor:
     def read(self):
         self.look("/")
         unfinished = self.client.read("table.csv", tables.LABEL, drop=["code", "word"])
-        self.look(f"{unfinished.path}/table", "table")
+        self.look(unfinished.at("table"), "table")
         self.look(f"/work/{unfinished.reading.id}", "progress of reading")
         return unfinished
 
     def release(self, unfinished, **budget):
-        self.look(f"{unfinished.path}/column", "column")
+        self.look(unfinished.at("column"), "column")
         low, high = changes.BOUNDS
         self.client.describe(unfinished, bounds=(low, high))
-        self.look(f"{unfinished.path}/budget", "budget")
-        figures = self.client.post(f"{unfinished.path}/budget", show="figures", ledger="book.jsonl", **budget)
+        self.look(unfinished.at("budget"), "budget")
+        figures = self.client.figures(unfinished, ledger="book.jsonl", **budget)
         self.keep("figures", figures)
         self.client.budget(unfinished, limit=9, report="yes", **budget)
-        self.look(f"{unfinished.path}/release", "request")
+        self.look(unfinished.at("release"), "request")
         self.client.release(unfinished)
-        self.look(f"{unfinished.path}/release", "release")
+        self.look(unfinished.at("release"), "release")
         self.look(f"/work/{unfinished.release.id}", "progress of the release")
         self.look("/releases")
 

@@ -36,6 +36,11 @@ class Answer:
         return self.body.decode()
 
     @property
+    def is_refusal(self):
+        """Whether it is the start page, which says what was wrong with a form."""
+        return self.path == "/" and "Please check this" in self.words
+
+    @property
     def words(self):
         """What a reader sees of it."""
         return " ".join(unescape(re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", self.html, flags=re.S)).split())
@@ -102,12 +107,11 @@ class Client:
 
     def post(self, path, /, **fields):
         """Send a form, and return the page that it leads to."""
-        body = urlencode({"form": self.site.keys.form, **fields}, doseq=True).encode()
+        body = urlencode(fields, doseq=True).encode()
         return self._followed(self.request("POST", path, body))
 
     def upload(self, name, data, path="/upload", /, **fields):
         """Send a file, and return the page that it leads to."""
-        fields = {"form": self.site.keys.form, **fields}
         parts = [(f'name="{key}"', value.encode()) for key, value in fields.items()]
         parts.append((f'name="file"; filename="{name}"', data))
         body = b"".join(
@@ -130,20 +134,20 @@ class Client:
         return self.site.unfinished[answer.path.split("/")[2]]
 
     def show(self, unfinished, step):
-        return self.get(f"{unfinished.path}/{step}")
+        return self.get(unfinished.at(step))
 
     def open(self, source):
         return self.unfinished(self.post("/open", path=source))
 
     def written(self, unfinished, **how):
         """Say how a table is written."""
-        return self.post(f"{unfinished.path}/table", written="yes", **how)
+        return self.post(unfinished.at("table"), written="yes", **how)
 
     def name(self, unfinished, label, drop=(), **more):
         """Choose the private column, and which are left out."""
         names = unfinished.header.names
         shared = [number for number, name in enumerate(names) if name not in drop]
-        return self.post(f"{unfinished.path}/table", label=names.index(label), shared=shared, **more)
+        return self.post(unfinished.at("table"), label=names.index(label), shared=shared, **more)
 
     def read(self, source, label, drop=(), **how):
         """Open a table, say how it is written, choose the private column, and return the unfinished release."""
@@ -154,19 +158,23 @@ class Client:
         begun.reading.wait()
         return begun
 
+    def figures(self, unfinished, **fields):
+        """Ask what fields of the budget would give, as the page's script does."""
+        return self.get(f"{unfinished.at('figures')}?{urlencode(fields)}")
+
     def describe(self, unfinished, bounds=(0, 100), **more):
         """Describe the private column."""
-        return self.post(f"{unfinished.path}/column", **{"bounds": bounds, "rows_per_person": 1, **more})
+        return self.post(unfinished.at("column"), **{"bounds": bounds, "rows_per_person": 1, **more})
 
     def budget(self, unfinished, epsilon=1, ledger="book.jsonl", **more):
         """Choose the budget."""
         fields = {"kind": "table", "out": "out.csv", "folder": "model", "page": "table.html", **more}
-        return self.post(f"{unfinished.path}/budget", epsilon=epsilon, ledger=ledger, **fields)
+        return self.post(unfinished.at("budget"), epsilon=epsilon, ledger=ledger, **fields)
 
     def press(self, unfinished, **more):
         """Press the button that releases the request."""
         shown = {"request": unfinished.request.id} if unfinished.request is not None else {}
-        return self.post(f"{unfinished.path}/release", **{**shown, **more})
+        return self.post(unfinished.at("release"), **{**shown, **more})
 
     def release(self, unfinished, **more):
         """Press the button, wait, and return the page."""

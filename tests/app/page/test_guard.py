@@ -63,7 +63,7 @@ def test_all_links_and_redirects_are_under_the_random_path(client):
         assert page.status in (200, 404)
         links = re.findall(r'(?:href|src|action|data-\w+)="([^"]*)"', page.html)
         assert [link for link in links if link.startswith("/") and not f"{link}/".startswith(f"{base}/")] == []
-    opened = client.request("POST", "/open", b"path=homes.csv&form=" + client.site.keys.form.encode())
+    opened = client.request("POST", "/open", b"path=homes.csv")
     assert opened.header("location").startswith(f"{base}/new/")
     assert not re.search(r'(fetch|sendBeacon)\(["/]', client.get("/static/page.js").html)
 
@@ -94,23 +94,8 @@ FOREIGN = [
 @pytest.mark.parametrize("path", ["/open", "/upload", "/end", "/new/x/release"])
 def test_a_form_of_another_site_is_refused_even_with_the_cookie(client, path, headers):
     client.enter()
-    body = f"form={client.site.keys.form}&path=homes.csv".encode()
-    assert client.request("POST", path, body, headers).status == 403
+    assert client.request("POST", path, b"path=homes.csv", headers).status == 403
     assert not client.site.is_closed
-
-
-@pytest.mark.parametrize("path", ["/open", "/end", "/new/x/release"])
-def test_a_form_without_its_key_is_refused(client, path):
-    client.enter()
-    for body in (b"path=homes.csv&form=guess", b"page=a"):
-        assert client.request("POST", path, body).status == 400
-    assert not client.site.is_closed
-
-
-def test_a_file_in_a_form_without_its_key_is_not_kept(client):
-    client.enter()
-    assert client.upload("x.csv", b"a,b\n1,2\n", form="guess").status == 400
-    assert [path.name for path in client.site.folder.root.iterdir()] == ["homes.csv"]
 
 
 def test_scripts_of_another_port_of_this_machine_cannot_read_the_page(client):
@@ -137,7 +122,7 @@ def test_every_answer_forbids_what_it_does_not_need(client, path):
 
 def test_forms_are_limited_in_files_and_in_the_size_and_number_of_fields(client):
     client.enter()
-    form = f"form={client.site.keys.form}&path=homes.csv".encode()
+    form = b"path=homes.csv"
     assert client.request("POST", "/open", form).status == 303
     for more in (b"&more=" + b"x" * (1 << 21), b"&more=x" * 100_001):
         assert client.request("POST", "/open", form + more).status == 400

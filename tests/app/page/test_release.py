@@ -71,6 +71,7 @@ def test_a_model_is_released_with_a_score_and_says_what_it_leaves_out(client, ro
 def test_a_regression_table_is_released_from_ticked_columns_or_a_formula_and_shown(client, root):
     (root / "homes.csv").write_text((root / "homes.csv").read_text() + "3,,12\n5,,13\n2,,11\n4,south,15\n")
     begun = ready(client, kind="regression", epsilon=9, regressor=[0, 1], purpose="rent index")
+    assert "Not ticked because values are missing" not in client.show(begun, "budget").words
     request = client.show(begun, "release").words
     for part in ("a regression table, table.html", "rooms + side", "rent index"):
         assert part in request
@@ -85,6 +86,15 @@ def test_a_regression_table_is_released_from_ticked_columns_or_a_formula_and_sho
     assert "a regression table of price" in client.get("/releases").words
     client.budget(begun, kind="regression", page="other.html", on="rooms + rooms**2")
     assert begun.request.options["on"] == "rooms + rooms**2"
+
+
+def test_columns_that_a_regression_does_not_tick_because_of_gaps_are_named(client, root):
+    rows = "".join(f"{n % 7},{n % 5 or ''},{n % 90}\n" for n in range(99))
+    (root / "gaps.csv").write_text(f"rank,age,pay\n{rows}")
+    begun = client.read("gaps.csv", "pay")
+    answer = client.describe(begun)
+    assert begun.typed["regressor"] == ["0"]
+    assert "needs one in every row: age (20 missing)" in answer.words
 
 
 @pytest.mark.parametrize("kind", ["table", "model", "regression"])
@@ -114,7 +124,7 @@ def test_what_an_epsilon_would_give_is_asked_of_the_server_and_changes_nothing(c
     begun = ready(client, epsilon=1)
     request, typed = begun.request, dict(begun.typed)
     fields = {"epsilon": "0,5", "kind": "model", "score": 1, "ledger": "book.jsonl", "limit": 1}
-    answer = client.post(f"{begun.path}/budget", show="figures", **fields)
+    answer = client.figures(begun, **fields)
     plan = ldp.preview(rows=301, bounds=(0, 100), epsilon=0.5)
     assert all(value in answer.words for _, value in plan.table()[1][1:])
     for part in (
@@ -126,7 +136,7 @@ def test_what_an_epsilon_would_give_is_asked_of_the_server_and_changes_nothing(c
     assert "<html" not in answer.html
     assert (begun.request, begun.typed) == (request, typed)
     assert "It is new" in answer.words
-    wrong = client.post(f"{begun.path}/budget", show="figures", epsilon="x", ledger="../x")
+    wrong = client.figures(begun, epsilon="x", ledger="../x")
     assert "None is chosen yet" in wrong.words
     assert client.problems == ["ledger"]
 
@@ -134,10 +144,10 @@ def test_what_an_epsilon_would_give_is_asked_of_the_server_and_changes_nothing(c
 def test_a_ledger_that_exists_shows_what_it_spent_and_has_no_field_for_a_limit(client):
     begun = ready(client)
     client.release(begun)
-    for show, ledger, spent in (("figures", "book.jsonl", True), ("yes", "book.jsonl", True), ("yes", "b", False)):
-        answer = client.post(f"{begun.path}/budget", show=show, kind="table", ledger=ledger)
-        assert ("was spent in 2 charges" in answer.words) == spent
-        assert ("data-choice disabled" in answer.html) == (spent and show == "yes")
+    assert "was spent in 2 charges" in client.figures(begun, ledger="book.jsonl").words
+    for ledger, spent in (("book.jsonl", True), ("b", False)):
+        answer = client.post(begun.at("budget"), show="budget", kind="table", ledger=ledger)
+        assert ("was spent in 2 charges" in answer.words, "data-choice disabled" in answer.html) == (spent, spent)
 
 
 @pytest.mark.parametrize(
@@ -352,6 +362,6 @@ def test_nothing_can_be_chosen_again_while_it_is_released(client):
 
 def test_after_a_restart_a_form_of_before_leads_to_the_start(tmp_path, client):
     begun, other = ready(client), Client(tmp_path).enter()
-    answer = other.post(f"{begun.path}/release", request=begun.request.id)
-    assert answer.status == 400
+    answer = other.post(begun.at("release"), request=begun.request.id)
+    assert answer.is_refusal
     assert "begin with the table" in answer.words

@@ -25,7 +25,7 @@ def test_a_second_release_of_the_same_values_is_shown_to_cost_again(client):
     budget = client.show(begun, "budget").words
     for part in ("costs again", "they can be 88 % certain at most", "ε = 1 that the ledger has spent before"):
         assert part in budget
-    shown = client.budget(begun, out="again.csv", ledger="another.jsonl", show="yes")  # without scripts
+    shown = client.budget(begun, out="again.csv", ledger="another.jsonl", show="budget")  # without scripts
     assert "they can be 73 % certain at most" in shown.words
     assert begun.request is None
 

@@ -26,7 +26,6 @@ class Caller:
         self._origin = f"http://127.0.0.1:{port}"
         answer, _ = self.ask("GET", entry.removeprefix(self._base))
         self._cookie = answer.getheader("set-cookie").partition(";")[0]
-        self.key = re.search(r'name="form" value="([^"]+)"', self.ask("GET", "/")[1]).group(1)
 
     @contextmanager
     def begin(self, method, path, headers):
@@ -42,7 +41,7 @@ class Caller:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
         headers = {"Cookie": self._cookie, "Origin": self._origin, **more}
         if isinstance(body, dict):
-            body = urlencode({"form": self.key, **body}, doseq=True)
+            body = urlencode(body, doseq=True)
             headers["Content-Type"] = "application/x-www-form-urlencoded"
         connection.request(method, self._base + path, body, headers)
         answer = connection.getresponse()
@@ -109,8 +108,7 @@ def test_it_listens_on_this_machine_only_prints_no_label_and_ends_by_its_button(
 def test_a_file_from_elsewhere_is_nowhere_but_in_the_chosen_folder_on_its_way(folder):
     with served(folder) as (process, port, entry):
         caller = Caller(port, entry)
-        start = f'--e\r\nContent-Disposition: form-data; name="form"\r\n\r\n{caller.key}\r\n--e\r\n'
-        start += 'Content-Disposition: form-data; name="file"; filename="x.csv"\r\n\r\na,b\n'
+        start = '--e\r\nContent-Disposition: form-data; name="file"; filename="x.csv"\r\n\r\na,b\n'
         body, end = start.encode() + b"1,2\n" * (1 << 20), b"\r\n--e--\r\n"
         with caller.begin("POST", "/upload", {"Content-Type": "multipart/form-data; boundary=e"}) as connection:
             connection.putheader("Content-Length", str(len(body + end)))

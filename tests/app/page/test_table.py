@@ -44,6 +44,15 @@ def test_what_is_wrong_with_the_private_column_is_shown_beside_its_field(client,
     assert 'aria-invalid="true"' in answer.html
 
 
+def test_a_problem_is_shown_after_a_redirect_and_stays_with_what_was_typed(client):
+    """So that going back in a browser sends no form again."""
+    begun = client.read("homes.csv", "price")
+    assert client.request("POST", begun.at("column"), b"bounds=5&bounds=1&missing=drop").status == 303
+    for _ in range(2):
+        assert 'value="5"' in client.show(begun, "column").html
+        assert client.problems == ["bounds"]
+
+
 def test_bounds_are_repeated_as_they_were_read(client):
     unfinished = client.read("homes.csv", "price")
     pages = [client.describe(unfinished, bounds=("0,5", "60000"), missing="drop")]
@@ -89,12 +98,12 @@ def test_hints_are_on_the_pages_of_the_table_and_the_request_until_the_column_is
     begun = client.read("pay.csv", "gross")
     assert_shown(begun, True)
     same = client.name(begun, "gross", **{"continue": "yes"})
-    assert same.path == f"{begun.path}/column"
+    assert same.path == begun.at("column")
     answer = client.name(begun, "gross", drop=["net"], **{"continue": "yes"})
     changed = client.unfinished(answer)
     changed.reading.wait()
     pages = [answer, client.show(changed, "table")]  # it goes on once it is read, for nothing is left to say
-    assert [page.path for page in pages if page.path.endswith("/column")] == [f"{changed.path}/column"]
+    assert [page.path for page in pages if page.path.endswith("/column")] == [changed.at("column")]
     assert_shown(changed, False)
     done = client.release(changed).words
     assert "Released" in done
@@ -124,7 +133,7 @@ def test_a_decimal_mark_that_only_the_private_column_shows_is_asked_with_a_butto
         form = asked.html[: asked.html.index(button)]
         assert form.endswith(f'<button name="decimal" value="{mark}"')
         shown = shown_fields(asked.html, ">Comma: 1,5<") | {"decimal": mark}
-        read = client.unfinished(client.post(f"{failed.path}/table", **shown))
+        read = client.unfinished(client.post(failed.at("table"), **shown))
         read.reading.wait()
         assert read.dialect.decimal == mark
         assert (read.seen is not None) == (mark == ",")
@@ -192,7 +201,7 @@ def test_titles_above_the_header_are_left_out_for_the_owner_to_agree_and_totals_
     assert "cannot be read" not in asked.words  # it is a question
     assert "puts every private value into a second row" in asked.words
     shown = shown_fields(asked.html, ">Leave out the last row<")
-    read = client.unfinished(client.post(f"{failed.path}/table", **shown))
+    read = client.unfinished(client.post(failed.at("table"), **shown))
     read.reading.wait()
     assert read.seen.rows == 99
     client.describe(read, bounds=("0", "60.000"))  # the decimal mark of the table is a comma
@@ -217,7 +226,7 @@ def test_every_button_keeps_the_sheet_and_a_row_of_formulas_cannot_be_kept(clien
     asked = client.show(failed, "table")
     assert "Keep it" not in asked.words
     shown = shown_fields(asked.html, ">Leave out the last row<")
-    read = client.unfinished(client.post(f"{failed.path}/table", **shown))
+    read = client.unfinished(client.post(failed.at("table"), **shown))
     read.reading.wait()
     assert (read.dialect.sheet, read.seen.rows) == ("pay", 60)
 
@@ -271,7 +280,7 @@ def test_an_encoding_is_offered_by_a_button_and_honoured_by_the_others(client):
     assert "How are its letters written?" in asked.words
     offered = shown_fields(asked.html, ">Read it as Western Europe, Windows<")
     for how in (offered, {"written": "yes", "label": 2, "shared": [1], "skip": 1, "encoding": "cp1252"}):
-        read = client.unfinished(client.post(f"{failed.path}/table", **how))
+        read = client.unfinished(client.post(failed.at("table"), **how))
         read.reading.wait()
         assert (read.seen.rows, read.drop) == (99, ("rank",))
         assert "Köln" in client.show(read, "table").words

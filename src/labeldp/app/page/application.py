@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -20,16 +21,47 @@ from starlette.types import ASGIApp
 from labeldp.app import report
 from labeldp.app.page import budget_step, release_step, releases, table_step
 from labeldp.app.page.forms import explain
-from labeldp.app.page.guard import LOCAL_HOSTS, OwnerOnly, SafeAnswers, check_form
-from labeldp.app.page.site import Site, show, site_of
+from labeldp.app.page.guard import LOCAL_HOSTS, OwnerOnly, SafeAnswers
+from labeldp.app.page.site import Site, go, show, site_of
+from labeldp.app.page.unfinished import Unfinished, unfinished_of
 from labeldp.app.page.work import location_of
 from labeldp.app.sentences import EXPLAINED
 
 MOST_FIELDS = 100_000
 """Of a form, which has some for each column."""
 
-Page = Callable[[Request], Response]
-FormHandler = Callable[..., Response]
+STEPS: dict[str, tuple[Callable[..., str], Callable[[Site, Unfinished], dict[str, Any] | str]]] = {
+    "table": (table_step.take_table, table_step.table_values),
+    "column": (table_step.take_column, table_step.column_values),
+    "budget": (budget_step.take_budget, budget_step.budget_values),
+    "release": (release_step.take_release, release_step.release_values),
+}
+"""For each step what takes its form, notes problems by field and returns the page to go to; and what its template
+needs, or the page of the step that must come first."""
+
+
+def step_page(request: Request, form: FormData | None = None) -> Response:
+    """Show a step of an unfinished release, or take its form.
+
+    Every form is answered by a redirect, and its problems are kept with what was typed: going back in the browser
+    and loading a page again show a page, and send nothing.
+    """
+    name = request.path_params["step"]
+    if name not in STEPS:
+        raise HTTPException(404)
+    take, values_of = STEPS[name]
+    with unfinished_of(request) as (site, unfinished):
+        if form is None:
+            values = values_of(site, unfinished)
+            if isinstance(values, str):
+                return go(request, values)
+            problems = unfinished.problems.get(name, {})
+            return show(request, name, unfinished=unfinished, **{"problems": problems, **values})
+        if unfinished.release is not None and unfinished.release.state == "running":
+            return go(request, unfinished.at("release"))
+        unfinished.refuse_changed()
+        unfinished.problems = {name: {}}
+        return go(request, take(site, unfinished, form, unfinished.problems[name]))
 
 
 def style_sheet(request: Request) -> Response:
@@ -49,14 +81,13 @@ def end_form(request: Request, form: FormData) -> Response:
     return show(request, "closed", busy=site.is_busy)
 
 
-def _form(handler: FormHandler, max_files: int = 0) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint that calls a handler in a thread, with the form of this page if one was sent."""
+def _form(handler: Callable[..., Response], max_files: int = 0) -> Callable[[Request], Awaitable[Response]]:
+    """Return an endpoint that calls a handler in a thread, with the form if one was sent."""
 
     async def answer(request: Request) -> Response:
         if request.method != "POST":
             return await run_in_threadpool(handler, request)
         async with request.form(max_files=max_files, max_fields=MOST_FIELDS) as form:
-            check_form(form, site_of(request).keys)
             return await run_in_threadpool(handler, request, form)
 
     return answer
@@ -64,6 +95,9 @@ def _form(handler: FormHandler, max_files: int = 0) -> Callable[[Request], Await
 
 def _problem(request: Request, error: Exception) -> Response:
     """Return the page for an error; what an unexpected one says may quote data, and is not shown."""
+    if isinstance(error, EXPLAINED) and request.method == "POST":
+        site_of(request).problem = explain(error)
+        return go(request, "/")
     if isinstance(error, EXPLAINED):
         return show(request, "problem", status=400, problem=explain(error))
     if isinstance(error, HTTPException):
@@ -75,8 +109,9 @@ def _problem(request: Request, error: Exception) -> Response:
 
 def build_app(site: Site) -> ASGIApp:
     """Return all pages, for their owner only."""
-    pages: dict[str, Page] = {
+    pages: dict[str, Callable[[Request], Response]] = {
         "/": table_step.start_page,
+        "/new/{id}/figures": budget_step.figures_page,
         "/work/{work}": release_step.progress_data,
         "/releases": releases.releases_page,
         "/card": releases.card_page,
@@ -84,22 +119,16 @@ def build_app(site: Site) -> ASGIApp:
         "/style.css": style_sheet,
         "/alive": alive,
     }
-    steps: dict[str, FormHandler] = {
-        "/new/{id}/table": table_step.table_step,
-        "/new/{id}/column": table_step.column_step,
-        "/new/{id}/budget": budget_step.budget_step,
-        "/new/{id}/release": release_step.release_step,
-    }
-    forms: dict[str, FormHandler] = {
+    forms: dict[str, Callable[..., Response]] = {
         "/open": table_step.open_form,
         "/work/{work}/stop": release_step.stop_form,
         "/end": end_form,
     }
     routes = [
         *(Route(path, page, methods=["GET"]) for path, page in pages.items()),
-        *(Route(path, _form(handler), methods=["GET", "POST"]) for path, handler in steps.items()),
         *(Route(path, _form(handler), methods=["POST"]) for path, handler in forms.items()),
         Route("/upload", _form(table_step.upload_form, max_files=1), methods=["POST"]),
+        Route("/new/{id}/{step}", _form(step_page), methods=["GET", "POST"]),
         Mount("/static", StaticFiles(packages=[("labeldp.app.page", "static")])),
     ]
     app = Starlette(

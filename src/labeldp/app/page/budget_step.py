@@ -14,9 +14,9 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import odds_figures
 from labeldp.app.options import RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
-from labeldp.app.page.forms import collect_problem, parse_fields
-from labeldp.app.page.site import go, show, site_of
-from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, step
+from labeldp.app.page.forms import Form, collect_problem, parse_fields
+from labeldp.app.page.site import Site, show
+from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, unfinished_of
 from labeldp.errors import ParameterError
 from labeldp.evidence.previews import Preview, preview
 from labeldp.learning.fit_plan import LabelScale
@@ -49,41 +49,38 @@ FIELDS = (
 )
 
 
-@step
-def budget_step(request: Request, unfinished: Unfinished, form: FormData | None) -> Response:
-    """Show what each ε would give, and the ledger; take both, and names, and make the request.
+def take_budget(site: Site, unfinished: Unfinished, form: FormData, problems: dict[str, str]) -> str:
+    """Take ε, the ledger and names, and make the request; a form that only leaves the page says so in ``show``."""
+    unfinished.keep_typed(form, FIELDS)
+    shown = form.get("show")
+    if shown in ("table", "column"):
+        return unfinished.at(str(shown))
+    unfinished.request = unfinished.release = None
+    if shown is None and unfinished.options is not None:
+        unfinished.request = _parse(site.folder, unfinished, unfinished.options, form, problems)
+    return unfinished.at("release" if unfinished.request else "budget")
 
-    A form says in ``show`` what it is sent for, unless that is to review the release: another step, the page
-    again, or the parts that follow from its fields alone, for which nothing is kept.
-    """
+
+def budget_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
+    """Return what the ε that was typed would give, and what is in the ledger that was named."""
     if unfinished.options is None:
-        return go(request, f"{unfinished.path}/column")
-    folder, problems = site_of(request).folder, dict[str, str]()
-    shown = "page" if form is None else form.get("show", "release")
-    if form is not None and shown == "figures":
-        values = _figures(folder, unfinished, form, problems)
-        return show(request, "choices", unfinished=unfinished, problems=problems, **values)
-    if form is not None:
-        unfinished.keep_typed(form, FIELDS)
-        if shown in ("table", "column"):
-            return go(request, f"{unfinished.path}/{shown}")
-        unfinished.request = unfinished.release = None
-        if shown == "release":
-            unfinished.request = _parse(folder, unfinished, form, problems)
-            if unfinished.request:
-                return go(request, f"{unfinished.path}/release")
-    typed = unfinished.typed = _suggestions(unfinished, folder) | unfinished.typed
+        return unfinished.at("column")
+    typed = unfinished.typed = _suggestions(unfinished, site.folder) | unfinished.typed
     form = FormData([(name, text) for name, texts in typed.items() for text in texts])
-    values = _figures(folder, unfinished, form, problems)
-    ledgers = folder.ledgers()
-    return show(
-        request, "budget", unfinished=unfinished, problems=problems, ledgers=ledgers, starts=STARTS, **values
-    )
+    problems = dict(unfinished.problems.get("budget", {}))
+    figures = _figures(site.folder, unfinished, form, problems)
+    return {"problems": problems, "ledgers": site.folder.ledgers(), "starts": STARTS, **figures}
 
 
-def _figures(
-    folder: ChosenFolder, unfinished: Unfinished, form: FormData, problems: dict[str, str]
-) -> dict[str, Any]:
+def figures_page(request: Request) -> Response:
+    """Show what follows from the fields of the budget, for a script; nothing of them is kept."""
+    with unfinished_of(request) as (site, unfinished):
+        problems = dict[str, str]()
+        figures = _figures(site.folder, unfinished, request.query_params, problems)
+        return show(request, "choices", unfinished=unfinished, problems=problems, **figures)
+
+
+def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems: dict[str, str]) -> dict[str, Any]:
     """Return what the ε of a form would give, with all that was spent and will be; of an example without one."""
     chosen, book = parse_fields(["epsilon", "score", "limit"], form, {}), None
     with collect_problem(problems, "ledger"):
@@ -146,38 +143,35 @@ def score_of(release: ReleaseRequest, rows: int) -> ScorePlan | None:
 
 
 def _parse(
-    folder: ChosenFolder, unfinished: Unfinished, form: FormData, problems: dict[str, str]
+    folder: ChosenFolder, unfinished: Unfinished, chosen: dict[str, Any], form: FormData, problems: dict[str, str]
 ) -> ReleaseRequest | None:
     """Return the request, or note what is wrong with it; whoever carries it out checks everything again."""
     kind = str(form.get("kind"))
     if kind not in KINDS:
         raise ParameterError("choose what to release")
     to, own = KINDS[kind]
-    options = {**(unfinished.options or {}), "label": unfinished.label, "dialect": unfinished.dialect}
+    options = {**chosen, "label": unfinished.label, "dialect": unfinished.dialect}
     options |= parse_fields(["epsilon", "limit", *RECORD, *own], form, problems)
+    paths = dict[str, Path]()
+    for name in ("ledger", to):
+        with collect_problem(problems, name):
+            paths[name] = folder.target(str(form.get(name, "")))
     if kind == "regression":
         with collect_problem(problems, "on"):
             options["on"] = options.get("on") or _formula(unfinished, form)
             Formula.parse(options["on"], unfinished.label)
     else:
         options["drop"] = unfinished.drop
-    if kind == "model":
-        with collect_problem(problems, "transform"):
-            LabelScale.parse(options["bounds"], options.get("transform"))
     if kind != "table":
         del options["shuffle"]
-    paths = dict[str, Path]()
-    for name in ("ledger", to):
-        with collect_problem(problems, name):
-            paths[name] = folder.target(str(form.get(name, "")))
     if problems:
         return None
     out, limit = paths[to], options.pop("limit")
     report = out.with_name(f"{out.name}.report.html") if form.get("report") and kind != "regression" else None
     release = ReleaseRequest(kind, unfinished.source, out, paths["ledger"], report, limit, options)
-    with collect_problem(problems, "epsilon"):
+    with collect_problem(problems, to, FIELDS):
         Plan(**{name: options[name] for name in ("epsilon", "bounds", "rows_per_person")})
-    with collect_problem(problems, to):
+        LabelScale.parse(options["bounds"], options.get("transform"))
         if out.exists():
             raise ParameterError(f"{folder.name(out)} exists already: choose another name")
         if kind == "regression" and out.suffix != ".html":

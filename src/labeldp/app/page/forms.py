@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from starlette.datastructures import FormData
+from starlette.datastructures import ImmutableMultiDict
 
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.option import REQUIRED
 from labeldp.app.options import OPTIONS
 from labeldp.app.sentences import EXPLAINED, as_field, explain_error
 from labeldp.errors import ParameterError, Setting
+
+Form = ImmutableMultiDict[str, Any]
+"""What was typed into fields, by name: the body or the query of a request."""
 
 _FIRST_WORD = re.compile("^(?!labeldp)[a-z]+(?=[ ,:])")
 """Of a sentence, and not the name of a file."""
@@ -25,8 +28,8 @@ def explain(error: BaseException, ledger: Ledger | None = None) -> str:
 
 
 @contextmanager
-def collect_problem(problems: dict[str, str], field: str) -> Iterator[None]:
-    """Note what goes wrong in the block as the problem of a form field.
+def collect_problem(problems: dict[str, str], field: str, others: Collection[str] = ()) -> Iterator[None]:
+    """Note what goes wrong in the block as the problem of a form field, or of another one that the error names.
 
     Examples
     --------
@@ -39,11 +42,12 @@ def collect_problem(problems: dict[str, str], field: str) -> Iterator[None]:
     try:
         yield
     except EXPLAINED as error:
-        problems[field] = explain(error)
+        option = str(getattr(error, "option", field))
+        problems[option if option in others else field] = explain(error)
 
 
 def parse_fields(
-    names: Iterable[str], form: FormData, problems: dict[str, str], decimals: str = ".,"
+    names: Iterable[str], form: Form, problems: dict[str, str], decimals: str = ".,"
 ) -> dict[str, Any]:
     """Return the values of options, by name; those that are wrong are left out, and noted as problems.
 

@@ -17,12 +17,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from starlette.datastructures import FormData, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from labeldp.errors import ParameterError
 
 LOCAL_HOSTS = ("127.0.0.1", "localhost")
 COOKIE = "labeldp"
@@ -46,14 +44,13 @@ _secret = partial(field, default_factory=partial(secrets.token_urlsafe, 32), rep
 
 @dataclass
 class Keys:
-    """The secrets of one run: the path of all pages, the token, the cookie that it becomes, and the forms' key.
+    """The secrets of one run: the path of all pages, the token, and the cookie that it becomes.
 
     The token works once: whoever sees the address later, in a history or a list of processes, is too late.
     """
 
     token: str = _secret()
     cookie: str = _secret()
-    form: str = _secret()
     base: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(12)}", repr=False)
     used: bool = False
 
@@ -114,12 +111,6 @@ class OwnerOnly:
         response.set_cookie(COOKIE, self._keys.cookie, httponly=True, samesite="strict", path=f"{base}/")
         response.headers["referrer-policy"] = "no-referrer"
         return response
-
-
-def check_form(form: FormData, keys: Keys) -> None:
-    """Refuse a form that this page did not send."""
-    if not _same(str(form.get("form")), keys.form):
-        raise ParameterError("the form was not sent by this page: load it again")
 
 
 def _same(one: str, other: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -17,8 +19,9 @@ from labeldp.app.model_fit import fit_file, no_score
 from labeldp.app.page.budget_step import preview_of, score_of
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import explain
-from labeldp.app.page.site import SOON, go, show, site_of
-from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, step
+from labeldp.app.page.picture import Look, look_at_regression, look_at_table
+from labeldp.app.page.site import SOON, Site, go, site_of
+from labeldp.app.page.unfinished import ReleaseRequest, Unfinished
 from labeldp.app.page.work import Work, location_of
 from labeldp.app.regression import regress_file
 from labeldp.app.report import write_report
@@ -36,60 +39,54 @@ WRITTEN = {
 OTHER_REQUEST = "The request was changed, perhaps in another tab. Nothing was charged: check it again."
 
 
-@step
-def release_step(request: Request, unfinished: Unfinished, form: FormData | None) -> Response:
-    """Show what is about to happen, how far it is, or what was released; start it, once.
-
-    Loading a page again, or pressing twice, does not spend twice.
-    """
-    release, seen, problems, site = unfinished.request, unfinished.seen, dict[str, str](), site_of(request)
-    if release is None or seen is None:
-        return go(request, f"{unfinished.path}/budget")
-    work = unfinished.release
-    if form is not None:
-        is_done = work is not None and work.state == "done"
-        if not is_done and form.get("request") == release.id:
+def take_release(site: Site, unfinished: Unfinished, form: FormData, problems: dict[str, str]) -> str:
+    """Start the release that the form was shown with, once: pressing twice does not spend twice."""
+    release, work = unfinished.request, unfinished.release
+    if release is not None and (work is None or work.state != "done"):
+        if form.get("request") == release.id:
             site.folder.refuse_elsewhere(release.out, release.ledger)
             ledger = release.open_ledger()
-            task, page = partial(_carry_out, site.folder, release, ledger), f"{unfinished.path}/release"
+            task, page = partial(_carry_out, site.folder, release, ledger), unfinished.at("release")
             unfinished.release = site.start(task, page, unfinished.refuse_changed, ledger)
-            is_done = True
-        if is_done:
-            return go(request, f"{unfinished.path}/release")
-        problems["request"] = OTHER_REQUEST
+        else:
+            problems["request"] = OTHER_REQUEST
+    return unfinished.at("release")
+
+
+def release_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
+    """Return what is about to happen, how far it is, or what was released."""
+    release, work, rows = unfinished.request, unfinished.release, unfinished.rows
+    if release is None or unfinished.seen is None:
+        return unfinished.at("budget")
     state = work.state if work else "ready"  # once: the thread may end while the page is rendered
-    book, rows = release.open_ledger(), unfinished.rows
-    others = note_other_ledgers(book, {name: site.folder.inside(name) for name in site.folder.ledgers()})
-    return show(
-        request,
-        "release",
-        unfinished=unfinished,
-        problems=problems,
-        release=release,
-        work=work,
-        state=state,
-        book=book,
-        seen=seen,
-        odds=odds_figures((book.total + release.price.budget).epsilon),
-        hints=unfinished.hints,
-        notes=unfinished.notes if release.kind == "table" else {},
-        cautions=preview_of(unfinished, release.options["epsilon"]).cautions(book.total),
-        rows=rows,
-        score=score_of(release, rows),
-        no_score=no_score(rows),
-        other_ledgers=others,
-        result=work.result if work and state == "done" else None,
-    )
+    book = release.open_ledger()
+    return {
+        "release": release,
+        "work": work,
+        "state": state,
+        "book": book,
+        "seen": unfinished.seen,
+        "odds": odds_figures((book.total + release.price.budget).epsilon),
+        "cautions": preview_of(unfinished, release.options["epsilon"]).cautions(book.total),
+        "rows": rows,
+        "score": score_of(release, rows),
+        "no_score": no_score(rows),
+        "other_ledgers": note_other_ledgers(
+            book, {name: site.folder.inside(name) for name in site.folder.ledgers()}
+        ),
+        "result": work.result if work and state == "done" else None,
+    }
 
 
 def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, work: Work) -> dict[str, Any]:
     """Release as the command of this kind does; return what the page says of it, all of which can be shared."""
     options = {**release.options, "ledger": ledger, "progress": work.progress}
-    path, cells = release.out.with_name(f"{release.out.name}.card.json"), list[list[str]]()
-    notes, problems = list[str](), dict[str, Exception]()
+    path, problems = release.out.with_name(f"{release.out.name}.card.json"), dict[str, Exception]()
+    look: Callable[[], Look | None] = dict
     if release.kind == "regression":
         regression = regress_file(release.source, release.out, **options)
-        text, notes, cells = regression.table.to_card(), regression.notes, regression.table.cells()
+        text, notes = regression.table.to_card(), regression.notes
+        look = partial(look_at_regression, regression.table)
     elif release.kind == "model":
         fit = fit_file(release.source, release.out, **options)
         path, text, notes = release.out / "card.json", fit.card, fit.notes
@@ -98,24 +95,33 @@ def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, wo
     else:
         table = privatize_file(release.source, release.out, **options)
         text, notes = table.card, list(table.notes)
+        look = partial(look_at_table, release.out, text)
     files = {WRITTEN[release.kind]: release.out, "The certificate (card)": path}
     if release.report is not None:
-        try:
+        with _noted(problems, "The report could not be written"):
             write_report(release.report, text, ledger=ledger, like=path)
             files["The report"] = release.report
-        except Exception as error:  # the release is paid for, and there
-            problems["The report could not be written"] = error
-    notes = [
-        note for note in notes if not isinstance(note, Message)
-    ]  # what to choose otherwise would be paid again
-    notes = [f"{what}: {_reason(error)}" for what, error in problems.items()] + notes
+    shown = None
+    with _noted(problems, "The result cannot be shown here"):
+        shown = look()
+    failed = [f"{what}: {_reason(error)}" for what, error in problems.items()]
+    other = [note for note in notes if not isinstance(note, Message)]  # what to choose otherwise is paid again
     return {
         "card": folder.name(path),
         "files": {what: folder.name(file) for what, file in files.items()},
-        "notes": [printable(line) for note in notes for line in note.splitlines()],
+        "notes": [printable(line) for note in (*failed, *other) for line in note.splitlines()],
         "explanation": read_any_card(text).explain(ledger.charges),
-        "cells": cells,
+        "look": shown,
     }
+
+
+@contextmanager
+def _noted(problems: dict[str, Exception], what: str) -> Iterator[None]:
+    """Note what goes wrong after a release is in place: it is paid for, and there."""
+    try:
+        yield
+    except Exception as error:
+        problems[what] = error
 
 
 def _reason(error: Exception) -> str:

@@ -67,12 +67,15 @@ class Site:
         Releases that were begun, by their id.
     works : dict
         All work that was started, by its id.
+    problem : str
+        What went wrong with the last form, for the next page of the start to say.
     """
 
     folder: ChosenFolder
     keys: Keys = field(default_factory=Keys)
     unfinished: dict[str, Unfinished] = field(default_factory=dict)
     works: dict[str, Work] = field(default_factory=dict)
+    problem: str = ""
     is_closed: bool = False
     last_request: float = field(default_factory=time.monotonic)
 
@@ -132,7 +135,6 @@ class Site:
         }
         environment.globals |= {
             "base": self.keys.base,
-            "form_key": self.keys.form,
             "folder": printable(self.folder.root.name),
             "version": __version__,
             "options": OPTIONS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
@@ -13,8 +14,8 @@ from starlette.responses import Response
 from labeldp._atomic import atomic_file
 from labeldp.app.options import DIALECT
 from labeldp.app.page.forms import collect_problem, parse_fields
-from labeldp.app.page.site import go, show, site_of
-from labeldp.app.page.unfinished import Unfinished, step, typed_texts
+from labeldp.app.page.site import Site, go, show, site_of
+from labeldp.app.page.unfinished import Unfinished, typed_texts
 from labeldp.app.sentences import counted
 from labeldp.errors import LabelDPError, ParameterError
 from labeldp.release.names import as_label_name
@@ -32,47 +33,41 @@ _COLUMN_FIELDS = ("bounds", "rows_per_person", "missing", "shuffle")
 # ---- the start ----------------------------------------------------------------------------------------------
 
 
-def start_page(request: Request, problem: str = "", path: str = "") -> Response:
-    """Show the tables of the folder, and how to bring another."""
-    folder = site_of(request).folder
-    tables, cards = folder.tables(), set(folder.cards())
+def start_page(request: Request) -> Response:
+    """Show the tables of the folder, how to bring another, and once what went wrong before."""
+    site = site_of(request)
+    tables, cards = site.folder.tables(), set(site.folder.cards())
     private = [name for name in tables if f"{name}.card.json" in cards]
     others = [name for name in tables if name not in private]
-    problems = {"path": problem} if problem else {}
-    status = 400 if problem else 200
-    return show(request, "start", status=status, tables=others, private=private, problems=problems, path=path)
+    problem, site.problem = site.problem, ""
+    return show(request, "start", tables=others, private=private, problems={"request": problem} if problem else {})
 
 
 def open_form(request: Request, form: FormData) -> Response:
     """Begin with a file or a folder that is there."""
-    path, problems = str(form.get("path", "")).strip(" "), dict[str, str]()
-    with collect_problem(problems, "path"):
-        return _begin(request, site_of(request).folder.source(path))
-    return start_page(request, problems["path"], path)
+    return _begin(request, site_of(request).folder.source(str(form.get("path", "")).strip(" ")))
 
 
 def upload_form(request: Request, form: FormData) -> Response:
     """Begin with a copy of a file in the folder that only its owner can read; what is no table is not kept."""
-    file, problems = form.get("file"), dict[str, str]()
-    with collect_problem(problems, "path"):
-        if not isinstance(file, UploadFile) or not file.filename:
-            raise ParameterError("choose a file first")
-        path = site_of(request).folder.new_table(file.filename)
-        with atomic_file(path, replace=False) as part, part.open("wb") as copy:
-            shutil.copyfileobj(file.file, copy)
-        try:
-            return _begin(request, path)
-        except BaseException:
-            path.unlink()
-            raise
-    return start_page(request, problems["path"])
+    file = form.get("file")
+    if not isinstance(file, UploadFile) or not file.filename:
+        raise ParameterError("choose a file first")
+    path = site_of(request).folder.new_table(file.filename)
+    with atomic_file(path, replace=False) as part, part.open("wb") as copy:
+        shutil.copyfileobj(file.file, copy)
+    try:
+        return _begin(request, path)
+    except BaseException:
+        path.unlink()
+        raise
 
 
 def _begin(request: Request, source: Path) -> Response:
     begun = _without_titles(source)
     begun.typed = begun.written = {"skip": [str(begun.dialect.skip)], "encoding": [begun.dialect.encoding or ""]}
     begun.begin(site_of(request))
-    return go(request, f"{begun.path}/table")
+    return go(request, begun.at("table"))
 
 
 def _without_titles(source: Path, encoding: str | None = None) -> Unfinished:
@@ -92,62 +87,58 @@ def _without_titles(source: Path, encoding: str | None = None) -> Unfinished:
 # ---- the table ----------------------------------------------------------------------------------------------
 
 
-@step
-def table_step(request: Request, unfinished: Unfinished, form: FormData | None) -> Response:
-    """Show the columns, ask which is private, and then show what was read and what reveals private values."""
-    problems = dict[str, str]()
-    if form is not None:
-        with collect_problem(problems, "table"):
-            return _read_again(request, unfinished, form)
+def table_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
+    """Return the columns, and, once a private one is chosen, what was read and what reveals private values."""
     work, header = unfinished.reading, unfinished.header
     state = work.state if work else "ready"  # once: the thread may end while the page is rendered
     if state == "done" and unfinished.is_chosen:  # whatever the hints are: they are on the page of the request too
         unfinished.is_chosen = False
-        return go(request, f"{unfinished.path}/column")
+        return unfinished.at("column")
     fields = [name for name in DIALECT if name != "sheet"]
     if header.format not in DELIMITERS:
         fields = [*_SHEET_FIELDS] if header.format == "xlsx" else ["na"]
-    seen = unfinished.seen if state == "done" else None
-    return show(
-        request,
-        "table",
-        unfinished=unfinished,
-        problems=problems,
-        work=work,
-        state=state,
-        seen=seen,
-        hints=unfinished.hints if seen else {},
-        notes=unfinished.notes if seen else {},
-        fields=fields,
-        likely=LIKELY_ENCODING,
-    )
+    return {
+        "work": work,
+        "state": state,
+        "seen": unfinished.seen if state == "done" else None,
+        "fields": fields,
+        "likely": LIKELY_ENCODING,
+    }
 
 
-def _read_again(request: Request, unfinished: Unfinished, form: FormData) -> Response:
+def take_table(site: Site, unfinished: Unfinished, form: FormData, problems: dict[str, str]) -> str:
     """Take how the file is written, and which column is private and which are shared, and read it anew."""
+    begun = unfinished
+    with collect_problem(problems, "table"):
+        begun = _chosen_again(unfinished, form)
+    if begun is not unfinished:
+        if unfinished.reading is not None:
+            unfinished.reading.stop()
+        begun.begin(site)
+    elif not problems:
+        return unfinished.at("column")
+    return begun.at("table")
+
+
+def _chosen_again(unfinished: Unfinished, form: FormData) -> Unfinished:
+    """Return a new unfinished release by a form, or the same if it goes on with what was read."""
     before = {name: unfinished.written.get(name, [""]) for name in DIALECT}
     written = {name: typed_texts(form, name) for name in DIALECT} if "written" in form else before
     label, left_out, seen = unfinished.label, unfinished.left_out, unfinished.seen
     if "label" in form or "written" not in form:
         label, left_out = _columns(unfinished, form)
-    dialect = unfinished.dialect
+    dialect, is_same = unfinished.dialect, label == unfinished.label
     if written != before:
         unfinished.keep_typed(form, DIALECT)
         dialect = _dialect(unfinished, form)
         written["skip"] = [str(dialect.skip)]
-    elif seen is not None and label == unfinished.label:
+    elif seen is not None and is_same:
         # as the page said: a column that showed them may be left out
         dialect = dialect.with_detected(decimal=seen.dialect.decimal, thousands=seen.dialect.thousands)
-    typed = (unfinished.typed if label == unfinished.label else {}) | written
+    typed = (unfinished.typed if is_same else {}) | written
     begun = Unfinished(unfinished.source, dialect, label, left_out, written, typed)
-    if "continue" in form and written == before and label == unfinished.label:
-        if seen is not None and begun.drop == unfinished.drop:
-            return go(request, f"{unfinished.path}/column")
-        begun.is_chosen = True
-    if unfinished.reading is not None:
-        unfinished.reading.stop()
-    begun.begin(site_of(request))
-    return go(request, f"{begun.path}/table")
+    begun.is_chosen = "continue" in form and written == before and is_same
+    return unfinished if begun.is_chosen and seen is not None and begun.drop == unfinished.drop else begun
 
 
 def _columns(unfinished: Unfinished, form: FormData) -> tuple[str, frozenset[str]]:
@@ -180,22 +171,23 @@ def _dialect(unfinished: Unfinished, form: FormData) -> Dialect:
 # ---- the private column -------------------------------------------------------------------------------------
 
 
-@step
-def column_step(request: Request, unfinished: Unfinished, form: FormData | None) -> Response:
-    """Ask for bounds, and how rows belong to people."""
-    seen, problems = unfinished.seen, dict[str, str]()
+def column_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
+    """Return what the page of bounds shows, once the table is read."""
+    return unfinished.at("table") if unfinished.seen is None else {"seen": unfinished.seen}
+
+
+def take_column(site: Site, unfinished: Unfinished, form: FormData, problems: dict[str, str]) -> str:
+    """Take bounds, and how rows belong to people."""
+    seen = unfinished.seen
     if seen is None:
-        return go(request, f"{unfinished.path}/table")
-    if form is not None:
-        unfinished.request = None
-        unfinished.keep_typed(form, _COLUMN_FIELDS)
-        options = parse_fields(_COLUMN_FIELDS, form, problems, seen.dialect.decimal or ".,")
-        if seen.missing and options.get("missing") == "error":
-            problems["missing"] = (
-                f"leave out {counted(seen.missing, 'row')} without a value in the private column, or fill them in "
-                "and open the table again"
-            )
-        unfinished.options = None if problems else options
-        if not problems:
-            return go(request, f"{unfinished.path}/budget")
-    return show(request, "column", unfinished=unfinished, problems=problems, seen=seen)
+        return unfinished.at("table")
+    unfinished.request = None
+    unfinished.keep_typed(form, _COLUMN_FIELDS)
+    options = parse_fields(_COLUMN_FIELDS, form, problems, seen.dialect.decimal or ".,")
+    if seen.missing and options.get("missing") == "error":
+        problems["missing"] = (
+            f"leave out {counted(seen.missing, 'row')} without a value in the private column, or fill them in "
+            "and open the table again"
+        )
+    unfinished.options = None if problems else options
+    return unfinished.at("column" if problems else "budget")

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import Response
 
 from labeldp._values import as_fraction
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.option import open_ledger
-from labeldp.app.page.site import Site, go, site_of
+from labeldp.app.page.site import Site, site_of
 from labeldp.app.page.work import Work
 from labeldp.app.sentences import as_field
 from labeldp.errors import DataError, Message, ParameterError, Setting
@@ -99,6 +98,8 @@ class Unfinished:
         Columns that are not shared, also those that the header lacks while the file is read the wrong way.
     written, typed : dict
         What was typed into forms, by field: what the dialect is made from, and all that is shown again.
+    problems : dict
+        What is wrong with the form that was sent last, by its step and by field; shown with that step.
     is_chosen : bool
         Whether to go on once the table is read, because its columns were chosen together with that.
     options : dict or None
@@ -115,6 +116,7 @@ class Unfinished:
     left_out: frozenset[str] = frozenset()
     written: dict[str, list[str]] = field(default_factory=dict)
     typed: dict[str, list[str]] = field(default_factory=dict)
+    problems: dict[str, dict[str, str]] = field(default_factory=dict)
     is_chosen: bool = False
     reading: Work | None = None
     options: dict[str, Any] | None = None
@@ -134,10 +136,9 @@ class Unfinished:
         if _stamp_of(self.source) != self.stamp:
             raise DataError("the file changed since it was opened: begin again with it")
 
-    @property
-    def path(self) -> str:
-        """Where its pages are."""
-        return f"/new/{self.id}"
+    def at(self, step: str) -> str:
+        """Return where the page of a step is."""
+        return f"/new/{self.id}/{step}"
 
     @property
     def rows_per_person(self) -> int:
@@ -191,7 +192,7 @@ class Unfinished:
         """Give it an address, and read the table in a thread if it has the private column."""
         site.unfinished[self.id] = self
         if self.label in self.header.names:
-            self.reading = site.start(self._read, f"{self.path}/table", self.refuse_changed)
+            self.reading = site.start(self._read, self.at("table"), self.refuse_changed)
 
     def _read(self, work: Work) -> tuple[Overview, list[Message]]:
         hints: list[Message] = []
@@ -204,25 +205,13 @@ def typed_texts(form: FormData, name: str) -> list[str]:
     return [str(text) for text in form.getlist(name)] or [""]
 
 
-def step(handler: Callable[..., Response]) -> Callable[..., Response]:
-    """Return an endpoint for a page of an unfinished release, and for its form: one request at a time.
-
-    What is wrong with a form is shown with the answer to it, and kept nowhere: another page, or the same page
-    later, says nothing of values that are no longer in it.
-    """
-
-    @wraps(handler)
-    def answer(request: Request, form: FormData | None = None) -> Response:
-        site = site_of(request)
-        unfinished = site.unfinished.get(request.path_params["id"])
-        if unfinished is None:
-            raise ParameterError("labeldp was started again since: begin with the table")
-        site.folder.refuse_elsewhere(unfinished.source)  # each time: it may be a link by now
-        with unfinished.lock:
-            if form is not None:
-                if unfinished.release is not None and unfinished.release.state == "running":
-                    return go(request, f"{unfinished.path}/release")
-                unfinished.refuse_changed()
-            return handler(request, unfinished, form)
-
-    return answer
+@contextmanager
+def unfinished_of(request: Request) -> Iterator[tuple[Site, Unfinished]]:
+    """Yield the page, and the unfinished release that a request is for: one request at a time."""
+    site = site_of(request)
+    unfinished = site.unfinished.get(request.path_params["id"])
+    if unfinished is None:
+        raise ParameterError("labeldp was started again since: begin with the table")
+    site.folder.refuse_elsewhere(unfinished.source)  # each time: it may be a link by now
+    with unfinished.lock:
+        yield site, unfinished

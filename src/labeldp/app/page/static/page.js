@@ -58,9 +58,9 @@ let asked;
 function askFigures() {
   asked?.abort();
   asked = new AbortController();
-  const { form } = choices[0], body = new URLSearchParams(new FormData(form)), { signal } = asked;
-  body.set("show", "figures");
-  fetch(form.action, { method: "POST", body, signal })
+  const { form } = choices[0], { signal } = asked, typed = new URLSearchParams();
+  for (const [name, text] of new FormData(form)) if (choices.some((field) => field.name === name)) typed.set(name, text);
+  fetch(`${form.action.replace(/budget$/, "figures")}?${typed}`, { signal })
     .then((answer) => (answer.ok ? answer.text() : Promise.reject(answer)))
     .then((html) => {
       const parts = new DOMParser().parseFromString(html, "text/html"), exists = "exists" in parts.getElementById("spent").dataset;

@@ -1,0 +1,71 @@
+"""What a release looks like: a picture for the page and a table, from what can be shared alone."""
+
+from __future__ import annotations
+
+import io
+from base64 import b64encode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labeldp.accounts.accuracy import Accuracy
+from labeldp.accounts.numbers import number
+from labeldp.accounts.reading import read_any_card
+from labeldp.learning.regression_table import RegressionTable
+from labeldp.tables.batches import label_values
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.opening import open_table
+
+FIRST_ROWS = 8
+
+Look = dict[str, Any]
+"""What the page shows of a release: an image, its text alternative, and rows of a table below their names."""
+
+
+def look_at_table(path: Path, card_text: str) -> Look:
+    """Return the released values of a table, their mean with its error, and the first rows."""
+    card = read_any_card(card_text)
+    facts = card.content["file"]
+    label = str(facts["column"])
+    dialect = Dialect(**{name: facts[name] for name in ("separator", "decimal", "encoding") if name in facts})
+    batches = open_table(path, label=label, dialect=dialect).batches([label])
+    values = np.concatenate([label_values(batch.column(label), allow_missing=True)[0] for batch in batches])
+    shown = open_table(path, as_written=True, dialect=dialect)
+    first = next(iter(shown.batches())).slice(0, FIRST_ROWS).to_pylist()
+    bounds, mean = card.terms.bounds[0], float(values.mean())
+    accuracy = Accuracy.under(card.terms.mechanisms[0], card.terms.priors[0], bounds)
+    error = float(accuracy.error_of_mean(values.size))
+    mean_text = f"their mean, {number(mean)} ± {number(error, 3)}"
+
+    def plot(axes: Any) -> None:
+        axes.axvspan(*bounds, color="#1b7a43", alpha=0.13, label="the bounds")
+        axes.hist(values, bins=50, color="#0057a3", alpha=0.6, label="released values")
+        axes.axvline(mean, color="#b04a00", lw=2, label=mean_text)
+        axes.set(xlabel=label, ylabel="rows")
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, fontsize=9)
+
+    text = (
+        f"{values.size:,} released values of {label}, and {mean_text}. {accuracy.describe_mean(values.size)} One "
+        "value says little: most of it is noise. Clumps are those of the noise, and not where true values are."
+    )
+    rows = [["" if value is None else str(value) for value in row.values()] for row in first]
+    return {"image": _draw(plot, 3.4), "text": text, "rows": [shown.schema.names, *rows]}
+
+
+def look_at_regression(table: RegressionTable) -> Look:
+    """Return the coefficients of a regression table with their intervals, and the table."""
+    text = f"What explains {table.label}: coefficients with their 95 % intervals."
+    return {"image": _draw(table.plot, 1.4 + 0.4 * len(table.names)), "text": text, "rows": table.cells()}
+
+
+def _draw(plot: Callable[[Any], object], height: float) -> str:
+    """Return a drawing as an address that holds it."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
+
+    figure, file = Figure(figsize=(7, height), layout="constrained"), io.BytesIO()
+    axes = figure.subplots()
+    plot(axes)
+    figure.savefig(file, format="png", dpi=140)
+    return f"data:image/png;base64,{b64encode(file.getvalue()).decode()}"
