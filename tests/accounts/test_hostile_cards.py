@@ -38,13 +38,6 @@ def test_a_card_of_many_gaussians_makes_few_exact_sums(monkeypatch):
     assert SEVERAL <= len(made) <= 16 * SEVERAL
 
 
-def test_a_card_of_more_mechanisms_than_allowed_is_refused():
-    assert len(read_any_card(card("row-release"), most_mechanisms=2).terms.mechanisms) == 2
-    for kind, most in (("row-release", 1), ("model", 1), ("release", 0)):
-        with pytest.raises(ldp.errors.CardError, match="distinct mechanisms"):
-            read_any_card(card(kind), most_mechanisms=most)
-
-
 def test_a_mechanism_that_many_columns_share_is_proven_a_few_times(monkeypatch):
     proofs, verify = [], ldp.TwoPoint.verify
     monkeypatch.setattr(ldp.TwoPoint, "verify", lambda self: (proofs.append(1), verify(self))[1])

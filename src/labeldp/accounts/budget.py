@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal
 from unicodedata import category
 
-from labeldp._values import parse_integer, parse_number
+from labeldp._values import parse_number
 from labeldp.errors import BudgetError, ParameterError, Setting
 from labeldp.exact.proof import exp_upper
 from labeldp.mechanisms.typed_data import LONGEST_AMOUNT, Limit, Natural, Positive, optional, parse_fraction
@@ -343,9 +343,8 @@ def new_charge(
 ) -> Charge:
     """Return a charge at the present time, at the price for all of a person's rows."""
     when = datetime.now(UTC).isoformat(timespec="microseconds")  # no two are the same
-    people = parse_integer(rows_per_person, "rows_per_person")
-    cost = group_budget(budget, people)
-    return Charge(what, cost, when, mechanism, people, purpose, column, _declaration.get())
+    cost = group_budget(budget, rows_per_person)
+    return Charge(what, cost, when, mechanism, rows_per_person, purpose, column, _declaration.get())
 
 
 def total_of(charges: Iterable[Charge]) -> Budget:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from labeldp._values import Data
 from labeldp.accounts.accuracy import clipping_sentence, noise_sentence
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 SUMMARY = ("What was done", "What the owner says", "What it cost", "How noisy it is", "Do not")
 """The headings that a summary shows."""
-
-MOST_COLUMNS = 16
-"""The noise of further label columns is not described."""
 
 
 class Wording(NamedTuple):
@@ -272,23 +269,17 @@ def _cost_of_use(terms: Terms) -> list[str]:
 
 
 def _noise(terms: Terms, wording: Wording, about: Data) -> list[str]:
-    """Return how noisy it is: of labels, by column."""
+    """Return how noisy it is; of several columns, the first."""
     if wording is _WORDING["model"]:
         score = describe_quality(about.get("quality"), terms.charges)
         return [wording.noise, f"How wrong it is: {score}." if score else _NOT_SCORED]
     if wording.noise:
         return [wording.noise]
-    return [name + noise_sentence(terms.rows, *column) for name, *column in _columns(terms)]
+    return [noise_sentence(terms.rows, terms.mechanisms[0], terms.priors[0], terms.bounds[0])]
 
 
 def describe_clipping(terms: Terms) -> list[str]:
-    """Return what clipping to less than the bounds does to groups, for each column where it does."""
-    texts = [(name, clipping_sentence(*column)) for name, *column in _columns(terms)]
-    return [name + text for name, text in texts if text]
-
-
-def _columns(terms: Terms) -> list[Any]:
-    """Return the label columns of a release, each with the name that sentences about it begin with."""
-    columns = zip(terms.mechanisms, terms.priors, terms.bounds, strict=False)
-    is_only = len(terms.mechanisms) == 1
-    return [("" if is_only else f"Column {k}: ", *column) for k, column in enumerate(columns)][:MOST_COLUMNS]
+    """Return what clipping to less than the bounds does to groups; of several columns, for the first."""
+    if not terms.priors:
+        return []
+    return [clipping_sentence(terms.mechanisms[0], terms.priors[0], terms.bounds[0])]

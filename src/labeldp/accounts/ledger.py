@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from labeldp._atomic import StrPath, regular_handle
+from labeldp._values import parse_integer
 from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, refuse_long, refuse_overspend, total_of
 from labeldp.accounts.ledger_file import LedgerFile
 from labeldp.errors import (
@@ -170,7 +171,8 @@ class Ledger:
             If the limit would be passed; then nothing is spent.
         """
         budget = Budget(epsilon, delta)
-        charge = new_charge(what, budget, purpose=purpose, mechanism=mechanism, rows_per_person=rows_per_person)
+        people = parse_integer(rows_per_person, "rows_per_person")
+        charge = new_charge(what, budget, purpose=purpose, mechanism=mechanism, rows_per_person=people)
         self.charge_all([charge])
         return charge
 

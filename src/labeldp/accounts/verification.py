@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -141,11 +140,8 @@ class Verification:
     def not_verifiable(self) -> tuple[str, ...]:
         """Statements that no check of a card can verify."""
         signed = any(check.name == "signature" and check.holds for check in self.checks)
-        more = (
-            _NOT_VERIFIABLE_IN_FILES
-            if self.card is None
-            else _NOT_VERIFIABLE_BY_KIND.get(self.card.kind, _NOT_VERIFIABLE_IN_FILES)
-        )
+        kind = "release" if self.card is None else self.card.kind
+        more = _NOT_VERIFIABLE_BY_KIND.get(kind, _NOT_VERIFIABLE_IN_FILES)
         return (*NOT_VERIFIABLE, *more, _SIGNED if signed else _UNSIGNED)
 
 
@@ -212,7 +208,13 @@ def noise_checks(card: ReadCard) -> Iterator[Check]:
     for purpose in sorted({charge.purpose for charge in card.terms.charges} - {"labels", "prior"}):
         yield _purpose(card.terms, purpose)
     if "quality" in card.content:
-        yield _scored_rows(card.terms)
+        split = card.terms.split
+        detail = (
+            "the card may say that scored rows were held out, which nobody can check: both costs are counted"
+            if split is None
+            else f"the card says that labeldp split the rows, by the seed {split.seed}"
+        )
+        yield Check("held out", None if split is None else True, detail)
 
 
 def _proof(mechanism: Mechanism, name: str) -> Check:
@@ -260,19 +262,11 @@ def _purpose(terms: Terms, purpose: str) -> Check:
     return Check(purpose, True, f"the noise above costs {listed} in all: what was charged for {purpose}")
 
 
-def _scored_rows(terms: Terms) -> Check:
-    """Say whether the rows of a score are known to be others than those of its model."""
-    if terms.split is None:
-        detail = "the card may say that scored rows were held out, which nobody can check: both costs are counted"
-        return Check("held out", None, detail)
-    return Check("held out", True, f"the card says that labeldp split the rows, by the seed {terms.split.seed}")
-
-
 def _calibrations(statistics: Sequence[Statistic], name: str) -> Iterator[Check]:
-    """Show the noise of each statistic, those that are the same together."""
-    different = Counter(statistics)
-    for each, (one, often) in zip(_numbered(name, len(different)), different.items(), strict=True):
-        what = f"{one.what} ({f'{often} times ' if often > 1 else ''}{one.size:,} integer{'s' * (one.size != 1)})"
+    """Show the noise of each statistic, those that are the same once."""
+    different = dict.fromkeys(statistics)
+    for each, one in zip(_numbered(name, len(different)), different, strict=True):
+        what = f"{one.what} ({one.size:,} integer{'s' * (one.size != 1)})"
         why = f"sensitivity {one.sensitivity:,}, since {RULES[one.kind].reason}"
         noise = f"over epsilon = {one.epsilon} that is noise of scale {one.noise.scale}, exactly as listed"
         yield Check(each, True, f"{what}: {why}; {noise}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._values import Array, Epsilon, LabelBounds, as_fraction, parse_number
+from labeldp._values import Array, Epsilon, LabelBounds, as_fraction, parse_integer, parse_number
 from labeldp.accounts.budget import Budget, new_charge
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.numbers import number, percent
@@ -198,7 +198,7 @@ def private_intervals(
         Budget(budget),
         purpose="intervals",
         mechanism=None if plan is None else str(plan.noise),
-        rows_per_person=rows_per_person,
+        rows_per_person=parse_integer(rows_per_person, "rows_per_person"),
     )
     inner = scale.inner
     half_width, cost = inner[1] - inner[0], Budget(0)

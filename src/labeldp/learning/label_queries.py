@@ -69,20 +69,24 @@ def find_range(
         return None
     counts = count_labels()
 
-    def holds_most(level: int, epsilon: Fraction, most: float = MOST_LABELS) -> bool:
-        """Return whether a window of this level holds most labels, by a noisy count."""
-        largest = largest_window(counts, level)
-        noisy = budget.release(largest, epsilon, source, kind="largest count", what="largest count of a window")
+    def release_largest(largest: Sums, epsilon: Fraction) -> Sums:
+        return budget.release(largest, epsilon, source, kind="largest count", what="largest count of a window")
+
+    def bounds_are_wide(epsilon: Fraction, most: float) -> bool:
+        """Return whether a window much narrower than the bounds holds most labels, by a noisy count."""
+        noisy = release_largest(largest_window(counts, LOOSE_LEVEL), epsilon)
         return bool(noisy[0] >= most * budget.rows)
 
     if budget.rows_epsilon < split.FEWEST_FOR_RANGE:
-        suspected = holds_most(LOOSE_LEVEL, budget.part(*split.BOUNDS_SUSPECTED), MOST_SUSPECTED)
+        suspected = bounds_are_wide(budget.part(*split.BOUNDS_SUSPECTED), MOST_SUSPECTED)
         return None if suspected else bounds
-    if not holds_most(LOOSE_LEVEL, budget.part(*split.BOUNDS_TESTED)):
+    if not bounds_are_wide(budget.part(*split.BOUNDS_TESTED), MOST_LABELS):
         return bounds
     searches = math.ceil(math.log2(NARROWEST_LEVEL - LOOSE_LEVEL + 1))
     each = budget.part(*split.RANGE_WIDTH) / searches
-    level = narrowest_level(partial(holds_most, epsilon=each), LOOSE_LEVEL, NARROWEST_LEVEL)
+    windows = [largest_window(counts, level) for level in range(NARROWEST_LEVEL + 1)]
+    release = partial(release_largest, epsilon=each)
+    level, _ = narrowest_level(windows, release, MOST_LABELS * budget.rows, LOOSE_LEVEL)
     return _place_range(half_windows(counts, level), bounds, budget, source)
 
 

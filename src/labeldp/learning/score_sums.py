@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from labeldp._values import Array, Counts
+from labeldp._values import Array, Counts, parse_integer
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.numbers import number
 from labeldp.accounts.scores import Figure, describe_figures
@@ -78,7 +78,7 @@ class ScorePlan:
 
     def charge(self, rows_per_person: int) -> Charge:
         """Return what the score costs, for a ledger."""
-        people = {"rows_per_person": rows_per_person}
+        people = {"rows_per_person": parse_integer(rows_per_person, "rows_per_person")}
         return new_charge("score", Budget(self.epsilon), purpose="score", mechanism=str(self.statistic), **people)
 
     def sums(self, predicted: Array, labels: Array) -> Counts:

@@ -16,8 +16,9 @@ of a prior.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -65,10 +66,6 @@ _CUT = 40
 """With fewer labels than so many standard deviations of the noise, bins are not cut: ends would follow noise."""
 
 
-Release = Callable[[Counts, Statistic], Counts]
-"""Returns exact counts with noise, and notes the statistic that they are."""
-
-
 def count(values: Numbers, bounds: Interval, bins: int) -> Counts:
     """Return how many values lie in each of equally wide bins; those outside count as the ends."""
     domain = Domain(*bounds, bins)
@@ -87,11 +84,6 @@ def mean_variance(epsilon: Fraction, rows: int, bounds: Interval) -> float:
     return noise.variance() * ((bounds[1] - bounds[0]) / GRID / rows) ** 2
 
 
-def counts_of_labels(where: str, size: int, epsilon: Fraction) -> Statistic:
-    """Return the statistic of a curator's counts: another label takes one from a bin and adds one to another."""
-    return Statistic(f"counts of labels in {where}", "counts", size, 1, epsilon, "prior")
-
-
 # ---- bounds that may be far too wide -----------------------------------------------------------------
 
 
@@ -101,43 +93,39 @@ def adaptive_histogram(fine: Counts, epsilon: Fraction, bounds: Interval, source
     The bounds stay what they are: they are narrowed only as far as noisy counts show where labels lie.
     """
     rows, cells = int(fine.sum()), fine.size
-    spent: list[Statistic] = []
-
-    def release(exact: Counts, statistic: Statistic) -> Counts:
-        spent.append(statistic)
-        return statistic.noise.release(exact, source)
-
-    first, last = _place(fine, epsilon, release) if rows * epsilon >= _SEARCHED else (0, cells)
+    is_searched = rows * epsilon >= _SEARCHED
+    first, last, spent = _place(fine, epsilon, source) if is_searched else (0, cells, [])
     left = epsilon - sum(one.epsilon for one in spent)
     nodes = _nodes(first, last, cells, _bins(rows * float(left)))
-    counts = counts_of_labels("bins about where they lie", nodes.size - 1, left)
-    noisy = release(np.add.reduceat(fine, nodes[:-1]), counts).astype(np.float64)
+    counts = _counts("bins about where they lie", nodes.size - 1, left)
+    noisy = counts.noise.release(np.add.reduceat(fine, nodes[:-1]), source).astype(np.float64)
     deviation = math.sqrt(counts.noise.variance())
     places, masses = expected_masses(nodes.astype(np.float64), noisy, rows, deviation)
     low, high = bounds
-    return Histogram.of(low + places / cells * (high - low), masses, Origin(tuple(spent)))
+    return Histogram.of(low + places / cells * (high - low), masses, Origin((*spent, counts)))
 
 
 # ---- place and scale ----------------------------------------------------------------------------------
 
 
-def _place(fine: Counts, epsilon: Fraction, release: Release) -> tuple[int, int]:
-    """Return the cells between which most labels lie; all cells where bounds are about right."""
+def _place(fine: Counts, epsilon: Fraction, source: WordSource) -> tuple[int, int, list[Statistic]]:
+    """Return the cells between which most labels lie, all where bounds are about right, and what was released."""
     rows, cells = int(fine.sum()), fine.size
+    windows = [largest_window(fine, level) for level in range(_LEVELS + 1)]
     each = _part(epsilon, rows, *_PER_STEP)
     largest = Statistic("largest count of labels in a window", "largest count", 1, 1, each, "prior")
-
-    def holds_most(level: int) -> bool:
-        return bool(release(largest_window(fine, level), largest)[0] >= _COVER * rows)
-
-    level = narrowest_level(holds_most, 0, _LEVELS)
+    level, asked = narrowest_level(windows, partial(largest.noise.release, source=source), _COVER * rows)
     if level <= 1:
-        return 0, cells
-    halves = counts_of_labels("halves of windows", 2 << level, _part(epsilon, rows, *_PER_PLACE))
-    noisy = release(half_windows(fine, level), halves)
+        return 0, cells, [largest] * asked
+    halves = _counts("halves of windows", 2 << level, _part(epsilon, rows, *_PER_PLACE))
+    noisy = halves.noise.release(half_windows(fine, level), source)
     half = cells >> (level + 1)
     middle = half * (1 + int(np.argmax(noisy[1:] + noisy[:-1])))
-    return max(0, middle - 2 * half), min(cells, middle + 2 * half)
+    return max(0, middle - 2 * half), min(cells, middle + 2 * half), [*[largest] * asked, halves]
+
+
+def _counts(where: str, size: int, epsilon: Fraction) -> Statistic:
+    return Statistic(f"counts of labels in {where}", "counts", size, 1, epsilon, "prior")
 
 
 def _part(epsilon: Fraction, rows: int, share: float, most: float) -> Fraction:
@@ -250,21 +238,27 @@ def largest_window(counts: Counts, level: int) -> Counts:
     return np.asarray(np.max(halves[1:] + halves[:-1], keepdims=True))
 
 
-def narrowest_level(holds_most: Callable[[int], bool], wide: int, narrow: int) -> int:
-    """Return the level of the narrowest windows of which one holds most labels, by halves.
+def narrowest_level(
+    windows: Sequence[Counts], release: Callable[[Counts], Counts], most: float, wide: int = 0
+) -> tuple[int, int]:
+    """Return the level of the narrowest windows of which one holds most labels, and how many counts that took.
 
     Parameters
     ----------
-    holds_most : callable
-        Whether some window of a level holds most labels, by a noisy count; called at most
-        ⌈log₂(narrow − wide + 1)⌉ times.
-    wide, narrow : int
-        Levels between which to search; those that are wider than ``wide`` are taken to hold most labels.
+    windows : sequence of arrays
+        The largest count of any window of each level.
+    release : callable
+        Returns a count with noise; called at most ⌈log₂(levels − wide)⌉ times.
+    most : float
+        A count from which on a window holds most labels.
+    wide : int
+        Windows of this level are taken to hold most labels.
     """
+    narrow, asked = len(windows) - 1, 0
     while wide < narrow:
-        middle = (wide + narrow + 1) // 2
-        if holds_most(middle):
+        middle, asked = (wide + narrow + 1) // 2, asked + 1
+        if release(windows[middle])[0] >= most:
             wide = middle
         else:
             narrow = middle - 1
-    return wide
+    return wide, asked
