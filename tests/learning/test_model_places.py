@@ -36,7 +36,7 @@ class Racing(ldp.Ledger):
 def test_a_models_name_is_kept_until_it_is_written_with_its_score():
     done = fit(book := Racing())
     assert book.races == len(book.charges) == 2
-    assert not done.problems
+    assert done.score_error is None
     assert json.loads(done.card)["split"]["test_rows"] == json.loads(done.card)["quality"]["rows"] == 40
     assert Path("model/card.json").read_text() == done.card
     ldp.load_model("model")
@@ -53,7 +53,7 @@ class Full(ldp.Ledger):
 
 def test_a_model_that_was_paid_for_is_written_if_its_score_fails():
     done = fit(book := Full())
-    assert list(done.problems) == ["How good the model is could not be measured"]
+    assert isinstance(done.score_error, OSError)
     assert "quality" not in json.loads(done.card)
     assert book.total == ldp.Budget(1)
     ldp.load_model("model")

@@ -82,28 +82,22 @@ def _file_checks(card: ReadCard, path: Path | None, folder: StrPath | None) -> I
     if not hashes and card.kind == "release" and "release" in card.content:
         yield Check("file", None, "the card was written before the table, by a cluster, and has no checksum of it")
         if path is not None:
-            yield from _table(card, {}, {"label": card.content.get("label")}, path)
+            yield from _table(card, {}, [card.content.get("label")], path)
         return
     if not hashes:
         beside = card.kind == "model" and folder is not None and Path(folder, "model.npz").exists()
         if path is not None or beside:
             yield Check("file", False, "the card names no file, so nothing links this one to it")
         return
-    if path is not None and path.name in hashes:
-        path = path.parent
     path = path or _beside(entry.get("name"), folder)
     if path is None:
-        name = "the model" if card.kind == "model" else entry.get("name", "the file")
-        yield Check("file", None, f"{name} is not beside the card: give its path to check it too")
+        yield Check("file", None, f"{entry.get('name')} is not beside the card: give its path to check it too")
         return
     name = as_path(path, follow=True).name
     problem = _find_problem(path, name, hashes, is_model=card.kind == "model")
-    if "regression" in card.content:
-        name = ", ".join(hashes)  # a table in any folder
     yield Check("file", not problem, problem or f"{name} is, to the byte, what the card was written for")
     if not problem and card.kind == "release":
-        columns = {"column": entry.get("column"), "unbiased_column": entry.get("unbiased_column")}
-        yield from _table(card, entry, columns, path)
+        yield from _table(card, entry, [entry.get("column"), entry.get("unbiased_column")], path)
 
 
 def _check_ledger(card: ReadCard, ledger: Ledger) -> Check:
@@ -118,8 +112,13 @@ def _check_ledger(card: ReadCard, ledger: Ledger) -> Check:
 
 def _entry(card: ReadCard) -> tuple[Data, dict[str, str]]:
     """Return what a card says of its file, and the hash of each part by its name; of a single file, by no name."""
-    own = {"name": ".", "sha256": card.content.get("files", {})}
-    entry = own if card.kind == "model" else card.content.get("file", {})
+    entry = card.content.get("file", {})
+    if card.kind == "model":
+        entry = {"name": ".", "sha256": card.content.get("files", {})}
+        if (
+            "regression" in card.content and len(entry["sha256"]) == 1
+        ):  # a table, which may have another name by now
+            entry = dict(zip(("name", "sha256"), *entry["sha256"].items(), strict=True))
     hashes = entry.get("sha256", {})
     return entry, {"": hashes} if isinstance(hashes, str) else hashes
 
@@ -149,17 +148,20 @@ def _find_problem(path: Path, name: str, hashes: dict[str, str], *, is_model: bo
     return ""
 
 
-def _table(card: ReadCard, entry: Data, named: Data, path: Path) -> Iterator[Check]:
-    """Compare a table's rows, columns and private labels with what the card says of them."""
+def _table(card: ReadCard, entry: Data, named: list[Any], path: Path) -> Iterator[Check]:
+    """Compare a table's rows and columns with what the card says of them, and labels with its mechanism.
+
+    ``named`` are the column of private labels, and that of unbiased ones.
+    """
     rows, mechanism = card.terms.rows, card.terms.mechanisms[0]
     step = card.content.get("rounding", [None])[0]
     try:
         written: Data = {name: entry.get(name) for name in ("separator", "decimal", "encoding")}
         table = files.open_table(path, entry.get("format"), dialect=files.Dialect(**written, header=True))
         columns = list(table.schema.names)
-        labels = {name: key == "unbiased_column" for key, name in named.items() if name in columns and entry}
-        if not isinstance(mechanism.channel, TableChannel):
-            labels = {}  # any number is an output
+        labels = dict[str, bool]()
+        if entry and isinstance(mechanism.channel, TableChannel):  # of others any number is an output
+            labels = {name: bool(k) for k, name in enumerate(named) if name in columns}
         count, impossible = 0, dict.fromkeys(labels, 0)
         for batch in table.batches(list(labels) or columns[:1]):
             count += batch.num_rows
@@ -187,18 +189,15 @@ def _count_impossible(column: Any, mechanism: Mechanism, step: float | None, *, 
     return int(np.sum(~is_possible(numbers, mechanism, debiased=debiased, step=step)))
 
 
-def _columns(columns: list[str], named: Data, listed: object) -> Check:
+def _columns(columns: list[str], named: list[Any], listed: object) -> Check:
     """Compare a table's columns with those that the card names, and with those that it lists."""
-    names = [name for name in named.values() if name is not None]
-    missing = [name for name in names if name not in columns]
-    if missing or listed != columns:
-        detail = f"the file has no column {missing[0]!r}" if missing else "the file has other columns"
-        return Check("columns", False, f"{detail}: the card says otherwise")
-    if next(iter(named.values())) is None:
+    if listed != columns or any(name not in columns for name in named if name is not None):
+        return Check("columns", False, "the file has other columns than the card says")
+    if named[0] is None:
         return Check("columns", None, "the card does not say which column holds the private labels")
-    public = ", ".join(name for name in columns if name not in names)
+    public = ", ".join(name for name in columns if name not in named)
     others = f"; public, and as they are: {public}" if public else ""
-    return Check("columns", True, f"by the card, the private labels are in {names[0]!r}{others}")
+    return Check("columns", True, f"by the card, the private labels are in {named[0]!r}{others}")
 
 
 def _arrays(card: ReadCard, path: Path) -> Check:

@@ -18,7 +18,7 @@ MOST_SMALL = 1 << 14
 
 
 def read_card_file(path: Path) -> tuple[Path, str]:
-    """Return a card's path and text; for a model's folder, or what has its card beside it, of that card.
+    """Return a card's path and text: of a model's folder, of what has its card beside it, or of a page on a card.
 
     What is named as cards are is the card itself, whatever lies beside it.
 
@@ -30,36 +30,32 @@ def read_card_file(path: Path) -> tuple[Path, str]:
     >>> path, text = read_card_file(folder / "sales.csv")
     >>> path.name, text
     ('sales.csv.card.json', '{}')
+    >>> read_card_file(folder / "sales.csv.report.html")[0].name
+    'sales.csv.card.json'
     """
-    beside = path.parent / f"{path.name}.card.json"
-    inside = path / "card.json"
-    card = inside if path.is_dir() and os.path.lexists(inside) else path
-    if card == path and not is_card_name(path.name) and os.path.lexists(beside):
-        card = beside
+    card = path if is_card_name(path.name) else next(filter(os.path.lexists, _cards_of(path)), path)
     if card.is_dir():
         cards = ", ".join(sorted(each.name for each in path.glob("*.card.json"))[:3])
-        instead = f"name a card in it, such as {cards}" if cards else f"there is no {beside.name} beside it"
+        instead = (
+            f"name a card in it, such as {cards}" if cards else f"there is no {path.name}.card.json beside it"
+        )
         raise ParameterError(f"{path} holds no card.json: {instead}")
     if card == path and path.suffix == ".zip":
         raise ParameterError(f"{path} is an archive: unpack it first, and name a file from it")
     data = read_regular(card, MAX_TEXT)
     if card == path and data.strip() and not data.lstrip().startswith((b"{", b"[")):
-        raise CardError(f"{path} is not a card, and there is no {beside.name} beside it")
+        raise CardError(f"{path} is not a card, and there is no {path.name}.card.json beside it")
     try:
         return card, data.decode()
     except UnicodeDecodeError:
         raise CardError(f"{card} is not a card: it is not text") from None
 
 
-def card_of_report(report: Path, checksum: object) -> Path:
-    """Return the card with a checksum that lies beside a page, under one of the names that cards have there."""
-    stem = report.stem.removesuffix(".report").removesuffix(".summary")
-    beside = [name for name in sorted(os.listdir(report.parent)) if name.startswith(f"{stem}.")]
-    for name in (*filter(is_card_name, beside), "card.json", f"{stem}/card.json"):
-        path = report.parent / name
-        if os.path.lexists(path) and str(checksum) in read_card_file(path)[1]:
-            return path
-    raise ParameterError(f"the card of {report.name} is not beside it: name it after the page")
+def _cards_of(path: Path) -> list[Path]:
+    """Return where the card of a file, a model's folder or a page may be, under the names that cards have."""
+    about = path.parent / path.name.removesuffix(".html").removesuffix(".report").removesuffix(".summary")
+    cards = [each for one in (path, about) for each in (one / "card.json", one.parent / f"{one.name}.card.json")]
+    return [*cards, about.parent / f"{about.name}.json"] if about != path else cards
 
 
 def is_card_name(name: str) -> bool:

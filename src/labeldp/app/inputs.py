@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,8 @@ from labeldp._atomic import StrPath
 from labeldp._values import Array, parse_choice
 from labeldp.app.sentences import counted
 from labeldp.errors import DataError, ParameterError, Setting
-from labeldp.tables.encoder import TableEncoder
 from labeldp.tables.encodings import Tally
-from labeldp.tables.memory import read_columns, refuse_too_large
+from labeldp.tables.memory import read_columns
 
 if TYPE_CHECKING:
     from labeldp.tables.dialect import Dialect
@@ -33,16 +31,6 @@ class Rows:
     labels: Array
     notes: list[str]
     rights: int
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Inputs:
-    """Features and labels, how columns became numbers, and what to say of them, which is public."""
-
-    X: Array
-    labels: Array
-    encoder: TableEncoder
-    notes: list[str]
 
 
 def read_rows(
@@ -96,18 +84,6 @@ def read_rows(
     if not len(labels):
         raise ParameterError("no row has a label")
     return Rows(read.select(names), labels, notes, table.rights)
-
-
-def read_inputs(source: StrPath, label: str, *, columns: Columns, **reading: Any) -> Inputs:
-    """Read a table, and refuse whatever cannot be used before anything is paid."""
-    rows = read_rows(source, label, columns=columns, **reading)
-    read, strict = rows.public, bool(columns["features"])
-    encoder = TableEncoder.fit(read, read.column_names, categories=columns["categories"], strict=strict)
-    refuse_too_large(8 * read.num_rows * encoder.width)
-    tally: Tally = Counter()
-    X = encoder.transform(read, tally)
-    left_out = [f"{name} was left out: {why}." for name, why in encoder.left_out]
-    return Inputs(X, rows.labels, encoder, [*rows.notes, *left_out, *tally_notes(tally)])
 
 
 def tally_notes(tally: Tally) -> list[str]:

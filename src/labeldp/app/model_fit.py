@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labeldp._atomic import StrPath
-from labeldp._values import Data, Epsilon, LabelBounds, parse_choice
+from labeldp._values import Array, Data, Epsilon, LabelBounds, parse_choice
 from labeldp.accounts.budget import declared, total_of
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
-from labeldp.app.inputs import Inputs, read_inputs
+from labeldp.app.inputs import read_rows, tally_notes
 from labeldp.errors import Message, Setting, WeakModelWarning
 from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
 from labeldp.learning.score import NOT_SCORED, fit_and_score, plan_test
+from labeldp.tables.encoder import TableEncoder
+from labeldp.tables.encodings import Tally
+from labeldp.tables.memory import refuse_too_large
 from labeldp.tables.paths import refuse_same
 
 if TYPE_CHECKING:
@@ -134,10 +138,15 @@ def fit_file(
     columns = {"features": features, "drop": drop, "categories": categories}
     reading: Data = {"missing": missing, "format": format, "dialect": dialect, "progress": progress}
     with reserve_model(out, force=force) as open_draft, open_draft() as draft:
-        inputs = read_inputs(source, label, columns=columns, **reading)
-        columns_text(inputs.encoder, label)  # refuses what a model cannot hold
-        rows, names = len(inputs.labels), ", ".join(inputs.encoder.names)
-        notes = [f"The model predicts {label} from {names or 'no column'}.", *inputs.notes]
+        read = read_rows(source, label, columns=columns, **reading)
+        names, rows = read.public.column_names, len(read.labels)
+        encoder = TableEncoder.fit(read.public, names, categories=categories, strict=bool(features))
+        refuse_too_large(8 * rows * encoder.width)
+        tally: Tally = Counter()
+        X = encoder.transform(read.public, tally)
+        columns_text(encoder, label)  # refuses what a model cannot hold
+        notes = [f"The model predicts {label} from {', '.join(encoder.names) or 'no column'}.", *read.notes]
+        notes += [f"{name} was left out: {why}." for name, why in encoder.left_out] + tally_notes(tally)
         if score is not None:
             notes.append(plan_test(rows, score, bounds).describe())
         refuse_size(f"{out}/", 80 * rows if release == "labels" else 0)
@@ -147,7 +156,7 @@ def fit_file(
             declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason),
         ):
             warnings.simplefilter("ignore", WeakModelWarning)  # it is among the notes
-            risk, error = _fit(model, inputs, score)
+            risk, error = _fit(model, X, read.labels, score)
         about: Data = {"model": type(model).__name__}
         terms, note = model.terms_, None
         if model.weakness_ is not None:
@@ -156,17 +165,17 @@ def fit_file(
             terms, about["quality"] = terms_with_score(terms, risk), risk.as_data()
             note = score_note(terms, risk)
             notes += [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", note]
-        card = write_model(model, inputs.encoder, draft, label=label, note=note, quality=risk)
+        card = write_model(model, encoder, draft, label=label, note=note, quality=risk)
     return FileFit(out, card, terms.summary("model", **about), notes, error)
 
 
-def _fit(model: Any, inputs: Inputs, score: float | None) -> tuple[Risk | None, Exception | None]:
+def _fit(model: Any, X: Array, labels: Array, score: float | None) -> tuple[Risk | None, Exception | None]:
     """Fit a model, and return its score or why there is none; if only the score fails, the model stays."""
     if score is None:
-        model.fit(inputs.X, inputs.labels)
+        model.fit(X, labels)
         return None, None
     try:
-        return fit_and_score(model, inputs.X, inputs.labels, epsilon=score)[1], None
+        return fit_and_score(model, X, labels, epsilon=score)[1], None
     except Exception as error:
         if NOT_SCORED not in getattr(error, "__notes__", ()):
             raise

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from labeldp._atomic import StrPath
 from labeldp.app.inputs import tally_notes
@@ -52,7 +55,7 @@ def predict_file(
     force: bool = False,
     progress: Progress | None = None,
 ) -> FilePredictions:
-    """Add a private model's predictions to a table, batch by batch.
+    """Add a private model's predictions to a table, batch by batch, to a hundred-thousandth of the label's range.
 
     The output has the columns that the model uses, those in ``keep``, and the predictions. Any other column may
     hold true labels, whatever it is called and whatever the model says of it: it is left out, and not read. The
@@ -99,12 +102,15 @@ def predict_file(
             f"the table has a column {column!r} already: rename it, or name another with ", Setting("column")
         )
     schema = pa.schema([*fields, pa.field(column, pa.float64())])
+    low, high = saved.card.terms.bounds[0]
+    digits = 5 - math.floor(math.log10(high - low))  # six of the range of labels
     tally: Tally = Counter()
     rows = 0
     with TableWriter(out, schema, None, force, most=table.rights, dialect=table.dialect_for) as writer:
         for batch in output.batches():
-            predicted = pa.array(saved.predict(table.parse(batch, needs), tally))
-            writer.write(pa.RecordBatch.from_arrays([*batch.select(names).columns, predicted], schema=schema))
+            predicted = np.round(saved.predict(table.parse(batch, needs), tally), digits)
+            columns = [*batch.select(names).columns, pa.array(predicted)]
+            writer.write(pa.RecordBatch.from_arrays(columns, schema=schema))
             rows += batch.num_rows
             progress("Predicting", rows, table.rows)
     notes = [

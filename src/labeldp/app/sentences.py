@@ -53,8 +53,7 @@ def _sentence(error: BaseException, spell: Spell) -> str:
     if isinstance(error, ModuleNotFoundError):
         package = (error.name or "a package").partition(".")[0]
         extra = _EXTRAS.get(package)
-        also = ', or "labeldp[excel]" for Excel as well' if package == "pyarrow" else ""
-        return f"{package} is not installed: pip install " + (f'"labeldp[{extra}]"{also}' if extra else package)
+        return f"{package} is not installed: pip install " + (f'"labeldp[{extra}]"' if extra else package)
     if isinstance(error, OSError):
         return f"{error.strerror or type(error).__name__}" + (f": {error.filename}" if error.filename else "")
     return "there is not enough memory for this"
@@ -106,8 +105,8 @@ def spelled(text: str, spell: Spell) -> str:
     return text.spell(spell) if isinstance(text, Message) else text
 
 
-def as_flag(setting: Setting, quote: Callable[[str], str] = shlex.quote) -> str:
-    """Return an option as it is typed in a shell, by default in bash.
+def as_flag(setting: Setting) -> str:
+    """Return an option as it is typed in a shell.
 
     Examples
     --------
@@ -119,8 +118,13 @@ def as_flag(setting: Setting, quote: Callable[[str], str] = shlex.quote) -> str:
     option = OPTIONS.get(setting.option.partition("[")[0])
     if option is None:
         return str(setting)
-    flag = (*option.all_flags, option.metavar)[0]
-    return flag if setting.value is None or setting.value is True else f"{flag} {_typed(setting.value, quote)}"
+    flag, value = (*option.all_flags, option.metavar)[0], setting.value
+    if value is None or value is True:
+        return flag
+    if isinstance(value, tuple) and all(isinstance(part, float | int) for part in value):
+        return " ".join([flag, *(str(part).removesuffix(".0") for part in value)])  # typed as two words
+    text = shlex.quote(_text(value))
+    return f"{flag} {text}" if text[-1:].isalnum() or text.endswith("'") else f"{flag} '{text}'"  # a mark is seen
 
 
 def as_field(setting: Setting) -> str:
@@ -149,11 +153,3 @@ def as_field(setting: Setting) -> str:
 
 def _text(value: object) -> str:
     return join_names(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _typed(value: object, quote: Callable[[str], str]) -> str:
-    """Return a value for a shell; a pair of numbers is typed as two words."""
-    if isinstance(value, tuple) and all(isinstance(part, float | int) for part in value):
-        return " ".join(str(part).removesuffix(".0") for part in value)
-    text = quote(_text(value))
-    return text if text[-1:].isalnum() or text.endswith("'") else f"'{text}'"  # a mark at the end is overlooked

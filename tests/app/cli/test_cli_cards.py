@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import os
 import warnings
 
@@ -87,7 +86,7 @@ def verify_fails(*words, check=None, **options):
 
 @pytest.mark.slow
 @each_card
-def test_every_card_is_explained_in_80_columns_and_the_same_to_scripts(cards, name):
+def test_every_card_is_explained_in_80_columns(cards, name):
     shown = run("explain", cards[name], columns=80).output
     assert max(map(len, shown.splitlines())) <= 80
     for heading in (
@@ -103,17 +102,6 @@ def test_every_card_is_explained_in_80_columns_and_the_same_to_scripts(cards, na
         assert words in flat(shown)
     private = name not in NOT_PRIVATE
     assert ("NOT PRIVATE" in shown, "can raise their odds" in flat(shown)) == (not private, private)
-    data = json.loads(run("explain", "--json", cards[name]).stdout)
-    card = ldp.accounts.read_any_card(cards[name].read_text())
-    explanation = card.explain()
-    assert (data["kind"], data["title"], data["private"]) == (card.kind, explanation.title, private)
-    assert data["sections"] == {heading: list(lines) for heading, lines in explanation.sections.items()}
-    assert data["warnings"] == list(explanation.warnings)
-    if private:
-        factor = math.exp(explanation.budget.epsilon)
-        assert (data["epsilon"], data["delta"]) == (explanation.budget.epsilon, explanation.budget.delta)
-        assert data["odds_rise_by_at_most"] == pytest.approx(factor)
-        assert data["guess_of_half_becomes_at_most"] == pytest.approx(factor / (factor + 1))
 
 
 # ---- verify -----------------------------------------------------------------------------------------
@@ -312,9 +300,6 @@ def test_the_ledger_shows_what_is_spent_and_left_and_is_only_read(book, monkeypa
     assert max(map(len, shown.splitlines())) <= 80
     assert "Spent ε = 2 of ε = 3 in 2 charges. Left: ε = 1." in flat(shown)
     assert "\x1b" not in shown
-    data = json.loads(run("ledger", "--json", book).stdout)
-    assert [data[key]["epsilon"] for key in ("limit", "spent", "left")] == [3.0, 2.0, 1.0]
-    assert [charge["epsilon"] for charge in data["charges"]] == [1.0, 1.0]
     assert (book.read_bytes(), os.stat(book).st_mtime_ns) == (before, stamp)
     assert list(book.parent.iterdir()) == [book]
 
@@ -335,8 +320,7 @@ def test_ledgers_without_a_limit_with_delta_and_overdrawn(tmp_path):
     free = ldp.Ledger.open(tmp_path / "free")
     assert "There is no limit" in said("ledger", tmp_path / "free")
     free.charge("the labels themselves", epsilon=float("inf"))
-    data = json.loads(run("ledger", "--json", tmp_path / "free").stdout)
-    assert (data["limit"], data["left"], data["spent"]["epsilon"]) == (None, None, "infinite")
+    assert "Spent ε = inf in 1 charge." in said("ledger", tmp_path / "free")
     small = ldp.Ledger.open(tmp_path / "delta", limit=ldp.Budget(1.0, 1e-5))
     small.charge("labels", epsilon=0.1, delta=1e-5)
     shown = said("ledger", tmp_path / "delta")

@@ -6,15 +6,14 @@ from command_line import files_in, said
 
 
 @pytest.mark.slow
-def test_the_demo_shows_what_privacy_costs_and_leaves_a_picture_and_a_report(tmp_path):
-    picture, page = tmp_path / "price.png", tmp_path / "price.html"
-    page.write_text("of an earlier demo")
-    shown = said("demo", "--rows", 300, "--plot", picture, "--report", page)
-    for words in ("ε = 1 in all", "model released", "not private", "price.png", "price.html"):
+def test_the_demo_shows_what_privacy_costs_and_leaves_a_picture_and_a_report(place):
+    (place / "labeldp-report.html").write_text("of an earlier demo")
+    shown = said("demo", "--rows", 300)
+    for words in ("ε = 1 in all", "model released", "not private"):
         assert words in shown
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "300 labels" in page.read_text(encoding="utf-8")
-    assert files_in(tmp_path) == ["price.html", "price.png"]
+    assert files_in(place) == ["labeldp-demo.png", "labeldp-report.html"]
+    assert (place / "labeldp-demo.png").read_bytes().startswith(b"\x89PNG")
+    assert "300 labels" in (place / "labeldp-report.html").read_text(encoding="utf-8")
 
 
 def test_without_matplotlib_the_demo_says_what_to_install(place, uninstall):

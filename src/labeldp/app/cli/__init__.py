@@ -49,7 +49,7 @@ COMMANDS = {
         "demo": Command(
             "See it work: private incomes of a synthetic survey, and what privacy costs.",
             "planning",
-            "--rows 50000 --plot price.png",
+            "--rows 50000",
         ),
         "page": Command("Do the whole job in a browser, on this machine.", "privatize", "tables/"),
     },

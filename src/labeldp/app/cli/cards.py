@@ -6,20 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import typer
-from rich.console import Console
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 from labeldp._atomic import read_regular
-from labeldp.accounts.explanation import Explanation
 from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.numbers import at_most, factor
 from labeldp.accounts.verification import Verification, verify_card
-from labeldp.app.card_files import card_of_report, read_card_file, read_key, read_signature, report_path
+from labeldp.app.card_files import read_card_file, read_key, read_signature, report_path
 from labeldp.app.cli import command
-from labeldp.app.cli.shell import EXIT, PlainConsole, finite, news, print_json, tell
+from labeldp.app.cli.shell import EXIT, PlainConsole, news, print_json, tell
 from labeldp.app.sentences import as_flag, printable, spelled
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.card_format import MAX_TEXT
@@ -27,8 +24,8 @@ from labeldp.mechanisms.card_format import MAX_TEXT
 # ---- explain ------------------------------------------------------------------------------------------
 
 
-@command("card_file", "as_json", "modules")
-def explain(card_file: Path, as_json: bool) -> None:
+@command("card_file", "modules")
+def explain(card_file: Path) -> None:
     """Explain a card: what was done, what was released, what it cost, and what to do with it.
 
     The card is checked and proven again first; one that does not hold is not explained (exit code 4), nor one that
@@ -36,37 +33,16 @@ def explain(card_file: Path, as_json: bool) -> None:
 
     What is released: nothing. A card holds no label, and nothing is written.
     """
-    read = verify_card(read_card_file(card_file)[1]).require_card()
-    explanation = read.explain()
-    epsilon, private = explanation.budget.epsilon, explanation.private
-    if not as_json:
-        _show_explanation(explanation, PlainConsole())
-        return
-    print_json(
-        kind=read.kind,
-        title=explanation.title,
-        private=private,
-        epsilon=finite(epsilon),
-        delta=explanation.budget.delta,
-        odds_rise_by_at_most=finite(factor(epsilon)) if private else "infinite",
-        guess_of_half_becomes_at_most=float(at_most(0.5, epsilon)) if private else 1.0,
-        warnings=explanation.warnings,
-        sections=explanation.sections,
-    )
-
-
-def _show_explanation(explanation: Explanation, console: Console) -> None:
-    console.print()
-    console.print(Text(printable(explanation.title), style="bold"))
+    explanation = verify_card(read_card_file(card_file)[1]).require_card().explain()
+    console = PlainConsole()
+    console.print("", Text(printable(explanation.title), style="bold"), sep="\n")
     for warning in explanation.warnings:
         console.print(Panel(Text(printable(warning)), style="bold red", title="Read this first"))
     for heading, lines in explanation.sections.items():
-        console.print()
-        console.print(Text(heading, style="bold cyan"))
+        console.print("", Text(heading, style="bold cyan"), sep="\n")
         for line in lines:
             text = line.lstrip(" ")
-            inset = (0, 0, 0, 2 + len(line) - len(text))
-            console.print(Padding(Text(printable(text)), inset, expand=False))
+            console.print(Padding(Text(printable(text)), (0, 0, 0, 2 + len(line) - len(text)), expand=False))
     console.print()
 
 
@@ -100,22 +76,17 @@ def verify(
         raise ParameterError(f"there is no file {file}")
     from labeldp.accounts.signatures import read_public_key  # noqa: PLC0415
     from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
-    from labeldp.app.report.report_check import check_report, check_reports_beside, read_source  # noqa: PLC0415
+    from labeldp.app.report.report_check import check_report, check_reports_beside  # noqa: PLC0415
 
-    page = None
-    if card_file.suffix == ".html":
-        page = read_regular(card_file, MAX_TEXT)
-        source = read_source(page)
-        if file is None and source is None:
-            raise ParameterError(f"{card_file.name} does not say of which card it is: name the card after it")
-        card_file, file = file or card_of_report(card_file, "" if source is None else source.card), None
-    path, text = read_card_file(card_file)
+    page = read_regular(card_file, MAX_TEXT) if card_file.suffix == ".html" else None
+    if page is not None and file is not None:
+        path, text = read_card_file(file)
+    else:
+        path, text = read_card_file(card_file)
     ledger = _opened(paid_from)
-    if file is None and path != card_file and page is None:
-        file = card_file  # the file that the user named, whatever file the card beside it names
     result = verify_files(
         text,
-        file=file,
+        file=file if page is None and file is not None else _file_of(card_file, path),
         folder=path.parent,
         signature=read_signature(path, signature),
         trusted=[read_key(key, read_public_key) for key in trusted],
@@ -132,9 +103,14 @@ def verify(
         named = [{name: getattr(check, name) for name in ("name", "holds", "detail")} for check in checks]
         print_json(verdict=result.verdict, holds=result.holds, checks=named, cannot_show=result.not_verifiable)
     else:
-        _show_checks(replace(result, checks=tuple(checks)), PlainConsole())
+        _show_checks(replace(result, checks=tuple(checks)))
     if not result.holds:
         raise typer.Exit(EXIT["claim" if result.verdict == "does not hold" else "open"])
+
+
+def _file_of(named: Path, card: Path) -> Path | None:
+    """Return the file that the user named, whatever file the card beside it names; a page is made of the card."""
+    return None if card in (named, named / "card.json") or named.suffix == ".html" else named
 
 
 def _opened(ledger: Path | None) -> Ledger | None:
@@ -143,11 +119,10 @@ def _opened(ledger: Path | None) -> Ledger | None:
 
 _STYLES = {"holds": "bold green", "cannot be checked here": "bold yellow", "does not hold": "bold red"}
 _MARKS = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("–", "yellow")}
-_BESIDE = ("file", "ledger", "report", "summary")
-"""Checks of what lies beside a card: the card may hold, and this not."""
 
 
-def _show_checks(result: Verification, console: Console) -> None:
+def _show_checks(result: Verification) -> None:
+    console = PlainConsole()
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
@@ -165,20 +140,16 @@ def _show_checks(result: Verification, console: Console) -> None:
 
 
 def _verdict(result: Verification) -> str:
-    """Return what all checks come to, and what of it is not about the card itself."""
+    """Return what all checks come to."""
+    failed, missing = (
+        list(dict.fromkeys(check.name for check in result.checks if check.holds is mark)) for mark in (False, None)
+    )
     if result.holds:
-        missing = dict.fromkeys(check.name for check in result.checks if check.holds is None)
         left = [name for name in ("file", "report", "summary") if name in missing]
         return "The card holds." + "".join(f" Its {name} was not compared." for name in left)
-    if result.verdict == "cannot be checked here":
+    if not failed:
         return "The card cannot be checked here: it may hold, or not."
-    failed = sorted({check.name for check in result.checks if check.holds is False})
-    if failed == ["privacy"]:
-        return "The card agrees with itself, and says NOT PRIVATE."
-    if result.card is None or not {*failed} <= {*_BESIDE}:
-        return "The card does NOT hold."
-    own = replace(result, checks=tuple(check for check in result.checks if check.name not in _BESIDE))
-    return f"The card {own.verdict}, and its {' and '.join(failed)} {'do' if failed[1:] else 'does'} NOT hold."
+    return f"The card, or what lies beside it, does NOT hold: {', '.join(failed)}."
 
 
 # ---- report -------------------------------------------------------------------------------------------
@@ -190,7 +161,7 @@ def _verdict(result: Verification) -> str:
         "type": Path,
         "default": None,
         "metavar": "FILE",
-        "help": "Where to write, or -; by default beside the card, or beside a model's folder.",
+        "help": "Where to write; by default beside the card, or beside a model's folder.",
     },
 )
 def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | None, force: bool) -> None:
@@ -198,7 +169,7 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
 
     The card is checked, its proof run again, and its file compared, as labeldp verify does; where something does
     not hold, nothing is written (exit code 4). The page is one file, to send or to print; it loads nothing. With
-    --summary it is one A4 page for a data-protection impact assessment. --out - writes to standard output.
+    --summary it is one A4 page for a data-protection impact assessment.
 
     What is released: the page. It follows from the card, and from the ledger if there is one; neither has a label.
     """
@@ -209,22 +180,12 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
     path, text = read_card_file(card_file)
     kind: Kind = "summary" if summary else "report"
     target = out or report_path(card_file.resolve() if card_file.is_dir() else path, kind)
-    is_printed = str(target) == "-"
-    is_page = card_file.suffix == ".html"  # made of the card, as the new one is
-    if not is_printed:
-        refuse_same({f"the {kind}": target}, {"the card": path, "the ledger": paid_from})
-        Target(str(target), force).refuse()
+    refuse_same({f"the {kind}": target}, {"the card": path, "the ledger": paid_from})
+    Target(str(target), force).refuse()
     ledger = _opened(paid_from)
-    result = verify_files(
-        text,
-        file=None if path in (card_file, card_file / "card.json") or is_page else card_file,
-        folder=path.parent,
-        signature=read_signature(path, None),
-        ledger=ledger,
-    )
+    signature = read_signature(path, None)
+    file = _file_of(card_file, path)
+    result = verify_files(text, file=file, folder=path.parent, signature=signature, ledger=ledger)
     page = render_report(text, kind, ledger=ledger, verification=result)
-    if is_printed:
-        typer.echo(page.encode(), nl=False)  # the bytes that a file would have
-        return
     write_page(target, page, force=force, like=path)
     tell(news(), f"The {kind} is in {target}")

@@ -16,7 +16,7 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
 from labeldp.app.cli import DIALECT, command
 from labeldp.app.cli.shell import PlainConsole, finite, news, print_json, progress, tell
-from labeldp.app.inputs import read_inputs
+from labeldp.app.inputs import read_rows
 from labeldp.app.options import EPSILONS
 from labeldp.app.report import write_report
 from labeldp.app.sentences import as_flag, spelled
@@ -128,10 +128,10 @@ def compare(
     columns = {option: given.pop(option) for option in ("features", "drop", "categories")}
     fits = {option: given.pop(option) for option in ("bounds", "repeats")}
     with progress() as bars:
-        inputs = read_inputs(source, label, columns=columns, progress=bars, **given)
-        tell(news(), *inputs.notes)
+        rows = read_rows(source, label, columns=columns, progress=bars, **given)
+        tell(news(), *rows.notes)
         fits |= {"budgets": budgets, "mechanisms": mechanisms or known, "delta": delta, "progress": bars}
-        result = compare_table(inputs.X, inputs.labels, **fits)
+        result = compare_table(rows.public, rows.labels, **fits)
     _show(_tables(result, label), result.notes(), result.records() if as_json else None)
     if plot is not None:
         _save(result.plot(label), plot, force=force)
@@ -160,17 +160,12 @@ def _tables(comparison: Comparison, label: str) -> Figures:
 # ---- demo -----------------------------------------------------------------------------------------------
 
 
-@command(
-    *("rows", "plot", "report"),
-    rows={"default": 20_000, "help": "Households in the synthetic survey."},
-    plot={"default": Path("labeldp-demo.png"), "help": "Where to save the picture."},
-    report={"default": Path("labeldp-report.html"), "help": "Where to write the report."},
-)
-def demo(rows: int, plot: Path, report: Path) -> None:
+@command("rows", rows={"default": 20_000, "help": "Households in the synthetic survey."})
+def demo(rows: int) -> None:
     """Randomise the incomes of a synthetic survey, train private models, and show what that costs and protects.
 
-    What is released: nothing of yours. The survey is drawn at random; the picture and the report are written to
-    the current folder, and replace older ones.
+    What is released: nothing of yours. The survey is drawn at random; labeldp-demo.png and labeldp-report.html are
+    written to the current folder, and replace older ones.
     """
     console, survey = PlainConsole(), make_survey(rows)
     low, high = survey.bounds
@@ -201,12 +196,12 @@ def demo(rows: int, plot: Path, report: Path) -> None:
         )
     tell(console, "What that costs at other ε: errors in dollars, on incomes that are no secret here.\n")
     _show(_tables(result, "income"), result.notes())
-    write_report(report, release.to_card(), force=True)
-    tell(console, f"The report of the release at ε = 1 is in {report}: open it in a browser.")
+    write_report("labeldp-report.html", release.to_card(), force=True)
+    tell(console, "The report of the release at ε = 1 is in labeldp-report.html: open it in a browser.")
     try:
         import matplotlib  # noqa: F401, PLC0415 (an extra)
     except ImportError:
         tell(console, 'There is no picture: pip install "labeldp[plots]".')
         return
-    _save(result.plot("income"), plot)
-    tell(console, f"The picture is in {plot}.")
+    _save(result.plot("income"), Path("labeldp-demo.png"))
+    tell(console, "The picture is in labeldp-demo.png.")
