@@ -44,6 +44,10 @@ def test_the_table_and_its_card_say_the_same_and_both_verifiers_prove_it(survey,
     done = subprocess.run([sys.executable, CHECKER, card], check=False, capture_output=True)  # noqa: S603
     assert done.returncode == 0
     assert files_in(tmp_path) == sorted(["book.jsonl", out.name, card.name])
+    renamed = [tmp_path / f"other{suffix}", tmp_path / f"other{suffix}.card.json"]
+    for old, new in zip((out, card), renamed, strict=True):
+        new.write_bytes(old.read_bytes())
+    assert "The card holds" in said("verify", renamed[0])
     digits = f"{json.loads(card.read_text())['regression']['params'][0]:.4f}"[:2]
     out.write_text(out.read_text(encoding="utf-8").replace(digits, f"9{digits}"), encoding="utf-8")
     assert "does NOT hold" in said("verify", out, code=4)
@@ -69,6 +73,18 @@ def test_the_page_is_a_regression_table_with_all_columns_and_levels_of_reference
         assert words in page
     assert "model" not in page.split("</h1>")[0]
     assert ">t</th>" in page
+
+
+def test_rows_with_gaps_in_a_column_that_is_used_are_named_or_left_out(survey, tmp_path):
+    head, *rows = survey.read_text().splitlines()
+    gaps = [f",{row.partition(',')[2]}" if k % 100 == 0 else row for k, row in enumerate(rows)]
+    (tmp_path / "gaps.csv").write_text("\n".join([head, *gaps]) + "\n")
+    given = ("regress", tmp_path / "gaps.csv", *WHAT, "-o", tmp_path / "table.csv", "--on")
+    refused = said(*given, "schooling", code=2)
+    assert "'schooling'" in refused
+    assert "--missing drop" in refused
+    assert "2,970" in said(*given, "schooling", "--missing", "drop")
+    assert "3,000" in said(*given, "C(region)", "--force")
 
 
 @pytest.mark.parametrize(
