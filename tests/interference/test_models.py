@@ -108,7 +108,7 @@ def regressed(labels, **options):
     return [*left, table.summary(), table.to_latex(), table.to_card(), repr(table), pickle.dumps(table)]
 
 
-@pytest.mark.parametrize("options", [{}, {"epsilon": 20.0}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"robust": False}, {"intercept": False}, {"epsilon": 20.0}], ids=str)
 @pytest.mark.parametrize("change", SOME[2:])
 def test_everything_of_a_regression_table(change, options, tmp_path):
     way = Way(lambda labels: regressed(labels, **{"epsilon": 2.0, **options}))

@@ -156,6 +156,8 @@ _TABLE = (
         metavar="FORMULA",
         field="Formula",
     ),
+    Option("no_intercept", "Add no constant.", **_FLAG),
+    Option("classical", "Standard errors for equal variances; by default they allow for unequal ones.", **_FLAG),
     # the score of a model
     Option(
         "score",

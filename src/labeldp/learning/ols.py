@@ -43,6 +43,8 @@ def private_ols(
     epsilon: float,
     bounds: tuple[float, float],
     on: str | None = None,
+    intercept: bool = True,
+    robust: bool = True,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     purpose: str | None = None,
@@ -53,10 +55,8 @@ def private_ols(
 ) -> RegressionTable:
     """Estimate the coefficients of a linear regression, with standard errors, intervals and p-values.
 
-    The estimand is that of least squares on the labels clipped to the bounds, (XᵀX)⁻¹Xᵀ E[clip(y) | X], with an
-    intercept, which is the first row of the table. Intervals follow from the known law of the noise and from a
-    private estimate of the labels' spread. Standard errors allow for unequal variances of labels around the fitted
-    line.
+    The estimand is that of least squares on the labels clipped to the bounds, (XᵀX)⁻¹Xᵀ E[clip(y) | X]. Intervals
+    follow from the known law of the noise and from a private estimate of the labels' spread.
 
     Parameters
     ----------
@@ -72,6 +72,10 @@ def private_ols(
     on : str, optional
         A formula of columns of a data frame, such as ``'schooling + age + age**2 + C(region, ref="north")'``:
         names, powers, categories with a reference level, and products such as ``schooling:age``.
+    intercept : bool
+        Whether to add a constant; it is the first row of the table.
+    robust : bool
+        Whether standard errors allow for unequal variances of labels around the fitted line.
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
@@ -113,20 +117,21 @@ def private_ols(
     formula = _formula(X, on, label_names)
     columns = _numbers(X) if formula is None else formula.transform(X)
     names = [f"x{k + 1}" for k in range(columns.shape[1])] if formula is None else formula.names
-    design = public_design(columns, names, float(request.epsilon))
+    design = public_design(columns, names, float(request.epsilon), intercept=bool(intercept))
     labels = Labels.parse(y).values
     if labels.shape not in ((len(columns),), (len(columns), 1)):
         raise LabelError(f"y must be one label for each of {len(columns):,} rows, got the shape {labels.shape}")
     add_up = add_up_array(unit_labels(labels.reshape(-1).astype(np.float64), request.bounds))
     source, ledger = resolve_source(random_state), ledger_to_charge(ledger, y)
     with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
-        table = pay_for_table(request, design, add_up, ledger, source, label=[*label_names, UNNAMED][0])
+        label = [*label_names, UNNAMED][0]
+        table = pay_for_table(request, design, add_up, ledger, source, label=label, robust=bool(robust))
     return replace(table, columns=formula, frame=is_frame(X) and hasattr(X, "iloc"))
 
 
-def public_design(columns: Array, names: list[str], epsilon: float) -> Design:
+def public_design(columns: Array, names: list[str], epsilon: float, *, intercept: bool) -> Design:
     """Return the design of a regression, or refuse columns that cannot be used, by name, and too much noise."""
-    design, enough = Design.of(columns, names), epsilon
+    design, enough = Design.of(columns, names, intercept=intercept), epsilon
     while (noise := _noise(design, enough)) > _MOST_NOISE:
         enough = float(rounded_up(enough * noise / _MOST_NOISE, 2))
     if enough > epsilon:
@@ -139,7 +144,14 @@ def public_design(columns: Array, names: list[str], epsilon: float) -> Design:
 
 
 def pay_for_table(
-    request: FitRequest, design: Design, add_up: AddUp, ledger: Ledger, source: WordSource, *, label: str
+    request: FitRequest,
+    design: Design,
+    add_up: AddUp,
+    ledger: Ledger,
+    source: WordSource,
+    *,
+    label: str,
+    robust: bool,
 ) -> RegressionTable:
     """Charge the ledger, and only then add up anything over labels."""
     rows = len(design.model)
@@ -147,9 +159,9 @@ def pay_for_table(
     paid = plan.pay(ledger)
     budget = SumBudget(plan.for_sums, rows)
     with np.errstate(all="ignore"):  # a user's strict settings must not lose what is paid for
-        estimates = estimate(design, Queries(add_up, budget, source), request.bounds)
+        estimates = estimate(design, Queries(add_up, budget, source), request.bounds, robust=robust)
     terms = state_terms(plan, paid, source, statistics=budget.noise)
-    return RegressionTable(names=design.names, label=label, estimates=estimates, terms=terms)
+    return RegressionTable(names=design.names, label=label, estimates=estimates, terms=terms, robust=robust)
 
 
 def _formula(X: Any, on: str | None, label_names: list[str]) -> Formula | None:
@@ -177,5 +189,5 @@ def _numbers(X: Any) -> Array:
 def _noise(design: Design, epsilon: float) -> float:
     """Return the smallest standard deviation of the noise of a slope, in widths of the bounds."""
     weights = design.weights(2 / (GUESS * epsilon) ** 2)
-    scales = weights.noise_scales(1 / epsilon)[1:] / np.diag(design.back)[1:, None]
-    return math.sqrt(2 * float((scales**2).sum(axis=1).min()))
+    scales = weights.noise_scales(1 / epsilon) / np.diag(design.back)[:, None]
+    return math.sqrt(2 * float((scales**2).sum(axis=1)[design.intercept :].min()))

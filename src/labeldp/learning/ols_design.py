@@ -75,34 +75,36 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The columns of a regression with an intercept.
+    """The columns of a regression.
 
     Attributes
     ----------
     names : list of str
-        Names of the coefficients; the intercept is the first.
+        Names of the coefficients; the intercept is the first, if there is one.
     model : array, rows × coefficients
-        A constant and the standardised columns.
+        The constant, if there is one, and the standardised columns.
     back : array, coefficients × coefficients
         Turns coefficients of ``model`` into coefficients of the original columns.
     white : array, rows × columns
         The columns, rotated into uncorrelated directions of variance 1.
+    intercept : bool
     """
 
     names: list[str]
     model: Array = field(repr=False)
     back: Array = field(repr=False)
     white: Array = field(repr=False)
+    intercept: bool
     _cache: dict[tuple[int, int, bool], Array] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, columns: Array, names: Sequence[str]) -> Design:
+    def of(cls, columns: Array, names: Sequence[str], *, intercept: bool = True) -> Design:
         """Return the design; columns whose coefficients cannot be estimated are refused by name."""
         rows, size = columns.shape
         if not 0 < size <= MOST_COLUMNS:
             raise DataError(f"X must have 1 to {MOST_COLUMNS} columns, got {size}")
-        if not 3 * (size + 1) <= rows <= _MOST_ROWS:
-            raise DataError(f"{rows:,} rows are too few for {size + 1} coefficients, or too many")
+        if not 3 * (size + intercept) <= rows <= _MOST_ROWS:
+            raise DataError(f"{rows:,} rows are too few for {size + intercept} coefficients, or too many")
         if "Intercept" in names:
             raise DataError("a column is called 'Intercept', as the constant that is added: rename or drop it")
         for name, column in zip(names, columns.T, strict=True):
@@ -111,7 +113,7 @@ class Design:
                 raise DataError(f"the column {name!r} has missing, infinite or huge values: drop these rows")
             if most - least <= 1e-9 * max(abs(least), abs(most)):
                 raise DataError(f"the column {name!r} is constant: leave it out")
-        center = columns.mean(axis=0)
+        center = intercept * columns.mean(axis=0)
         scale = np.sqrt(((columns - center) ** 2).mean(axis=0))
         standard = (columns - center) / scale
         values, vectors = np.linalg.eigh(standard.T @ standard / rows)
@@ -120,21 +122,26 @@ class Design:
             together = [name for name, part in zip(names, parts, strict=True) if part > 1e-6 * parts.max()]
             raise DataError(f"columns are collinear: leave out one of {', '.join(map(repr, together[:8]))}")
         white = standard @ (vectors / np.sqrt(values)) @ vectors.T
-        leverage = ((white**2).sum(axis=1) + 1) / rows
+        leverage = ((white**2).sum(axis=1) + intercept) / rows
         if leverage.max() > _MOST_LEVERAGE:
             effects = (white[leverage.argmax()] @ vectors / np.sqrt(values) @ vectors.T) ** 2
             name = names[int(effects.argmax())]
             raise DataError(
                 f"the coefficient of {name!r} depends on one row alone: leave it out, or join rare levels"
             )
-        back = np.diag(np.append(1.0, 1 / scale))
-        back[0, 1:] = -center / scale
-        return cls(["Intercept", *names], np.hstack([np.ones((rows, 1)), standard]), back, white)
+        constant = np.ones((rows, int(intercept)))
+        back = np.diag(np.append(constant[0], 1 / scale))
+        back[:intercept, intercept:] = -center / scale
+        return cls([*["Intercept"] * intercept, *names], np.hstack([constant, standard]), back, white, intercept)
 
     @property
     def size(self) -> int:
         """The number of coefficients."""
         return len(self.names)
+
+    def join(self, first: float, others: float) -> Array:
+        """Return an array with one value for the intercept, if there is one, and another for each slope."""
+        return np.where(np.arange(self.size) < self.intercept, first, others)
 
     def predict(self, values: Array) -> Array:
         """Return the predictions of coefficients for each row; ``values`` may have several columns."""
@@ -162,9 +169,8 @@ class Design:
         first, others = (round(math.log2(max(value, 2.0**-40))) for value in (ratio * narrow, ratio))
         key = (first, others, rough)
         if key not in self._cache:
-            noise = np.append(2.0**first, np.full(self.size - 1, 2.0**others))
-            kappa, constant = self._choose(noise, 0.0 if rough else _BEND)
-            self._cache[key] = _with_constant(_directions(kappa, self.white), constant)
+            kappa, constant = self._choose(self.join(2.0**first, 2.0**others), 0.0 if rough else _BEND)
+            self._cache[key] = self._row_weights(kappa, self.white, constant)
         most = limit - (self.size + 1) // 2  # rounding adds at most 1/2 to each weight
         rows = np.rint(most * self._cache[key])
         return Weights(rows, self.back @ np.linalg.inv(rows.T @ self.model))
@@ -180,13 +186,13 @@ class Design:
         model, white = self.model[sample], self.white[sample]
         bends = _bends(white, model)
         ordinary = (self.ordinary_weights() ** 2).sum(axis=0)
-        importance = np.append(_INTERCEPT, np.ones(self.size - 1))
+        importance = self.join(_INTERCEPT, 1.0)
         best = (math.inf, 1.0, 0.0)
         for kappa in _KAPPAS.tolist():
-            weights = _with_constant(_directions(kappa, white), 0.5)
+            weights = self._row_weights(kappa, white, 0.5)
             products = [grow * weights.T @ other for other in (model, weights, bends)]
-            for constant in _CONSTANTS:
-                parts = 2 * np.append(constant, np.full(self.size - 1, 1 - constant))
+            for constant in _CONSTANTS if self.intercept else (0.5,):
+                parts = self.join(2 * constant, 2 * (1 - constant))
                 gram, spread, bent = (parts[:, None] * product for product in products)
                 if np.linalg.cond(gram) > 1e9:
                     continue
@@ -201,16 +207,17 @@ class Design:
             return self._choose(noise, bend, rows)
         raise DataError("columns are too nearly collinear: leave out one that nearly follows from the others")
 
+    def _row_weights(self, kappa: float, white: Array, constant: float) -> Array:
+        """Return weights of labels in sums, of which the intercept's sum has the fraction ``constant``.
 
-def _directions(kappa: float, white: Array) -> Array:
-    """Return the weights of the slopes' sums; they add up to 0 over rows, because clipped errors may not."""
-    directions = project(kappa * white)
-    directions -= directions.mean(axis=0)
-    return np.asarray(directions / np.abs(directions).sum(axis=1).max())
-
-
-def _with_constant(directions: Array, constant: float) -> Array:
-    return np.hstack([np.full((len(directions), 1), constant), (1 - constant) * directions])
+        With an intercept, those of the slopes' sums add up to 0 over rows, because clipped errors may not.
+        """
+        slopes = project(kappa * white)
+        slopes -= self.intercept * slopes.mean(axis=0)
+        slopes /= np.abs(slopes).sum(axis=1).max()
+        if not self.intercept:
+            return slopes
+        return np.hstack([np.full((len(slopes), 1), constant), (1 - constant) * slopes])
 
 
 def _variances(solve: Array, covariance: Array) -> Array:

@@ -57,6 +57,9 @@ _NOISE = 1.5
 _WIDEST = 0.5
 """The largest clipping limit."""
 
+_FEW = 0.06
+"""Without an intercept, labels are clipped if at most this fraction of them may lie beyond half the limit."""
+
 _BEYOND = 0.5
 """Labels are not clipped if more labels may lie beyond half the limit than this fraction of the number of rows
 behind one coefficient."""
@@ -194,12 +197,17 @@ def curve_of(places: Array, factor: int) -> Array:
     return np.minimum(squares, math.floor(GRID * (0.5 - 0.25 / factor)))
 
 
-def find_center(design: Design, queries: Queries) -> Center:
-    """Return the center from a range and a rough fit, or the middle of the bounds if neither is found."""
+def find_center(design: Design, queries: Queries, origin: float) -> Center:
+    """Return the center from a range and a rough fit, or the middle of the bounds if neither is found.
+
+    Without an intercept there is no range: clipped errors have a mean that no intercept would take up. Labels then
+    count from 0, which is −``origin`` on their scale.
+    """
     cells = lambda: queries.add_up(lambda labels, _: count(labels, (0.0, 1.0), CELLS))  # noqa: E731
-    low, high = find_range(cells, (0.0, 1.0), queries.budget, queries.source) or (0.0, 1.0)
+    found = find_range(cells, (0.0, 1.0), queries.budget, queries.source) if design.intercept else None
+    low, high = found or (0.0, 1.0)
     middle = np.full(queries.budget.rows, (low + high) / 2)
-    line = _rough_fit(design, queries, Center(middle, (high - low) / 2, GUESS**2))
+    line = _rough_fit(design, queries, Center(middle, (high - low) / 2, GUESS**2), origin)
     if line is not None or (low, high) != (0.0, 1.0):
         guess = middle if line is None else np.clip(line, 0.0, 1.0)
         clipping = _find_clipping(design, queries, guess)
@@ -208,7 +216,7 @@ def find_center(design: Design, queries: Queries) -> Center:
     return Center(np.full(middle.size, 0.5), 0.5, GUESS**2, line=line)
 
 
-def _rough_fit(design: Design, queries: Queries, center: Center) -> Array | None:
+def _rough_fit(design: Design, queries: Queries, center: Center, origin: float) -> Array | None:
     """Return predictions for all rows for a small part of ε, or None if they would be too noisy."""
     width, most = center.width, _ROUGH * float(queries.budget.left)
     weights = design.weights(2 * (width / most) ** 2 / (GUESS * width) ** 2, rough=True)
@@ -219,7 +227,7 @@ def _rough_fit(design: Design, queries: Queries, center: Center) -> Array | None
     part = Fraction(f"{most * min(1, error / _ENOUGH):.2g}")
     none = weights.rows[:, :0]
     sums, _ = center.release(queries, part, weights.rows, none, none)
-    return design.predict(weights.solve @ sums)
+    return design.predict(weights.solve @ (sums + origin * weights.rows.sum(axis=0))) - origin
 
 
 def _find_clipping(design: Design, queries: Queries, guess: Array) -> tuple[float, float, float] | None:
@@ -240,7 +248,12 @@ def _find_clipping(design: Design, queries: Queries, guess: Array) -> tuple[floa
     far = np.cumsum(sides, axis=1)
     unsure = 2 / float(epsilon) * np.sqrt(2.0 * np.arange(1, _DISTANCES.size + 1))
     noise = _NOISE * float(np.abs(design.white).sum(axis=1).mean()) / float(queries.budget.left)
-    reach, excess = _least_error(far, unsure, noise)
+    if design.intercept:
+        reach, excess = _least_error(far, unsure, noise)
+    else:
+        half, quarter = far.sum(axis=0)[:2].tolist()
+        reach = _WIDEST if quarter <= _FEW * guess.size else 1.0
+        excess = max(half - 2 * float(unsure[0]), 0.0) * _WIDEST / 2
     start = int(np.argmax(reach / 2 >= _DISTANCES))
     squares = design.ordinary_weights() ** 2
     fewest = float((squares.sum(axis=0) ** 2 / (squares**2).sum(axis=0)).min())  # rows behind one coefficient

@@ -24,9 +24,10 @@ from labeldp.tables.frames import is_frame
 
 _ROBUST = (
     "Standard errors include the noise. They allow for unequal variances of labels around the fitted line and for "
-    "its misfit, as robust errors (HC1) do without privacy. Intervals and p-values follow from the exact law of "
-    "the noise."
+    "its misfit, as robust errors (HC1) do without privacy."
 )
+_CLASSICAL = "Standard errors are for equal variances and include the noise."
+_LAW = "Intervals and p-values follow from the exact law of the noise."
 _CLIPPED = (
     "Coefficients are those of least squares on labels clipped to the bounds. Where the true relation is curved, "
     "the weights of rows may move them by a fraction of a standard error."
@@ -40,11 +41,13 @@ class RegressionTable:
     Attributes
     ----------
     names : list of str
-        The names of the coefficients; the intercept is the first.
+        The names of the coefficients; the intercept is the first, if there is one.
     label : str
         The name of the label.
     terms : Terms
         The statistics that were released, and their cost.
+    robust : bool
+        Whether standard errors allow for unequal variances of labels around the fitted line.
     estimates : Estimates
         Coefficients and the distributions of their errors.
     columns : Formula, optional
@@ -64,6 +67,7 @@ class RegressionTable:
     names: list[str]
     label: str
     terms: Terms
+    robust: bool
     estimates: Estimates = field(repr=False)
     columns: Formula | None = None
     frame: bool = False
@@ -131,10 +135,10 @@ class RegressionTable:
             columns = self.columns.transform(X)
         else:
             columns = np.asarray(X, dtype=np.float64)
-        constant, *slopes = self.estimates.values
-        if columns.ndim != 2 or columns.shape[1] != len(slopes):
-            raise ParameterError(f"X must have {len(slopes)} columns, got the shape {columns.shape}")
-        return np.asarray(columns @ slopes + constant)
+        constant, slopes = np.split(self.estimates.values, [self._first])
+        if columns.ndim != 2 or columns.shape[1] != slopes.size:
+            raise ParameterError(f"X must have {slopes.size} columns, got the shape {columns.shape}")
+        return np.asarray(columns @ slopes + constant.sum())
 
     # ---- to print and publish -------------------------------------------------------------------------
 
@@ -150,7 +154,7 @@ class RegressionTable:
         facts = {
             f"Dep. Variable: {self.label}": f"No. Observations: {self.nobs:,}",
             "Model: OLS, private labels": f"Privacy: {self.cost}",
-            "Covariance Type: robust": f"Bounds: {self._bounds()}",
+            f"Covariance Type: {'robust' if self.robust else 'nonrobust'}": f"Bounds: {self._bounds()}",
             f"R-squared: {explained}": f"Lack of fit: {tested}",
         }
         head = [f"{left:<{width // 2}}{right}" for left, right in facts.items()]
@@ -210,12 +214,11 @@ class RegressionTable:
             except ImportError:
                 raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
             ax = pyplot.subplots(figsize=(7, 1.2 + 0.4 * len(self.names)), layout="constrained")[1]
-        deviations = self._deviations()
-        names, values = self.names[1:], (self.estimates.values / deviations)[1:]
-        places = np.arange(len(names))
-        reach = (self._reach(alpha) / deviations)[1:]
+        deviations, slopes = self._deviations()[self._first :], slice(self._first, None)
+        names, values = self.names[slopes], self.estimates.values[slopes] / deviations
+        places, reach = np.arange(len(names)), self._reach(alpha)[slopes] / deviations
         ax.errorbar(values, places, xerr=reach, fmt="oC0", label=f"{100 * (1 - alpha):g} % interval")
-        plain = (NormalDist().inv_cdf(1 - alpha / 2) * self.estimates.ordinary / deviations)[1:]
+        plain = NormalDist().inv_cdf(1 - alpha / 2) * self.estimates.ordinary[slopes] / deviations
         if np.isfinite(plain).all():
             ax.errorbar(values, places + 0.2, xerr=plain, fmt="C1", ls="", label="its width without privacy")
         ax.axvline(0, color="#777777", linewidth=0.8)
@@ -235,7 +238,7 @@ class RegressionTable:
         """
         if self.estimates.fit:
             more["fit"] = self.estimates.fit
-        more |= {"label": self.label, "features": self.names[1:], "note": "\n".join(self._notes())}
+        more |= {"label": self.label, "features": self.names[self._first :], "note": "\n".join(self._notes())}
         return self.terms.to_card("labeldp.model", model="private_ols", regression=self._figures(), **more)
 
     def save(self, path: StrPath) -> None:
@@ -251,6 +254,11 @@ class RegressionTable:
         return f"<pre>{escape(self.summary())}</pre>"
 
     # ---- parts --------------------------------------------------------------------------------------
+
+    @property
+    def _first(self) -> int:
+        """The position of the first slope; no column is called as the intercept."""
+        return int(self.names[0] == "Intercept")
 
     def _deviations(self) -> Array:
         return np.array([law.deviation for law in self.estimates.laws])
@@ -300,7 +308,8 @@ class RegressionTable:
         ordinary = "hidden by noise" if is_hidden else "estimated for equal variances"
         return [
             *([f"Categories are compared with: {compared}."] if compared else []),
-            *(_ROBUST, _CLIPPED, *self.estimates.notes),
+            f"{_ROBUST if self.robust else _CLASSICAL} {_LAW}",
+            *(_CLIPPED, *self.estimates.notes),
             f"Standard errors without privacy are {ordinary}.",
         ]
 
