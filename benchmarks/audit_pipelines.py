@@ -89,7 +89,7 @@ def raw_prior_in_a_fit(y: np.ndarray, ledger: ldp.Ledger | None = None) -> list[
     with mock.patch.dict("labeldp.mechanisms.registry.REGISTRY", own=Own):
         model = ldp.LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, mechanism="own", ledger=ledger)
         model.fit(table(len(y)), y)
-    return [*model.predict(table(len(y))[:2]), float(model.release_.mechanisms[0].variance(0.0))]
+    return [*model.predict(table(len(y))[:2]), float(model.release_.terms.mechanisms[0].variance(0.0))]
 
 
 def raw_sums_in_a_fit(y: np.ndarray, ledger: ldp.Ledger | None = None) -> np.ndarray:

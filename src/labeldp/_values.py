@@ -61,8 +61,6 @@ class Epsilon(float):
         if isinstance(value, cls):
             return value
         epsilon, (low, high) = parse_number(value, name), EPSILON_RANGE
-        if epsilon == math.inf:
-            raise ParameterError(Setting(name, math.inf), " is no privacy at all: give a finite number")
         if epsilon <= 0:
             raise ParameterError(Setting(name), f" must be positive, got {epsilon}")
         if not low <= epsilon <= high:
@@ -108,7 +106,7 @@ class Bounds(tuple[float, float]):
     >>> Bounds((5, 0), "interval")
     Traceback (most recent call last):
     ...
-    labeldp.errors.ParameterError: interval must be two numbers, the smaller first, got (5.0, 0.0)
+    labeldp.errors.ParameterError: interval must be two finite numbers, the smaller first, got (5.0, 0.0)
     """
 
     __slots__ = ()
@@ -128,20 +126,16 @@ class Bounds(tuple[float, float]):
                 "off the data would reveal its extremes",
             ) from None
         low, high = (end if type(end) is float else parse_number(end, name) for end in (first, second))
-        if not (math.isfinite(low) and math.isfinite(high)):
-            raise ParameterError(Setting(name), f" must be finite, got ({low}, {high})")
-        if low >= high:
-            raise ParameterError(Setting(name), f" must be two numbers, the smaller first, got ({low}, {high})")
-        width = high - low
-        if not 1e-140 < width < 1e140:
+        if not -math.inf < low < high < math.inf:
             raise ParameterError(
-                Setting(name), f" must be between 1e-140 and 1e140 wide, got {width}: change the unit"
+                Setting(name), f" must be two finite numbers, the smaller first, got ({low}, {high})"
             )
-        if width < cls._fewest_floats * math.ulp(max(abs(low), abs(high))):
+        least = max(1e-140, cls._fewest_floats * math.ulp(max(abs(low), abs(high))))
+        if not least <= high - low < 1e140:
             raise ParameterError(
                 Setting(name),
-                f" must have more floats between them than ({low}, {high}), which are close together and far from "
-                "zero: subtract a public offset from labels and bounds",
+                f" must be between {least:g} and 1e140 wide there, got ({low}, {high}): change the unit, or "
+                "subtract a public offset from labels and bounds",
             )
         return low, high
 

@@ -93,10 +93,6 @@ class LabelDPError(ValueError):
     def __str__(self) -> str:
         return str(self.message)
 
-    def spell(self, setting: Callable[[Setting], str]) -> str:
-        """Return the message with settings as ``setting`` spells them."""
-        return self.message.spell(setting)
-
 
 class ParameterError(LabelDPError):
     """A parameter (ε, δ, bounds, ζ, a prior …) cannot be used; the message says what to give.

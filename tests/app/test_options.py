@@ -151,7 +151,7 @@ def test_what_the_api_refuses_is_refused_on_the_command_line_in_its_words(comman
     with pytest.raises(ldp.LabelDPError) as error:
         call(command, table, tmp_path / "called.csv", name, value)
     shown = said(*words(command, table, tmp_path / "typed.csv", name, value), code=2)
-    assert flat(error.value.spell(sentences.as_flag)) in shown
+    assert flat(error.value.message.spell(sentences.as_flag)) in shown
     assert error.value.option == name
     assert not files_in(tmp_path)
 
@@ -208,7 +208,7 @@ def test_the_page_refuses_the_same_way_to_write_a_file_by_the_name_of_its_field(
         with pytest.raises(ldp.LabelDPError) as error:
             call("privatize", client.site.folder.root / "homes.csv", "out.csv", name, value)
         begun = client.unfinished(client.post("/open", path="homes.csv"))
-        assert flat(error.value.spell(sentences.as_field)) in client.written(begun, **{name: value}).words
+        assert flat(error.value.message.spell(sentences.as_field)) in client.written(begun, **{name: value}).words
 
 
 def test_every_field_of_the_page_is_typed_here_or_chosen():

@@ -63,7 +63,7 @@ def by_labels(y, ledger, source, epsilon=CLAIM, mechanism="two-point"):
         DummyRegressor(), epsilon=epsilon, bounds=BOUNDS, mechanism=mechanism, ledger=ledger, random_state=source
     ).fit(X, y)
     kept = model.release_
-    made = [kept.offset[0], kept.scale[0], *noise_in(kept.mechanisms)]
+    made = [kept.offset[0], kept.scale[0], *noise_in(kept.terms.mechanisms)]
     known = kept.label_summary
     far = 3 * known.residual - float((np.minimum(np.abs(kept.start - PAIR[0]), 2.5) ** 2).sum())
     return [

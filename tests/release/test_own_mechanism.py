@@ -39,7 +39,7 @@ def own():
 def test_it_is_released_by_name_with_a_prior_and_read_from_its_card():
     release = ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism="coin")
     assert release.mechanism.name == "coin"
-    assert ldp.accounts.read_any_card(release.to_card()).terms.mechanisms == release.mechanisms
+    assert ldp.accounts.read_any_card(release.to_card()).terms.mechanisms == release.terms.mechanisms
     assert abs(release.debiased.mean() - LABELS.mean()) < 6 * 5 / np.sqrt(600)
     prior = ldp.Histogram([0, 2, 3, 5], [1, 8, 1])
     clipped = ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism="coin", prior=prior).mechanism
@@ -48,7 +48,7 @@ def test_it_is_released_by_name_with_a_prior_and_read_from_its_card():
 
 def test_a_regressor_a_comparison_and_an_audit_take_its_name(own):
     model = ldp.LabelReleaseRegressor(epsilon=4.0, bounds=(0, 5), mechanism="coin").fit(X, LABELS)
-    assert {made.name for made in model.release_.mechanisms} == {"coin"}
+    assert {made.name for made in model.release_.terms.mechanisms} == {"coin"}
     assert label_noise("coin", LABELS, (0, 5), 1.0).unbiased
     assert ldp.audit(own(bounds=(0.0, 1.0), epsilon=1.0), samples=4000).epsilon <= 1.0
 

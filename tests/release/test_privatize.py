@@ -110,7 +110,7 @@ def test_the_release_has_the_shape_of_the_labels(labels):
     made = release(labels, mechanism="rp")
     assert made.labels.shape == made.debiased.shape == np.shape(labels)
     assert np.isfinite(made.labels).all()
-    assert ((made.mechanism,), (made.prior,)) == (made.mechanisms, made.priors)
+    assert ((made.mechanism,), (made.prior,)) == (made.terms.mechanisms, made.terms.priors)
 
 
 def test_a_release_travels_whole_but_for_a_ledger_in_memory(tmp_path):

@@ -184,16 +184,6 @@ class TermsMixin:
     kind = "release"
 
     @property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        """The mechanisms that randomised labels; one for each label column, or each part of the rows."""
-        return self.terms.mechanisms
-
-    @property
-    def priors(self) -> tuple[Histogram | None, ...]:
-        """The priors; one for each label column, None where none was needed."""
-        return self.terms.priors
-
-    @property
     def charges(self) -> tuple[Charge, ...]:
         """What the release cost, part by part."""
         return self.terms.charges

@@ -49,7 +49,7 @@ def explain_defect(error: BaseException, ledger: Ledger | None = None) -> str:
 
 def _sentence(error: BaseException, spell: Spell) -> str:
     if isinstance(error, LabelDPError):
-        return error.spell(spell)
+        return error.message.spell(spell)
     if isinstance(error, ModuleNotFoundError):
         package = (error.name or "a package").partition(".")[0]
         extra = _EXTRAS.get(package)

@@ -176,13 +176,13 @@ class RowRelease(TermsMixin):
             and (self.low >= low).all()
             and (self.low < self.high).all()
             and (self.high <= high).all()
-            and (self.part < len(self.mechanisms)).all()
-            and np.unique(self.round).size <= len(self.mechanisms)
+            and (self.part < len(self.terms.mechanisms)).all()
+            and np.unique(self.round).size <= len(self.terms.mechanisms)
         )
 
     def _is_possible(self) -> bool:
         """Whether every label is offset + scale · an unbiased output of its mechanism."""
-        for part, mechanism in enumerate(self.mechanisms):
+        for part, mechanism in enumerate(self.terms.mechanisms):
             rows = self.part == part
             labels, offset, scale = self.labels[rows], self.offset[rows], self.scale[rows]
             if not is_possible(labels, mechanism, debiased=True, offset=offset, scale=scale).all():

@@ -57,12 +57,12 @@ class Release(TermsMixin):
     @property
     def mechanism(self) -> Any:
         """What each label was randomised with."""
-        return self.mechanisms[0]
+        return self.terms.mechanisms[0]
 
     @property
     def prior(self) -> Histogram | None:
         """About where labels lie, if that was known or estimated."""
-        return self.priors[0]
+        return self.terms.priors[0]
 
     @property
     def debiased(self) -> Array:

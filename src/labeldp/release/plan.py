@@ -119,11 +119,10 @@ class Request:
     def _delta(self) -> float:
         """Return the δ to spend, if it goes with the mechanism."""
         if isinstance(self.mechanism, Mechanism):
-            epsilon = self.mechanism.epsilon
-            if not math.isfinite(epsilon) or as_fraction(epsilon) != self.epsilon.exact:
+            if self.mechanism.epsilon != self.epsilon:
                 raise ParameterError(
                     "a mechanism instance has its own ",
-                    Setting("epsilon", epsilon),
+                    Setting("epsilon", self.mechanism.epsilon),
                     ": pass that, or the mechanism's name",
                     option="mechanism",
                 )

@@ -76,12 +76,12 @@ class SparkRelease(TermsMixin):
     @property
     def mechanism(self) -> Mechanism:
         """What each label was randomised with."""
-        return self.mechanisms[0]
+        return self.terms.mechanisms[0]
 
     @property
     def prior(self) -> Histogram | None:
         """The prior, if one was needed."""
-        return self.priors[0]
+        return self.terms.priors[0]
 
     def to_card(self) -> str:
         """Return the card of the release: JSON with a checksum, and no label in it."""
