@@ -8,7 +8,6 @@ import pytest
 
 import labeldp as ldp
 from labeldp.evidence import comparison as compared
-from labeldp.evidence import label_noise as noises
 from labeldp.mechanisms.registry import REGISTRY
 
 
@@ -16,12 +15,12 @@ from labeldp.mechanisms.registry import REGISTRY
 def test_the_error_of_a_label_is_what_a_release_really_has(name):
     # 20,000 labels: the mean square of Laplace noise varies by 1.6 %, so 10 % is 6 standard errors, 2e-9.
     labels = np.random.default_rng(0).beta(2, 4, 20_000) * 5
-    stated = noises.label_noise(name, labels, (0, 5), 1.0)
+    stated, is_unbiased = compared.label_error(name, labels, (0, 5), 1.0)
     with pytest.warns(ldp.InsecureRandomnessWarning):
         release = ldp.privatize(labels, epsilon=1.0, bounds=(0, 5), mechanism=name, random_state=0)
     private = release.labels if name == "rr-on-bins" else release.debiased
-    assert math.sqrt(np.mean((private - labels) ** 2)) == pytest.approx(stated.error, rel=0.1)
-    assert stated.unbiased == (name != "rr-on-bins")
+    assert math.sqrt(np.mean((private - labels) ** 2)) == pytest.approx(stated, rel=0.1)
+    assert is_unbiased == (name != "rr-on-bins")
 
 
 @pytest.mark.slow
@@ -32,7 +31,7 @@ def test_models_are_judged_on_rows_that_they_did_not_see():
     spread = math.sqrt(25 / 12)
     assert (result.trained, result.judged) == (300, 100)
     # The root mean square of 100 even residuals varies by 4.5 %: 0.75 of it is 5.5 standard errors away, 4e-8.
-    assert min(result.models.values()) > 0.75 * spread
+    assert min(result.figures["model"].values()) > 0.75 * spread
     assert "hardly predict" in result.notes()[-1]
 
 
@@ -40,7 +39,7 @@ def test_text_columns_are_encoded_as_the_regressors_do():
     towns = pd.DataFrame({"town": ["Bath", "York"] * 200})
     labels = np.tile([1.0, 4.0], 200)
     result = compared.compare_table(towns, labels, (0.0, 5.0), budgets=[20.0], mechanisms=["laplace"])
-    assert result.models["model released", 20.0] < 0.5
+    assert result.figures["model"]["model released", 20.0] < 0.5
 
 
 def test_a_handful_of_rows_is_refused():
@@ -49,10 +48,9 @@ def test_a_handful_of_rows_is_refused():
 
 
 def test_records_have_every_figure_in_full_and_biased_mechanisms_are_named():
-    estimate = noises.Estimate(0.55, 0.01)
-    noise = {("rr-on-bins", 0.1): noises.LabelNoise(estimate, unbiased=False)}
-    models = dict.fromkeys([("model released", 0.1), ("private constant", 0.1), ("not private", 0.1)], estimate)
-    result = compared.Comparison(budgets=(0.1,), trained=300, judged=100, noise=noise, models=models)
+    names, estimate = ("model released", "private constant", "not private"), compared.Estimate(0.55, 0.01)
+    figures = {"label": {("rr-on-bins", 0.1): estimate}, "model": {(name, 0.1): estimate for name in names}}
+    result = compared.Comparison((0.1,), 300, 100, figures, ["rr-on-bins"])
     row = {"of": "model", "name": "model released", "epsilon": 0.1, "error": 0.55, "standard_error": 0.01}
     assert row in result.records()
     assert "Labels of rr-on-bins " in result.notes()[1]

@@ -8,7 +8,7 @@ import pytest
 
 import labeldp as ldp
 from command_line import run
-from labeldp.evidence.label_noise import label_noise
+from labeldp.evidence.comparison import label_error
 
 X = np.random.default_rng(0).normal(size=(600, 2))
 LABELS = np.clip(2.5 + X[:, 0], 0, 5)
@@ -49,7 +49,7 @@ def test_it_is_released_by_name_with_a_prior_and_read_from_its_card():
 def test_a_regressor_a_comparison_and_an_audit_take_its_name(own):
     model = ldp.LabelReleaseRegressor(epsilon=4.0, bounds=(0, 5), mechanism="coin").fit(X, LABELS)
     assert {made.name for made in model.release_.terms.mechanisms} == {"coin"}
-    assert label_noise("coin", LABELS, (0, 5), 1.0).unbiased
+    assert label_error("coin", LABELS, (0, 5), 1.0)[1]
     assert ldp.audit(own(bounds=(0.0, 1.0), epsilon=1.0), samples=4000).epsilon <= 1.0
 
 

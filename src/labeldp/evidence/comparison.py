@@ -9,21 +9,27 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import count
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from labeldp._values import Data, Interval, as_fraction
+from labeldp._values import Array, Data, Interval, as_fraction
+from labeldp.accounts.accuracy import noise_and_bias
 from labeldp.accounts.ledger import Ledger
-from labeldp.errors import DataError, WeakModelWarning
+from labeldp.accounts.numbers import number
+from labeldp.errors import DataError, ParameterError, Setting, WeakModelWarning
 from labeldp.evidence.curves import draw_comparison
-from labeldp.evidence.label_noise import Estimate, LabelNoise, label_noise
+from labeldp.exact.word_sources import resolve_source
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
+from labeldp.mechanisms.histogram import Histogram
+from labeldp.mechanisms.registry import mechanism_class
 from labeldp.release.curator import mean_variance
+from labeldp.release.plan import Request
 from labeldp.tables.encoder import TableEncoder
 from labeldp.tables.frames import as_table, frame_names, is_frame
 
@@ -38,6 +44,32 @@ CONSTANT, TREES = "private constant", "not private"
 _FEWEST = 40
 """With fewer rows a held-out error says nothing."""
 
+_DRAWS = 3
+"""Priors to average over."""
+
+
+class Estimate(float):
+    """A figure, and its standard error where it has one.
+
+    Examples
+    --------
+    >>> print(Estimate(15943.2, 103.7), Estimate(0.51234, 0.0021), Estimate(851.3, 0.0024), sep="; ")
+    15,900 ± 100; 0.512 ± 0.0021; 851
+    """
+
+    __slots__ = ("spread",)
+    spread: float
+
+    def __new__(cls, value: float, spread: float = 0.0) -> Self:
+        """Return the figure."""
+        self = super().__new__(cls, value)
+        self.spread = spread
+        return self
+
+    def __str__(self) -> str:
+        shows = self.spread > 1e-4 * abs(self)  # in three digits
+        return number(self, 3) + (f" ± {number(self.spread, 2)}" if shows else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -49,12 +81,13 @@ class Comparison:
         Values of ε.
     trained, judged : int
         Rows that models learnt from, and rows held out.
-    noise : dict
-        `LabelNoise` by mechanism and ε.
-    models : dict
-        `Estimate` of the typical error on held-out labels, by model and ε: both regressors (the mean of several
-        fits, each with noise of its own), the "private constant" and boosted trees that are "not private". Its
-        spread is by the noise of fits, unless there was one, and by the choice of rows.
+    figures : dict
+        Typical errors by name and ε, as `Estimate`. Under "label", those of one private label of each mechanism.
+        Under "model", those on held-out labels of both regressors (the mean of several fits, each with noise of
+        its own), of the "private constant" and of boosted trees that are "not private". The spread of a model's
+        error is by the noise of fits, unless there was one, and by the choice of rows.
+    biased : list of str
+        Mechanisms whose labels have a bias.
 
     Examples
     --------
@@ -62,7 +95,7 @@ class Comparison:
     >>> from labeldp.evidence.comparison import compare_table
     >>> x = np.linspace(-1, 1, 200)
     >>> comparison = compare_table(x[:, None], 2 + x, (0, 5), budgets=[8.0], mechanisms=["laplace", "rp"])
-    >>> comparison.noise["rp", 8.0].error < comparison.noise["laplace", 8.0].error
+    >>> comparison.figures["label"]["rp", 8.0] < comparison.figures["label"]["laplace", 8.0]
     True
     >>> comparison.table("model")[0]
     ['labels released', '...']
@@ -71,18 +104,8 @@ class Comparison:
     budgets: tuple[float, ...]
     trained: int
     judged: int
-    noise: dict[tuple[str, float], LabelNoise]
-    models: dict[tuple[str, float], Estimate]
-
-    @property
-    def mechanisms(self) -> list[str]:
-        """The mechanisms compared."""
-        return list(dict.fromkeys(name for name, _ in self.noise))
-
-    @property
-    def figures(self) -> dict[str, dict[tuple[str, float], Estimate]]:
-        """The errors of one label, by mechanism and ε, and those of models."""
-        return {"label": {key: noise.error for key, noise in self.noise.items()}, "model": self.models}
+    figures: dict[str, dict[tuple[str, float], Estimate]]
+    biased: list[str]
 
     def table(self, of: Literal["label", "model"]) -> list[list[str]]:
         """Return the errors of one label, or of models: a line for each mechanism or model."""
@@ -100,15 +123,15 @@ class Comparison:
 
     def notes(self) -> list[str]:
         """Return what to know of the figures, in sentences."""
-        biased = [name for name in self.mechanisms if not self.noise[name, self.budgets[0]].unbiased]
         notes = [
             f"Models learnt from {self.trained:,} rows; with more rows less ε does the same. ± is a standard "
             "error, by the choice of held-out rows and, with two fits or more at each ε, by their noise."
         ]
-        if biased:
+        if self.biased:
             what = "may have the least error, but a bias that does not average out: do not learn from them."
-            notes.append(f"Labels of {', '.join(biased)} {what}")
-        if self.models[TREES, self.budgets[0]] > 0.98 * self.models[CONSTANT, max(self.budgets)]:
+            notes.append(f"Labels of {', '.join(self.biased)} {what}")
+        models = self.figures["model"]
+        if models[TREES, self.budgets[0]] > 0.98 * models[CONSTANT, max(self.budgets)]:
             notes.append(
                 "Even without privacy the features hardly predict this label: no ε will change that. Release a "
                 "mean or a histogram instead, or find better features."
@@ -158,8 +181,8 @@ def compare_table(
     >>> from labeldp.evidence.comparison import compare_table
     >>> x = np.linspace(-1, 1, 200)
     >>> comparison = compare_table(x[:, None], 2 + x, (0, 5), budgets=[8.0], mechanisms=["laplace", "rp"])
-    >>> comparison.trained, comparison.mechanisms, len(comparison.table("model"))
-    (150, ['laplace', 'rp'], 4)
+    >>> comparison.trained, len(comparison.table("model"))
+    (150, 4)
     """
     if is_frame(X):
         table = as_table(X)
@@ -170,14 +193,11 @@ def compare_table(
     order = np.random.default_rng(0).permutation(labels.size)
     test, train = order[: labels.size // 4], order[labels.size // 4 :]
     clipped = np.clip(labels, *bounds)
-    plain = {CONSTANT: DummyRegressor(), TREES: HistGradientBoostingRegressor(random_state=0)}
-    total, done = len(budgets) * (len(mechanisms) + repeats * len(REGRESSORS)) + len(plain), 0
+    total, steps = len(budgets) * (len(mechanisms) + repeats * len(REGRESSORS)) + 2, count(1)
 
     def step() -> None:
-        nonlocal done
-        done += 1
         if progress is not None:
-            progress("comparing", done, total)
+            progress("comparing", next(steps), total)
 
     def error(model: Any) -> Estimate:
         """Return the typical error of a model on held-out rows; its spread is by the choice of these rows."""
@@ -186,24 +206,26 @@ def compare_table(
         typical = math.sqrt(float(squares.mean()))
         return Estimate(typical, float(squares.std()) / math.sqrt(test.size) / (2 * typical) if typical else 0.0)
 
-    noise = {}
+    noise: dict[tuple[str, float], Estimate] = {}
+    models: dict[tuple[str, float], Estimate] = {}
+    biased: list[str] = []
     for name in mechanisms:
         for epsilon in budgets:
-            noise[name, epsilon] = label_noise(name, labels, bounds, epsilon, delta)
+            noise[name, epsilon], is_unbiased = label_error(name, labels, bounds, epsilon, delta)
+            biased += [] if is_unbiased or name in biased else [name]
             step()
-    models: dict[tuple[str, float], Estimate] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakModelWarning)  # the comparison shows how weak a model is
         for name, make in REGRESSORS.items():
             for epsilon in budgets:
                 fits = [error(make(epsilon=epsilon, bounds=bounds, ledger=Ledger())) for _ in range(repeats)]
                 models[name, epsilon] = _mean(fits)
-    for name, model in plain.items():
-        models |= dict.fromkeys([(name, epsilon) for epsilon in budgets], error(model))
+    constant, trees = error(DummyRegressor()), error(HistGradientBoostingRegressor(random_state=0))
     for epsilon in budgets:
-        guess, variance = models[CONSTANT, epsilon], mean_variance(as_fraction(epsilon), train.size, bounds)
-        models[CONSTANT, epsilon] = Estimate(math.sqrt(guess**2 + variance), guess.spread)
-    return Comparison(tuple(budgets), train.size, test.size, noise, models)
+        variance = mean_variance(as_fraction(epsilon), train.size, bounds)
+        models[CONSTANT, epsilon] = Estimate(math.sqrt(constant**2 + variance), constant.spread)
+    models |= {(TREES, epsilon): trees for epsilon in budgets}
+    return Comparison(tuple(budgets), train.size, test.size, {"label": noise, "model": models}, biased)
 
 
 def _mean(fits: list[Estimate]) -> Estimate:
@@ -211,3 +233,47 @@ def _mean(fits: list[Estimate]) -> Estimate:
     by_noise = float(np.std(fits, ddof=1)) / math.sqrt(len(fits)) if len(fits) > 1 else 0.0
     by_rows = float(np.mean([one.spread for one in fits]))
     return Estimate(float(np.mean(fits)), math.hypot(by_noise, by_rows))
+
+
+def label_error(
+    name: str, labels: Array, bounds: Interval, epsilon: float, delta: float = 0.0
+) -> tuple[Estimate, bool]:
+    """Return the typical error of one private label, by a mechanism's counts, and whether it is unbiased.
+
+    The error is exact, but where a prior is needed: that takes its part of ε and has its noise, so this averages
+    over a few of them. An unbiased label is, on average, the true one, as far as that was not clipped.
+
+    Parameters
+    ----------
+    name : str
+        A mechanism, as `privatize` knows it.
+    labels : array
+        Labels that anyone may see: the result follows from them exactly.
+    bounds : (lo, hi)
+        Public bounds of the label.
+    epsilon, delta : float
+        The budget; δ for "gaussian" only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labeldp.evidence.comparison import label_error
+    >>> even = np.linspace(0, 5, 2000)
+    >>> plain, window = (label_error(name, even, (0, 5), 1.0)[0] for name in ("laplace", "rp"))
+    >>> bool(7.0 < plain < 7.2 and window < plain)
+    True
+    """
+    needs_delta = name != "auto" and mechanism_class(name).needs_delta
+    request = Request(epsilon=epsilon, bounds=bounds, mechanism=name, delta=delta if needs_delta else 0.0)
+    plan, source = request.plan(labels.size), resolve_source(None)
+    priors: list[Histogram | None] = [None]
+    if plan.for_prior:
+        priors = [request.estimate_prior(labels, plan.for_prior, source) for _ in range(_DRAWS)]
+    try:
+        draws = [noise_and_bias(plan.mechanism_for(prior), labels) for prior in priors]
+    except TypeError as error:  # of its constructor
+        why = f": {name} has settings without a default: give them one, or define for_bounds"
+        raise ParameterError(Setting("mechanisms"), why) from error
+    squares = [np.mean(deviation**2 + bias**2) for deviation, bias, _ in draws]
+    spread = float(np.std(np.sqrt(squares), ddof=1)) if len(draws) > 1 else 0.0
+    return Estimate(math.sqrt(np.mean(squares)), spread), all(unbiased for *_, unbiased in draws)

@@ -20,20 +20,18 @@ def draw_comparison(comparison: Comparison, label: str) -> Any:
         raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
     budgets, figure = comparison.budgets, Figure(figsize=(13, 4.4), layout="constrained")
     figure.subplots(1, 2)
-    panels = figure.axes
-    for axes, (of, title) in zip(panels, titles.items(), strict=True):
-        figures = comparison.figures[of]
+    for axes, (of, figures) in zip(figure.axes, comparison.figures.items(), strict=True):
         for name in dict.fromkeys(name for name, _ in figures):
             errors = [figures[name, epsilon] for epsilon in budgets]
             spreads = [error.spread for error in errors]
             axes.errorbar(budgets, errors, spreads, marker="o", linewidth=2, capsize=3, label=name)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.set_title(title, loc="left")
+        axes.set_title(titles[of], loc="left")
         axes.set(xscale="log", xlabel="ε: less is more private", ylabel="typical error")
         axes.yaxis.set_major_formatter(lambda value, _: tick(value))
         axes.set_xticks(budgets, [f"{epsilon:g}" for epsilon in budgets])
         axes.xaxis.minorticks_off()
         axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.01, 0.5))
-    panels[0].set_yscale("log")
-    panels[0].yaxis.set_major_formatter(lambda value, _: tick(value))
-    return panels[0].figure
+    figure.axes[0].set_yscale("log")
+    figure.axes[0].yaxis.set_major_formatter(lambda value, _: tick(value))
+    return figure

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from collections.abc import Callable
+from contextlib import suppress
 from inspect import getattr_static
-from typing import Any
 
 import numpy as np
 
@@ -27,6 +26,9 @@ INHERITED = (
     *("parameters", "as_data", "to_json", "__reduce__", "origin", "with_origin"),
 )
 """What `Mechanism` does for everybody: clip, check and shape labels, draw words, state proofs and write cards."""
+
+
+_PARAMETERS = "parameters() must hold all that _build needs"
 
 
 def require(holds: object, message: str) -> None:
@@ -70,45 +72,25 @@ class Case:
         return self.mechanism.randomize(labels, random_state=simulation_words(seed))
 
 
-CHECKS: dict[str, Callable[[Case], None]] = {}
-"""All checks by name, in their order."""
-
-
-def check(function: Callable[[Case], None]) -> Callable[[Case], None]:
-    """Add a check, under the name of its function."""
-    CHECKS[function.__name__.replace("_", " ")] = function
-    return function
-
-
-@check
 def inherited(case: Case) -> None:
     """Require that the class has what `Mechanism` has, and answers only which counts."""
     cls = type(case.mechanism)
-    for name in INHERITED:
-        require(
-            getattr_static(cls, name) is getattr_static(Mechanism, name),
-            f"inherited: {cls.__name__}.{name} is not that of Mechanism: leave it out, and say all in _build",
-        )
+    own = [name for name in INHERITED if getattr_static(cls, name) is not getattr_static(Mechanism, name)]
+    require(
+        not own, f"{cls.__name__}.{', '.join(own)} is not that of Mechanism: leave it out, and say all in _build"
+    )
 
 
-@check
 def proof(case: Case) -> None:
     """Require that the proof shows what the mechanism says."""
-    mechanism = case.mechanism
-    proven = mechanism.verify()
+    mechanism, proven = case.mechanism, case.mechanism.verify()
     require(
-        proven.epsilon <= mechanism.epsilon,
-        f"proof: verify() proves only ε = {proven.epsilon:.9g}, and the mechanism says {mechanism.epsilon:.9g}: "
-        "build the channel with Promise.of(self.epsilon)",
-    )
-    require(
-        proven.delta <= mechanism.delta,
-        f"proof: verify() needs δ = {proven.delta:.3g}, and the mechanism says {mechanism.delta:.3g}: give it a "
-        "field delta",
+        proven.epsilon <= mechanism.epsilon and proven.delta <= mechanism.delta,
+        f"verify() proves only ε = {proven.epsilon:.9g} and δ = {proven.delta:.3g}, and the mechanism says "
+        f"{mechanism.epsilon:.9g} and {mechanism.delta:.3g}: build the channel with Promise.of(self.epsilon)",
     )
 
 
-@check
 def distribution(case: Case) -> None:
     """Require outputs as the counts say: at four labels closely, at more, and outside, roughly.
 
@@ -131,27 +113,23 @@ def _require_fit(case: Case, label: float, z: Array, way: str = "") -> None:
     # Massart: a right distribution passes a gap of g with probability 2 exp(−2 n g²) at most.
     require(
         gap <= math.sqrt(math.log(2 / ALPHA) / (2 * z.size)),
-        f"distribution: outputs are up to {gap:.2g} of probability away from what the channel's counts give{way}"
+        f"outputs are up to {gap:.2g} of probability away from what the channel's counts give{way}"
         ": randomize must draw from the channel that verify() proves, and cumulative() must describe it",
     )
 
 
-@check
 def moments(case: Case) -> None:
     """Require that mean, variance and debiasing are those of the outputs."""
     mechanism = case.mechanism
     for seed, label in enumerate(case.few.tolist()):
         z = case.draw(np.full(case.samples, label), 10 + seed)
         variance, mean = float(mechanism.variance([label])[0]), float(mechanism.mean([label])[0])
-        for what, values, expected in (("mean", z, mean), ("variance", (z - mean) ** 2, variance)):
-            message = f"moments: {what}() is not the {what} of what is released: derive it from the same counts"
-            _require_mean(values, expected, message)
-        try:
-            unbiased = mechanism.debias(z)
-        except NotUnbiasedError:
-            continue
-        message = "debias() does not average to the label: raise NotUnbiasedError where no map is unbiased"
-        _require_mean(unbiased, label, f"moments: {message}")
+        advice = "of what is released: derive it from the same counts"
+        _require_mean(z, mean, f"mean() is not the mean {advice}")
+        _require_mean((z - mean) ** 2, variance, f"variance() is not the variance {advice}")
+        with suppress(NotUnbiasedError):
+            advice = "raise NotUnbiasedError where no map is unbiased"
+            _require_mean(mechanism.debias(z), label, f"debias() does not average to the label: {advice}")
 
 
 def _require_mean(values: Array, expected: float, message: str) -> None:
@@ -164,49 +142,39 @@ def _require_mean(values: Array, expected: float, message: str) -> None:
     require(off <= stats.norm.isf(ALPHA / 2) * error + rounding, f"{message} (off by {off:.3g})")
 
 
-@check
 def random_words(case: Case) -> None:
     """Require that a channel draws from the words that it is given, and treats all types of numbers alike."""
     labels = np.rint(np.clip(np.tile(case.many, 20), -2048, 2048))
     one, again, other = (case.draw(labels.copy(), seed) for seed in (1, 1, 2))
     require(
         np.array_equal(one, again) and not np.array_equal(one, other),
-        "random words: outputs must follow from the words of the source that is passed, and from nothing else",
+        "outputs must follow from the words of the source that is passed, and from nothing else",
     )
     for kind in (np.float64, np.float32, np.float16, np.int64):
         typed = labels.astype(kind)
-        require(
-            case.draw(typed).tobytes() == one.tobytes(),
-            f"random words: labels as {kind.__name__} gave other bits than as float64 under the same words",
-        )
-        require(np.array_equal(typed, labels), "random words: the channel changed the labels that it was given")
+        same = case.draw(typed).tobytes() == one.tobytes()
+        require(same, f"labels as {kind.__name__} gave other bits than as float64 under the same words")
+        require(np.array_equal(typed, labels), "the channel changed the labels that it was given")
 
 
-@check
 def clipping(case: Case) -> None:
     """Require that a label outside is treated as the end is, or as all outside are, in silence."""
     for outside in case.outside:
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            try:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
                 outputs = [case.draw(np.full(100, far)) for far in outside]
-            except Exception:
-                raise ConformanceError(
-                    "clipping: a label outside the range must be clipped in silence: an error would leak it"
-                ) from None
-        require(not warned, "clipping: a label outside the range led to a warning, which leaks it: silence it")
+        except Exception:
+            raise ConformanceError(
+                "a label outside the range must be clipped in silence: an error or a warning would leak it"
+            ) from None
         require(
-            all(np.isfinite(z).all() for z in outputs),
-            "clipping: a label outside the range led to an output that is not finite",
-        )
-        require(
-            all(np.array_equal(z, outputs[0]) for z in outputs),
-            "clipping: under the same words, labels that lie differently far outside gave different outputs: "
-            "treat all of them as the end of the range",
+            all(np.isfinite(z).all() and np.array_equal(z, outputs[0]) for z in outputs),
+            "under the same words, labels that lie differently far outside gave different outputs, or some that "
+            "are not finite: treat all of them as the end of the range",
         )
 
 
-@check
 def audit_outputs(case: Case) -> None:
     """Require that an audit detects nothing; labels outside take part if they are treated in their own way."""
     labels = case.at(0.0, 0.20, 0.21, 1.0).tolist()
@@ -224,59 +192,51 @@ def audit_outputs(case: Case) -> None:
     lenses = dict.fromkeys(each.lens for each in result.tested if each.epsilon > case.mechanism.epsilon)
     require(
         not result.detected,
-        f"audit outputs: they distinguish labels by ε ≥ {result.epsilon:.4g}, and {case.mechanism.epsilon:.4g} is "
+        f"they distinguish labels by ε ≥ {result.epsilon:.4g}, and {case.mechanism.epsilon:.4g} is "
         f"claimed, seen in their {', '.join(lenses)}: release numbers computed from the cell's index alone",
     )
 
 
-@check
 def card(case: Case) -> None:
     """Require that the card gives the mechanism back, as it releases."""
     mechanism = case.mechanism
     require(
         REGISTRY.get(getattr(mechanism, "name", "")) is type(mechanism),
-        'card: the class is not registered: put @register("its-own-name") above it',
+        'the class is not registered: put @register("its-own-name") above it',
     )
     require(
         dataclasses.is_dataclass(mechanism.channel),
-        f"card: {type(mechanism.channel).__name__} is no dataclass, and a card holds a hash of the channel's "
+        f"{type(mechanism.channel).__name__} is no dataclass, and a card holds a hash of the channel's "
         "fields: make it a frozen dataclass whose fields are all that sample and verify read",
     )
     text = mechanism.to_json()
     try:
         loaded = load_mechanism(text)
     except LabelDPError as error:
-        raise ConformanceError(
-            f"card: its own card does not load ({error}): parameters() must hold all that _build needs"
-        ) from error
-    require(
-        loaded == mechanism and loaded.to_json() == text,
-        "card: it loads another mechanism: parameters() must hold all that _build needs",
-    )
+        raise ConformanceError(f"its own card does not load ({error}): {_PARAMETERS}") from error
     labels = np.tile(case.few, 50)
-    again = loaded.randomize(labels, random_state=simulation_words(1))
-    require(np.array_equal(case.draw(labels), again), "card: it loads one that releases something else")
+    is_same = np.array_equal(Case(loaded, case.samples).draw(labels), case.draw(labels))
+    require(
+        loaded == mechanism and loaded.to_json() == text and is_same, f"it loads another mechanism: {_PARAMETERS}"
+    )
 
 
-@check
 def frozen(case: Case) -> None:
     """Require that no field can be set, and no array written to."""
     for owner in (case.mechanism, case.mechanism.channel):
+        name, settings = type(owner).__name__, type(owner).__dataclass_params__  # type: ignore[union-attr]
+        require(settings.frozen, f"{name} can be set after the proof: use @dataclass(frozen=True, slots=True)")
         for field in dataclasses.fields(owner):  # type: ignore[arg-type]
-            value: Any = getattr(owner, field.name)
-            try:
-                setattr(owner, field.name, value)
-            except (AttributeError, TypeError):
-                pass
-            else:
-                raise ConformanceError(
-                    f"frozen: {type(owner).__name__}.{field.name} can be set after the proof: use "
-                    "@dataclass(frozen=True, slots=True, kw_only=True)"
-                )
+            value = getattr(owner, field.name)
             require(
                 not (isinstance(value, np.ndarray) and value.flags.writeable),
-                f"frozen: the array {field.name} can be written to after the proof: keep a read-only copy",
+                f"the array {field.name} can be written to after the proof: keep a read-only copy",
             )
+
+
+_ALL = (inherited, proof, distribution, moments, random_words, clipping, audit_outputs, card, frozen)
+CHECKS = {check.__name__.replace("_", " "): check for check in _ALL}
+"""All checks by name, in their order."""
 
 
 def check_mechanism(mechanism: Mechanism, *, samples: int = 100_000) -> tuple[str, ...]:
@@ -312,8 +272,8 @@ def check_mechanism(mechanism: Mechanism, *, samples: int = 100_000) -> tuple[st
     for name, run in CHECKS.items():
         try:
             run(case)
-        except ConformanceError:
-            raise
+        except ConformanceError as error:
+            raise ConformanceError(f"{name}: {error}") from error.__cause__
         except Exception as error:
             raise ConformanceError(f"{name}: {type(error).__name__} was raised where nothing should be") from error
     return tuple(CHECKS)
