@@ -44,7 +44,7 @@ class Visitor:
         self.look(unfinished.at("budget"), "budget")
         figures = self.client.figures(unfinished, ledger="book.jsonl", **budget)
         self.keep("figures", figures)
-        self.client.budget(unfinished, limit=9, report="yes", **budget)
+        self.client.budget(unfinished, limit=9, **budget)
         self.look(unfinished.at("release"), "request")
         self.client.release(unfinished)
         self.look(unfinished.at("release"), "release")
@@ -55,8 +55,8 @@ class Visitor:
 def released(given):
     visitor = Visitor()
     visitor.release(visitor.read(), epsilon=1)
-    visitor.look("/card?name=out.csv.card.json")
-    visitor.look("/report?card=out.csv.card.json")
+    visitor.look("/card?name=table.private.csv.card.json")
+    visitor.look("/report?card=table.private.csv.card.json")
     visitor.look("/", "again")
     return visitor.answers
 
@@ -65,15 +65,15 @@ def fitted(given):
     visitor = Visitor()
     visitor.release(visitor.read(), kind="model", epsilon=2)
     assert b"name was left out" in visitor.answers["release"][2]
-    visitor.look("/card?name=model/card.json")
-    visitor.look("/report?card=model/card.json")
+    visitor.look("/card?name=table.model/card.json")
+    visitor.look("/report?card=table.model/card.json")
     return visitor.answers
 
 
 def regressed(given):
     visitor = Visitor()
     visitor.release(visitor.read(), kind="regression", epsilon=9, on="kind")
-    visitor.look("/card?name=table.html.card.json")
+    visitor.look("/card?name=table.regression.html.card.json")
     return visitor.answers
 
 
@@ -101,7 +101,9 @@ def statuses(observed):
 def test_nothing_that_the_page_answers_or_writes_depends_on_labels(act, tmp_path):
     first = assert_same(way(act), *CHANGES["all rows"], tmp_path)
     assert set(statuses(first).values()) == {200}
-    written = {released: "out.csv", fitted: "model/card.json", regressed: "table.html"}[act]
+    written = {released: "table.private.csv", fitted: "table.model/card.json", regressed: "table.regression.html"}[
+        act
+    ]
     assert {"book.jsonl", written} <= set(first.files)
     assert first.stdout == first.stderr == b""
 

@@ -168,8 +168,8 @@ class Client:
 
     def budget(self, unfinished, epsilon=1, ledger="book.jsonl", **more):
         """Choose the budget."""
-        fields = {"kind": "table", "out": "out.csv", "folder": "model", "page": "table.html", **more}
-        return self.post(unfinished.at("budget"), epsilon=epsilon, ledger=ledger, **fields)
+        fields = {"kind": "table", "epsilon": epsilon, "ledger": ledger, **more}
+        return self.post(unfinished.at("budget"), **fields)
 
     def press(self, unfinished, **more):
         """Press the button that releases the request."""

@@ -57,7 +57,7 @@ def test_all_links_and_redirects_are_under_the_random_path(client):
     begun = client.read("homes.csv", "price")
     pages = [client.get("/"), client.get("/no-such-page"), client.show(begun, "table")]
     pages += [client.show(begun, "column"), client.describe(begun, bounds=(0, 99_999)), client.budget(begun)]
-    pages += [client.release(begun), client.get("/releases"), client.get("/card?name=out.csv.card.json")]
+    pages += [client.release(begun), client.get("/releases"), client.get("/card?name=homes.private.csv.card.json")]
     base = client.site.keys.base
     for page in pages:
         assert page.status in (200, 404)

@@ -127,10 +127,8 @@ def to_budget(page, label="Miete", bounds=("0", "3000")):
     page.get_by_role("button", name="Continue to the budget").click()
 
 
-def choose_budget(page, epsilon, out=None):
+def choose_budget(page, epsilon):
     page.get_by_label(BUDGET, exact=True).fill(epsilon)
-    if out:
-        page.get_by_label("Name of its file").fill(out)
     page.get_by_role("button", name="Review the release").click()
 
 

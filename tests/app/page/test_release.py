@@ -18,25 +18,30 @@ def spent(client):
 def test_a_table_is_released_with_its_card_and_report_and_all_that_was_chosen(client, root):
     begun = client.read("homes.csv", "price", drop=["side"], na="unknown, gone", decimal=".")
     client.describe(begun, missing="drop", shuffle="yes", rows_per_person=2)
-    client.budget(begun, epsilon="0,5", limit=3, report="yes")
+    client.budget(begun, epsilon="0,5", limit=3)
     answer = client.release(begun)
-    for part in ("Released", "out.csv.card.json", "out.csv.report.html", "Do not share the folder itself"):
+    for part in (
+        "Released",
+        "homes.private.csv.card.json",
+        "homes.private.csv.report.html",
+        "Do not share the folder itself",
+    ):
         assert part in answer.words
-    assert {path.name for path in root.glob("out*")} == {
-        "out.csv",
-        "out.csv.card.json",
-        "out.csv.report.html",
+    assert {path.name for path in root.glob("homes.private*")} == {
+        "homes.private.csv",
+        "homes.private.csv.card.json",
+        "homes.private.csv.report.html",
     }
     assert spent(client) == 1  # for two rows of a person
     assert ldp.Ledger.open(root / "book.jsonl", create="never").limit == ldp.Budget(3)
-    card = json.loads((root / "out.csv.card.json").read_text())
+    card = json.loads((root / "homes.private.csv.card.json").read_text())
     assert card["file"]["columns"] == ["rooms", "price"]
     assert card["file"]["rows"] == 301
-    written = (root / "out.csv").read_text().splitlines()
+    written = (root / "homes.private.csv").read_text().splitlines()
     rooms = [line.partition(",")[0] for line in (root / "homes.csv").read_text().splitlines()[1:-1]]
     assert sorted(line.partition(",")[0] for line in written[1:]) == sorted(rooms)
     assert [line.partition(",")[0] for line in written[1:]] != rooms
-    report = client.get("/report?card=out.csv.card.json")
+    report = client.get("/report?card=homes.private.csv.card.json")
     assert "The proof" in report.html
     assert "sandbox" in report.header("content-security-policy")
     assert "script-src" not in report.header("content-security-policy")
@@ -61,11 +66,11 @@ def test_a_model_is_released_with_a_score_and_says_what_it_leaves_out(client, ro
         "Measured on rows held out",
         "The model predicts price from rooms, side.",
         "owner was left out",
-        "labeldp predict model new_table.csv --out predictions.csv",
+        "labeldp predict homes.model new_table.csv --out predictions.csv",
     ):
         assert part in done
     assert spent(client) == 6
-    assert {path.name for path in (root / "model").iterdir()} == {"card.json", "columns.json", "model.npz"}
+    assert {path.name for path in (root / "homes.model").iterdir()} == {"card.json", "columns.json", "model.npz"}
 
 
 def test_a_regression_table_is_released_from_ticked_columns_or_a_formula_and_shown(client, root):
@@ -73,18 +78,18 @@ def test_a_regression_table_is_released_from_ticked_columns_or_a_formula_and_sho
     begun = ready(client, kind="regression", epsilon=9, regressor=[0, 1], purpose="rent index")
     assert "Not ticked because values are missing" not in client.show(begun, "budget").words
     request = client.show(begun, "release").words
-    for part in ("a regression table, table.html", "rooms + side", "rent index"):
+    for part in ("a regression table, homes.regression.html", "rooms + side", "rent index"):
         assert part in request
     done = client.release(begun)
     for part in ("Released", "side[south]", "std err"):
         assert part in done.words
     assert spent(client) == 9
-    card = json.loads((root / "table.html.card.json").read_text())
+    card = json.loads((root / "homes.regression.html.card.json").read_text())
     assert card["regression"]["names"] == ["Intercept", "rooms", "side[north]", "side[south]"]
-    assert "it holds" in client.get("/card?name=table.html.card.json").words
-    assert "side[south]" in client.get("/report?card=table.html.card.json").words
+    assert "it holds" in client.get("/card?name=homes.regression.html.card.json").words
+    assert "side[south]" in client.get("/report?card=homes.regression.html.card.json").words
     assert "a regression table of price" in client.get("/releases").words
-    client.budget(begun, kind="regression", page="other.html", on="rooms + rooms**2")
+    client.budget(begun, kind="regression", on="rooms + rooms**2")
     assert begun.request.options["on"] == "rooms + rooms**2"
 
 
@@ -99,7 +104,7 @@ def test_columns_that_a_regression_does_not_tick_because_of_gaps_are_named(clien
 
 @pytest.mark.parametrize("kind", ["table", "model", "regression"])
 def test_no_file_that_can_be_shared_has_a_label(client, root, kind):
-    client.release(ready(client, kind=kind, epsilon=9, report="yes", regressor=[0]))
+    client.release(ready(client, kind=kind, epsilon=9, regressor=[0]))
     shared = [path for path in root.rglob("*") if path.is_file() and path.name != "homes.csv"]
     assert len(shared) > 2
     assert not any(HIDDEN.encode() in path.read_bytes() for path in shared)
@@ -128,7 +133,6 @@ def test_what_an_epsilon_would_give_is_asked_of_the_server_and_changes_nothing(c
     plan = ldp.preview(rows=301, bounds=(0, 100), epsilon=0.5)
     assert all(value in answer.words for _, value in plan.table()[1][1:])
     for part in (
-        "LIMIT: this would cost ε = 1.5",
         "ε = 0.5 for this release; ε = 1 for its score",
         "and about 82",
     ):
@@ -154,19 +158,12 @@ def test_a_ledger_that_exists_shows_what_it_spent_and_has_no_field_for_a_limit(c
     ("field", "text"),
     [
         *[("epsilon", text) for text in ("0", "", "1000", "0 5", "1;curl")],
-        *[
-            ("out", "homes.csv"),
-            ("out", "new.xlsx"),
-            ("out", "new"),
-            ("ledger", "homes.csv"),
-            ("limit", "much"),
-            ("folder", "../model"),
-        ],
+        ("ledger", "homes.csv"),
+        ("limit", "much"),
         *[
             ("score", "-1"),
             ("score", "0.01"),
             ("transform", "log"),
-            ("page", "table.csv"),
             ("on", "price"),
             ("on", ""),
         ],
@@ -174,9 +171,8 @@ def test_a_ledger_that_exists_shows_what_it_spent_and_has_no_field_for_a_limit(c
     ],
 )
 def test_what_is_wrong_with_the_budget_is_shown_beside_its_field(client, field, text):
-    kinds = {"score": "model", "transform": "model", "folder": "model", "page": "regression", "on": "regression"}
-    ticked = [0] if field == "page" else []
-    begun = ready(client, kind=kinds.get(field, "table"), regressor=ticked, **{field: text})
+    kinds = {"score": "model", "transform": "model", "on": "regression"}
+    begun = ready(client, kind=kinds.get(field, "table"), **{field: text})
     assert begun.request is None
     assert client.problems == [field]
     client.show(begun, "column")
@@ -188,12 +184,12 @@ def test_another_ledger_with_charges_is_named_before_paying(client, root):
     (root / "foreign.jsonl").write_text('{"schema": "other"}\n{}\n')
     begun = client.read("homes.csv", "price")
     client.describe(begun, missing="drop")
-    asked = client.budget(begun, ledger="second.jsonl", out="again.csv").words
+    asked = client.budget(begun, ledger="second.jsonl").words
     assert "Other ledgers have charges, first.jsonl:" in asked
-    assert "Other ledgers" not in client.budget(begun, ledger="first.jsonl", out="again.csv").words
+    assert "Other ledgers" not in client.budget(begun, ledger="first.jsonl").words
     for name in ("third", "fourth", "fifth"):
         (root / f"{name}.jsonl").write_bytes((root / "first.jsonl").read_bytes())
-    asked = client.budget(begun, ledger="second.jsonl", out="again.csv").words
+    asked = client.budget(begun, ledger="second.jsonl").words
     assert "Other ledgers have charges, fifth.jsonl, first.jsonl, fourth.jsonl and 1 more:" in asked
 
 
@@ -220,7 +216,7 @@ def test_a_button_that_is_pressed_twice_spends_once(client, root):
         running = begun.release
         assert "Working" in client.press(begun).words
     running.wait()
-    (root / "out.csv").unlink()
+    (root / "homes.private.csv").unlink()
     client.release(begun)
     assert begun.release is running
     assert spent(client) == 1
@@ -228,18 +224,17 @@ def test_a_button_that_is_pressed_twice_spends_once(client, root):
 
 def test_a_limit_that_is_spent_is_noticed_before_the_button_and_at_it(client, root):
     client.release(ready(client, limit=1.5))
-    begun = ready(client, out="again.csv")
+    begun = ready(client)
     assert begun.request is None
     assert client.problems == ["epsilon"]
     shown = client.show(begun, "budget").words
-    assert "LIMIT: this would cost ε = 1, and only ε = 0.5 is left" in shown
     assert "88 at most after it" in shown  # with what was released before
-    client.budget(begun, epsilon=0.5, out="again.csv")
+    client.budget(begun, epsilon=0.5)
     ldp.Ledger.open(root / "book.jsonl").charge("elsewhere", epsilon=0.4)
     answer = client.release(begun)
     assert "only ε = 0.1 is left" in answer.words
     assert "Nothing was charged" in answer.words
-    assert not (root / "again.csv").exists()
+    assert not (root / "homes.private-2.csv").exists()
 
 
 @pytest.mark.parametrize(("kind", "at"), [("table", "Releasing"), ("model", "Fitting")])
@@ -261,11 +256,10 @@ def test_a_report_that_cannot_be_written_does_not_hide_what_was_released(client,
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("labeldp.app.page.release_step.write_report", full)
-    done = client.release(ready(client, kind=kind, report="yes")).words
+    done = client.release(ready(client, kind=kind)).words
     assert f"The private {kind}" in done
     assert "The report could not be written: No space left on device" in done
-    assert "The report out" not in done
-    assert "The report model" not in done
+    assert "homes.private.csv.report.html" not in done
 
 
 @pytest.mark.parametrize(
@@ -282,7 +276,7 @@ def test_work_can_be_stopped_before_the_charge_and_not_after(client, root, kind,
     assert (data["state"], data["can_stop"]) == ("running", not is_paid)
     assert ("Stopped. Nothing was charged" in client.show(begun, "release").words) == (not is_paid)
     assert spent(client) == is_paid
-    assert [path.exists() for path in (root / "out.csv", root / "model")] == [bool(is_paid), False]
+    assert [path.exists() for path in (root / "homes.private.csv", root / "homes.model")] == [bool(is_paid), False]
     assert client.get("/work/unknown").status == client.post("/work/unknown/stop").status == 404
 
 
@@ -321,8 +315,8 @@ def test_a_form_in_an_older_tab_goes_on_with_the_table_that_it_was_shown_for(cli
     two.reading.wait()
     client.describe(one, missing="drop")
     client.describe(two, bounds=(0, 9))
-    client.budget(one, out="one.csv")
-    client.budget(two, out="two.csv", epsilon=2)
+    client.budget(one)
+    client.budget(two, epsilon=2)
     names = ("label", "bounds", "epsilon", "drop")
     chosen = [[each.request.options[name] for name in names] for each in (one, two)]
     assert chosen == [["price", (0, 100), 1, ()], ["rooms", (0, 9), 2, ("price",)]]
@@ -340,7 +334,7 @@ def test_a_file_exchanged_after_the_button_is_not_released(client, root, kind, a
     assert begun.release.state == "failed"
     assert "The file changed" in client.show(begun, "release").words
     assert charges(client) == ()
-    assert not [name for name in ("out.csv", "model") if (root / name).exists()]
+    assert not [name for name in ("homes.private.csv", "homes.model") if (root / name).exists()]
 
 
 def test_nothing_can_be_chosen_again_while_it_is_released(client):

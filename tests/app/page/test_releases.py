@@ -1,31 +1,30 @@
 """Past releases: they count, are listed, verified and explained."""
 
+import json
 import re
 import shutil
 from html import unescape
-from types import SimpleNamespace
 
 import pytest
 
 import labeldp as ldp
 from app.page.page_client import HIDDEN, ready
+from forged_cards import forged
 from helpers import posix_only
-from labeldp.accounts import Budget, Charge
-from labeldp.app.page.releases import _summary
 
-CARD = "out.csv.card.json"
+CARD = "homes.private.csv.card.json"
 
 
 def test_a_second_release_of_the_same_values_is_shown_to_cost_again(client):
     client.release(ready(client, limit=3))
-    begun = ready(client, out="again.csv")
+    begun = ready(client)
     words = client.show(begun, "release").words
     assert "These values were released before" in words
     assert "ε = 1 becomes ε = 2, and a guess of 50 % can become 88 %" in words
     budget = client.show(begun, "budget").words
     for part in ("costs again", "they can be 88 % certain at most", "ε = 1 that the ledger has spent before"):
         assert part in budget
-    shown = client.budget(begun, out="again.csv", ledger="another.jsonl", show="budget")  # without scripts
+    shown = client.budget(begun, ledger="another.jsonl", show="budget")  # without scripts
     assert "they can be 73 % certain at most" in shown.words
     assert begun.request is None
 
@@ -35,7 +34,7 @@ def test_a_score_and_an_earlier_release_count_on_every_page_of_a_model(client, r
     shutil.copy(root / "book.jsonl", root / "a copy.jsonl")  # which has not the rest
     done = client.release(ready(client, kind="model", epsilon=5, score=4)).words
     assert "by everything in its ledger, ε = 10" in client.get(f"/card?name={CARD}").words
-    for words in (done, client.get("/card?name=model/card.json").words):
+    for words in (done, client.get("/card?name=homes.model/card.json").words):
         assert "ε = 9 in all" in words
         assert "by everything in its ledger, ε = 10, by at most 22,027×" in words
     assert "a model of price ε = 9" in client.get("/releases").words
@@ -59,21 +58,27 @@ def test_the_list_shows_what_was_released_and_which_charge_paid_for_it(client, r
 
 
 def test_a_card_is_verified_with_its_file_and_its_report(client, root):
-    client.release(ready(client, report="yes"))
-    same = "out.csv.report.html: written again from the card, it is the same"
+    client.release(ready(client))
+    same = "homes.private.csv.report.html: written again from the card, it is the same"
     assert all(part in client.get(f"/card?name={CARD}").words for part in ("it holds", same))
-    for name, old, new in (("out.csv.report.html", "2.72×", "1.72×"), ("out.csv", "north", "South")):
+    for name, old, new in (
+        ("homes.private.csv.report.html", "2.72×", "1.72×"),
+        ("homes.private.csv", "north", "South"),
+    ):
         written = (root / name).read_text()
         (root / name).write_text(written.replace(old, new))
         broken = client.get(f"/card?name={CARD}").html
         assert "<h1>Do not rely on this: it does not hold</h1>" in broken
         (root / name).write_text(written)
-    assert "out.csv was changed" in broken.partition('id="checks"')[0]
+    assert "homes.private.csv was changed" in broken.partition('id="checks"')[0]
 
 
-@pytest.mark.parametrize("card", ["homes.csv", "../out.csv.card.json", "no-such.card.json", "book.jsonl", ""])
-def test_only_cards_are_shown_and_only_their_reports(client, card):
+@pytest.mark.parametrize(
+    "card", ["homes.csv", "../homes.private.csv.card.json", "no-such.card.json", "book.jsonl", ""]
+)
+def test_only_cards_are_shown_and_only_their_reports(client, root, card):
     client.release(ready(client))
+    (root / "homes.private.csv.report.html").unlink()
     for path in (f"/card?name={card}", f"/report?card={card}", f"/report?card={CARD}"):
         answer = client.get(path)
         assert answer.status == 400
@@ -84,8 +89,8 @@ def test_only_cards_are_shown_and_only_their_reports(client, card):
 @pytest.mark.parametrize("what", ["", ".report.html", ".card.json.sig", ".card.json"])
 def test_links_beside_a_card_are_not_read(client, root, what):
     """A link beside somebody else's card may lead to the true labels."""
-    client.release(ready(client, report="yes"))
-    path = root / f"out.csv{what}"
+    client.release(ready(client))
+    path = root / f"homes.private.csv{what}"
     path.unlink(missing_ok=True)
     path.symlink_to(root / "homes.csv")
     card, report = client.get(f"/card?name={CARD}"), client.get(f"/report?card={CARD}")
@@ -93,22 +98,28 @@ def test_links_beside_a_card_are_not_read(client, root, what):
     assert card.status == (400 if what == ".card.json" else 200)
     assert report.status == (400 if what in (".card.json", ".report.html") else 200)
     if what == "":
-        assert "out.csv is not beside the card" in card.words
+        assert "homes.private.csv is not beside the card" in card.words
     if what == ".card.json.sig":
         assert "signature was not checked" in card.words
 
 
-def test_all_links_of_a_model_in_a_folder_of_a_folder_lead_somewhere(client, root):
-    (root / "sub").mkdir()
-    pages = [client.release(ready(client, kind="model", folder="sub/m", report="yes", epsilon=2))]
-    pages += [client.get("/releases"), client.get("/card?name=sub/m/card.json")]
+def test_all_links_of_a_model_lead_somewhere(client):
+    pages = [client.release(ready(client, kind="model", epsilon=2))]
+    pages += [client.get("/releases"), client.get("/card?name=homes.model/card.json")]
     links = {unescape(link) for page in pages for link in re.findall(r'href="([^"#]+)"', page.html)}
-    expected = {f"/{what}=sub/m/card.json" for what in ("card?name", "report?card")}
-    assert {link for link in links if "sub/m" in link} == {f"{client.site.keys.base}{link}" for link in expected}
+    expected = {f"/{what}=homes.model/card.json" for what in ("card?name", "report?card")}
+    assert {link for link in links if "card.json" in link} == {
+        f"{client.site.keys.base}{link}" for link in expected
+    }
     assert {client.get(link).status for link in links if link.startswith("/")} == {200}
 
 
-def test_the_time_on_a_card_of_somebody_else_commands_nothing():
-    charge = Charge("labels", Budget(1), "2026\u202e-01-01\x1b", purpose="labels")
-    card = SimpleNamespace(kind="release", content={}, terms=SimpleNamespace(charges=[charge]))
-    assert _summary(card)["when"].isprintable()
+def test_the_time_on_a_card_of_somebody_else_commands_nothing(client, root):
+    client.release(ready(client))
+    content = json.loads((root / CARD).read_text())
+    old = content["charges"][0]["when"]
+    text = json.dumps(content).replace(json.dumps(old), json.dumps("2026\u202e-01-01\x1b"))
+    (root / CARD).write_text(forged(json.loads(text)))
+    shown = client.get("/releases").html
+    assert "2026" in shown
+    assert not {"\u202e", "\x1b"} & set(shown)

@@ -164,12 +164,15 @@ def test_what_is_paid_for_is_finished_however_often_it_is_interrupted(folder):
         while "data-progress" in caller.ask("GET", table)[1]:
             time.sleep(0.1)
         caller.go(f"{begun}/column", bounds=[0, 99999], rows_per_person=1)
-        request = caller.go(f"{begun}/budget", kind="table", epsilon=1, out="out.csv", ledger="book.jsonl")
+        request = caller.go(f"{begun}/budget", kind="table", epsilon=1, ledger="book.jsonl")
         shown = re.search(r'name="request" value="([^"]+)"', caller.ask("GET", request)[1]).group(1)
         caller.go(f"{begun}/release", request=shown)
         while "Releasing" not in caller.ask("GET", request)[1]:
             time.sleep(0.1)
-        with pytest.raises(ParameterError), reserve_name(folder / "out.csv"):  # of the page, as of a shell
+        with (
+            pytest.raises(ParameterError),
+            reserve_name(folder / "homes.private.csv"),
+        ):  # of the page, as of a shell
             pass
         for kind in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
             process.send_signal(kind)
@@ -177,5 +180,5 @@ def test_what_is_paid_for_is_finished_however_often_it_is_interrupted(folder):
                 pass
         (folder / "go on").touch()
         process.wait(120)
-    assert len((folder / "out.csv").read_text().splitlines()) == 61
+    assert len((folder / "homes.private.csv").read_text().splitlines()) == 61
     assert [*folder.glob("*.lock"), *folder.glob("*.part")] == []

@@ -182,9 +182,9 @@ def test_excel_asks_for_its_sheet_and_any_column_name_can_be_private_or_left_out
     begun.reading.wait()
     assert (begun.label, list(begun.seen.columns), begun.seen.rows) == ("gross income", ["age"], 60)
     client.describe(begun, bounds=(0, 5))
-    client.budget(begun, out="out.csv")
+    client.budget(begun)
     assert "Released" in client.release(begun).words
-    assert (client.site.folder.root / "out.csv").read_text().startswith("age,gross income\n")
+    assert (client.site.folder.root / "book.private.csv").read_text().startswith("age,gross income\n")
 
 
 def test_titles_above_the_header_are_left_out_for_the_owner_to_agree_and_totals_below_are_asked_about(client):
@@ -211,7 +211,7 @@ def test_titles_above_the_header_are_left_out_for_the_owner_to_agree_and_totals_
     assert all(left_out in page.words for page in (client.show(read, "table"), client.budget(read)))
     client.release(read)
     assert (read.request.options["dialect"].skip, read.request.options["dialect"].skip_last) == (3, 1)
-    assert not any(HIDDEN.encode() in path.read_bytes() for path in client.site.folder.root.glob("out*"))
+    assert not any(HIDDEN.encode() in path.read_bytes() for path in client.site.folder.root.glob("pay.private*"))
 
 
 def test_every_button_keeps_the_sheet_and_a_row_of_formulas_cannot_be_kept(client):
@@ -297,7 +297,7 @@ def test_no_message_shows_where_the_folder_is(client):
     assert str(root) not in page.html
     other = client.read("homes.csv", "price")
     client.describe(other, missing="drop")
-    (root / "out.csv").touch()
+    (root / "book.jsonl").write_text("{}")
     page = client.budget(other)
-    assert "out.csv exists already" in page.words
+    assert "book.jsonl" in page.words
     assert str(root) not in page.html

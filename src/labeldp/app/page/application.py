@@ -96,7 +96,7 @@ def _form(handler: Callable[..., Response], max_files: int = 0) -> Callable[[Req
 def _problem(request: Request, error: Exception) -> Response:
     """Return the page for an error; what an unexpected one says may quote data, and is not shown."""
     if isinstance(error, EXPLAINED) and request.method == "POST":
-        site_of(request).problem = explain(error)
+        site_of(request).problems = {"request": explain(error)}
         return go(request, "/")
     if isinstance(error, EXPLAINED):
         return show(request, "problem", status=400, problem=explain(error))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from labeldp.accounts.budget import Budget, group_budget, refuse_overspend, rounded_up
+from labeldp.accounts.budget import Budget, group_budget, refuse_overspend
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import odds_figures
 from labeldp.app.options import RECORD
@@ -24,7 +23,6 @@ from labeldp.learning.formula import Formula
 from labeldp.learning.score import plan_test
 from labeldp.learning.score_sums import ScorePlan
 from labeldp.release.plan import Request as Plan
-from labeldp.tables.paths import Target, output_format
 
 EXAMPLE = 1.0
 """The ε whose figures are shown while none is chosen; it is never taken for a choice."""
@@ -37,16 +35,13 @@ STARTS = {
 """Values of ε to start with, and what they are for."""
 
 KINDS: dict[str, tuple[str, list[str]]] = {
-    "table": ("out", []),
-    "model": ("folder", ["transform", "score"]),
-    "regression": ("page", ["on"]),
+    "table": ("private", []),
+    "model": ("model", ["transform", "score"]),
+    "regression": ("regression", ["on"]),
 }
-"""What can be released: the form field of its name, and the options that it has for itself."""
+"""What can be released: a part of its name, and the options that it has for itself."""
 
-FIELDS = (
-    *("kind", "epsilon", "out", "folder", "transform", "score", "page", "on", "regressor", "ledger", "limit"),
-    *("report", *RECORD),
-)
+FIELDS = ("kind", "epsilon", "transform", "score", "on", "regressor", "ledger", "limit", *RECORD)
 
 
 def take_budget(site: Site, unfinished: Unfinished, form: FormData, problems: dict[str, str]) -> str:
@@ -65,7 +60,7 @@ def budget_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
     """Return what the ε that was typed would give, and what is in the ledger that was named."""
     if unfinished.options is None:
         return unfinished.at("column")
-    typed = unfinished.typed = _suggestions(unfinished, site.folder) | unfinished.typed
+    typed = unfinished.typed = _suggestions(unfinished) | unfinished.typed
     form = FormData([(name, text) for name, texts in typed.items() for text in texts])
     problems = dict(unfinished.problems.get("budget", {}))
     figures = _figures(site.folder, unfinished, form, problems)
@@ -86,47 +81,35 @@ def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems:
     with collect_problem(problems, "ledger"):
         if (path := folder.target(str(form.get("ledger")))).exists():
             book = Ledger.open(path, create="never")
-    spent, left = Budget(0), chosen.get("limit")
-    if book is not None:
-        spent, left = book.total, book.remaining and book.remaining.epsilon
     plan = preview_of(unfinished, chosen.get("epsilon", EXAMPLE))
     score = (chosen.get("score") or 0.0) if form.get("kind") == "model" else 0.0
     prices = (Budget(plan.budgets[0].epsilon), Budget(score))
     now, extra = (group_budget(price, unfinished.rows_per_person) for price in prices)
-    costs = {"for this release": now, "for its score": extra, "that the ledger has spent before": spent}
-    cautions = plan.cautions(spent + extra)
-    if left is not None and "epsilon" in chosen and (now + extra).epsilon > left:
-        cautions.insert(0, f"LIMIT: this would cost {now + extra}, and only ε = {rounded_up(left)} is left.")
+    spent = Budget(0) if book is None else book.total
     return {
         "book": book,
         "plan": plan,
         "odds": odds_figures((spent + now + extra).epsilon),
-        "costs": [f"{cost} {what}" for what, cost in costs.items() if cost != Budget(0)],
-        "cautions": cautions,
+        "costs": {"for this release": now, "for its score": extra, "that the ledger has spent before": spent},
+        "cautions": plan.cautions(spent + extra),
         "is_example": "epsilon" not in chosen,
     }
 
 
-def _suggestions(unfinished: Unfinished, folder: ChosenFolder) -> dict[str, list[str]]:
+def _suggestions(unfinished: Unfinished) -> dict[str, list[str]]:
     """Return what suits the table; a regression has no dates, gaps, or columns that may name people."""
-    stem, seen = unfinished.source.name.partition(".")[0] or "table", unfinished.seen
+    seen, regressors = unfinished.seen, list[str]()
+    for number, (name, (kind, gaps)) in enumerate(seen.columns.items() if seen else ()):
+        if seen and name not in seen.identifiers and kind not in ("date", "time") and (kind == "text" or not gaps):
+            regressors.append(str(number))
     column = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in str(unfinished.label))
-    columns, format = {} if seen is None else seen.columns, unfinished.header.format
-    regressors = [
-        str(number)
-        for number, (name, (kind, gaps)) in enumerate(columns.items())
-        if seen and name not in seen.identifiers and kind not in ("date", "time") and (kind == "text" or not gaps)
-    ]
-    return {
-        **{name: [""] for name in FIELDS},
-        "kind": ["table"],
-        "ledger": [f"{stem}.{column}.ledger.jsonl"],
-        "out": [folder.free_name(f"{stem}.private", ".csv" if format == "xlsx" else f".{format}")],
-        "folder": [folder.free_name(f"{stem}.model", "")],
-        "page": [folder.free_name(f"{stem}.regression", ".html")],
-        "regressor": regressors,
-        "report": ["yes"],
-    }
+    chosen = {"kind": ["table"], "ledger": [f"{_stem(unfinished)}.{column}.ledger.jsonl"], "regressor": regressors}
+    return {**{name: [""] for name in FIELDS}, **chosen}
+
+
+def _stem(unfinished: Unfinished) -> str:
+    """Return what names of files begin with."""
+    return unfinished.source.name.partition(".")[0] or "table"
 
 
 def preview_of(unfinished: Unfinished, epsilon: float) -> Preview:
@@ -146,16 +129,12 @@ def _parse(
     folder: ChosenFolder, unfinished: Unfinished, chosen: dict[str, Any], form: FormData, problems: dict[str, str]
 ) -> ReleaseRequest | None:
     """Return the request, or note what is wrong with it; whoever carries it out checks everything again."""
-    kind = str(form.get("kind"))
+    kind, source = str(form.get("kind")), unfinished.source
     if kind not in KINDS:
         raise ParameterError("choose what to release")
-    to, own = KINDS[kind]
+    word, own = KINDS[kind]
     options = {**chosen, "label": unfinished.label, "dialect": unfinished.dialect}
     options |= parse_fields(["epsilon", "limit", *RECORD, *own], form, problems)
-    paths = dict[str, Path]()
-    for name in ("ledger", to):
-        with collect_problem(problems, name):
-            paths[name] = folder.target(str(form.get(name, "")))
     if kind == "regression":
         with collect_problem(problems, "on"):
             options["on"] = options.get("on") or _formula(unfinished, form)
@@ -164,27 +143,24 @@ def _parse(
         options["drop"] = unfinished.drop
     if kind != "table":
         del options["shuffle"]
-    if problems:
+    ledger = None
+    with collect_problem(problems, "ledger"):
+        ledger = folder.target(str(form.get("ledger", "")))
+    if problems or ledger is None:
         return None
-    out, limit = paths[to], options.pop("limit")
-    report = out.with_name(f"{out.name}.report.html") if form.get("report") and kind != "regression" else None
-    release = ReleaseRequest(kind, unfinished.source, out, paths["ledger"], report, limit, options)
-    with collect_problem(problems, to, FIELDS):
+    format = "csv" if unfinished.header.format == "xlsx" else unfinished.header.format
+    ending = {"table": f".{format}", "regression": ".html"}.get(kind, "")
+    out = folder.inside(folder.free_name(f"{_stem(unfinished)}.{word}", ending))
+    release = ReleaseRequest(kind, source, out, ledger, options.pop("limit"), options)
+    with collect_problem(problems, "epsilon", FIELDS):
         Plan(**{name: options[name] for name in ("epsilon", "bounds", "rows_per_person")})
         LabelScale.parse(options["bounds"], options.get("transform"))
-        if out.exists():
-            raise ParameterError(f"{folder.name(out)} exists already: choose another name")
-        if kind == "regression" and out.suffix != ".html":
-            raise ParameterError(f"the name must end in .html, such as {out.stem}.html")
-        if kind == "table":
-            output_format(str(out))
-        Target(f"{out}/" if kind == "model" else str(out), force=False).refuse()
+    with collect_problem(problems, "ledger"):
+        book = release.open_ledger()
+        with collect_problem(problems, "epsilon"):
+            refuse_overspend(book.limit, book.charges, [release.price])
     with collect_problem(problems, "score"):
         score_of(release, unfinished.rows)
-    with collect_problem(problems, "ledger"):
-        ledger = release.open_ledger()
-        with collect_problem(problems, "epsilon"):
-            refuse_overspend(ledger.limit, ledger.charges, [release.price])
     return None if problems else release
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 
 from labeldp._atomic import StrPath, as_path
@@ -81,11 +80,10 @@ class ChosenFolder:
                 )
 
     def source(self, text: str) -> Path:
-        """Return a file or a folder of files that is there to be read; none of them leads out of the folder."""
+        """Return a file that is there to be read."""
         path = self.inside(text)
-        if not path.exists():
+        if not self.is_plain_file(path):
             raise ParameterError(f"there is no file {text[:200]!r} in the folder")
-        self.refuse_elsewhere(path)
         return path
 
     def target(self, text: str) -> Path:
@@ -121,9 +119,8 @@ class ChosenFolder:
 
     def card(self, text: str) -> Path:
         """Return the plain file of a card, anywhere in the folder."""
-        path = self.inside(text)
-        is_card = is_card_name(path.name) and self.is_plain_file(path)
-        if not is_card or self.name(path) != text:
+        path = self.source(text)
+        if not is_card_name(path.name) or self.name(path) != text:
             raise ParameterError(f"there is no card {printable(text, 100)!r} in the folder")
         return path
 
@@ -131,26 +128,28 @@ class ChosenFolder:
 
     def tables(self) -> list[str]:
         """Return the names of files that look like tables, here and one folder down."""
-        names = (name for name in self._near("*") if format_in(name) and not Path(name).name.startswith("~$"))
-        return list(islice(names, MOST_LISTED))
+        names = self._near(["*", "[!.]*/*"])
+        return [name for name in names if format_in(name) and not Path(name).name.startswith("~$")][:MOST_LISTED]
 
     def cards(self) -> list[str]:
         """Return the names of cards, here and one folder down, and of models one further down, newest first."""
-        names = {
-            name for pattern in ("*.card.json", "card.json", "[!.]*/card.json") for name in self._near(pattern)
-        }
-        paths = sorted(map(self.root.joinpath, names), key=lambda path: (-path.stat().st_mtime_ns, path.name))
-        return [self.name(path) for path in paths[:MOST_LISTED]]
+        names = self._near(
+            ["*.card.json", "card.json", "[!.]*/*.card.json", "[!.]*/card.json", "[!.]*/[!.]*/card.json"]
+        )
+        return sorted(names, key=lambda name: -(self.root / name).stat().st_mtime_ns)[:MOST_LISTED]
 
     def ledgers(self) -> list[str]:
-        """Return the names of files that may be ledgers."""
-        return list(islice(self._near("*.jsonl"), MOST_LISTED))
+        """Return the names of files that may be ledgers, here and one folder down."""
+        return self._near(["*.jsonl", "[!.]*/*.jsonl"])[:MOST_LISTED]
 
-    def _near(self, pattern: str) -> Iterator[str]:
-        for path in sorted([*self.root.glob(pattern), *self.root.glob(f"[!.]*/{pattern}")]):
-            with suppress(OSError, ParameterError):  # what cannot be asked for by its name is not listed
+    def _near(self, patterns: Iterable[str]) -> list[str]:
+        """Return the names of plain files that fit, as far as they can be asked for by their names."""
+        names = list[str]()
+        for path in sorted(path for pattern in patterns for path in self.root.glob(pattern)):
+            with suppress(OSError, ParameterError):
                 if not path.name.startswith(".") and self.inside(self.name(path)).is_file():
-                    yield self.name(path)
+                    names.append(self.name(path))
+        return names
 
     def free_name(self, stem: str, ending: str) -> str:
         """Return a name that nothing in the folder has yet.
@@ -163,5 +162,8 @@ class ChosenFolder:
         >>> folder.free_name("flats.private", ".csv")
         'flats.private-2.csv'
         """
-        names = (f"{stem}{'' if number == 1 else f'-{number}'}{ending}" for number in range(1, 10_000))
-        return next(name for name in names if not os.path.lexists(self.root / name))
+        name, number = f"{stem}{ending}", 1
+        while os.path.lexists(self.root / name):
+            number += 1
+            name = f"{stem}-{number}{ending}"
+        return name

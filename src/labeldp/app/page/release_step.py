@@ -97,10 +97,11 @@ def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, wo
         text, notes = table.card, list(table.notes)
         look = partial(look_at_table, release.out, text)
     files = {WRITTEN[release.kind]: release.out, "The certificate (card)": path}
-    if release.report is not None:
+    if release.kind != "regression":  # which is a report itself
         with _noted(problems, "The report could not be written"):
-            write_report(release.report, text, ledger=ledger, like=path)
-            files["The report"] = release.report
+            report = release.out.with_name(f"{release.out.name}.report.html")
+            write_report(report, text, ledger=ledger, like=path)
+            files["The report"] = report
     shown = None
     with _noted(problems, "The result cannot be shown here"):
         shown = look()

@@ -12,8 +12,8 @@ import threading
 import time
 import warnings
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import uvicorn
@@ -22,44 +22,6 @@ from labeldp._atomic import StrPath, atomic_file
 from labeldp.app.page.application import build_app
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.site import Site
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    """Let no library warn or log while the page is served, in any thread: the message may quote a label."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.showwarning = lambda *_, **__: None  # where a library changes the filters for a while
-        logging.disable()
-        try:
-            yield
-        finally:
-            logging.disable(logging.NOTSET)
-
-
-@contextmanager
-def _temporary_files_in(folder: Path) -> Iterator[None]:
-    """Let temporary files, such as those of uploads, be in the chosen folder."""
-    before, tempfile.tempdir = tempfile.tempdir, str(folder)
-    try:
-        yield
-    finally:
-        tempfile.tempdir = before
-
-
-@contextmanager
-def _uninterrupted(answer: Callable[[], None]) -> Iterator[None]:
-    """Answer signals instead of ending: a release that is paid for is not lost to a second Ctrl-C."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals do not come here
-        return
-    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
-    old = {name: signal.signal(getattr(signal, name), lambda *_: answer()) for name in names}
-    try:
-        yield
-    finally:
-        for name, handler in old.items():
-            signal.signal(getattr(signal, name), handler)
 
 
 def _write_entry_page(folder: Path, address: str) -> Path | None:
@@ -97,31 +59,46 @@ def serve(
     """
     site = Site(ChosenFolder(folder))
     root = site.folder.root
-    with (
-        _silence(),
-        _temporary_files_in(root),
-        socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener,
-    ):
+    with ExitStack() as stack, socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        _silence(stack)
+        stack.callback(setattr, tempfile, "tempdir", tempfile.tempdir)
+        tempfile.tempdir = str(root)  # of uploads, on their way
         if os.name == "posix":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
         listener.listen()  # now: a browser may be quicker than the server
         address = f"http://127.0.0.1:{listener.getsockname()[1]}{site.keys.address}"
         entry_page = _write_entry_page(root, address) if browse else None
-        server = _server(site, entry_page)
         say(f"The page of {root} is at  {address}")
         say("The address works once, in one browser, on this machine. To end it, press Close labeldp or Ctrl-C.")
         if entry_page is not None:
             threading.Thread(target=webbrowser.open, args=(entry_page.as_uri(),), daemon=True).start()
         try:
-            server.run(sockets=[listener])
+            _server(site, entry_page).run(sockets=[listener])
         finally:
-            with _uninterrupted(lambda: say("Still finishing what is paid for …")):
-                if site.is_busy:
-                    say("Finishing what is paid for …")
-                site.finish()
-                _remove(entry_page)
+            _answer_signals(stack, lambda: say("Still finishing what is paid for …"))
+            if site.is_busy:
+                say("Finishing what is paid for …")
+            site.finish()
+            _remove(entry_page)
     say("The page is closed.")
+
+
+def _silence(stack: ExitStack) -> None:
+    """Let no library warn or log until the stack ends, in any thread: the message may quote a label."""
+    stack.enter_context(warnings.catch_warnings())
+    warnings.simplefilter("ignore")
+    warnings.showwarning = lambda *_, **__: None  # where a library changes the filters for a while
+    stack.callback(logging.disable, logging.NOTSET)
+    logging.disable()
+
+
+def _answer_signals(stack: ExitStack, answer: Callable[[], None]) -> None:
+    """Answer signals instead of ending: a release that is paid for is not lost to a second Ctrl-C."""
+    if threading.current_thread() is threading.main_thread():  # signals come nowhere else
+        for kind in {"SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"} & set(dir(signal)):
+            number = getattr(signal, kind)
+            stack.callback(signal.signal, number, signal.signal(number, lambda *_: answer()))
 
 
 def _server(site: Site, entry_page: Path | None) -> uvicorn.Server:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import time
@@ -16,7 +17,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.templating import Jinja2Templates
 
 from labeldp import __version__
-from labeldp.accounts.budget import rounded_up
+from labeldp.accounts.budget import rounded_up, total_of
+from labeldp.accounts.explanation import private_column
 from labeldp.accounts.numbers import number
 from labeldp.app.option import readings
 from labeldp.app.options import OPTIONS, RECORD
@@ -67,7 +69,7 @@ class Site:
         Releases that were begun, by their id.
     works : dict
         All work that was started, by its id.
-    problem : str
+    problems : dict
         What went wrong with the last form, for the next page of the start to say.
     """
 
@@ -75,7 +77,7 @@ class Site:
     keys: Keys = field(default_factory=Keys)
     unfinished: dict[str, Unfinished] = field(default_factory=dict)
     works: dict[str, Work] = field(default_factory=dict)
-    problem: str = ""
+    problems: dict[str, str] = field(default_factory=dict)
     is_closed: bool = False
     last_request: float = field(default_factory=time.monotonic)
 
@@ -112,12 +114,12 @@ class Site:
     @cached_property
     def templates(self) -> Jinja2Templates:
         """The templates; all values that are put into them are escaped, and show no path outside the folder."""
-        parents = (f"{self.folder.root}/", f"{self.folder.root}\\")
+        parent = f"{self.folder.root}{os.sep}"
         environment = Environment(
             loader=FileSystemLoader(Path(__file__).with_name("templates")),
             autoescape=True,
             undefined=StrictUndefined,
-            finalize=lambda value: _without(value, parents) if type(value) is str else value,
+            finalize=lambda value: value.replace(parent, "") if type(value) is str else value,
             trim_blocks=True,
             lstrip_blocks=True,
         )
@@ -127,10 +129,13 @@ class Site:
             "name": self.folder.name,
             "paid_for": paid_for,
             "plain": plain_words,
+            "printable": printable,
+            "private_column": private_column,
             "quote": shlex.quote,
             "readings": readings,
             "rounded_up": rounded_up,
             "thousands": "{:,}".format,
+            "total_of": total_of,
             "zip": zip,
         }
         environment.globals |= {
@@ -143,21 +148,11 @@ class Site:
         return Jinja2Templates(env=environment)
 
 
-def _without(text: str, parents: tuple[str, str]) -> str:
-    """Return a text with paths relative to a folder, where messages have absolute ones."""
-    for parent in parents:
-        text = text.replace(parent, "")
-    return text
-
-
-_WHICH = "(?:([Pp]rivate|[Nn]oisy|true) )?"
-_LABEL = re.compile(rf"(?<![\w.'\"/-])(?<!column ){_WHICH}label(s?)(?!\.?[\w'\"/-])")
+_LABEL = re.compile(r"(?<![\w.'\"/-])(?<!column )(?:([Pp]rivate|[Nn]oisy|true) )?label(s?)(?!\.?[\w'\"/-])")
 """The word in a sentence, and not in names of files and columns."""
 
-
-def _as_value(found: re.Match[str]) -> str:
-    words = {None: "private", "private": "noisy", "Private": "Noisy"}
-    return f"{words.get(found[1], found[1])} value{found[2]}"
+_KINDS = {None: "private", "private": "noisy", "Private": "Noisy"}
+"""What the page calls values, where the library speaks of labels."""
 
 
 def plain_words(line: str) -> str:
@@ -172,11 +167,9 @@ def plain_words(line: str) -> str:
     >>> plain_words("Private labels in labels.csv"), plain_words("the true labels of the label 'pay'")
     ('Noisy values in labels.csv', "the true values of the private column 'pay'")
     """
-    line = spelled(line, as_field)
-    amount, of, what = line.partition(" for ")
-    if paid_for(what) != what:
-        return f"{amount}{of}{paid_for(what)}"
-    text = _LABEL.sub(_as_value, line.replace(" label '", " private column '"))
+    amount, of, what = spelled(line, as_field).partition(" for ")
+    text = f"{amount}{of}{paid_for(what)}".replace(" label '", " private column '")
+    text = _LABEL.sub(lambda found: f"{_KINDS.get(found[1], found[1])} value{found[2]}", text)
     return text.replace("Labels ", "Values ").replace(" feature", " public column")
 
 

@@ -21,12 +21,14 @@ from labeldp.errors import LabelDPError, ParameterError
 from labeldp.release.names import as_label_name
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.overview import count_titles
-from labeldp.tables.paths import DELIMITERS
 
 LIKELY_ENCODING = "cp1252"
 """Of text that is not UTF-8."""
 
-_SHEET_FIELDS = ("na", "header", "skip", "skip_last")
+_TEXT_FIELDS = tuple(name for name in DIALECT if name != "sheet")
+_FIELDS = {"xlsx": ("na", "header", "skip", "skip_last"), "parquet": ("na",)}
+"""What can be said of how a table is written, by its format."""
+
 _COLUMN_FIELDS = ("bounds", "rows_per_person", "missing", "shuffle")
 
 
@@ -36,11 +38,8 @@ _COLUMN_FIELDS = ("bounds", "rows_per_person", "missing", "shuffle")
 def start_page(request: Request) -> Response:
     """Show the tables of the folder, how to bring another, and once what went wrong before."""
     site = site_of(request)
-    tables, cards = site.folder.tables(), set(site.folder.cards())
-    private = [name for name in tables if f"{name}.card.json" in cards]
-    others = [name for name in tables if name not in private]
-    problem, site.problem = site.problem, ""
-    return show(request, "start", tables=others, private=private, problems={"request": problem} if problem else {})
+    problems, site.problems = site.problems, {}
+    return show(request, "start", names=site.folder.tables(), cards=site.folder.cards(), problems=problems)
 
 
 def open_form(request: Request, form: FormData) -> Response:
@@ -70,18 +69,19 @@ def _begin(request: Request, source: Path) -> Response:
     return go(request, begun.at("table"))
 
 
-def _without_titles(source: Path, encoding: str | None = None) -> Unfinished:
+def _without_titles(source: Path) -> Unfinished:
     """Return a table without the lines that seem to be titles; the page shows which names that gives.
 
     Lines that are not UTF-8 are read in the encoding that is most likely then.
     """
+    dialect = Dialect()
     try:
-        dialect = Dialect(encoding=encoding)
         return Unfinished(source, replace(dialect, skip=count_titles(source, dialect)))
     except LabelDPError as error:
-        if error.option != "encoding" or encoding is not None:
+        if error.option != "encoding":
             raise
-    return _without_titles(source, LIKELY_ENCODING)
+    dialect = Dialect(encoding=LIKELY_ENCODING)
+    return Unfinished(source, replace(dialect, skip=count_titles(source, dialect)))
 
 
 # ---- the table ----------------------------------------------------------------------------------------------
@@ -89,21 +89,14 @@ def _without_titles(source: Path, encoding: str | None = None) -> Unfinished:
 
 def table_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
     """Return the columns, and, once a private one is chosen, what was read and what reveals private values."""
-    work, header = unfinished.reading, unfinished.header
+    work = unfinished.reading
     state = work.state if work else "ready"  # once: the thread may end while the page is rendered
     if state == "done" and unfinished.is_chosen:  # whatever the hints are: they are on the page of the request too
         unfinished.is_chosen = False
         return unfinished.at("column")
-    fields = [name for name in DIALECT if name != "sheet"]
-    if header.format not in DELIMITERS:
-        fields = [*_SHEET_FIELDS] if header.format == "xlsx" else ["na"]
-    return {
-        "work": work,
-        "state": state,
-        "seen": unfinished.seen if state == "done" else None,
-        "fields": fields,
-        "likely": LIKELY_ENCODING,
-    }
+    fields = _FIELDS.get(unfinished.header.format, _TEXT_FIELDS)
+    seen = unfinished.seen if state == "done" else None
+    return {"work": work, "state": state, "seen": seen, "fields": fields, "likely": LIKELY_ENCODING}
 
 
 def take_table(site: Site, unfinished: Unfinished, form: FormData, problems: dict[str, str]) -> str:

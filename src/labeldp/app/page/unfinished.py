@@ -29,19 +29,16 @@ from labeldp.tables.dialect import Dialect
 from labeldp.tables.opening import TableHeader, table_header
 from labeldp.tables.overview import Overview, overview
 
-Stamp = tuple[tuple[str, int, int, int, int], ...]
-
 
 def new_id() -> str:
     """Return a random name for an address."""
     return secrets.token_urlsafe(9)
 
 
-def _stamp_of(source: Path) -> Stamp:
-    """Return the name, inode, size and times of each file; none of it is ever shown."""
-    files = [path for path in sorted([source, *source.rglob("*")]) if path.is_file()]
-    stats = [(str(path), path.stat()) for path in files]
-    return tuple((name, each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for name, each in stats)
+def _stamp_of(source: Path) -> tuple[int, ...]:
+    """Return the inode, size and times of a file; none of it is ever shown."""
+    status = source.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 @dataclass(frozen=True)
@@ -52,8 +49,6 @@ class ReleaseRequest:
     ----------
     kind : {"table", "model", "regression"}
     source, out, ledger : Path
-    report : Path or None
-        The table of a regression is a report itself.
     limit : float or None
         Of a ledger that is new; one that is there must have the same, or it refuses.
     options : dict
@@ -66,7 +61,6 @@ class ReleaseRequest:
     source: Path
     out: Path
     ledger: Path
-    report: Path | None
     limit: float | None
     options: dict[str, Any]
     id: str = field(default_factory=new_id)
@@ -125,7 +119,7 @@ class Unfinished:
     id: str = field(default_factory=new_id)
     lock: Any = field(default_factory=threading.Lock)
     header: TableHeader = field(init=False)
-    stamp: Stamp = field(init=False)
+    stamp: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self.stamp = _stamp_of(self.source)
@@ -163,12 +157,10 @@ class Unfinished:
     @property
     def hints(self) -> dict[str, list[int]]:
         """What reveals labels. For the owner only: on no disk, in no address, gone with the page."""
-        if self.seen is None or self.reading is None:
+        if self.reading is None or self.seen is None:
             return {}
-        hints: list[Message] = self.reading.result[1]
-        if self.options is not None and self.options["shuffle"]:
-            hints = [hint for hint in hints if Setting("shuffle", True) not in hint.parts]
-        return self._with_ticks(hints)
+        gone = Setting("shuffle", True) if self.options and self.options["shuffle"] else None
+        return self._with_ticks(hint for hint in self.reading.result[1] if gone not in hint.parts)
 
     @property
     def notes(self) -> dict[str, list[int]]:
@@ -179,8 +171,8 @@ class Unfinished:
         """Return sentences, each with the numbers of the columns that it advises to leave out."""
         said = dict[str, list[int]]()
         for message in messages:
-            drops = [part.value for part in message.parts if isinstance(part, Setting) and part.option == "drop"]
-            names = [name for value in drops if isinstance(value, list) for name in value]
+            settings = [part for part in message.parts if isinstance(part, Setting) and part.option == "drop"]
+            names: Any = settings[0].value if settings else ()
             said[message.spell(as_field)] = [self.header.names.index(name) for name in names]
         return said
 

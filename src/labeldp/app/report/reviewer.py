@@ -79,10 +79,9 @@ def _noise(card: ReadCard) -> list[Section]:
 
 def _statements(card: ReadCard) -> Section:
     content, terms = card.content, card.terms
-    secure = "secure: AES-256 in counter mode, keyed by the operating system"
     rows = [
         ["card", f"{content['schema']}, version {content['version']}"],
-        ["random words", secure if terms.secure else "seeded, NOT PRIVATE"],
+        ["random words", "secure" if terms.secure else "seeded, NOT PRIVATE"],
     ]
     rows += [[name, content[name]] for name in ("guarantee", "note") if name in content]
     rows += [["bounds (public)", f"{number(low, 9)} to {number(high, 9)}"] for low, high in terms.bounds]
