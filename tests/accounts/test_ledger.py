@@ -130,25 +130,6 @@ def test_charges_made_together_are_all_spent_or_none():
     assert ledger.charges == tuple(some[:2])
 
 
-def test_a_ledger_without_limit_counts_and_refuses_nothing():
-    ledger = Ledger()
-    ledger.charge("labels", epsilon=100.0)
-    assert (ledger.limit, ledger.remaining, ledger.total) == (None, None, Budget(100))
-    with pytest.raises(ldp.errors.ParameterError, match="Budget"):
-        Ledger(limit=3.0)
-
-
-def test_a_refusal_says_what_is_left_and_how_a_limit_for_delta_is_set():
-    ledger = Ledger(limit=Budget(3, 0.1))
-    ledger.charge("labels", epsilon=0.7, delta=0.01)
-    with pytest.raises(
-        BudgetError, match=r"cost ε = 2\.31, and of ε = 3 and δ = 0\.1 only ε = 2\.3 and δ = 0\.09"
-    ):
-        ledger.charge("too much", epsilon=2.31)
-    with pytest.raises(BudgetError, match=r"limit=Budget\(epsilon, delta\)"):
-        ledger.charge("labels", epsilon=0.5, delta=0.2)
-
-
 def test_threads_that_race_for_the_last_budget_never_pass_the_limit():
     ledger, start, won = Ledger(limit=Budget(1.0)), threading.Barrier(16), []
 

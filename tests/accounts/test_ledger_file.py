@@ -20,7 +20,6 @@ import labeldp as ldp
 from accounts.ledger_cases import ENTRY, HEADER, WHEN, chained, charge
 from helpers import linux_only, posix_only
 from labeldp import Budget, BudgetError, Ledger
-from labeldp.accounts.ledger import ledger_notes
 
 LedgerError = ldp.errors.LedgerError
 LIMIT = Budget(10, 1e-3)
@@ -380,12 +379,3 @@ def test_a_full_disk_leaves_nothing_half_written_and_the_next_charge_works(ledge
     assert path.read_bytes() == before
     ledger.charge("more", epsilon=1)
     assert (Ledger.open(path).total, Ledger.open(new).total) == (Budget(2, 1e-6), Budget(0))
-
-
-def test_a_ledger_that_is_gone_after_the_release_is_a_note_and_no_error(tmp_path):
-    ledger = Ledger.open(tmp_path / "l.jsonl", limit=Budget(3))
-    ldp.privatize([1.0, 2.0], epsilon=1.0, bounds=(0, 5), mechanism="two-point", ledger=ledger)
-    assert "has ε = 2 left" in ledger_notes(ledger)[0]
-    (tmp_path / "l.jsonl").unlink()
-    (note,) = ledger_notes(ledger)
-    assert "cannot be read" in note

@@ -219,14 +219,6 @@ def test_another_table_with_the_card_that_fits_it_is_found(sent, owner):
     assert AS_WRITTEN not in said("verify", folder / "out.csv")
 
 
-def test_a_smaller_epsilon_that_agrees_with_itself_is_found_by_the_signature(desk):
-    (desk / "card.json.sig").write_text(SIGNED)
-    (desk / "card.json").write_text(ldp.TwoPoint(bounds=(0, 5), epsilon=0.5).to_json())
-    shown = said("verify", desk / "card.json", "--trust", desk / "key.pub", code=4)
-    assert "✗ signature" in shown
-    assert "✓ agreement" in shown
-
-
 @pytest.mark.parametrize(
     "trick",
     [

@@ -148,14 +148,6 @@ def test_words_are_secure_unless_another_source_is_given_and_then_all_ways_out_s
             assert ("NOT PRIVATE" in text) is not secure
 
 
-def test_the_summary_says_where_labels_are_clipped_and_how_loud_the_noise_is():
-    made = release(epsilon=0.5, bounds=(0, 50))
-    low, high = map(number, made.mechanism.domain)
-    for words in (f"below {low} or above {high} were clipped", "by the private prior", "about ±"):
-        assert words in made.summary()
-    assert "biased by design" in release(bounds=(0, 50), mechanism="rr-on-bins").summary()
-
-
 def test_labels_in_another_unit_than_the_bounds_are_pointed_out():
     assert "check the unit" in release(1000 + LABELS, epsilon=2.0).summary()
     assert "check the unit" not in release(LABELS, epsilon=2.0).summary()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from labeldp._values import Data
 from labeldp.accounts.accuracy import clipping_sentence, noise_sentence
 from labeldp.accounts.budget import Budget, rounded_up, total_of
-from labeldp.accounts.numbers import EXAMPLE, WEAK, is_weak, odds_figures, odds_sentence, whose_labels
+from labeldp.accounts.numbers import EXAMPLE, WEAK, is_weak, odds_figures, times
 from labeldp.accounts.scores import describe_quality
 from labeldp.accounts.statistic import origins_of, proven_cost
 
@@ -237,9 +237,14 @@ def public_rows(about: Data) -> str:
 
 def _meaning(terms: Terms, wording: Wording, budget: Budget, ledger: Budget | None) -> list[str]:
     knows = "all features, and even every other label," if terms.charges else "all features"
-    whose = whose_labels(terms.rows_per_person)
+    people = terms.rows_per_person
+    whose = "any label" if people == 1 else f"all labels of any one person with up to {people} rows"
+    said = (
+        f"Someone who knows {knows} and sees {wording.seen} alone can raise their odds on {whose} by at most e^ε"
+    )
+    more = "" if ledger is None else f"; by everything in its ledger, {ledger}, by at most {times(ledger.epsilon)}"
     return [
-        odds_sentence(budget.epsilon, knows=knows, seen=wording.seen, whose=whose, ledger=ledger),
+        f"{said} = {times(budget.epsilon)}{more}.",
         EXAMPLE.format(after=f"{wording.seen} alone", **odds_figures(budget.epsilon)),
         _DELTA.format(delta=rounded_up(budget.delta, 3)) if budget.delta else "",
         _WHATEVER,

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from labeldp._values import Array
-from labeldp.accounts.budget import Budget, rounded_up
+from labeldp.accounts.budget import rounded_up
 
 LARGE = 1e6
 """Larger factors protect nobody, and are not written out."""
 NEARLY_CERTAIN = 0.99
 """If a guess of 50 % can become this certain, the protection is called weak."""
 
-RAISE = "Someone who knows {knows} and sees {seen} can raise their odds on {whose} by at most e^ε = {times}."
 EXAMPLE = (
     "An example: someone thinks it as likely as not, 50 %, that a label lies above some figure. After {after} "
     "they can be {half} certain at most, and no less certain than {low}. A suspicion of 1 % can "
@@ -63,21 +58,17 @@ def factor(epsilon: float) -> float:
     return math.exp(epsilon) if epsilon < 700 else math.inf
 
 
-def at_most(guess: ArrayLike, epsilon: float) -> Array:
+def at_most(guess: float, epsilon: float) -> float:
     """Return the largest certainty that somebody can reach who had this certainty before.
 
     Odds p/(1 − p) grow by at most e^ε. With −ε it is how uncertain one can become.
 
     Examples
     --------
-    >>> at_most([0.5, 0.01], 1.0).round(3).tolist()
-    [0.731, 0.027]
+    >>> round(at_most(0.5, 1.0), 3), round(at_most(0.01, 1.0), 3)
+    (0.731, 0.027)
     """
-    before = np.asarray(guess, dtype=np.float64)
-    shrunk = math.exp(-min(abs(epsilon), 700.0))  # never overflows
-    up = before / (before + (1 - before) * shrunk)
-    down = before * shrunk / (before * shrunk + (1 - before))
-    return np.asarray(up if epsilon >= 0 else down)
+    return 1 / (1 + (1 / guess - 1) * math.exp(-max(-700.0, min(epsilon, 700.0))))
 
 
 def times(epsilon: float) -> str:
@@ -112,30 +103,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.{digits}f} %".replace(".0 %", " %")
 
 
-def odds_sentence(epsilon: float, *, knows: str, seen: str, whose: str, ledger: Budget | None = None) -> str:
-    """Return the guarantee that every interface shows, with what it covers: this alone, and all in a ledger.
-
-    Parameters
-    ----------
-    epsilon : float
-        What this costs.
-    knows, seen, whose : str
-        Who learns something, from what, and of what.
-    ledger : Budget, optional
-        What its ledger counts in all, where that is more.
-
-    Examples
-    --------
-    >>> print(odds_sentence(1.0, knows="all", seen="this release", whose="any label", ledger=Budget(1.5)))
-    Someone who knows all and sees this release alone can raise their odds on any label by at most e^ε = 2.72×; by
-    everything in its ledger, ε = 1.5, by at most 4.49×.
-    """
-    said = RAISE.format(knows=knows, seen=f"{seen} alone", whose=whose, times=times(epsilon))
-    if ledger is None:
-        return said
-    return f"{said[:-1]}; by everything in its ledger, {ledger}, by at most {times(ledger.epsilon)}."
-
-
 def odds_figures(epsilon: float) -> dict[str, str]:
     """Return the figures for the sentences above, by name.
 
@@ -144,30 +111,17 @@ def odds_figures(epsilon: float) -> dict[str, str]:
     >>> odds_figures(1.0)
     {'epsilon': '1', 'times': '2.72×', 'half': '73 %', 'low': '27 %', 'rare': '2.7 %', 'people': '73'}
     """
-    half, rare = (float(at_most(guess, epsilon)) for guess in (0.5, 0.01))
+    half = at_most(0.5, epsilon)
     return {
         "epsilon": rounded_up(epsilon, 4),
         "times": times(epsilon),
         "half": percent(half),
-        "low": percent(float(at_most(0.5, -epsilon))),
-        "rare": percent(rare),
+        "low": percent(at_most(0.5, -epsilon)),
+        "rare": percent(at_most(0.01, epsilon)),
         "people": f"{100 * half:.0f}",
     }
 
 
-def whose_labels(rows_per_person: int) -> str:
-    """Return whose labels the odds are about, where ε covers this many rows of a person.
-
-    Examples
-    --------
-    >>> whose_labels(1), whose_labels(3)
-    ('any label', 'all labels of any one person with up to 3 rows')
-    """
-    return (
-        "any label" if rows_per_person == 1 else f"all labels of any one person with up to {rows_per_person} rows"
-    )
-
-
 def is_weak(epsilon: float) -> bool:
     """Return whether a coin toss can become near certainty."""
-    return float(at_most(0.5, epsilon)) >= NEARLY_CERTAIN
+    return at_most(0.5, epsilon) >= NEARLY_CERTAIN

@@ -188,14 +188,16 @@ def refuse_same(outputs: Mapping[str, StrPath | None], inputs: Mapping[str, StrP
     Traceback (most recent call last):
     labeldp.errors.ParameterError: the ledger, out/budget.jsonl, and the table, out, lie in one place: name another
     """
-    targets = [(name, Path(path)) for name, path in outputs.items() if path is not None]
-    sources = [(name, Path(path)) for name, path in inputs.items() if path is not None]
+    targets, sources = (
+        [(f"{name}, {Path(path)}", as_path(path, follow=True)) for name, path in given.items() if path is not None]
+        for given in (outputs, inputs)
+    )
     for name, path in targets:
-        if as_path(path, follow=True).name.casefold().endswith(MARK):
-            raise ParameterError(f"{name}, {path}, ends in {MARK}, as files that reserve a name do: name another")
+        if path.name.casefold().endswith(MARK):
+            raise ParameterError(f"{name}, ends in {MARK}, as files that reserve a name do: name another")
     for (name, path), (other, place) in chain(combinations(reversed(targets), 2), product(targets, sources)):
-        if _overlap(as_path(path, follow=True), as_path(place, follow=True)):
-            raise ParameterError(f"{name}, {path}, and {other}, {place}, lie in one place: name another")
+        if _overlap(path, place):
+            raise ParameterError(f"{name}, and {other}, lie in one place: name another")
 
 
 def _overlap(one: Path, two: Path) -> bool:

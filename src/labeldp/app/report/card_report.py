@@ -172,7 +172,7 @@ def _tiles(explanation: Explanation, terms: Terms) -> list[str]:
     if delta:
         tiles["δ, on top"] = rounded_up(delta, 3)
     tiles["is the most by which odds can grow by this alone"] = times(epsilon)
-    tiles["is the most a guess can gain by this alone"] = f"50 % → {percent(float(at_most(0.5, epsilon)))}"
+    tiles["is the most a guess can gain by this alone"] = f"50 % → {percent(at_most(0.5, epsilon))}"
     if ledger is not None:
         tiles["ε of everything in its ledger"] = rounded_up(ledger.epsilon, 4)
         tiles["is the most by everything in its ledger"] = times(ledger.epsilon)
