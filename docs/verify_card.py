@@ -91,7 +91,7 @@ def read_card(data: bytes) -> Card:
     schema, version = str(card.get("schema")), card.get("version", 0)
     require(schema in OBJECTS and schema.startswith("labeldp."), "the schema is that of no card")
     require(type(version) is int and version >= 2, "the version is that of no card")
-    require(version == 3, f"this file reads version 3; labeldp may read version {version}", OPEN)
+    require(version in (3, 4), f"this file reads versions 3 and 4; labeldp may read version {version}", OPEN)
     checksum = "sha256:" + sha256(canonical({key: value for key, value in card.items() if key != "checksum"}))
     require(card.get("checksum") == checksum, f"without its checksum, the card has {checksum}")
     conform(card, schema)
@@ -450,8 +450,9 @@ def check_cost(card: Card) -> str:
 
 
 def check_statistics(card: Card) -> str:
-    """Check (4): statistics cost what was charged for their purpose."""
+    """Check (4): statistics cost what was charged for their purpose, which may pay for labels, too."""
     unsaid = {one["purpose"] for one in card["charges"]} - {"labels", "prior"}
+    both = "sums" if pays_for_both(card) else ""
     require(len(card["statistics"]) <= 256, "there are more than 256 statistics")
     for purpose in {one["purpose"] for one in card["statistics"]}:
         charges = [one for one in card["charges"] if one["purpose"] == purpose not in ("labels", "prior")]
@@ -461,10 +462,17 @@ def check_statistics(card: Card) -> str:
         require(cost <= paid, f"statistics for {purpose} cost epsilon {cost}, and {paid} was charged for them")
         noted = [one["mechanism"] for one in charges if one["mechanism"] is not None]
         noise = [f"{one['what']}: discrete Laplace noise of scale {one['scale']}" for one in bought]
-        require(not noted or "; ".join(noted) == "; ".join(noise), f"charges for {purpose} note other noise")
-        unsaid -= {purpose} if cost == paid else set()
+        right = not noted or purpose == both or "; ".join(noted) == "; ".join(noise)
+        require(right, f"charges for {purpose} note other noise")
+        unsaid -= {purpose} if cost == paid or purpose == both else set()
     require(not unsaid, f"the card does not say what all charges for {', '.join(sorted(unsaid))} bought", OPEN)
     return f"{len(card['statistics'])} statistics cost what was charged for them"
+
+
+def pays_for_both(card: Card) -> bool:
+    """Return whether one charge pays for the sums and the labels of a fit: its purpose is sums."""
+    purposes = {one["purpose"] for one in card["charges"]}
+    return card["schema"] != "labeldp.release" and bool(card["parts"]) and "labels" not in purposes
 
 
 def check_labels(card: Card) -> str:
@@ -472,18 +480,22 @@ def check_labels(card: Card) -> str:
     parts, mechanisms, release = card["parts"], card["mechanisms"], card["schema"] == "labeldp.release"
     require(len(set(map(canonical, mechanisms))) == len(mechanisms) <= 16, "mechanisms are many, or not distinct")
     require([*dict.fromkeys(parts)] == [*range(len(mechanisms))], "parts do not number the mechanisms in order")
-    charges = [one for one in card["charges"] if one["purpose"] == "labels"]
+    both = pays_for_both(card)
+    charges = [one for one in card["charges"] if one["purpose"] == ("sums" if both else "labels")]
+    sums = [one for one in card["statistics"] if one["purpose"] == "sums" and both]
     shape = [len(card["bounds"]), len(card["priors"]), len(charges)]
     expected = [len(parts)] * 3 if release else [1, 0, parts != [] or "model" not in card]
     require(shape == expected, "not all columns are complete")
     columns = not release or [one["column"] for one in charges] == [*range(len(parts))]
     names = ["sha256:" + sha256(canonical(one["channel"])) for one in mechanisms]
     notes = [note for one in charges for note in (one["mechanism"] or "").split("; ")]
-    require(columns and len(notes) == len(parts), "charges note other columns, or another number of parts")
-    several = [f"part {i}: " * (len(parts) > 1 and not release) + names[part] for i, part in enumerate(parts, 1)]
-    require(notes == several, "a charge notes another mechanism")
+    several = [f"{one['what']}: discrete Laplace noise of scale {one['scale']}" for one in sums]
+    several += [f"part {i}: " * (len(parts) > 1 and not release) + names[part] for i, part in enumerate(parts, 1)]
+    require(columns and notes == several, "charges note other columns, noise or mechanisms")
+    spent = exact_sum(Fraction(one["epsilon"]) for one in sums)
     for i, part in enumerate(parts if release else range(len(mechanisms))):
-        require_paid(cost_of(mechanisms[part]), charges[i if release else 0], mechanisms[part]["mechanism"])
+        epsilon, delta = cost_of(mechanisms[part])
+        require_paid((epsilon + spent, delta), charges[i if release else 0], mechanisms[part]["mechanism"])
     return f"{len(parts)} parts cost no more than was charged for them"
 
 

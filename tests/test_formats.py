@@ -73,7 +73,7 @@ def test_files_of_a_later_version_are_refused_by_name_and_not_called_damaged(fol
     content = json.loads(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
     card = forged({**content, "version": content["version"] + 1})
     assert ldp.verify_card(card).verdict == "cannot be checked here"
-    with pytest.raises(ldp.errors.UncheckableError, match=f"the card has version 4, {NEWER} 3: update labeldp"):
+    with pytest.raises(ldp.errors.UncheckableError, match=f"the card has version 5, {NEWER} 4: update labeldp"):
         ldp.load_mechanism(card)
 
     ledger = folder / "budget.jsonl"
@@ -89,5 +89,5 @@ def test_files_of_a_later_version_are_refused_by_name_and_not_called_damaged(fol
         ldp.load_model(folder / "model")
 
     np.savez(folder / "rows.npz", card=np.array(card))
-    with pytest.raises(ldp.errors.UncheckableError, match=f"the card has version 4, {NEWER}"):
+    with pytest.raises(ldp.errors.UncheckableError, match=f"the card has version 5, {NEWER}"):
         ldp.learning.RowRelease.load(folder / "rows.npz")

@@ -13,7 +13,7 @@ SCHEMA = "labeldp.thing"
 BODY = '"a":[1,0.5,null,true],"b":{"é":"é"}'.replace("é", "\\u00e9")
 
 
-def written(body, schema=SCHEMA, version="3"):
+def written(body, schema=SCHEMA, version="4"):
     """Return the text of a card around the middle of its content, which sorts before "checksum"."""
     rest = f'"schema":"{schema}","version":{version}'
     digest = hashlib.sha256(f"{{{body},{rest}}}".encode("ascii")).hexdigest()
@@ -24,7 +24,7 @@ def test_a_card_is_written_as_its_account_says_and_read_again():
     content = {"b": {"é": "é"}, "a": [1, 0.5, None, True]}
     text = card_format.dump(content, SCHEMA)
     assert text == written(BODY)
-    assert card_format.parse(text, SCHEMA) == {**content, "schema": SCHEMA, "version": 3}
+    assert card_format.parse(text, SCHEMA) == {**content, "schema": SCHEMA, "version": 4}
     assert card_format.dump(content) == written(BODY, "labeldp.mechanism")
     assert card_format.parse(card_format.dump(content))["schema"] == "labeldp.mechanism"
     spaced = json.dumps(json.loads(text), indent=1)
@@ -39,8 +39,8 @@ def test_content_may_not_be_what_json_has_no_word_for():
 
 WRONG = {
     "another schema": (written(BODY, "labeldp.other"), "another kind"),
-    "another version": (written(BODY, version="1"), "has version 1; this labeldp reads version 3"),
-    "no checksum": (json.dumps({"schema": SCHEMA, "version": 3}), "checksum"),
+    "another version": (written(BODY, version="1"), "has version 1; this labeldp reads version 4"),
+    "no checksum": (json.dumps({"schema": SCHEMA, "version": 4}), "checksum"),
     "another checksum": (written(BODY).replace("0.5", "0.6"), "checksum"),
     "a list": ("[]", "another kind"),
     "no JSON": (written(BODY)[:-1], "not valid JSON"),
@@ -56,7 +56,7 @@ WRONG = {
     "byte order mark": ("\ufeff" + written(BODY), "not valid JSON"),
     "cards in a row": (written(BODY) * 2, "not valid JSON"),
     "a lone surrogate": (json.dumps({"schema": SCHEMA, "version": 2, "checksum": "\ud800"}), "checksum"),
-    "a raw surrogate": (f'{{"schema":"{SCHEMA}","version":3,"a":"\ud800"}}', "checksum"),
+    "a raw surrogate": (f'{{"schema":"{SCHEMA}","version":4,"a":"\ud800"}}', "checksum"),
 }
 
 

@@ -210,7 +210,9 @@ def test_every_other_value_of_a_field_is_refused_unless_the_field_is_free(kind):
     content, count = json.loads(HONEST[kind]), 0
     for path, _, value in walk(CARDS[f"labeldp.{kind}"], content):
         if path in BOUND or not ({*path} & FREE or path[-2:] == ("charge", "mechanism")):
-            for other in [other for other in others(value) if other != value]:
+            for other in [
+                other for other in others(value) if other != value and (path, other) != (("version",), 3)
+            ]:
                 count += 1
                 assert not holds(put(content, path, other)), (path, value, other)
     assert count > 50

@@ -270,7 +270,7 @@ def test_less_noise_is_found_in_the_integers_even_if_hashes_follow(cards):
 
 def test_it_is_one_short_file_of_the_standard_library():
     text = FILE.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 600
+    assert len(text.splitlines()) <= 620
     names = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
@@ -316,7 +316,7 @@ def test_its_exit_status_is_the_verdict_and_its_last_line_says_it(tmp_path):
         (text, 0, "Verdict: holds; epsilon = 1.0, delta = 0.0"),
         (forged(stronger), 1, "Verdict: does not hold; epsilon = 0.5, delta = 0.0"),
         (forged(unknown), 2, "Verdict: cannot tell; "),
-        (forged({**content, "version": 4}), 2, "Verdict: cannot tell; "),
+        (forged({**content, "version": 5}), 2, "Verdict: cannot tell; "),
     ):
         path.write_text(one)
         for found in (status(path), status("-", input=one.encode())):

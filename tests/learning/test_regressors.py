@@ -59,9 +59,39 @@ def test_charges_sum_to_epsilon_exactly_and_stay_within_the_limit(regressor, eps
     assert {charge.rows_per_person for charge in model.charges_} == {rows_per_person}
     with pytest.raises(ldp.BudgetError):
         clone(model).fit(X, Y)
-    if model.charges_[0].purpose == "labels":
-        labels = model.charges_[0].budget.exact_epsilon / rows_per_person
-        assert all(Fraction(repr(mechanism.epsilon)) <= labels for mechanism in model.mechanism_)
+    spent = sum(statistic.epsilon for statistic in model.terms_.statistics)
+    labels = max((Fraction(repr(mechanism.epsilon)) for mechanism in model.mechanism_), default=Fraction(0))
+    assert spent + labels <= Fraction(repr(epsilon)), "sums and labels cost no more than the charge, for each row"
+
+
+WIDE = RNG.uniform(-1, 1, size=(6000, 8))
+INTERACTION = 4 * np.sign(np.sin(9 * WIDE[:, 0]) * np.sin(9 * WIDE[:, 1]))
+
+
+@both
+def test_labels_get_the_rest_of_epsilon_where_sums_explain_little(regressor):
+    model = regressor(epsilon=1.0, bounds=(-10, 10), random_state=seeded(1)).fit(WIDE, INTERACTION)
+    linear = regressor(epsilon=1.0, bounds=(-10, 10), random_state=seeded(1)).fit(WIDE, 8 * WIDE[:, 0])
+    plan = model.request().plan(6000)
+    labels, spent = model.mechanism_[0].epsilon, sum(one.epsilon for one in model.terms_.statistics)
+    assert spent < plan.for_sums
+    assert plan.for_labels < Fraction(repr(labels)) <= 1 - spent
+    assert sum(one.epsilon for one in linear.terms_.statistics) == plan.for_sums
+    assert ldp.verify_card(model.to_card()).checks[-1].holds is False, "it has a seed; all else holds"
+
+
+def test_a_mechanism_by_name_is_used_with_the_epsilon_that_it_was_tried_with():
+    named = label_model(mechanism="laplace", bounds=(-10, 10), random_state=seeded(1)).fit(WIDE, INTERACTION)
+    assert Fraction(repr(named.mechanism_[0].epsilon)) <= named.request().plan(6000).for_labels
+
+
+def test_sums_and_labels_of_one_charge_may_not_cost_more_than_it():
+    model = ldp.ModelReleaseRegressor(epsilon=LABELS, bounds=BOUNDS).fit(X, Y)
+    assert ldp.verify_card(model.to_card()).holds
+    (charge,) = model.terms_.charges
+    less = dataclasses.replace(charge, budget=ldp.Budget(LABELS - 0.001))
+    forged = dataclasses.replace(model.terms_, charges=(less,)).to_card("labeldp.model", model="m")
+    assert ldp.verify_card(forged).verdict == "does not hold"
 
 
 @pytest.mark.slow
@@ -69,15 +99,13 @@ def test_every_charge_names_its_noise_or_the_mechanism_of_each_round():
     labels = label_model(Ridge(), epsilon=LABELS, rounds=3).fit(np.tile(X, (8, 1)), np.tile(Y, 8))
     model = ldp.ModelReleaseRegressor(epsilon=LABELS, bounds=BOUNDS).fit(X, Y)
     sums = ldp.ModelReleaseRegressor(epsilon=SUMS, bounds=BOUNDS).fit(X, Y)
-    for fit, parts in ((labels, ["labels", "sums"]), (model, ["labels", "sums"]), (sums, ["sums"])):
-        charges = fit.terms_.charges
-        assert charges == fit.ledger_.charges
-        assert [charge.what for charge in charges] == [charge.purpose for charge in charges] == parts
-        for charge in charges:
-            if charge.what == "labels":
-                assert charge.mechanism.count("sha256") == len(fit.mechanism_) == 3
-            else:
-                assert "discrete Laplace noise of scale" in charge.mechanism
+    for fit, parts in ((labels, 3), (model, 3), (sums, 0)):
+        (charge,) = fit.terms_.charges
+        assert (charge,) == fit.ledger_.charges
+        assert charge.purpose == "sums"
+        assert charge.what == ("sums and labels" if parts else "sums")
+        assert charge.mechanism.count("sha256") == len(fit.mechanism_) == parts
+        assert "discrete Laplace noise of scale" in charge.mechanism
     assert sums.mechanism_ == ()
 
 

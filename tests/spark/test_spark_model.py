@@ -95,7 +95,7 @@ def test_labels_of_a_sample_are_released_once_each_and_the_model_learns_from_all
     set_constants({"spark.dataframe_model.GROWN": 1500, "learning.learner._WORTH": 1e9})
     X, y, ids = table(4200)
     model = fit_model(frame(spark, X, y, ids), epsilon=1.0, **ASK)
-    assert [charge.what for charge in model.charges_] == ["labels", "sums"]
+    assert [charge.what for charge in model.charges_] == ["sums and labels"]
     assert model.ledger_.total == ldp.Budget(1.0)
     assert (len(model.mechanism_), model.terms_.rows) == (3, 4200)
     names = pytest.importorskip("pandas").DataFrame(X, columns=ASK["features"])

@@ -71,7 +71,7 @@ def _charges(card: Data, terms: Terms) -> Rules:
 def _labels(kind: str, card: Data, terms: Terms) -> Rules:
     """Require that mechanisms are paid for: by their column's charge, or else by the one charge for labels."""
     distinct, parts = card["mechanisms"], card["parts"]
-    paying, columns = terms.charges_for("labels"), len(terms.bounds)
+    columns, paying = len(terms.bounds), terms.charges_for("labels")
     if kind == "release":
         groups = [[part] for part in parts]
         one_each = [charge.column for charge in paying] == list(range(len(parts)))
@@ -79,14 +79,19 @@ def _labels(kind: str, card: Data, terms: Terms) -> Rules:
         yield columns == len(terms.priors) == len(parts), "each mechanism needs bounds, and a prior or none"
     else:
         groups = [parts] if parts else []
+        if groups and not paying:
+            paying = terms.charges_for("sums")  # one charge for sums and for labels around them
         one_for_all = len(paying) == len(groups)
         yield one_for_all, "its mechanisms need one charge for labels, and such a charge needs mechanisms"
         yield columns == 1 and not terms.priors, "it must have one pair of bounds, and no prior beside it"
     costs = [group_budget(proven_cost(mechanism), terms.rows_per_person) for mechanism in distinct]
     prints = [fingerprint(mechanism.channel) for mechanism in distinct]
     for group, charge in zip(groups, paying, strict=True):
-        yield all(costs[part] <= charge.budget for part in set(group)), "its mechanisms cost more than it charges"
-        noted = join_fingerprints([prints[part] for part in group])
+        sums = [str(one) for one in terms.statistics if one.purpose == charge.purpose]
+        spent = spent_on(terms, charge.purpose)
+        is_paid = all(spent + costs[part] <= charge.budget for part in set(group))
+        yield is_paid, "its mechanisms cost more than it charges"
+        noted = "; ".join([*sums, join_fingerprints([prints[part] for part in group])])
         yield charge.mechanism == noted, "it charges for another mechanism than it shows"
 
 

@@ -252,6 +252,9 @@ def _purpose(terms: Terms, purpose: str) -> Check:
     """Say whether the statistics of a purpose make up what was charged for it, and are those that charges note."""
     charges = terms.charges_for(purpose)
     charged, listed = total_of(charges), spent_on(terms, purpose)
+    if purpose == "sums" and terms.mechanisms and not terms.charges_for("labels"):
+        detail = f"the noise above costs {listed}, and labels cost no more than is left of {charged}"
+        return Check(purpose, True, detail)  # agreement requires both
     if listed.exact_epsilon != charged.exact_epsilon:
         detail = f"{charged} was charged for {purpose}, and the card lists statistics for {listed} of it"
         return Check(purpose, None, detail, needed=True)

@@ -274,6 +274,9 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         sum_results = release_sums(rows, plan, source)
         parts: list[RowPart] = []
         if noise is not None:
+            if sum_results.unspent:
+                plan = plan.give_to_labels(sum_results.unspent)
+                noise = request.unit_noise(plan.epsilon)
             parts, sum_results = draw_rounds(rows, sum_results, plan, noise, ends)
         mechanisms = [part.mechanism for part in parts]
         terms = state_terms(plan, paid, source, mechanisms=mechanisms, statistics=sum_results.noise)

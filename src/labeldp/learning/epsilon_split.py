@@ -3,6 +3,7 @@
 ::
 
     ε ─┬─ labels, released one by one                     1 to 90 %, by rows · ε²: `share_for_labels`
+       │                                                  and what sums leave: `prefers_labels`
        └─ statistics of all rows                          the rest: `SumBudget`
           ├─ are the bounds far too wide?                  5 %, and worth 40 rows · ε at most
           ├─ if they are: the width of the range          20 %, 200
@@ -71,6 +72,14 @@ LEAST_FOR_LABELS, MOST_FOR_LABELS = 0.01, 0.9
 [``LEAST_FOR_LABELS``, ``MOST_FOR_LABELS``]. It grows because more rows reduce the noise of sums faster than that
 of labels: as 1/(rows · ε) and as 1/√(rows · ε²). Tuned on the choosing half of `benchmarks.accuracy`."""
 
+ENOUGH_EXPLAINED = (0.15, 0.5)
+"""Of three stages, after the first and after the second: if the model explains less of the variance of labels than
+this, no more sums are released, and labels get the rest of ε. Sums over groups show little of an interaction;
+labels show it. On 30 development tables at ε = 1 this takes 7 % off the error (benchmarks/ablation.md)."""
+
+MOSTLY_LABELS = 0.5
+"""Sums are cut short only if labels have at least this share of ε; else labels are too noisy to replace them."""
+
 LABELS_WORTH = 1000
 """The least rows · ε² at which labels are released even if they were not asked for, because the model improves."""
 
@@ -102,11 +111,14 @@ class SumBudget:
     ----------
     epsilon : Fraction
     rows : int
+    labels_share : float
+        The share of all ε that is planned for labels; 0 if they cannot get more.
     """
 
-    def __init__(self, epsilon: Fraction, rows: int) -> None:
+    def __init__(self, epsilon: Fraction, rows: int, labels_share: float = 0.0) -> None:
         self.left = epsilon
         self.rows = rows
+        self.labels_share = labels_share
         self.noise: list[Statistic] = []
 
     @property
@@ -125,6 +137,10 @@ class SumBudget:
             return THREE_STAGES
         fraction = min(TWO_STAGES_MOST, TWO_STAGES_WORTH / self.rows_epsilon)
         return (Share(max(TWO_STAGES, fraction)),)
+
+    def prefers_labels(self, stage: int, explained: float) -> bool:
+        """Return whether labels get what is left after a stage, by the share of variance that sums explain."""
+        return self.labels_share >= MOSTLY_LABELS and explained < ENOUGH_EXPLAINED[stage]
 
     def release(
         self, exact: Sums, epsilon: Fraction, source: WordSource, *, kind: str, what: str, steps: int = 1

@@ -14,6 +14,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 
@@ -228,6 +229,8 @@ class SumResults:
         The statistics that were released.
     linear : Posterior or None
         The linear model before the last round of labels; None before any round.
+    unspent : Fraction
+        What is left of the ε for sums.
     """
 
     table: FeatureTable
@@ -235,6 +238,7 @@ class SumResults:
     sums: SumModel | None = None
     noise: Sequence[Statistic] = ()
     linear: Posterior | None = None
+    unspent: Fraction = Fraction(0)
 
     @property
     def observations(self) -> list[Observations]:
@@ -261,7 +265,7 @@ def release_sums(rows: InMemoryRows, plan: Plan, source: WordSource) -> SumResul
     """
     if not plan.for_sums:
         return SumResults(rows.table, LabelSummary(*UNIT, variance=1 / 20))
-    budget = SumBudget(plan.for_sums, rows.count)
+    budget = SumBudget(plan.for_sums, rows.count, plan.labels_share)
     rows.announce("range")
     found = find_range(rows.counts, UNIT, budget, source)
     limits = Limits(*(found or UNIT))
@@ -269,7 +273,9 @@ def release_sums(rows: InMemoryRows, plan: Plan, source: WordSource) -> SumResul
     fit = fit_mean if found is None else fit_sums
     sums = fit(rows.table, limits, budget, rows.add_up, source)
     variance = sums.linear.explained + sums.linear.rest
-    return SumResults(sums.table, LabelSummary(*limits, variance, sums=sums.sums), sums, budget.noise)
+    return SumResults(
+        sums.table, LabelSummary(*limits, variance, sums=sums.sums), sums, budget.noise, unspent=budget.left
+    )
 
 
 def draw_rounds(

@@ -92,7 +92,9 @@ class SumModel:
 def fit_sums(
     table: FeatureTable, limits: Limits, budget: SumBudget, add_up: AddUp, source: WordSource
 ) -> SumModel:
-    """Spend the whole budget on noisy sums by group, and return the linear model fitted to them.
+    """Spend the budget on noisy sums by group, and return the linear model fitted to them.
+
+    A part of the budget is left for labels if the first sums explain little.
 
     Parameters
     ----------
@@ -109,11 +111,13 @@ def fit_sums(
     fit = _StagedFit(table, limits, budget, add_up, source)
     if with_lengths:
         fit.table = table.with_lengths(first_lengths(table.columns), 0.0)
-    for share in budget.stage_shares(with_lengths=with_lengths):
+    for stage, share in enumerate(budget.stage_shares(with_lengths=with_lengths)):
         fit.release_sums(budget.part(*share))
         fit.sum_residuals_next()
         if with_lengths:
             fit.learn_lengths()
+            if fit.is_measured and budget.prefers_labels(stage, fit.explained_share()):
+                return fit.result()
     fit.release_sums(budget.left)
     if with_lengths:
         fit.learn_lengths()
@@ -224,6 +228,10 @@ class _StagedFit:
     def expected_spread(self) -> float:
         """Return the variance of labels around the model, where it is not measured."""
         return self.linear.rest + self.linear.explained / 2
+
+    def explained_share(self) -> float:
+        """Return the share of the variance of labels that the model explains."""
+        return self.linear.explained / (self.linear.explained + self.spread)
 
     def learn_lengths(self) -> None:
         """Learn the length of each column from all sums so far, and fit the model again with these lengths."""

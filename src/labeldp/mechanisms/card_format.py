@@ -15,7 +15,7 @@ from labeldp.errors import CardError, UncheckableError
 from labeldp.mechanisms.typed_data import canonical
 
 SCHEMA = "labeldp.mechanism"
-VERSION, OLDEST = 3, 2
+VERSION, OLDEST = 4, 2
 MAX_TEXT = 1 << 23
 """Longer cards are refused unread: JSON can take 50 times its text in memory. The largest table takes 3 MB."""
 

@@ -225,7 +225,7 @@ class Plan:
         return Epsilon(float_below(self.for_labels))
 
     def charges(self) -> list[Charge]:
-        """Return the charges for labels, and for the prior or sums."""
+        """Return the charges: for labels and for their prior, or one for all sums and labels of a fit."""
         request, note = self.request, self.request.charge_note
         delta = as_fraction(request.delta) if request.delta else Fraction(0)
         parts: list[tuple[Purpose, str, Fraction, Fraction]] = [
@@ -233,6 +233,8 @@ class Plan:
             ("prior", f"prior ({request.trust})", self.for_prior, Fraction(0)),
             ("sums", f"sums{note}", self.for_sums, Fraction(0)),
         ]
+        if self.for_labels and self.for_sums:  # the sums decide what part of it labels get
+            parts = [("sums", f"sums and labels{note}", self.for_labels + self.for_sums, Fraction(0))]
         people = request.rows_per_person
         return [
             new_charge(what, Budget.of(*part), purpose=purpose, column=0, rows_per_person=people)
@@ -245,6 +247,17 @@ class Plan:
         charges = self.charges()
         ledger.charge_all(charges)
         return charges
+
+    @property
+    def labels_share(self) -> float:
+        """The share of ε for labels; 0 if they have a mechanism by name, which was tried for that ε alone."""
+        return (
+            float(self.for_labels / (self.for_labels + self.for_sums)) if self.request.mechanism == "auto" else 0.0
+        )
+
+    def give_to_labels(self, epsilon: Fraction) -> Plan:
+        """Return the plan with an unspent part of the ε for sums given to labels; it costs the same."""
+        return replace(self, for_labels=self.for_labels + epsilon, for_sums=self.for_sums - epsilon)
 
     def mechanism_for(self, prior: Histogram | None) -> Mechanism:
         """Return the mechanism, by what is known of labels."""
@@ -293,8 +306,9 @@ def state_terms(
     Charges note what labels and sums were spent on: mechanisms, of all rounds, and noise.
     """
     origins = [one.origin for one in (*priors, *mechanisms) if one is not None and one.origin is not None]
-    prints = [fingerprint(mechanism.channel) for mechanism in mechanisms]
-    notes = {"sums": "; ".join(map(str, statistics)), "labels": join_fingerprints(prints)}
+    labels = join_fingerprints([fingerprint(mechanism.channel) for mechanism in mechanisms])
+    sums = [str(statistic) for statistic in statistics]
+    notes = {"labels": labels, "sums": "; ".join([*sums, labels] if sums and mechanisms else sums)}
     charges = [replace(charge, mechanism=notes.get(charge.purpose)) for charge in paid]
     charges += [origin.charge for origin in origins if origin.charge is not None]
     return Terms(

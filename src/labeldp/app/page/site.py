@@ -43,6 +43,7 @@ CHARGES = {
     "labels": "values with noise",
     "prior": "a rough picture of the values (prior), which makes the noise smaller",
     "sums": "sums with noise",
+    "sums and labels": "sums and values with noise",
     "score": "the score of a model",
 }
 """What charges paid for, by the first word that ledgers and cards have for it."""
