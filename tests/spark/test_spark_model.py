@@ -45,7 +45,7 @@ def one_thread():
         yield
 
 
-@pytest.mark.parametrize(("rows", "epsilon", "paid"), [(400, 0.5, ["sums"]), (4200, 1.0, ["labels", "sums"])])
+@pytest.mark.parametrize(("rows", "epsilon", "paid"), [(400, 0.5, ["sums"]), (4200, 1.0, ["sums and labels"])])
 def test_a_model_is_that_of_one_machine_to_the_bit(spark, set_constants, rows, epsilon, paid):
     set_constants({"learning.learner._WORTH": 1e9})  # trees take long, and are the same code everywhere
     X, y, ids = table(rows)
