@@ -56,10 +56,6 @@ def test_the_changelog_and_the_citation_describe_the_version(tmp_path):
     assert [f'date-released: "{date}"' in text("CITATION.cff") for date in dates] == [True]
 
 
-def test_a_tag_that_is_not_the_version_is_not_released(tmp_path):
-    assert "the tag is v9.9.9" in release_notes("v9.9.9", tmp_path / "notes.md").stderr
-
-
 def test_a_site_holds_all_versions_and_leads_to_the_newest_release_that_is_final(tmp_path):
     (tmp_path / "built/_static").mkdir(parents=True)
     (tmp_path / "archives").mkdir()
@@ -81,13 +77,3 @@ def test_a_site_holds_all_versions_and_leads_to_the_newest_release_that_is_final
 def test_the_figures_of_the_readme_are_those_of_the_benchmarks():
     readme = text("README.md")
     assert readme == refreshed(readme), "run: python -m benchmarks.readme"
-
-
-def test_no_new_page_of_figures_names_a_tree_that_nobody_has():
-    old = {"audit.md", "split.md", "timing.md"}
-    pages = [*(ROOT / "benchmarks").glob("*.md"), *(ROOT / "docs/reproduction").glob("*.md")]
-    assert {page.name for page in pages if "-dirty" in page.read_text(encoding="utf-8")} <= old
-
-
-def test_the_readme_is_short():
-    assert len(text("README.md").splitlines()) <= 95

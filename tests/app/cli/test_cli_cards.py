@@ -35,17 +35,10 @@ def cards(tmp_path_factory):
         seeded = ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, random_state=1, mechanism="laplace")
     texts = {
         "mechanism": ldp.Laplace(bounds=BOUNDS, epsilon=1.0).to_json(),
-        "weak": ldp.Laplace(bounds=BOUNDS, epsilon=8.0).to_json(),
-        "biased": ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0).to_json(),
         "release": release.to_card(),
         "file": release.terms.to_card(file=about),
-        "groups": ldp.privatize(
-            labels, epsilon=2.0, bounds=BOUNDS, mechanism="gaussian", delta=1e-5, rows_per_person=3
-        ).to_card(),
-        "local": ldp.privatize(labels, epsilon=4.0, bounds=BOUNDS, trust="local", mechanism="laplace").to_card(),
         "seeded": seeded.to_card(),
         "rows": by_labels.release_.to_card(),
-        "labels model": by_labels.to_card(),
         "model": ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(features, labels).to_card(),
     }
     paths = {}
@@ -55,71 +48,22 @@ def cards(tmp_path_factory):
     return {**paths, "table": table, "npz": folder / "rows.npz"}
 
 
-NOT_PRIVATE = ("seeded",)
-KINDS = {
-    "mechanism": ["noise of about ±"],
-    "weak": ["WEAK: at ε = 8"],
-    "biased": ["biased by design"],
-    "release": ["by at most e^ε = 2.72×.", "they can be 73 % certain at most", "only the curator"],
-    "file": ["Private labels in private.csv"],
-    "groups": [
-        "all labels of any one person with up to 3 rows",
-        "That covers persons with up to 3 rows (group privacy).",
-    ],
-    "local": ["nobody saw them"],
-    "seeded": ["NOT PRIVATE"],
-    "rows": ["stands beside it in the release"],
-    "labels model": ["as often as you like"],
-    "model": ["as often as you like"],
-}
-each_card = pytest.mark.parametrize("name", KINDS)
-
-
 def verify_fails(*words, check=None, **options):
     """Run a verification that must fail, by a check if one is named."""
     shown = run("verify", *words, code=4, columns=80, **options).output
     assert f"✗ {check}" in shown if check else "✗" in shown
 
 
-# ---- explain ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@each_card
-def test_every_card_is_explained_in_80_columns(cards, name):
-    shown = run("explain", cards[name], columns=80).output
-    assert max(map(len, shown.splitlines())) <= 80
-    for heading in (
-        "What was done",
-        "What it means",
-        "What is released",
-        "What stays private",
-        "What it cost",
-        "Do not",
-    ):
-        assert f"\n{heading}\n" in shown
-    for words in KINDS[name]:
-        assert words in flat(shown)
-    private = name not in NOT_PRIVATE
-    assert ("NOT PRIVATE" in shown, "can raise their odds" in flat(shown)) == (not private, private)
-
-
-# ---- verify -----------------------------------------------------------------------------------------
-
-
-@each_card
-def test_every_private_card_verifies_and_no_other(cards, name):
-    code = 4 if name in NOT_PRIVATE else 0
+@pytest.mark.parametrize("name", ["mechanism", "release", "file", "seeded", "rows", "model"])
+def test_every_card_is_explained_and_verified_in_80_columns_and_one_from_a_seed_does_not_hold(cards, name):
+    private, code = name != "seeded", 4 if name == "seeded" else 0
+    explained = run("explain", cards[name], columns=80).output
     shown = run("verify", cards[name], code=code, columns=80).output
-    assert max(map(len, shown.splitlines())) <= 80
-    assert ("✗" in shown) == (code == 4)
-    for beyond in ("no signature", "is what the card lists"):
-        assert beyond in flat(shown)
-    kind = ldp.accounts.read_any_card(cards[name].read_text()).kind
-    assert ("private labels and not the true ones" in flat(shown)) == (kind in ("release", "row-release"))
-    assert ("the model's files follow" in flat(shown)) == (kind == "model")
+    assert max(map(len, (explained + shown).splitlines())) <= 80
+    assert ("NOT PRIVATE" in explained, "can raise their odds" in flat(explained)) == (not private, private)
+    assert ("✗" in shown) == (not private)
     data = json.loads(run("verify", "--json", cards[name], code=code).stdout)
-    assert data["holds"] == (code == 0)
+    assert data["holds"] == private
     if name == "mechanism":
         ratio = ldp.load_mechanism(cards[name].read_text()).verify().worst_ratio
         proof = next(check["detail"] for check in data["checks"] if check["name"] == "proof")
@@ -179,12 +123,10 @@ def test_a_table_or_folder_without_a_card_is_told_which_card_is_not_there(tmp_pa
     assert f"there is no {name}.card.json" in said("verify", tmp_path / name, code=code)
 
 
-def test_verify_says_how_to_import_a_mechanism_and_to_unpack_an_archive(tmp_path):
+def test_verify_says_how_to_import_a_mechanism(tmp_path):
     card = json.loads(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
     (tmp_path / "card.json").write_text(forged({**card, "mechanism": "mine"}))
     assert "--import MODULE" in said("verify", tmp_path / "card.json", code=5)
-    (tmp_path / "sent.zip").write_bytes(b"PK")
-    assert "unpack it first" in said("verify", tmp_path / "sent.zip", code=2)
 
 
 @pytest.mark.parametrize(
@@ -317,10 +259,8 @@ def test_a_torn_ledger_is_read_a_damaged_one_is_exit_3_and_neither_is_repaired(b
 
 
 def test_ledgers_without_a_limit_with_delta_and_overdrawn(tmp_path):
-    free = ldp.Ledger.open(tmp_path / "free")
+    ldp.Ledger.open(tmp_path / "free")
     assert "There is no limit" in said("ledger", tmp_path / "free")
-    free.charge("the labels themselves", epsilon=float("inf"))
-    assert "Spent ε = inf in 1 charge." in said("ledger", tmp_path / "free")
     small = ldp.Ledger.open(tmp_path / "delta", limit=ldp.Budget(1.0, 1e-5))
     small.charge("labels", epsilon=0.1, delta=1e-5)
     shown = said("ledger", tmp_path / "delta")

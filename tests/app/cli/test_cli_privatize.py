@@ -120,14 +120,9 @@ def test_options_say_how_a_file_is_written(tmp_path):
 
 
 MISTAKES = {
-    "misspelt column": ({"--label": "prise"}, "did you mean 'price'"),
     "text as the label": ({"--label": "region"}, "If it is text, name another column as --label"),
-    "unknown extension out": ({"-o": "out.doc"}, "implies no known format"),
-    "no folder": ({"-o": "nowhere/out.csv"}, "no folder"),
-    "no file": ({"IN": "nothing.csv"}, "no file"),
     "no label": ({"IN": "empty.csv"}, "--missing drop"),
     "no label, and dropped": ({"IN": "empty.csv", "--missing": "drop"}, "no row of the table has a label"),
-    "delta without need": ({"--delta": 0.1}, "delta"),
 }
 """Bad values of single options are in `test_options`, files with two purposes in `test_file_paths`."""
 

@@ -9,7 +9,6 @@ import labeldp as ldp
 from command_line import invoke
 
 GERMAN = "name;fläche;preis\n" + "".join(f"Ort {i};{i},5;{i + 1}.774,66 €\n" for i in range(60))
-OPEN = "name,preis\n" + "".join(f"Ort {i},{i}\n" for i in range(60))
 
 
 def privatize(place, content, *bounds, **options):
@@ -24,7 +23,7 @@ def bounds_on_the_card(place):
     return json.loads((place / "out.csv.card.json").read_text())["bounds"]
 
 
-@pytest.mark.parametrize("high", ["60000", "60.000,00", "60,000.00", "60 000", "60000,0 €"])
+@pytest.mark.parametrize("high", ["60.000,00", "60 000", "60000,0 €"])
 def test_bounds_may_have_marks_between_thousands_and_currencies(place, high):
     done = privatize(place, GERMAN, "0", high)
     assert done.exit_code == 0, done.output
@@ -34,13 +33,12 @@ def test_bounds_may_have_marks_between_thousands_and_currencies(place, high):
 @pytest.mark.parametrize(
     ("high", "readings"), [("60.000", "60 or 60000"), ("60,000", "60 or 60000"), ("1.125", "1.1250 or 1125")]
 )
-@pytest.mark.parametrize("content", [OPEN, GERMAN])
-def test_bounds_that_can_be_read_in_two_ways_are_refused_before_the_charge(place, content, high, readings):
-    done = privatize(place, content, "0", high, ledger="budget.jsonl")
+def test_bounds_that_can_be_read_in_two_ways_are_refused_before_the_charge(place, high, readings):
+    done = privatize(place, GERMAN, "0", high, ledger="budget.jsonl")
     assert done.exit_code == 2
     assert f"write {readings}" in " ".join(done.output.split())
     assert not (place / "budget.jsonl").exists()
-    privatize(place, content, "0", readings.partition(" ")[0])
+    privatize(place, GERMAN, "0", readings.partition(" ")[0])
     assert bounds_on_the_card(place) == [[0.0, float(readings.partition(" ")[0])]]
 
 
@@ -50,13 +48,6 @@ def test_integers_that_are_unclear_or_none_are_refused(rows):
     assert done.exit_code == 2
     assert ("write 4 or 4000" in done.output) is rows.startswith("4")
     assert "--rows" in done.output
-
-
-def test_integers_may_have_blanks_between_thousands_and_columns_show_intervals():
-    done = invoke("preview", "--rows", "4 000", "--bounds", "0", "5", "--columns", "3")
-    assert done.exit_code == 0, done.output
-    assert "4,000 rows" in done.output
-    assert "coefficient per SD, 3 columns" in done.output
 
 
 @pytest.mark.parametrize("option", ["epsilon", "delta", "limit"])

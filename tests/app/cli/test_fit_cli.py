@@ -33,15 +33,8 @@ def folder(tmp_path_factory):
 # ---- what it does -----------------------------------------------------------------------------------------
 
 
-def test_fit_says_what_it_cost_how_good_it_should_be_and_what_was_left_out(folder):
-    for words in (
-        "A model was trained on",
-        "ε = 2 in all",
-        "id was left out: nearly every row has a value of its own",
-        "labeldp predict",
-        "No ledger was kept",
-    ):
-        assert words in (folder / "said").read_text()
+def test_fit_says_which_columns_were_left_out(folder):
+    assert "id was left out: nearly every row has a value of its own" in (folder / "said").read_text()
     assert labeldp.load_model(folder / "model").encoder.names == ["area", "town", "lift"]
     assert not (folder / "model" / "release.npz").exists()
 
@@ -92,12 +85,6 @@ def test_a_table_with_predictions_has_no_more_rights_than_its_source(folder, tmp
     (tmp_path / "new.parquet").chmod(0o600)
     run("predict", folder / "model", tmp_path / "new.parquet", "-o", tmp_path / "out.csv")
     assert (tmp_path / "out.csv").stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.parametrize("options", [["--features", "area,lift"], ["--drop", "id, town"]])
-def test_columns_may_be_chosen_or_dropped(options, folder, tmp_path):
-    run("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "a", *options)
-    assert labeldp.load_model(tmp_path / "a").encoder.names == ["area", "lift"]
 
 
 def test_an_option_that_is_there_twice_is_refused_as_only_the_last_would_count(folder, tmp_path):
@@ -201,15 +188,11 @@ def with_prices(column):
 
 
 BAD = {
-    "a misspelt label": (homes(60), ["--label", "prise"], "price"),
-    "the label as a feature": (homes(60), ["--features", "area,price"], "is the label"),
     "text in the label": (with_prices(pa.array(["3.25 pounds"] * 60)), [], "price|label"),
     "NaN in the label": (with_prices(pa.array([float("nan")] + [3.25] * 59)), [], "--missing drop"),
     "no label at all": (with_prices(pa.nulls(60, pa.float64())), ["--missing", "drop"], "label"),
     "only useless features": (homes(60).select(["id", "price"]), [], "no column is left"),
-    "a score on a handful of rows": (homes(60), ["--score", 1], "too few"),
     "a score of nothing but noise": (homes(150), ["--score", 0.5], "would say nothing.*ε = 0.762 or more"),
-    "a folder that is nowhere": (homes(60), ["-o", "/no/where/model"], "create it first"),
     "too little epsilon to split": (homes(60), ["--release", "labels", "--epsilon", 0.001], "too small"),
 }
 

@@ -1,7 +1,5 @@
 """What every command has: help with an example, a sentence for what is missing, and a quick start."""
 
-from importlib.metadata import PackageNotFoundError
-
 import pytest
 import typer
 
@@ -39,17 +37,8 @@ for words in ["--help"], ["ledger", "--help"], ["verify", "--help"], ["privatize
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("error", "sentence"),
-    [
-        (ModuleNotFoundError(name="pyarrow.parquet"), 'pyarrow is not installed: pip install "labeldp[files]"'),
-        (ModuleNotFoundError(name="matplotlib"), 'matplotlib is not installed: pip install "labeldp[plots]"'),
-        (ModuleNotFoundError(name="other"), "other is not installed: pip install other"),
-        (PackageNotFoundError("labeldp"), "labeldp is not installed: pip install labeldp"),
-    ],
-)
-def test_what_is_missing_is_named_with_the_command_that_installs_it(error, sentence, capsys):
+def test_what_is_missing_is_named_with_the_command_that_installs_it(capsys):
     with pytest.raises(typer.Exit) as stopped, explained():
-        raise error
+        raise ModuleNotFoundError(name="pyarrow.parquet")
     assert stopped.value.exit_code == 1
-    assert sentence in " ".join(capsys.readouterr().err.split())
+    assert 'pip install "labeldp[files]"' in capsys.readouterr().err

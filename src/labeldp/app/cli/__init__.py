@@ -138,7 +138,8 @@ def command(
         def run(**typed: Any) -> None:
             ledgers: list[Ledger] = []
             with explained(stopped, ledgers):
-                import_modules(typed.pop("modules", None) or ())
+                if modules := typed.pop("modules", None):
+                    import_modules(modules)
                 given = parse_options(options, typed)
                 if "ledger" in given:
                     ledgers.append(given["ledger"])
