@@ -168,6 +168,7 @@ def test_the_walk_finds_what_is_hidden(hide, found, made):
 NOISY = {
     **{name: MADE[name] for name in ("privatize", "prior", "labels", "model", "model, at a high budget")},
     "one stage of sums": model(0.05),
+    "prior of a release": lambda: ldp.privatize(Y, **{**HOW, "epsilon_prior": 0.5 * HOW["epsilon"]}).prior,
 }
 
 

@@ -113,6 +113,7 @@ def main():
         except ldp.LabelDPError:
             refusals += 1
     prior = ldp.spark.estimate_prior(df, label="y", epsilon=1.0, bounds=BOUNDS, random_state=3)
+    request = ldp.release.Request(epsilon=1.0, bounds=BOUNDS)
     ask = {"epsilon": 1.0, "bounds": BOUNDS, "random_state": 3}
     model = ldp.spark.fit_model(df, features=["x"], label="y", id="id", **ask)
     order = np.argsort(public_places(as_ids(ids))[:, 0])
@@ -123,7 +124,7 @@ def main():
         "reached": reached,
         "columns": release.frame.columns,
         "refused": [refusals, ledger.total.epsilon],
-        "prior": prior == ldp.estimate_prior(y, epsilon=1.0, bounds=BOUNDS, random_state=3),
+        "prior": prior == request.estimate_prior(y, request.epsilon.exact, ldp.exact.SeededWords(3)),
         "interference": interference(spark),
         "model": bool((model.predict(x[:, None]) == alone.predict(x[:, None])).all()),
     }

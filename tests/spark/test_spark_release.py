@@ -80,7 +80,8 @@ def test_the_same_numbers_as_on_one_machine(spark, kind, mechanism):
 def test_an_estimated_prior_is_that_of_one_machine(spark):
     ledger = ldp.Ledger()
     prior = estimate_prior(frame(spark), label="y", epsilon=0.5, bounds=BOUNDS, ledger=ledger, random_state=3)
-    assert prior == ldp.estimate_prior(LABELS, epsilon=0.5, bounds=BOUNDS, random_state=3)
+    request = Request(epsilon=0.5, bounds=BOUNDS)
+    assert prior == request.estimate_prior(np.asarray(LABELS), request.epsilon.exact, seeded(3))
     assert ledger.total == ldp.Budget(epsilon=0.5)
 
 

@@ -21,6 +21,7 @@ from labeldp.errors import LabelError
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
+from labeldp.release.curator import equal_bins_histogram
 from labeldp.release.names import name_of_labels
 from labeldp.release.plan import Request, prepare
 
@@ -217,9 +218,9 @@ def estimate_prior(
     bounds : (lo, hi)
         Public bounds; labels outside are clipped.
     trust : {"curator", "local"}
-        A curator first looks where labels are, counts them in bins around there, with two-sided geometric noise,
-        and returns what these counts lead to expect. Without a curator every label is randomised on its own first
-        (the square wave, with smoothed expectation maximisation): that needs far more labels.
+        A curator counts labels in equally wide bins, whose number follows from the number of labels and ε, with
+        two-sided geometric noise. Without a curator every label is randomised on its own first (the square wave,
+        with smoothed expectation maximisation): that needs far more labels.
     method : {None, "laplace"}
         ``trust="local", method="laplace"`` is the paper's Algorithm 3 to the letter.
     sigma : float, optional
@@ -243,9 +244,14 @@ def estimate_prior(
     sigma = None if sigma is None else parse_positive(sigma, "sigma")
     source = resolve_source(random_state)
     ledger = ledger_to_charge(as_ledger(ledger), labels)
-    return request.pay_for_prior(
-        lambda: request.estimate_prior(array.reshape(-1), request.epsilon.exact, source, sigma), ledger, source
-    )
+    flat, exact = array.reshape(-1), request.epsilon.exact
+
+    def estimate() -> Histogram:
+        if request.trust == "curator":  # easier to look at than the prior of a release, which serves a design
+            return equal_bins_histogram(flat, exact, request.bounds, source)
+        return request.estimate_prior(flat, exact, source, sigma)
+
+    return request.pay_for_prior(estimate, ledger, source)
 
 
 def _one_column(labels: ArrayLike) -> Numbers:

@@ -26,7 +26,7 @@ def estimate_prior(
     rows_per_person: int = 1,
     random_state: int | WordSource | None = None,
 ) -> Histogram:
-    """Return a private histogram of a label column, for ε: ``labeldp.estimate_prior``.
+    """Return a private histogram of a label column, for ε, as `privatize` makes it.
 
     Executors count labels in fine cells; the exact counts go to the driver, which adds the noise once. Whoever
     runs the driver is the curator, and trusted.
