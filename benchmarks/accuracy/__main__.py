@@ -29,7 +29,7 @@ app = typer.Typer(add_completion=False)
 @app.callback(invoke_without_command=True)
 def main(
     context: typer.Context,
-    group: Annotated[str, typer.Option(help="development, heldout or heldout2")] = "development",
+    group: Annotated[str, typer.Option(help="development, heldout, heldout2 or heldout3")] = "development",
     folder: Annotated[Path | None, typer.Option(help="tables written by write; all of them are measured")] = None,
     names: Annotated[str, typer.Option("--tables", help="some of the tables")] = "",
     methods: str = "constant,trees,labels,model",

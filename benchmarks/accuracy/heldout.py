@@ -97,6 +97,56 @@ SECOND = {
 }
 """The second list, fixed on 2026-11-18; the files have centred labels."""
 
+THIRD = {
+    name: Held(f"Rdatasets/csv/{file}.csv", label, bounds, columns)
+    for name, file, label, bounds, columns in [
+        ("babies", "openintro/babies", "bwt", (0, 200), "gestation parity age height weight smoke"),
+        (
+            "smokers",
+            "causaldata/nhefs_complete",
+            "wt82",
+            (30, 150),
+            "- rownames seqn wt82 wt82_71 death yrdth modth dadth id censored older",
+        ),
+        ("classes", "Ecdat/Star", "tmathssk", (200, 700), "classk totexpk sex freelunk race schidkn"),
+        ("pupils", "mlmRev/Exam", "normexam", (-4, 4), "schgend schavg vr intake standLRT sex type"),
+        ("expenses", "Ecdat/MedExp", "med", (0, 10_000), "- rownames med"),
+        (
+            "loans",
+            "openintro/loans_full_schema",
+            "interest_rate",
+            (0, 35),
+            "- rownames emp_title interest_rate grade sub_grade installment balance paid_total paid_principal "
+            "paid_interest paid_late_fees",
+        ),
+        ("runners", "mosaicData/TenMileRace", "net", (2_000, 12_000), "state age sex"),
+        (
+            "life",
+            "dslabs/gapminder",
+            "life_expectancy",
+            (0, 100),
+            "year infant_mortality fertility population gdp continent region",
+        ),
+        ("earnings", "causaldata/cps_mixtape", "re78", (0, 30_000), "- rownames data_id treat re78"),
+        (
+            "weather",
+            "nycflights13/weather",
+            "temp",
+            (-20, 120),
+            "origin month day hour humid wind_dir wind_speed precip pressure visib",
+        ),
+        (
+            "inspections",
+            "causaldata/restaurant_inspections",
+            "inspection_score",
+            (0, 100),
+            "Year NumberofLocations Weekend",
+        ),
+        ("teachers", "lme4/InstEval", "y", (0, 6), "studage lectage service dept"),
+    ]
+}
+"""The third list, fixed on 2026-11-18, for what came after the run of the second."""
+
 
 def load_real(held: Held) -> tuple[Array, Array]:
     """Read a real table: texts become one column per category, gaps the column's median."""
@@ -167,7 +217,27 @@ def _dette(x: Array) -> Any:
     return 4 * (a - 2 + 8 * b - 8 * b**2) ** 2 + (3 - 4 * b) ** 2 + 16 * np.sqrt(c + 1) * (2 * c - 1) ** 2
 
 
-INTERACTIONS = ("ishigami", "sobol", "robot", "arm8", "currin", "dette")
+def _branin(x: Array) -> Any:
+    a, b = 15 * x[0] - 5, 15 * x[1]
+    return (b - 5.1 / (4 * math.pi**2) * a**2 + 5 / math.pi * a - 6) ** 2 + 10 * (1 - 1 / (8 * math.pi)) * np.cos(
+        a
+    )
+
+
+def _gramacy(x: Array) -> Any:
+    a, b = 8 * x[:2] - 2
+    return a * np.exp(-(a**2) - b**2)
+
+
+def _borehole(x: Array) -> Any:
+    lows = np.array([0.05, 100, 63_070, 990, 63.1, 700, 1_120, 9_855])
+    highs = np.array([0.15, 50_000, 115_600, 1_110, 116, 820, 1_680, 12_045])
+    rw, r, tu, hu, tl, hl, length, kw = lows[:, None] + (highs - lows)[:, None] * x[:8]
+    log = np.log(r / rw)
+    return 2 * math.pi * tu * (hu - hl) / (log * (1 + 2 * length * tu / (log * rw**2 * kw) + tu / tl))
+
+
+INTERACTIONS = ("ishigami", "sobol", "robot", "arm8", "currin", "dette", "branin", "gramacy", "borehole")
 """Tables with strong interactions of few columns."""
 
 SYNTHETIC = {
@@ -176,6 +246,9 @@ SYNTHETIC = {
     "piston": (_piston, 14, 0.04, (0.0, 1.5)),
     "currin": (_currin, 11, 1.0, (-5.0, 20.0)),
     "dette": (_dette, 13, 3.0, (-10.0, 60.0)),
+    "branin": (_branin, 9, 10.0, (-50.0, 350.0)),
+    "gramacy": (_gramacy, 7, 0.05, (-1.0, 1.0)),
+    "borehole": (_borehole, 15, 5.0, (0.0, 350.0)),
 }
 """The function of columns in [0, 1], how many columns there are, the noise's deviation, and bounds."""
 
