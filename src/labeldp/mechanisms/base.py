@@ -29,7 +29,7 @@ from labeldp.errors import CardError, PrivacyProofError
 from labeldp.exact.proof import Channel, Proof, channel_digest
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms import card_format
-from labeldp.mechanisms.histogram import Histogram
+from labeldp.mechanisms.histogram import Histogram, density_axes
 from labeldp.mechanisms.interval import UnitNoise, best_interval
 from labeldp.mechanisms.registry import registered_class
 from labeldp.mechanisms.typed_data import plain
@@ -284,6 +284,32 @@ class Mechanism(ABC):
     def unbiased_variance(self, labels: ArrayLike) -> Array:
         """Return the variance of the unbiased label, given each label; raise where `debias` does."""
         return self.variance(labels) / self.channel.slope() ** 2
+
+    def plot(self, labels: ArrayLike | None = None) -> Any:
+        """Return a Matplotlib figure: the density of released values for some labels.
+
+        Parameters
+        ----------
+        labels : array-like, optional
+            Labels to ask about, not the private ones; by default both ends of the bounds and their middle.
+
+        Examples
+        --------
+        >>> import labeldp as ldp
+        >>> figure = ldp.Laplace(bounds=(0, 5), epsilon=1.0).plot([0.0, 5.0])
+        >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+        ['label 0', 'label 5']
+        """
+        low, high = self.domain
+        chosen = np.ravel(Labels.parse(np.linspace(low, high, 3) if labels is None else labels).values)
+        mean, reach = self.mean(chosen), 4 * np.sqrt(self.variance(chosen)) + 0.02 * (high - low)
+        edges = np.linspace((mean - reach).min(), (mean + reach).max(), 201)
+        axes = density_axes("released value")
+        for label in chosen.tolist():
+            density = np.diff(self.channel.cumulative(label, edges)) / np.diff(edges)
+            axes.stairs(density, edges, label=f"label {label:g}")
+        axes.legend()
+        return axes.figure
 
     # ---- cards ------------------------------------------------------------------------------------
 

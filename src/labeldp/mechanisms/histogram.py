@@ -9,7 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from labeldp._values import Array, Bounds, Interval, parse_numbers
-from labeldp.errors import ParameterError, Setting, describe
+from labeldp.errors import MissingExtraError, ParameterError, Setting, describe
+
+
+def density_axes(xlabel: str) -> Any:
+    """Return Matplotlib axes for densities."""
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
+    axes = Figure(layout="constrained").subplots()
+    axes.set(xlabel=xlabel, ylabel="density")
+    return axes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,6 +186,12 @@ class Histogram:
         low, high = self.bounds
         nodes = np.unique(np.concatenate([low + (high - low) * parts[:-1], likely[1:-1], [high]]))
         return Histogram.of(nodes, np.diff(np.interp(nodes, self.nodes, total)))
+
+    def plot(self) -> Any:
+        """Return a Matplotlib figure of the density; ``figure.savefig("prior.png")`` keeps it."""
+        axes = density_axes("label")
+        axes.stairs(self.density, self.nodes)
+        return axes.figure
 
     @classmethod
     def parse(cls, prior: object) -> Histogram:
