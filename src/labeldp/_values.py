@@ -7,16 +7,13 @@ No message here ever contains a label.
 
 from __future__ import annotations
 
-import json
 import math
-import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
-from types import NoneType
-from typing import Any, Literal, Self, get_args, get_origin
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -284,62 +281,6 @@ def parse_numbers(values: object, name: str) -> NDArray[np.float64]:
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
         raise ParameterError(Setting(name), " must be a list of finite numbers")
     return numbers
-
-
-_NAMED: dict[str, Any] = {"epsilon": Epsilon, "delta": Delta, "bounds": Bounds, "interval": Bounds}
-"""Parameters that mean the same wherever they are named so."""
-
-
-def parse_parameters(types: Mapping[str, Any], instance: object) -> tuple[Any, ...]:
-    """Return attributes as plain data that does not change: by their names, else by their declared types.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> given = SimpleNamespace(bounds=[0, 5], width=np.float32(0.5), levels=np.int8(3), bins=[1, [2]])
-    >>> parse_parameters({"bounds": None, "width": float, "levels": int, "bins": None}, given)
-    ((0.0, 5.0), 0.5, 3, (1, (2,)))
-    """
-    return tuple([_parameter(name, declared, getattr(instance, name)) for name, declared in types.items()])
-
-
-def _parameter(name: str, declared: Any, value: Any) -> Any:
-    if name in _NAMED:
-        kind = _NAMED[name]
-        return value if isinstance(value, kind) else kind(value, name)
-    kinds = get_args(declared) or (declared,)
-    if get_origin(declared) is Literal:
-        return parse_choice(value, name, kinds)
-    if value is None and NoneType in kinds:
-        return None
-    if get_origin(declared) is tuple and kinds[0] is float:
-        return tuple(parse_numbers(value, name).tolist())
-    if float in kinds:
-        number = value if type(value) is float else parse_number(value, name)
-        if not math.isfinite(number):
-            raise ParameterError(Setting(name), f" must be a finite number, got {number}")
-        return number
-    if declared in (int, int | None) and (isinstance(value, bool) or not isinstance(value, Integral)):
-        raise ParameterError(Setting(name), f" must be an integer, got {describe(value)}")
-    return _plain(name, value)
-
-
-def _plain(name: str, value: Any) -> Any:
-    """Return what a card can hold: text, booleans, None, numbers, and tuples of them."""
-    try:
-        data = json.loads(json.dumps(value, allow_nan=False, default=operator.methodcaller("tolist")))
-        return _frozen(data)
-    except (TypeError, ValueError, AttributeError, RecursionError):
-        raise ParameterError(
-            Setting(name), " must be finite numbers, text, booleans, None or lists of them, which a card can hold"
-        ) from None
-
-
-def _frozen(data: Any) -> Any:
-    """Return JSON data with tuples for lists; objects are refused."""
-    if isinstance(data, dict):
-        raise TypeError
-    return tuple(map(_frozen, data)) if isinstance(data, list) else data
 
 
 # ---- amounts, exact and for people -------------------------------------------------------------------

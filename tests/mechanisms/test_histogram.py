@@ -112,14 +112,3 @@ def test_clipping_to_wider_bounds_changes_nothing_and_to_others_is_refused():
     for low, high in [(7, 9), (-9, -1), (8, 9), (-9, -8)]:
         with pytest.raises(ldp.errors.ParameterError, match="outside the bounds"):
             PRIOR.restricted(low, high)
-
-
-def test_fewer_bins_hold_the_same_probability_and_few_bins_are_kept():
-    prior = ldp.Histogram(np.linspace(2, 6, 21) ** 2, np.arange(1.0, 21.0))
-    for bins in (4, 5, 8, 9):
-        coarse = prior.coarsened(bins)
-        assert coarse.masses.size <= bins
-        assert coarse.bounds == prior.bounds
-        assert coarse.masses == pytest.approx(np.diff(prior.cumulative(coarse.nodes)))
-    assert PRIOR.coarsened(4) is PRIOR
-    assert PRIOR.coarsened(5) is PRIOR

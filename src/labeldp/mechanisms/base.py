@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from types import SimpleNamespace
-from typing import Any, ClassVar, Self, get_type_hints
+from numbers import Integral
+from operator import methodcaller
+from types import NoneType, SimpleNamespace
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from labeldp._values import (
     Array,
+    Bounds,
     Data,
+    Delta,
     Epsilon,
     Interval,
     Labels,
     Numbers,
     as_fraction,
+    parse_choice,
     parse_integer,
-    parse_parameters,
+    parse_number,
+    parse_numbers,
 )
-from labeldp.errors import CardError, PrivacyProofError
+from labeldp.errors import CardError, ParameterError, PrivacyProofError, Setting, describe
 from labeldp.exact.proof import Channel, Proof, channel_digest
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms import card_format
@@ -187,9 +194,10 @@ class Mechanism(ABC):
         return best_interval(prior, cls.unit_noise(epsilon, **options), rows)
 
     def __post_init__(self) -> None:
-        cls = type(self)
-        proven = _proven(cls, parse_parameters(_parameter_types(cls), self))
-        for name in (*_parameter_types(cls), "channel"):
+        types = _parameter_types(type(self))
+        values = [_parameter(name, declared, getattr(self, name)) for name, declared in types.items()]
+        proven = _proven(type(self), tuple(values))
+        for name in (*types, "channel"):
             object.__setattr__(self, name, getattr(proven, name))
 
     # ---- release --------------------------------------------------------------------------------
@@ -392,6 +400,43 @@ def _parameter_types(cls: type[Mechanism]) -> dict[str, Any]:
         return get_type_hints(SimpleNamespace(__annotations__=declared), module)
     except NameError:
         return dict.fromkeys(declared)
+
+
+_NAMED: dict[str, Any] = {"epsilon": Epsilon, "delta": Delta, "bounds": Bounds, "interval": Bounds}
+"""Parameters that mean the same wherever they are named so."""
+
+
+def _parameter(name: str, declared: Any, value: Any) -> Any:
+    """Return a parameter as plain data that does not change: by its name, else by its declared type."""
+    if kind := _NAMED.get(name):
+        return value if isinstance(value, kind) else kind(value, name)
+    kinds = get_args(declared) or (declared,)
+    if get_origin(declared) is Literal:
+        return parse_choice(value, name, kinds)
+    if value is None and NoneType in kinds:
+        return None
+    if get_origin(declared) is tuple and kinds[0] is float:
+        return tuple(parse_numbers(value, name).tolist())
+    if float in kinds:
+        number = value if type(value) is float else parse_number(value, name)
+        if not math.isfinite(number):
+            raise ParameterError(Setting(name), f" must be a finite number, got {number}")
+        return number
+    if declared in (int, int | None) and (isinstance(value, bool) or not isinstance(value, Integral)):
+        raise ParameterError(Setting(name), f" must be an integer, got {describe(value)}")
+    try:
+        return _frozen(json.loads(json.dumps(value, allow_nan=False, default=methodcaller("tolist"))))
+    except (TypeError, ValueError, AttributeError, RecursionError):
+        raise ParameterError(
+            Setting(name), " must be finite numbers, text, booleans, None or lists of them, which a card can hold"
+        ) from None
+
+
+def _frozen(data: Any) -> Any:
+    """Return JSON data with tuples for lists; objects are refused."""
+    if isinstance(data, dict):
+        raise TypeError
+    return tuple(map(_frozen, data)) if isinstance(data, list) else data
 
 
 def _proven(cls: type[Mechanism], values: tuple[Any, ...]) -> Mechanism:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
@@ -84,10 +85,8 @@ class Gaussian(Mechanism):
                 )
             return self._with_sigma(self.sigma)
         for slack in (2e-5, 1e-4, 4e-4, 9e-4):  # counts are integers: the proof may miss δ by little
-            try:
+            with suppress(PrivacyProofError):
                 return self._with_sigma(_calibrate(epsilon, delta * (1 - slack)) * (high - low))
-            except PrivacyProofError:
-                continue
         raise ParameterError(
             Setting("delta", delta),
             " is too small to be proven with 64-bit words at ",
@@ -155,17 +154,12 @@ def _steps(sigma: float) -> int:
 
 def _weights(sigma: Fraction) -> list[int]:
     """Return e^(−j²/2σ²) for j = −reach … reach, in fixed point, by recurrence."""
-    rate = 1 / (2 * sigma * sigma)
-    step = exp_lower(rate)  # w(j+1)/w(j) = e^(−(2j+1)·rate)
-    twice = step * step
-    reach = math.ceil(TAIL * sigma)
-    unit = SCALE
-    ratio = unit * step.denominator // step.numerator
-    shrink = unit * twice.denominator // twice.numerator
-    weights = [unit]
-    for _ in range(reach):
-        weights.append(weights[-1] * ratio // unit)
-        ratio = ratio * shrink // unit
+    step = exp_lower(1 / (2 * sigma * sigma))  # w(j+1)/w(j) = step^−(2j+1)
+    ratio, shrink = (SCALE // power for power in (step, step * step))
+    weights = [SCALE]
+    for _ in range(math.ceil(TAIL * sigma)):
+        weights.append(weights[-1] * ratio // SCALE)
+        ratio = ratio * shrink // SCALE
     return [*weights[:0:-1], *weights]
 
 

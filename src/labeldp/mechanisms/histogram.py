@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from labeldp._values import Array, Bounds, Interval, parse_numbers
 from labeldp.errors import MissingExtraError, ParameterError, Setting, describe
+from labeldp.exact.sampling import sums
 
 
 def density_axes(xlabel: str) -> Any:
@@ -150,9 +151,8 @@ class Histogram:
         ----------
         points : array-like
         """
-        total = np.concatenate([[0.0], np.cumsum(self.masses)])
-        at = np.asarray(points, dtype=np.float64)
-        return np.asarray(np.interp(at, self.nodes, total / total[-1]), dtype=np.float64)
+        total = sums(self.masses)
+        return np.asarray(np.interp(points, self.nodes, total / total[-1]))
 
     def restricted(self, low: float, high: float) -> Histogram:
         """Return the prior of labels clipped to [low, high]: what lies outside moves to the end bins.
@@ -175,17 +175,6 @@ class Histogram:
         total = self.cumulative(nodes)
         total[0], total[-1] = 0.0, 1.0
         return Histogram.of(nodes, np.diff(total), self.origin)
-
-    def coarsened(self, bins: int) -> Histogram:
-        """Return the prior in at most this many bins, halves of them equally wide and equally likely."""
-        if self.masses.size <= bins:
-            return self
-        total = np.concatenate([[0.0], np.cumsum(self.masses)])
-        parts = np.linspace(0.0, 1.0, bins // 2 + 1)
-        likely = np.interp(parts, total / total[-1], self.nodes)
-        low, high = self.bounds
-        nodes = np.unique(np.concatenate([low + (high - low) * parts[:-1], likely[1:-1], [high]]))
-        return Histogram.of(nodes, np.diff(np.interp(nodes, self.nodes, total)))
 
     def plot(self) -> Any:
         """Return a Matplotlib figure of the density; ``figure.savefig("prior.png")`` keeps it."""

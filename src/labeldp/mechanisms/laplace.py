@@ -29,12 +29,9 @@ STEPS = 1 << 12
 REACH = 18.0
 """Noise is cut this many scales outside the bounds, where a word in 10^8 arrives."""
 
-Period = Callable[[int, Fraction], list[int]]
-"""(steps, ε) → weights of 0 … steps − 1 in units of `SCALE`, whose ratio over ``steps`` steps is at most e^ε."""
-
-
-Rule = Callable[[int], Data]
-"""steps → what a card says of the rule, beside ε and where the noise was cut at first."""
+Period = Callable[[int, Fraction], tuple[list[int], Data]]
+"""(steps, ε) → weights of 0 … steps − 1 in units of `SCALE`, whose ratio over ``steps`` steps is at most e^ε, and
+what a card says of their rule, beside ε and where the noise was cut at first."""
 
 
 @register("laplace")
@@ -72,18 +69,18 @@ class Laplace(Mechanism):
         return lambda _: 2 / epsilon**2
 
     def _build(self) -> ShiftChannel:
-        return periodic_channel(*self.bounds, self.epsilon, _period, lambda _: {"rule": "laplace"})
+        return periodic_channel(*self.bounds, self.epsilon, _period)
 
 
-def _period(steps: int, epsilon: Fraction) -> list[int]:
-    growth = exp_lower(epsilon / steps)
+def _period(steps: int, epsilon: Fraction) -> tuple[list[int], Data]:
+    top, bottom = exp_lower(epsilon / steps).as_integer_ratio()
     weights = [SCALE]
     for _ in range(steps - 1):
-        weights.append(weights[-1] * growth.denominator // growth.numerator)
-    return weights
+        weights.append(weights[-1] * bottom // top)
+    return weights, {"rule": "laplace"}
 
 
-def periodic_channel(low: float, high: float, epsilon: float, period: Period, rule: Rule) -> ShiftChannel:
+def periodic_channel(low: float, high: float, epsilon: float, period: Period) -> ShiftChannel:
     """Return the channel of a symmetric noise with w(x + steps) = e^(−ε) w(x) for x ≥ 0.
 
     Laplace and staircase noise are both of this kind, so one period determines all counts, and the mass of a
@@ -92,40 +89,36 @@ def periodic_channel(low: float, high: float, epsilon: float, period: Period, ru
     promise = Promise.of(epsilon)
     ranges = max(2.0, 1 + REACH / epsilon)
     steps = max(1, min(STEPS, int((TABLE - 2) / (2 * ranges))))
-    finest = _channel(low, high, steps, ranges, promise, period, rule)
-    channel = finest
+    channel = finest = _channel(low, high, steps, ranges, promise, period)
     while not channel.unbiased and steps >= 64:
         steps //= 2  # fewer cells have more words each, so the noise can be cut farther out
-        channel = _channel(low, high, steps, ranges, promise, period, rule)
+        channel = _channel(low, high, steps, ranges, promise, period)
     return channel if channel.unbiased else finest
 
 
-def _channel(
-    low: float, high: float, steps: int, ranges: float, promise: Promise, period: Period, rule: Rule
-) -> ShiftChannel:
+def _channel(low: float, high: float, steps: int, ranges: float, promise: Promise, period: Period) -> ShiftChannel:
     room, cut = Fraction(0), math.ceil(steps * ranges)
     while True:  # rounding a count to an integer moves ε by up to 1/count on either side: make room
-        counts = _counts(steps, cut, promise.epsilon - room, period)
+        weights, rule = period(steps, promise.epsilon - room)
+        counts = _counts(weights, cut, promise.epsilon - room)
         needed = Fraction(2, min(counts))
         if needed <= room:
             margin = len(counts) // 2 - steps
-            follows = {**rule(steps), "epsilon": promise.epsilon - room, "cut": cut}
-            return ShiftChannel.from_counts(low, high, steps, margin, counts, promise, follows)
+            rule |= {"epsilon": promise.epsilon - room, "cut": cut}
+            return ShiftChannel.from_counts(low, high, steps, margin, counts, promise, rule)
         room = needed * Fraction(17, 16)
 
 
-def _counts(steps: int, reach: int, epsilon: Fraction, period: Period) -> list[int]:
+def _counts(weights: list[int], reach: int, epsilon: Fraction) -> list[int]:
     """Return the counts of −reach … reach, or less far; both ends take their whole tail.
 
     Cells that rounding would change by more than 0.05 % of ε are left to the tail, as far as that
     leaves every output within reach of every label.
     """
-    growth = exp_lower(epsilon)
-    weights = period(steps, epsilon)
+    (top, bottom), steps = exp_lower(epsilon).as_integer_ratio(), len(weights)
     while len(weights) < reach + steps:
-        weights.extend(w * growth.denominator // growth.numerator for w in weights[-steps:])
-    tail = sum(weights[reach : reach + steps]) * growth.numerator
-    tail //= growth.numerator - growth.denominator
+        weights.extend([weight * bottom // top for weight in weights[-steps:]])
+    tail = sum(weights[reach : reach + steps]) * top // (top - bottom)
     fewest = 2 * sum(weights) * math.ceil(4096 / epsilon) // WORDS
     while reach > steps and min(weights[reach - 1], tail) < fewest:
         reach -= 1

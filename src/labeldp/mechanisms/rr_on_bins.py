@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from labeldp._values import Array, Bounds, Index, Interval
 from labeldp.errors import ParameterError, Setting
 from labeldp.exact.proof import WORDS, Promise, exp_lower
-from labeldp.exact.sampling import Domain
+from labeldp.exact.sampling import Domain, sums
 from labeldp.exact.window import WindowChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.histogram import Histogram
@@ -69,11 +69,13 @@ class RROnBins(Mechanism):
     def _design(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> Self:
         """Return the bins and outputs of least expected squared error of a single label under a prior, exactly.
 
-        The prior's bins count as their centres, at most 2048; ``rows`` changes nothing.
+        Bins of the prior count as their centres, neighbours merged above 2048. ``rows`` changes nothing.
         """
         if options:
             raise ParameterError(f"RROnBins.design has no option {next(iter(options))}")
-        prior = prior.coarsened(MOST_VALUES)
+        starts = np.arange(0, prior.masses.size, -(-prior.masses.size // MOST_VALUES))
+        nodes = np.append(prior.nodes[starts], prior.nodes[-1])
+        prior = Histogram.of(nodes, np.add.reduceat(prior.masses, starts))
         used = np.flatnonzero(prior.masses)
         best = optimal_partition(prior.centers[used], prior.masses[used], epsilon)
         # Between the last label of one bin and the first of the next, cut half way.
@@ -116,8 +118,7 @@ def _cuts(edges: Array) -> Array:
 # ---- the exact programme: which labels share an output, and which output ---------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(NamedTuple):
     """Consecutive labels in bins: where each bin starts, its output, and the expected loss."""
 
     starts: Index
@@ -163,16 +164,11 @@ def optimal_partition(values: Array, masses: Array, epsilon: float) -> Partition
     return Partition(starts, output[starts, ends], best_loss)
 
 
-def _sums(values: Array) -> Array:
-    """Return prefix sums, from 0 on."""
-    return np.concatenate([[0.0], np.cumsum(values)])
-
-
 def _bin_costs(values: Array, masses: Array, gain: float) -> tuple[Array, Array]:
     """Cost of each bin i … j−1, and its output: the mean of all labels, its own g times heavier."""
     middle = float(masses @ values)
     centred = values - middle
-    mass, first, second = _sums(masses), _sums(masses * centred), _sums(masses * centred**2)
+    mass, first, second = (sums(masses * centred**power) for power in range(3))
     own = first[None, :] - first[:, None]
     weight = 1 + gain * np.maximum(mass[None, :] - mass[:, None], 0.0)
     cost = second[-1] + gain * (second[None, :] - second[:, None]) - (gain * own) ** 2 / weight

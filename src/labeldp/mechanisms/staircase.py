@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Self
 
-from labeldp._values import Interval
+from labeldp._values import Data, Interval
 from labeldp.exact.proof import exp_lower
 from labeldp.exact.shift import ShiftChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
@@ -60,17 +60,12 @@ class Staircase(Mechanism):
     def _build(self) -> ShiftChannel:
         tread = optimal_tread(self.epsilon, self.minimise)
 
-        def flat_steps(steps: int) -> int:
-            return min(steps, max(1, round(tread * steps + 0.5)))
+        def period(steps: int, epsilon: Fraction) -> tuple[list[int], Data]:
+            flat = min(steps, max(1, round(tread * steps + 0.5)))
+            lower = SCALE // exp_lower(epsilon)
+            return [SCALE] * flat + [lower] * (steps - flat), {"rule": "staircase", "flat": flat}
 
-        def period(steps: int, epsilon: Fraction) -> list[int]:
-            growth, flat = exp_lower(epsilon), flat_steps(steps)
-            lower = SCALE * growth.denominator // growth.numerator
-            return [SCALE] * flat + [lower] * (steps - flat)
-
-        return periodic_channel(
-            *self.bounds, self.epsilon, period, lambda steps: {"rule": "staircase", "flat": flat_steps(steps)}
-        )
+        return periodic_channel(*self.bounds, self.epsilon, period)
 
 
 def optimal_tread(epsilon: float, minimise: Literal["absolute", "squared"]) -> float:

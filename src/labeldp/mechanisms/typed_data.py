@@ -62,9 +62,6 @@ Natural = Annotated[int, between(0, (1 << 63) - 1)]
 Positive = Annotated[int, between(1, (1 << 63) - 1)]
 Hash = Annotated[str, like("[0-9a-f]{64}", "a SHA-256 hash of 64 hexadecimal digits")]
 
-READERS: dict[Any, Callable[[Any], Any]] = {}
-"""How values are made from data whose class cannot do it alone."""
-
 LONGEST_AMOUNT = 400
 """Characters of a fraction in a file: every float has fewer, and so has the δ of several rows of a person."""
 
@@ -104,7 +101,7 @@ def read(hint: Any, data: Any, where: str = "the card") -> Any:
     if form := _FORMS.get(kind):
         return form(get_args(hint), data, where)
     if make := READERS.get(kind, getattr(kind, "from_data", None)):
-        return _construct(lambda: make(data), where)
+        return _construct(make, where, data)
     if is_typeddict(kind):
         return _fields(kind, data, where)
     return _instance(kind, data, where) if dataclasses.is_dataclass(kind) else _leaf(kind, data, where)
@@ -153,6 +150,10 @@ def parse_fraction(text: Any) -> Fraction:
         raise CardError("must be a fraction, and not over 0") from None
 
 
+READERS: dict[Any, Callable[[Any], Any]] = {Fraction: parse_fraction}
+"""How values are made from data whose class cannot do it alone."""
+
+
 # ---- how each kind of type is read ----------------------------------------------------------------
 
 
@@ -170,9 +171,9 @@ def _annotated(arguments: tuple[Any, ...], data: Any, where: str) -> Any:
 
 def _one_of(arguments: tuple[Any, ...], data: Any, where: str) -> Any:
     """Return data as the first of several types that it is of."""
+    *others, last = [argument for argument in arguments if argument is not NoneType]
     if data is None and NoneType in arguments:
         return None
-    *others, last = [argument for argument in arguments if argument is not NoneType]
     for hint in others:
         with suppress(CardError):
             return read(hint, data, where)
@@ -186,9 +187,8 @@ def _literal(arguments: tuple[Any, ...], data: Any, where: str) -> Any:
 
 def _list(arguments: tuple[Any, ...], data: Any, where: str) -> list[Any]:
     """Return the items of a list: any number of one type, or one of each type."""
-    is_fixed = len(arguments) > 1 and arguments[-1] is not Ellipsis
     _require(isinstance(data, list), where, "a list")
-    hints = arguments if is_fixed else arguments[:1] * len(data)
+    hints = arguments[:1] * len(data) if arguments[1:] in ((), (...,)) else arguments
     _require(len(hints) == len(data), where, f"a list of {len(hints)}")
     return [read(hints[k], item, f"{where}[{k}]") for k, item in enumerate(data)]
 
@@ -202,12 +202,8 @@ def _mapping(arguments: tuple[Any, ...], data: Any, where: str) -> dict[Any, Any
     }
 
 
-def _anything(arguments: tuple[Any, ...], data: Any, where: str) -> Any:
-    return data
-
-
 _FORMS: dict[Any, Callable[[tuple[Any, ...], Any, str], Any]] = {
-    Any: _anything,
+    Any: lambda _, data, where: data,
     Annotated: _annotated,
     Union: _one_of,
     UnionType: _one_of,
@@ -225,13 +221,13 @@ def _schema(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
     Fields with the metadata ``{"data": False}`` are left out. A field that may be missing is never None.
     """
     hints = get_type_hints(kind, include_extras=True)
-    if not dataclasses.is_dataclass(kind):
+    if dataclasses.is_dataclass(kind):
+        fields = [field for field in dataclasses.fields(kind) if field.metadata.get("data", True)]
+        hints = {field.name: hints[field.name] for field in fields}
+        free = frozenset(field.name for field in fields if field.metadata.get("optional"))
+    else:
         free = frozenset(name for name, hint in hints.items() if get_origin(hint) is NotRequired)
-        return hints | {name: get_args(hints[name])[0] for name in free}, free
-    fields = [field for field in dataclasses.fields(kind) if field.metadata.get("data", True)]
-    free = frozenset(field.name for field in fields if field.metadata.get("optional"))
-    own = {field.name: hints[field.name] for field in fields}
-    return own | {name: (get_args(own[name]) or (Any,))[0] for name in free}, free
+    return hints | {name: (*get_args(hints[name]), Any)[0] for name in free}, free
 
 
 def _fields(kind: Any, data: Any, where: str) -> Data:
@@ -253,18 +249,18 @@ def _instance(kind: Any, data: Any, where: str) -> Any:
     if derived:
         kind.refuse_unknown(data)
     fields = _fields(kind, {name: item for name, item in data.items() if name not in derived}, where)
-    value = _construct(lambda: kind(**fields), where)
+    value = _construct(kind, where, **fields)
+    expected = plain(_construct(lambda: value.derived, where)) if derived else {}
     for name in derived:
-        expected = plain(_construct(lambda: value.derived, where)[name])
-        if canonical(expected) != canonical(data.get(name)):
-            raise CardError(f"{where} does not hold: its {name} is {expected}, and not what is stated")
+        if canonical(expected[name]) != canonical(data.get(name)):
+            raise CardError(f"{where} does not hold: its {name} is {expected[name]}, and not what is stated")
     return value
 
 
-def _construct(make: Callable[[], Any], where: str) -> Any:
+def _construct(make: Callable[..., Any], where: str, *data: Any, **fields: Any) -> Any:
     """Return what a class makes of data; what it refuses is refused with the path to it."""
     try:
-        return make()
+        return make(*data, **fields)
     except LabelDPError as error:
         kind = type(error) if isinstance(error, CardError | PrivacyProofError) else CardError
         raise kind(f"{where}: {error}") from None
@@ -279,10 +275,6 @@ _LEAVES: dict[Any, tuple[tuple[type, ...], str]] = {
 
 
 def _leaf(kind: Any, data: Any, where: str) -> Any:
-    if kind is Fraction:
-        return _construct(lambda: parse_fraction(data), where)
     types, name = _LEAVES[kind]
-    _require(type(data) in types, where, name)
-    if kind is float:
-        _require(abs(data) < LARGEST, where, name)
+    _require(type(data) in types and (kind is not float or abs(data) < LARGEST), where, name)
     return kind(data)
