@@ -152,7 +152,7 @@ class Histogram:
         points : array-like
         """
         total = sums(self.masses)
-        return np.asarray(np.interp(points, self.nodes, total / total[-1]))
+        return np.asarray(np.interp(np.asarray(points), self.nodes, total / total[-1]))
 
     def restricted(self, low: float, high: float) -> Histogram:
         """Return the prior of labels clipped to [low, high]: what lies outside moves to the end bins.
