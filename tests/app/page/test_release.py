@@ -145,15 +145,6 @@ def test_what_an_epsilon_would_give_is_asked_of_the_server_and_changes_nothing(c
     assert client.problems == ["ledger"]
 
 
-def test_a_ledger_that_exists_shows_what_it_spent_and_has_no_field_for_a_limit(client):
-    begun = ready(client)
-    client.release(begun)
-    assert "was spent in 2 charges" in client.figures(begun, ledger="book.jsonl").words
-    for ledger, spent in (("book.jsonl", True), ("b", False)):
-        answer = client.post(begun.at("budget"), show="budget", kind="table", ledger=ledger)
-        assert ("was spent in 2 charges" in answer.words, "data-choice disabled" in answer.html) == (spent, spent)
-
-
 @pytest.mark.parametrize(
     ("field", "text"),
     [
@@ -187,10 +178,6 @@ def test_another_ledger_with_charges_is_named_before_paying(client, root):
     asked = client.budget(begun, ledger="second.jsonl").words
     assert "Other ledgers have charges, first.jsonl:" in asked
     assert "Other ledgers" not in client.budget(begun, ledger="first.jsonl").words
-    for name in ("third", "fourth", "fifth"):
-        (root / f"{name}.jsonl").write_bytes((root / "first.jsonl").read_bytes())
-    asked = client.budget(begun, ledger="second.jsonl").words
-    assert "Other ledgers have charges, fifth.jsonl, first.jsonl, fourth.jsonl and 1 more:" in asked
 
 
 @pytest.mark.parametrize("kind", ["table", "model"])

@@ -1,9 +1,7 @@
 """Past releases: they count, are listed, verified and explained."""
 
 import json
-import re
 import shutil
-from html import unescape
 
 import pytest
 
@@ -101,17 +99,6 @@ def test_links_beside_a_card_are_not_read(client, root, what):
         assert "homes.private.csv is not beside the card" in card.words
     if what == ".card.json.sig":
         assert "signature was not checked" in card.words
-
-
-def test_all_links_of_a_model_lead_somewhere(client):
-    pages = [client.release(ready(client, kind="model", epsilon=2))]
-    pages += [client.get("/releases"), client.get("/card?name=homes.model/card.json")]
-    links = {unescape(link) for page in pages for link in re.findall(r'href="([^"#]+)"', page.html)}
-    expected = {f"/{what}=homes.model/card.json" for what in ("card?name", "report?card")}
-    assert {link for link in links if "card.json" in link} == {
-        f"{client.site.keys.base}{link}" for link in expected
-    }
-    assert {client.get(link).status for link in links if link.startswith("/")} == {200}
 
 
 def test_the_time_on_a_card_of_somebody_else_commands_nothing(client, root):

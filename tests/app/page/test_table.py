@@ -53,25 +53,6 @@ def test_a_problem_is_shown_after_a_redirect_and_stays_with_what_was_typed(clien
         assert client.problems == ["bounds"]
 
 
-def test_bounds_are_repeated_as_they_were_read(client):
-    unfinished = client.read("homes.csv", "price")
-    pages = [client.describe(unfinished, bounds=("0,5", "60000"), missing="drop")]
-    assert unfinished.options["bounds"] == (0.5, 60000)
-    pages += [client.show(unfinished, "column"), client.budget(unfinished)]
-    assert all("0.5" in page.words and "60,000" in page.words for page in pages)
-    assert 'value="0,5"' in pages[1].html
-
-
-def test_columns_left_out_are_remembered_when_a_table_is_read_wrongly(client):
-    begun = client.read("homes.csv", "price", drop=["side"])
-    wrong = client.unfinished(client.written(begun, separator=";"))
-    assert wrong.seen is None
-    again = client.unfinished(client.written(wrong, separator=","))
-    again.reading.wait()
-    ticks = dict(re.findall(r'aria-label="(\w+) is shared"( checked)?', client.show(again, "table").html))
-    assert ticks == {"rooms": " checked", "side": ""}  # the private column has none
-
-
 def test_columns_that_may_name_people_are_pointed_out_before_they_are_shared(client):
     rows = [f"{n % 5},{n % 5 / 8},{n + 1000 if n else ''},name {n},{n % 9}" for n in range(40)]
     (client.site.folder.root / "people.csv").write_text("\n".join(["rooms,area,no,who,price", *rows]) + "\n")

@@ -33,7 +33,7 @@ def test_a_page_is_one_file_without_code(kind):
     [
         ("</main>", "<script>1</script></main>"),
         ("</main>", "<img src='http://example.org/x.png'></main>"),
-        ("<main>", "<main onclick='x()'>"),
+        ("<main ", "<main onclick='x()' "),
         ("default-src 'none'", "default-src *"),
     ],
 )
@@ -55,14 +55,6 @@ def test_text_that_is_not_escaped_is_caught(monkeypatch):
     for module in (report.page, report.card_report):
         monkeypatch.setattr(module, "escaped", str)
     assert "<script>" in cases.faults(report.render_report(cases.card("hostile")))
-
-
-def test_sections_escape_all_they_are_given():
-    some = report.page.Section(cases.HOSTILE, [cases.HOSTILE], [cases.HOSTILE], [[cases.HOSTILE]])
-    source = report.page.PageSource("report", cases.HOSTILE, "labeldp", None)
-    page = report.page.render_page(cases.HOSTILE, [some], source=source, lead=[cases.HOSTILE])
-    assert cases.faults(page) == []
-    assert words(page).count("<script>alert(1)</script>") >= 7
 
 
 # ---- what it says ---------------------------------------------------------------------------------------
@@ -96,7 +88,7 @@ def test_the_report_of_a_release_says_what_it_cost_what_is_released_and_what_was
 @pytest.mark.parametrize("kind", [kind for kind in cases.KINDS if kind != "hostile"])
 def test_the_page_shows_all_that_the_explanation_says_and_what_is_not_private_first_of_all(kind):
     """What was done is its lead."""
-    shown, main = words(cases.page(kind)), cases.page(kind).partition("<main>")[2].lstrip()
+    shown, main = words(cases.page(kind)), cases.page(kind).partition('<main class="sections">')[2].lstrip()
     explanation = ldp.accounts.read_any_card(cases.card(kind)).explain()
     for text in (*explanation.sections, *explanation.warnings, *sum(explanation.sections.values(), ())):
         assert " ".join(text.split()) in shown or text == "What was done", text
@@ -173,20 +165,6 @@ def test_no_guess_gains_more_than_the_page_says_and_half_the_epsilon_would_be_a_
     assert largest_posterior(mechanism, 0.5) > float(at_most(0.5, 0.5)) + 1e-3
 
 
-@pytest.mark.parametrize(
-    ("maker", "bounds", "epsilon"),
-    [
-        (ldp.Laplace, (-4e139, 4e139), 1.0),
-        (ldp.TwoPoint, (0, 1e-139), 1.0),
-        (ldp.Staircase, (1e9, 1e9 + 1), 1.0),
-        (ldp.Laplace, (0, 5), 0.001),
-        (ldp.TwoPoint, (0, 5), 20.0),
-    ],
-)
-def test_odd_bounds_and_budgets_are_shown(maker, bounds, epsilon):
-    assert cases.faults(report.render_report(maker(bounds=bounds, epsilon=epsilon).to_json())) == []
-
-
 # ---- files and the command ------------------------------------------------------------------------------
 
 
@@ -201,17 +179,6 @@ def test_the_command_writes_beside_the_card_and_replaces_only_with_force(tmp_pat
     assert target.read_text() == "mine"
     run("report", card, "--force")
     assert target.read_text(encoding="utf-8") == cases.page("release")
-
-
-def test_the_command_shows_a_ledger_and_makes_none(tmp_path):
-    ledger = ldp.Ledger.open(tmp_path / "budget.jsonl", limit=ldp.Budget(3.0))
-    release = ldp.privatize(cases.labels(), epsilon=1.0, bounds=cases.BOUNDS, ledger=ledger)
-    (tmp_path / "card.json").write_text(release.to_card())
-    out = tmp_path / "page.html"
-    run("report", tmp_path, "-o", out, "--ledger", tmp_path / "budget.jsonl")
-    assert "left is ε = 2." in words(out.read_text(encoding="utf-8"))
-    run("report", tmp_path, "-o", tmp_path / "other.html", "--ledger", tmp_path / "none.jsonl", code=3)
-    assert files_in(tmp_path) == ["budget.jsonl", "card.json", "page.html"]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_any_number_that_is_changed_is_found():
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("<main>", "<main><!-- -->"),
+        ("</main>", "<!-- --></main>"),
         ("</style>", "main{display:none}</style>"),
         ("</html>", "</html><img src=data:,>"),
         ("\n", "\r\n"),

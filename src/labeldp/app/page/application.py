@@ -24,7 +24,6 @@ from labeldp.app.page.forms import explain
 from labeldp.app.page.guard import LOCAL_HOSTS, OwnerOnly, SafeAnswers
 from labeldp.app.page.site import Site, go, show, site_of
 from labeldp.app.page.unfinished import Unfinished, unfinished_of
-from labeldp.app.page.work import location_of
 from labeldp.app.sentences import EXPLAINED
 
 MOST_FIELDS = 100_000
@@ -95,16 +94,14 @@ def _form(handler: Callable[..., Response], max_files: int = 0) -> Callable[[Req
 
 def _problem(request: Request, error: Exception) -> Response:
     """Return the page for an error; what an unexpected one says may quote data, and is not shown."""
-    if isinstance(error, EXPLAINED) and request.method == "POST":
-        site_of(request).problems = {"request": explain(error)}
-        return go(request, "/")
-    if isinstance(error, EXPLAINED):
-        return show(request, "problem", status=400, problem=explain(error))
     if isinstance(error, HTTPException):
         problem = "There is no such page." if error.status_code in (404, 405) else "The form cannot be read."
         return show(request, "problem", status=error.status_code, problem=problem)
-    problem = f"Something went wrong inside, {location_of(error)}. If anything was charged, its ledger says so."
-    return show(request, "problem", status=500, problem=problem)
+    is_explained = isinstance(error, EXPLAINED)
+    if is_explained and request.method == "POST":
+        site_of(request).problems = {"request": explain(error)}
+        return go(request, "/")
+    return show(request, "problem", status=400 if is_explained else 500, problem=explain(error))
 
 
 def build_app(site: Site) -> ASGIApp:

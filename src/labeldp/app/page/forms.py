@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import ImmutableMultiDict
@@ -12,7 +14,7 @@ from starlette.datastructures import ImmutableMultiDict
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.option import REQUIRED
 from labeldp.app.options import OPTIONS
-from labeldp.app.sentences import EXPLAINED, as_field, explain_error
+from labeldp.app.sentences import EXPLAINED, as_field, explain_charges, explain_error
 from labeldp.errors import ParameterError, Setting
 
 Form = ImmutableMultiDict[str, Any]
@@ -23,7 +25,14 @@ _FIRST_WORD = re.compile("^(?!labeldp)[a-z]+(?=[ ,:])")
 
 
 def explain(error: BaseException, ledger: Ledger | None = None) -> str:
-    """Return what went wrong, with options called by their form fields, and what stays spent in a ledger."""
+    """Return what went wrong, with options called by their form fields, and what stays spent in a ledger.
+
+    Of an unexpected error only its kind and where it was raised: its message may quote a label.
+    """
+    if not isinstance(error, EXPLAINED):
+        frame = [*traceback.extract_tb(error.__traceback__)][-1:]
+        where = "".join(f" at {Path(each.filename).name}:{each.lineno}" for each in frame)
+        return f"Something went wrong inside, {type(error).__name__}{where}{explain_charges(ledger) or '.'}"
     return _FIRST_WORD.sub(lambda word: word[0].capitalize(), explain_error(error, as_field, ledger))
 
 

@@ -44,7 +44,7 @@ def look_at_table(path: Path, card_text: str) -> Look:
         axes.hist(values, bins=50, color="#0057a3", alpha=0.6, label="released values")
         axes.axvline(mean, color="#b04a00", lw=2, label=mean_text)
         axes.set(xlabel=label, ylabel="rows")
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, fontsize=9)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=9)
 
     text = (
         f"{values.size:,} released values of {label}, and {mean_text}. {accuracy.describe_mean(values.size)} One "
@@ -64,7 +64,7 @@ def _draw(plot: Callable[[Any], object], height: float) -> str:
     """Return a drawing as an address that holds it."""
     from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
 
-    figure, file = Figure(figsize=(7, height), layout="constrained"), io.BytesIO()
+    figure, file = Figure(figsize=(5.2, height), layout="constrained"), io.BytesIO()
     axes = figure.subplots()
     plot(axes)
     figure.savefig(file, format="png", dpi=140)

@@ -22,10 +22,10 @@ from labeldp.app.page.forms import explain
 from labeldp.app.page.picture import Look, look_at_regression, look_at_table
 from labeldp.app.page.site import SOON, Site, go, site_of
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished
-from labeldp.app.page.work import Work, location_of
+from labeldp.app.page.work import Work
 from labeldp.app.regression import regress_file
 from labeldp.app.report import write_report
-from labeldp.app.sentences import EXPLAINED, printable
+from labeldp.app.sentences import printable
 from labeldp.errors import Message
 from labeldp.tables.file_release import privatize_file
 
@@ -105,7 +105,7 @@ def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, wo
     shown = None
     with _noted(problems, "The result cannot be shown here"):
         shown = look()
-    failed = [f"{what}: {_reason(error)}" for what, error in problems.items()]
+    failed = [f"{what}: {explain(error)}" for what, error in problems.items()]
     other = [note for note in notes if not isinstance(note, Message)]  # what to choose otherwise is paid again
     return {
         "card": folder.name(path),
@@ -123,11 +123,6 @@ def _noted(problems: dict[str, Exception], what: str) -> Iterator[None]:
         yield
     except Exception as error:
         problems[what] = error
-
-
-def _reason(error: Exception) -> str:
-    """Return what went wrong after a release was written, which is no reason to hide the release."""
-    return explain(error) if isinstance(error, EXPLAINED) else f"something inside, {location_of(error)}."
 
 
 # ---- work in progress -----------------------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.app.option import open_ledger
 from labeldp.app.page.site import Site, site_of
 from labeldp.app.page.work import Work
-from labeldp.app.sentences import as_field
 from labeldp.errors import DataError, Message, ParameterError, Setting
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.opening import TableHeader, table_header
@@ -155,26 +154,12 @@ class Unfinished:
         return max(1, self.seen.rows - self.seen.missing) if self.seen else 1
 
     @property
-    def hints(self) -> dict[str, list[int]]:
+    def hints(self) -> list[Message]:
         """What reveals labels. For the owner only: on no disk, in no address, gone with the page."""
         if self.reading is None or self.seen is None:
-            return {}
+            return []
         gone = Setting("shuffle", True) if self.options and self.options["shuffle"] else None
-        return self._with_ticks(hint for hint in self.reading.result[1] if gone not in hint.parts)
-
-    @property
-    def notes(self) -> dict[str, list[int]]:
-        """Which public columns may show whose row it is."""
-        return self._with_ticks(self.seen.notes) if self.seen else {}
-
-    def _with_ticks(self, messages: Iterable[Message]) -> dict[str, list[int]]:
-        """Return sentences, each with the numbers of the columns that it advises to leave out."""
-        said = dict[str, list[int]]()
-        for message in messages:
-            settings = [part for part in message.parts if isinstance(part, Setting) and part.option == "drop"]
-            names: Any = settings[0].value if settings else ()
-            said[message.spell(as_field)] = [self.header.names.index(name) for name in names]
-        return said
+        return [hint for hint in self.reading.result[1] if gone not in hint.parts]
 
     def keep_typed(self, form: FormData, names: Iterable[str]) -> None:
         """Keep what was typed into fields, to show it again."""

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import secrets
 import threading
-import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Literal
 
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.page.forms import explain
-from labeldp.app.sentences import EXPLAINED, explain_charges
 
 State = Literal["running", "done", "failed", "stopped"]
 
@@ -41,8 +38,7 @@ class Work:
     result : object
     problem : str
         What went wrong.
-    error : Exception
-        The same, if it is one that is explained.
+    error : BaseException
     """
 
     def __init__(
@@ -51,7 +47,7 @@ class Work:
         self.id, self.page = secrets.token_urlsafe(9), page
         self.state: State = "running"
         self.result: Any = None
-        self.problem, self.error = "", Exception()
+        self.problem, self.error = "", BaseException()
         self.what, self.done = "Starting", 0
         self.total: int | None = None
         self._task, self._ledger, self._watch, self._stop = task, ledger, watch, threading.Event()
@@ -65,11 +61,8 @@ class Work:
             state = "done"
         except Stopped:
             state = "stopped"
-        except EXPLAINED as error:
-            self.problem, self.error = explain(error, self._ledger), error
         except BaseException as error:
-            spent = explain_charges(self._ledger) or "."
-            self.problem = f"Something went wrong inside, {location_of(error)}{spent}"
+            self.problem, self.error = explain(error, self._ledger), error
         self.state = state
 
     @property
@@ -101,10 +94,3 @@ class Work:
     def wait(self, seconds: float | None = None) -> None:
         """Wait until it ends."""
         self._thread.join(seconds)
-
-
-def location_of(error: BaseException) -> str:
-    """Return the kind of an error and where it was raised, without its message, which may quote a label."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{where}"

@@ -74,16 +74,6 @@ for (const field of choices) field.addEventListener("input", askFigures);
 limit?.addEventListener("blur", askFigures); // it is not taken away from whoever types into it
 if (choices.some((field) => field.value !== field.defaultValue || field.checked !== field.defaultChecked)) askFigures();
 
-// A hint goes with the ticks of the columns that it is about.
-addEventListener("change", () => {
-  const ticks = [...document.getElementsByName("shared")];
-  for (const hint of ticks.length ? document.querySelectorAll("[data-hint]") : []) {
-    const own = ticks.filter((tick) => hint.dataset.hint.split(" ").includes(tick.value)), box = hint.closest(".warning");
-    hint.hidden = own.length > 0 && !own.some((tick) => tick.checked);
-    if (box) box.hidden = !box.querySelector("[data-hint]:not([hidden])");
-  }
-});
-
 function leave(form, step) {
   const show = document.createElement("input");
   Object.assign(show, { type: "hidden", name: "show", value: step });
