@@ -61,12 +61,6 @@ def test_an_odd_name_is_refused_before_the_charge(folder, kind, option):
     assert files_in(folder) == before
 
 
-def test_a_file_in_a_folder_whose_name_is_not_utf8_is_refused(folder):
-    (folder / "parts").mkdir()
-    os.rename("in.csv", folder / "parts" / os.fsdecode(b"\xff.csv"))
-    assert "not valid UTF-8" in said("privatize", "parts", "-o", "out.csv", *RELEASE, code=2)
-
-
 def test_predictions_go_to_no_odd_name_either(folder):
     table = homes().to_pandas()
     model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(table[["area"]], table["price"])

@@ -49,7 +49,6 @@ def predict_file(
     *,
     column: str = "prediction",
     keep: Sequence[str] = (),
-    drop: Sequence[str] = (),
     format: str | None = None,
     dialect: Dialect | None = None,
     force: bool = False,
@@ -72,8 +71,6 @@ def predict_file(
     keep : sequence of str
         Columns to copy though the model does not use them. With true labels among them ``out`` is not private; a
         column with the name of the model's label is refused.
-    drop : sequence of str
-        Columns that are not copied; they are read only if the model needs them.
     """
     refuse_same({"the predictions": out}, {"the table": source, "the model": model})
     from labeldp.learning.models import load_model  # noqa: PLC0415
@@ -88,11 +85,10 @@ def predict_file(
     for name in keep:
         if same_name(name, saved.label):
             raise ParameterError(f"{name!r} is what the model predicts: true labels are never copied")
-    copies = {*needs, *keep} - {*drop}
-    table = open_table(source, format, text=saved.encoder.texts, only={*needs, *copies}, dialect=dialect)
-    for option, names in {"keep": keep, "drop": drop}.items():
-        for name in names:
-            table.refuse_unknown(name, option)
+    copies = {*needs, *keep}
+    table = open_table(source, format, text=saved.encoder.texts, only=copies, dialect=dialect)
+    for name in keep:
+        table.refuse_unknown(name, "keep")
     saved.encoder.check(table.schema, sorted(table.private))
     output = table.as_text()
     fields = [field for field in output.schema if field.name in copies]
@@ -118,7 +114,7 @@ def predict_file(
         *tally_notes(tally),
         f"Copied from the table: {', '.join(map(repr, names)) or 'no column'}.",
     ]
-    if left_out := sorted(table.private - {*drop}):
+    if left_out := sorted(table.private):
         listed = ", ".join(map(repr, left_out[:12])) + (", …" if len(left_out) > 12 else "")
         why = "Left out, because the model does not use them and they may hold true labels"
         notes.append(Message(f"{why}: {listed}. To copy columns, name them with ", Setting("keep"), "."))

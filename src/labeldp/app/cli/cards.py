@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.padding import Padding
@@ -75,24 +76,14 @@ def verify(
     if file is not None and not file.exists():
         raise ParameterError(f"there is no file {file}")
     from labeldp.accounts.signatures import read_public_key  # noqa: PLC0415
-    from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
     from labeldp.app.report.report_check import check_report, check_reports_beside  # noqa: PLC0415
 
     page = read_regular(card_file, MAX_TEXT) if card_file.suffix == ".html" else None
-    if page is not None and file is not None:
-        path, text = read_card_file(file)
-    else:
-        path, text = read_card_file(card_file)
-    ledger = _opened(paid_from)
-    result = verify_files(
-        text,
-        file=file if page is None and file is not None else _file_of(card_file, path),
-        folder=path.parent,
-        signature=read_signature(path, signature),
-        trusted=[read_key(key, read_public_key) for key in trusted],
-        require_signature=require_signature,
-        ledger=ledger,
-    )
+    if page is not None:
+        card_file, file = file or card_file, None
+    keys = [read_key(key, read_public_key) for key in trusted]
+    signed = {"trusted": keys, "require_signature": require_signature}
+    path, text, ledger, result = _verified(card_file, file, paid_from, signature, **signed)
     if page is None:
         reports = check_reports_beside(path, text, result, paid_from=ledger)
     else:
@@ -108,13 +99,21 @@ def verify(
         raise typer.Exit(EXIT["claim" if result.verdict == "does not hold" else "open"])
 
 
-def _file_of(named: Path, card: Path) -> Path | None:
-    """Return the file that the user named, whatever file the card beside it names; a page is made of the card."""
-    return None if card in (named, named / "card.json") or named.suffix == ".html" else named
+def _verified(
+    named: Path, file: Path | None, paid_from: Path | None, signature: Path | None = None, **signed: Any
+) -> tuple[Path, str, Ledger | None, Verification]:
+    """Return the path and the text of a card, the ledger that is named, and what a check of the card shows.
 
+    The file that the user named is compared, whatever file the card beside it names; a page is made of the card.
+    """
+    from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
 
-def _opened(ledger: Path | None) -> Ledger | None:
-    return None if ledger is None else Ledger.open(ledger, create="never")
+    path, text = read_card_file(named)
+    if file is None and path not in (named, named / "card.json") and named.suffix != ".html":
+        file = named
+    ledger = None if paid_from is None else Ledger.open(paid_from, create="never")
+    beside: Any = {"file": file, "folder": path.parent, "signature": read_signature(path, signature)}
+    return path, text, ledger, verify_files(text, ledger=ledger, **beside, **signed)
 
 
 _STYLES = {"holds": "bold green", "cannot be checked here": "bold yellow", "does not hold": "bold red"}
@@ -173,19 +172,13 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
 
     What is released: the page. It follows from the card, and from the ledger if there is one; neither has a label.
     """
-    from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
     from labeldp.app.report import Kind, render_report, write_page  # noqa: PLC0415
     from labeldp.tables.paths import Target, refuse_same  # noqa: PLC0415
 
-    path, text = read_card_file(card_file)
+    path, text, ledger, result = _verified(card_file, None, paid_from)
     kind: Kind = "summary" if summary else "report"
     target = out or report_path(card_file.resolve() if card_file.is_dir() else path, kind)
     refuse_same({f"the {kind}": target}, {"the card": path, "the ledger": paid_from})
     Target(str(target), force).refuse()
-    ledger = _opened(paid_from)
-    signature = read_signature(path, None)
-    file = _file_of(card_file, path)
-    result = verify_files(text, file=file, folder=path.parent, signature=signature, ledger=ledger)
-    page = render_report(text, kind, ledger=ledger, verification=result)
-    write_page(target, page, force=force, like=path)
+    write_page(target, render_report(text, kind, ledger=ledger, verification=result), force=force, like=path)
     tell(news(), f"The {kind} is in {target}")

@@ -64,7 +64,7 @@ def regress(out: Path, ledger: Ledger, no_intercept: bool, classical: bool, **gi
 
 
 @command(
-    *("model", "source", "out", "column", "keep", "drop", "format", *DIALECT, "force"),
+    *("model", "source", "out", "column", "keep", "format", *DIALECT, "force"),
     out={"help": "The table to write."},
 )
 def predict(out: str, column: str, keep: list[str], **given: Any) -> None:

@@ -22,10 +22,7 @@ def import_modules(names: Iterable[str]) -> None:
         try:
             _import_file(Path(name)) if name.endswith(".py") else import_module(name)
         except (Exception, SystemExit) as error:  # whatever a module does when it runs
-            hint = ""
-            if isinstance(error, ModuleNotFoundError) and error.name == name:
-                hint = f". The current folder is not searched: if it is a file, write ./{name}.py"
-            raise ParameterError(Setting("modules", name), f": {type(error).__name__}: {error}{hint}") from None
+            raise ParameterError(Setting("modules", name), f": {type(error).__name__}: {error}") from None
 
 
 def _import_file(path: Path) -> ModuleType:

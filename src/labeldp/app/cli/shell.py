@@ -193,15 +193,15 @@ class Bars:
     """Draws bars: what is being done, how much of it is done, and of how much."""
 
     def __init__(self, bar: Any) -> None:
-        self._bar, self._tasks = bar, dict[str, Any]()
+        self._bar = bar
 
     def __call__(self, what: str, done: int, total: int | None) -> None:
-        """Draw how much of something is done."""
-        if what not in self._tasks:
-            for task in self._bar.tasks:  # what has no end is over once something else begins
-                self._bar.update(task.id, visible=task.total is not None)
-            self._tasks[what] = self._bar.add_task(what, total=total)
-        self._bar.update(self._tasks[what], completed=done)
+        """Draw how much of something is done; what was done before it is over."""
+        if [task.description for task in self._bar.tasks] != [what]:
+            for number in self._bar.task_ids:
+                self._bar.remove_task(number)
+            self._bar.add_task(what, total=total)
+        self._bar.update(self._bar.task_ids[0], completed=done)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
