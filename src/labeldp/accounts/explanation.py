@@ -216,7 +216,7 @@ def _sections(terms: Terms, wording: Wording, about: Data) -> dict[str, list[str
         ],
         "What stays private": [f"The true labels: {who} saw them.", _RANDOM] if is_used else ["All labels."],
         "What it cost": _cost(terms) if is_used else _cost_of_use(terms),
-        "How noisy it is": [*_noise(terms, wording, about), *describe_clipping(terms)],
+        "How noisy it is": _noise(terms, wording, about),
         "Do": [wording.do.format(unbiased=unbiased)],
         "Do not": [wording.do_not, _BESIDE],
     }
@@ -280,11 +280,5 @@ def _noise(terms: Terms, wording: Wording, about: Data) -> list[str]:
         return [wording.noise, f"How wrong it is: {score}." if score else _NOT_SCORED]
     if wording.noise:
         return [wording.noise]
-    return [noise_sentence(terms.rows, terms.mechanisms[0], terms.priors[0], terms.bounds[0])]
-
-
-def describe_clipping(terms: Terms) -> list[str]:
-    """Return what clipping to less than the bounds does to groups; of several columns, for the first."""
-    if not terms.priors:
-        return []
-    return [clipping_sentence(terms.mechanisms[0], terms.priors[0], terms.bounds[0])]
+    column = terms.mechanisms[0], terms.priors[0], terms.bounds[0]
+    return [noise_sentence(terms.rows, *column), clipping_sentence(*column)]

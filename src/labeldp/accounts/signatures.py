@@ -65,21 +65,19 @@ def _signer(text: str, signature: str) -> Ed25519PublicKey:
     except ValueError:
         blob = b""
     public, signed = blob[_KEY_BYTES], blob[-64:]
-    for hashed in ("sha512", "sha256"):
-        own = _fields(NAMESPACE, b"", hashed.encode())
-        whole = _MAGIC + (1).to_bytes(4) + _fields(_fields(_KIND, public)) + own + _fields(_fields(_KIND, signed))
-        if armoured != f"{_BEGIN}{base64.b64encode(whole).decode()}{_END}":
-            continue
-        digest = hashlib.new(hashed, text.encode(errors="surrogatepass")).digest()
-        try:
-            key = Ed25519PublicKey.from_public_bytes(public)
-            key.verify(signed, _MAGIC + own + _fields(digest))
-        except (InvalidSignature, ValueError):
-            raise CardError("the signature is not of this card: one of them was changed or mixed up") from None
-        return key
-    raise CardError(
-        "the signature is damaged, or is not one that ssh-keygen -Y sign -n labeldp.card wrote with an Ed25519 key"
-    )
+    own = _fields(NAMESPACE, b"", b"sha512")
+    whole = _MAGIC + (1).to_bytes(4) + _fields(_fields(_KIND, public)) + own + _fields(_fields(_KIND, signed))
+    if armoured != f"{_BEGIN}{base64.b64encode(whole).decode()}{_END}":
+        raise CardError(
+            "the signature is damaged, or not one that ssh-keygen -Y sign -n labeldp.card makes with Ed25519"
+        )
+    digest = hashlib.sha512(text.encode(errors="surrogatepass")).digest()
+    try:
+        key = Ed25519PublicKey.from_public_bytes(public)
+        key.verify(signed, _MAGIC + own + _fields(digest))
+    except (InvalidSignature, ValueError):
+        raise CardError("the signature is not of this card: one of them was changed or mixed up") from None
+    return key
 
 
 def _fields(*values: bytes) -> bytes:
