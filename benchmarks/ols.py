@@ -30,7 +30,7 @@ from labeldp.exact.word_sources import SecureWords
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.ols_design import Design
 from labeldp.learning.ols_estimate import estimate
-from labeldp.learning.ols_sums import Queries, add_up_array
+from labeldp.learning.ols_sums import Query
 
 Array = NDArray[np.float64]
 RESULTS = Path(__file__).with_suffix(".md")
@@ -181,9 +181,7 @@ def simulate(number: int, part: int) -> dict[str, Any]:
     for _ in range(repetitions):
         labels = np.clip(fixed.mean + fixed.deviation * draw(cell.errors, cell.rows, rng), 0, 1)
         budget = SumBudget(Fraction(str(cell.epsilon)), cell.rows)
-        found = estimate(
-            fixed.design, Queries(add_up_array(labels), budget, source), (0.0, 1.0), robust=cell.robust
-        )
+        found = estimate(fixed.design, Query(labels, budget, source), (0.0, 1.0), robust=cell.robust)
         reach = np.array([law.quantile(0.05) for law in found.laws])
         values, errors = ordinary(fixed.table, labels)
         sums += [

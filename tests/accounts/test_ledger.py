@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
+from sklearn.dummy import DummyRegressor
 
 import labeldp as ldp
 from accounts.ledger_cases import charge
@@ -266,9 +267,14 @@ def test_what_is_proven_never_exceeds_what_was_charged_and_the_charge_names_the_
 HOW = {"epsilon": 1.0, "bounds": BOUNDS, "mechanism": "two-point"}
 
 
+def score(labels, **how):
+    model = DummyRegressor(strategy="constant", constant=1.0).fit([[0]], [0])
+    return ldp.private_score(model, np.zeros((labels.size, 1)), labels, **how)
+
+
 @pytest.mark.filterwarnings("error::labeldp.errors.RepeatedReleaseWarning")
 @pytest.mark.parametrize("first", [ldp.privatize, ldp.estimate_prior])
-@pytest.mark.parametrize("second", [ldp.privatize, ldp.estimate_prior])
+@pytest.mark.parametrize("second", [ldp.privatize, ldp.estimate_prior, score])
 def test_a_second_release_without_a_ledger_is_warned_of_once_and_one_with_a_ledger_is_not(first, second):
     labels, how = np.linspace(0, 5, 300), {"epsilon": 1.0, "bounds": BOUNDS}
     for _ in range(2):  # a ledger counts: no warning

@@ -1,7 +1,5 @@
 """What a private model shows of itself at no cost: that it is weak, and which columns matter."""
 
-from types import FunctionType
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -63,24 +61,10 @@ def test_a_fit_says_at_the_line_of_its_user_when_an_estimator_learns_the_noise(w
     assert [one.filename for one in caught if one.category is WEAK] == [__file__]
 
 
-def test_a_warning_reaches_code_that_has_no_name():
-    release = (lambda: ldp.privatize([1.0], epsilon=1, bounds=(0, 5), random_state=0)).__code__
-    with pytest.warns(ldp.errors.InsecureRandomnessWarning):
-        FunctionType(release, {"ldp": ldp})()
-
-
 @pytest.mark.filterwarnings("error::labeldp.errors.WeakModelWarning")
 @pytest.mark.parametrize("kind", REGRESSORS)
 def test_a_model_that_learned_something_is_not_called_weak(kind):
     assert model(kind).fit(X, Y).weakness_ is None
-
-
-def test_the_command_says_it_too(tmp_path, capsys):
-    frame = pd.DataFrame(X, columns=list("abc")).assign(price=100 * Y)
-    frame.to_csv(tmp_path / "in.csv", index=False)
-    options = {"label": "price", "bounds": (0, 5), "epsilon": 1.0, "ledger": ldp.Ledger()}
-    done = ldp.fit_file(tmp_path / "in.csv", tmp_path / "model", **options)
-    assert "check that labels and bounds are in the same unit" in done.expected[0]
 
 
 def test_importances_name_the_columns_that_matter_in_the_labels_unit_and_cost_nothing(tmp_path):

@@ -4,7 +4,6 @@ import importlib.util
 import io
 import json
 from contextlib import redirect_stdout
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,14 +20,13 @@ import labeldp as ldp
 from forged_cards import forged
 from helpers import FALSE_ALARM, seeded
 from labeldp.accounts.statistic import Statistic
-from labeldp.app.report import render_report
 from labeldp.errors import DataError, LabelDPError
 from labeldp.exact import DiscreteLaplace
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.estimate_law import EstimateLaw, Spread, possible_variances
 from labeldp.learning.ols_design import WEIGHT, Design
 from labeldp.learning.ols_squares import Squares
-from labeldp.learning.ols_sums import GRID, Center, Queries, add_up_array, curve_of
+from labeldp.learning.ols_sums import GRID, Center, Query, curve_of
 
 BOUNDS = (0.0, 100.0)
 
@@ -120,7 +118,6 @@ def cut_off(rng):
     ("draw", "seed", "epsilon", "least", "most"),
     [
         (unequal, 2, 20.0, 0.9, 1.1),
-        (great_leverage, 3, 3.0, 0.9, 1.4),
         (great_leverage, 3, 20.0, 0.9, 1.4),
         (small_group, 4, 5.0, 0.9, np.inf),
         (cut_off, 0, 1.0, 1.0, 1.5),
@@ -191,12 +188,6 @@ def test_units_of_labels_scale_bit_by_bit(power):
 # ---- laws -----------------------------------------------------------------------------------------------------
 
 
-def test_the_law_is_that_of_laplace_noise_where_nothing_else_is_uncertain():
-    law = EstimateLaw(np.array([1e-12]), np.array([1.0]), np.array([2.0]))
-    for distance in (0.5, 2.0, 10.0):
-        assert law.tail(distance) == pytest.approx(np.exp(-distance / 2), abs=2e-4)
-
-
 def test_the_law_of_many_parts_is_that_of_a_simulation():
     rng = np.random.default_rng(0)
     scales = np.array([0.5, 1.0, 0.2])
@@ -204,9 +195,8 @@ def test_the_law_of_many_parts_is_that_of_a_simulation():
     errors = rng.laplace(size=(400_000, 3)) @ scales
     errors += rng.choice([1.0, 2.0], 400_000) * rng.normal(size=400_000)
     for alpha in (0.3, 0.05, 0.001):
-        assert np.mean(np.abs(errors) > law.quantile(alpha)) == pytest.approx(
-            alpha, abs=5 * np.sqrt(alpha / 400_000)
-        )
+        share = np.mean(np.abs(errors) > law.quantile(alpha))
+        assert share == pytest.approx(alpha, abs=5 * np.sqrt(alpha / 400_000))
 
 
 def test_possible_variances_close_in_on_exact_squares_and_stay_positive():
@@ -249,12 +239,12 @@ def test_integer_weights_of_a_row_add_up_to_the_limit_at_most(columns, ratio):
 @pytest.mark.parametrize("weight", [WEIGHT + 1, np.nan])
 def test_weights_that_the_proof_does_not_cover_release_nothing(weight):
     center, budget = Center(np.full(3, 0.5), 0.5, 0.01), SumBudget(Fraction(1), 3)
-    queries = Queries(add_up_array(np.full(3, 0.5)), budget, seeded(0))
+    query = Query(np.full(3, 0.5), budget, seeded(0))
     good, bad = np.ones((3, 1)), np.array([[1.0], [weight], [1.0]])
     both = np.column_stack([np.ones(3), np.full(3, WEIGHT)])
     for weights in ((bad, good, good), (good, bad, good), (good, good, bad), (both, good, good)):
         with pytest.raises(ldp.errors.PrivacyProofError, match="the weights of a row"):
-            center.release(queries, Fraction(1), *weights, whole=True)
+            center.release(query, Fraction(1), *weights, whole=True)
     assert budget.left == 1
 
 
@@ -285,8 +275,7 @@ def test_one_label_moves_all_sums_together_by_what_the_card_says(linear, tilt, c
     def exact(label):
         sums = []
         budget = SimpleNamespace(release=lambda exact, *_, **__: sums.append(exact) or exact)
-        queries = Queries(add_up_array(np.array([label])), budget, None)
-        Center(np.full(1, 0.5), 0.5, 0.01).release(queries, 1, *shares)
+        Center(np.full(1, 0.5), 0.5, 0.01).release(Query(np.array([label]), budget, None), 1, *shares)
         return sums[0]
 
     ends = [exact(label) for label in np.linspace(0, 1, 41)]
@@ -344,9 +333,7 @@ def test_an_audit_detects_sums_without_noise_and_nothing_else(leak, monkeypatch)
 
 def checker():
     """Return docs/verify_card.py, which shares no code with the library."""
-    spec = importlib.util.spec_from_file_location(
-        "checker_of_ols", Path(__file__).parents[2] / "docs/verify_card.py"
-    )
+    spec = importlib.util.spec_from_file_location("checker", Path(__file__).parents[2] / "docs/verify_card.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -390,19 +377,6 @@ def test_both_verifiers_refuse_figures_that_cannot_be(name):
         assert checker().verify(forged(content).encode())[0] != "holds"
 
 
-def test_a_card_and_its_report_have_the_p_value_of_lack_of_fit_where_r_squared_is_blank():
-    table = ldp.private_ols(*data(4000), epsilon=16.0, bounds=BOUNDS)
-    table = replace(table, estimates=replace(table.estimates, fit={"pvalue": table.fit_pvalue}))
-    card = table.to_card()
-    assert json.loads(card)["fit"] == {"pvalue": table.fit_pvalue}
-    assert ldp.verify_card(card).holds
-    with redirect_stdout(io.StringIO()):
-        assert checker().verify(card.encode())[0] == "holds"
-    report = render_report(card)
-    assert "R² is not estimated" in report
-    assert f"(RESET): p = {table.fit_pvalue:.3f}" in report
-
-
 def test_a_seed_is_not_private_and_the_card_says_so():
     with pytest.warns(ldp.InsecureRandomnessWarning):
         table = ldp.private_ols(*data(300), epsilon=1.0, bounds=BOUNDS, random_state=0)
@@ -415,14 +389,6 @@ def test_strict_settings_of_numpy_lose_no_table_that_is_paid_for():
     X, y = np.random.default_rng(0).normal(size=(2000, 2)), np.full(2000, 50.0)
     with np.errstate(all="raise"):
         assert ldp.private_ols(X, y, epsilon=4.0, bounds=(0, 100), random_state=seeded(1)).params[0] > 0
-
-
-@pytest.mark.filterwarnings("error::labeldp.errors.RepeatedReleaseWarning")
-def test_a_second_table_of_the_same_labels_without_a_ledger_warns():
-    X, y = data(300)
-    ldp.private_ols(X, y, epsilon=1.0, bounds=BOUNDS)
-    with pytest.warns(ldp.errors.RepeatedReleaseWarning):
-        ldp.private_ols(X, y, epsilon=1.0, bounds=BOUNDS)
 
 
 def test_an_interrupted_call_has_paid():
@@ -439,16 +405,13 @@ def test_an_interrupted_call_has_paid():
 X, Y = data(200)
 FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
 BAD = {
-    "text": (FRAME.assign(town="Bath"), Y, {}, "'town' is not numeric"),
     "category": (FRAME.assign(town=pd.Categorical(["Bath"] * 200)), Y, {}, "'town' is not numeric"),
-    "date": (FRAME.assign(day=pd.Timestamp("2024-01-01")), Y, {}, "'day' is not numeric"),
     "constant": (FRAME.assign(one=1.0), Y, {}, "'one' is constant"),
     "collinear": (FRAME.assign(sum=FRAME.a + 2 * FRAME.b), Y, {}, "collinear.*'a', 'b', 'sum'"),
     "gap": (FRAME.assign(b=FRAME.b.where(FRAME.b > 2)), Y, {}, "'b' has missing"),
     "huge": (FRAME.assign(b=FRAME.b * 1e120), Y, {}, "'b' has .* huge"),
     "two of a name": (FRAME.set_axis(["a", "b", "a"], axis=1), Y, {}, "two columns are called 'a'"),
     "intercept twice": (FRAME.rename(columns={"a": "Intercept"}), Y, {}, "Intercept"),
-    "text array": (np.array([["x"]] * 200), Y, {}, "table of numbers"),
     "swapped": (Y, X, {}, "X comes first"),
     "one row in a level": (
         FRAME.assign(g=np.arange(200) == 7),
@@ -462,8 +425,6 @@ BAD = {
     "noise": (X, Y, {"epsilon": 0.005}, "would hide any coefficient .*: give 0.0"),
     "other rows": (X, Y[:-1], {}, "one label for each of 200 rows"),
     "missing label": (X, np.r_[np.nan, Y[1:]], {}, "label"),
-    "no bounds": (X, Y, {"bounds": (1, 1)}, "bounds"),
-    "epsilon": (X, Y, {"epsilon": 0}, "epsilon"),
     "people": (X, Y, {"rows_per_person": 0}, "rows_per_person"),
     "order": (FRAME, pd.Series(Y)[::-1], {}, "another order"),
     "number for a name": (FRAME, pd.Series(Y, name="51,250"), {}, "name"),
@@ -608,15 +569,6 @@ def test_a_formula_codes_categories_and_predicts_other_rows_in_the_same_way():
     np.testing.assert_allclose(table.predict(frame.iloc[[1, 3]]), constant + slope * X[[1, 3], 0] + [bath, 0])
     with pytest.raises(ldp.errors.ParameterError, match="data frame"):
         ldp.private_ols(X, y, epsilon=5.0, bounds=BOUNDS, on="x1")
-
-
-def test_columns_that_a_formula_does_not_name_may_hold_anything():
-    X, y = data()
-    frame = pd.DataFrame({"a": X[:, 0], "mixed": [1, "two"] * 1000, "pay": y})
-    table = quiet_ols(frame, frame["pay"], seeded(0), on="a")
-    np.testing.assert_allclose(table.predict(frame), table.params @ [np.ones(2000), X[:, 0]])
-    with pytest.raises(DataError, match="'mixed'"):
-        quiet_ols(frame, frame["pay"], seeded(0), on="a + mixd")
 
 
 @pytest.mark.parametrize(("bend", "bounds"), [(0, BOUNDS), (4, BOUNDS), (4, (-1000, 1000))])

@@ -94,10 +94,8 @@ def possible_variances(mean: Spread, own: Sequence[Spread]) -> list[tuple[Array,
     evidence = [spread.evidence(centers, *limits) for spread in own]
 
     logs = np.log(probabilities) + sum(evidence)
-    own_laws = [
-        spread.posterior(centers, _normalised(logs - part), *limits)
-        for spread, part in zip(own, evidence, strict=True)
-    ]
+    pairs = zip(own, evidence, strict=True)
+    own_laws = [spread.posterior(centers, _normalised(logs - part), *limits) for spread, part in pairs]
     return [(variances, _normalised(logs)), *own_laws]
 
 

@@ -109,12 +109,10 @@ class Formula:
             if label is not None and same_name(name, label):
                 raise _error(f"must not use the label {label!r}: it is private")
             if match["category"]:
-                levels.setdefault(name, [])
-            if match["reference"]:
-                reference = match["reference"].strip("\"'")
-                if levels[name] not in ([], [reference]):
+                reference = [match["reference"].strip("\"'")] if match["reference"] else []
+                levels[name] = levels.get(name) or reference
+                if reference not in ([], levels[name]):
                     raise _error(f"names two reference levels of {name!r}")
-                levels[name] = [reference]
             factor = Factor(name, int(match["power"] or 1))
             terms = [*terms, (factor,)] if mark == "+" else [*terms[:-1], (*terms[-1], factor)]
             position, mark = match.end(), match["mark"]

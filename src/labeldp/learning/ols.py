@@ -7,7 +7,6 @@ labels and of their squares, with noise; docs/proofs/ols.md has the proof.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +23,7 @@ from labeldp.learning.fit_plan import FitRequest, unit_labels
 from labeldp.learning.formula import Formula
 from labeldp.learning.ols_design import GUESS, Design
 from labeldp.learning.ols_estimate import estimate
-from labeldp.learning.ols_sums import AddUp, Queries, add_up_array
+from labeldp.learning.ols_sums import Query
 from labeldp.learning.regression_table import RegressionTable
 from labeldp.release.names import UNNAMED, name_of_labels
 from labeldp.release.plan import Plan, state_terms
@@ -117,21 +116,34 @@ def private_ols(
     formula = _formula(X, on, label_names)
     columns = _numbers(X) if formula is None else formula.transform(X)
     names = [f"x{k + 1}" for k in range(columns.shape[1])] if formula is None else formula.names
-    design = public_design(columns, names, float(request.epsilon), intercept=bool(intercept))
+    design = Design.of(columns, names, intercept=bool(intercept))
+    _refuse_noise(design, float(request.epsilon))
     labels = Labels.parse(y).values
-    if labels.shape not in ((len(columns),), (len(columns), 1)):
-        raise LabelError(f"y must be one label for each of {len(columns):,} rows, got the shape {labels.shape}")
-    add_up = add_up_array(unit_labels(labels.reshape(-1).astype(np.float64), request.bounds))
+    rows = len(columns)
+    if labels.shape not in ((rows,), (rows, 1)):
+        raise LabelError(f"y must be one label for each of {rows:,} rows, got the shape {labels.shape}")
+    units = unit_labels(labels.reshape(-1).astype(np.float64), request.bounds)
     source, ledger = resolve_source(random_state), ledger_to_charge(ledger, y)
+    plan = Plan(request, rows, Fraction(0), for_sums=request.epsilon.exact)
     with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
-        label = [*label_names, UNNAMED][0]
-        table = pay_for_table(request, design, add_up, ledger, source, label=label, robust=bool(robust))
-    return replace(table, columns=formula, frame=is_frame(X) and hasattr(X, "iloc"))
+        paid = plan.pay(ledger)
+    query = Query(units, SumBudget(plan.for_sums, rows), source)
+    with np.errstate(all="ignore"):  # a user's strict settings must not lose what is paid for
+        estimates = estimate(design, query, request.bounds, robust=bool(robust))
+    return RegressionTable(
+        names=design.names,
+        label=[*label_names, UNNAMED][0],
+        terms=state_terms(plan, paid, source, statistics=query.budget.noise),
+        robust=bool(robust),
+        estimates=estimates,
+        columns=formula,
+        frame=hasattr(X, "iloc"),
+    )
 
 
-def public_design(columns: Array, names: list[str], epsilon: float, *, intercept: bool) -> Design:
-    """Return the design of a regression, or refuse columns that cannot be used, by name, and too much noise."""
-    design, enough = Design.of(columns, names, intercept=intercept), epsilon
+def _refuse_noise(design: Design, epsilon: float) -> None:
+    """Refuse an ε for which noise would hide any coefficient that the bounds allow."""
+    enough = epsilon
     while (noise := _noise(design, enough)) > _MOST_NOISE:
         enough = float(rounded_up(enough * noise / _MOST_NOISE, 2))
     if enough > epsilon:
@@ -140,28 +152,6 @@ def public_design(columns: Array, names: list[str], epsilon: float, *, intercept
             Setting("epsilon", epsilon),
             f" would hide any coefficient that bounds allow: give {enough:g} or more, more rows or fewer columns",
         )
-    return design
-
-
-def pay_for_table(
-    request: FitRequest,
-    design: Design,
-    add_up: AddUp,
-    ledger: Ledger,
-    source: WordSource,
-    *,
-    label: str,
-    robust: bool,
-) -> RegressionTable:
-    """Charge the ledger, and only then add up anything over labels."""
-    rows = len(design.model)
-    plan = Plan(request, rows, Fraction(0), for_sums=request.epsilon.exact)
-    paid = plan.pay(ledger)
-    budget = SumBudget(plan.for_sums, rows)
-    with np.errstate(all="ignore"):  # a user's strict settings must not lose what is paid for
-        estimates = estimate(design, Queries(add_up, budget, source), request.bounds, robust=robust)
-    terms = state_terms(plan, paid, source, statistics=budget.noise)
-    return RegressionTable(names=design.names, label=label, estimates=estimates, terms=terms, robust=robust)
 
 
 def _formula(X: Any, on: str | None, label_names: list[str]) -> Formula | None:

@@ -126,9 +126,7 @@ class Design:
         if leverage.max() > _MOST_LEVERAGE:
             effects = (white[leverage.argmax()] @ vectors / np.sqrt(values) @ vectors.T) ** 2
             name = names[int(effects.argmax())]
-            raise DataError(
-                f"the coefficient of {name!r} depends on one row alone: leave it out, or join rare levels"
-            )
+            raise DataError(f"the coefficient of {name!r} depends on one row: leave it out, or join rare levels")
         constant = np.ones((rows, int(intercept)))
         back = np.diag(np.append(constant[0], 1 / scale))
         back[:intercept, intercept:] = -center / scale
@@ -197,7 +195,7 @@ class Design:
                 if np.linalg.cond(gram) > 1e9:
                     continue
                 solve = self.back @ np.linalg.inv(gram)
-                variances = _variances(solve, spread * parts + np.diag(noise))
+                variances = np.einsum("ij,jk,ik->i", solve, spread * parts + np.diag(noise), solve)
                 bias = bend * np.abs(solve @ bent).max(axis=1, initial=0.0)
                 risk = float((importance * np.maximum(variances, (bias / _BIAS) ** 2) / ordinary).sum())
                 best = min(best, (risk, kappa, constant))
@@ -218,11 +216,6 @@ class Design:
         if not self.intercept:
             return slopes
         return np.hstack([np.full((len(slopes), 1), constant), (1 - constant) * slopes])
-
-
-def _variances(solve: Array, covariance: Array) -> Array:
-    """Return the variances of coefficients for the covariance of sums."""
-    return np.asarray(np.einsum("ij,jk,ik->i", solve, covariance, solve))
 
 
 def project(rows: Array) -> Array:
@@ -267,5 +260,5 @@ def expected_error(rows: int, columns: int, epsilon: float) -> float:
     design = Design.of(X, [f"x{k}" for k in range(columns)])
     ratio = 2 / (GUESS * epsilon) ** 2 * sample / rows
     weights = design.weights(ratio)
-    variances = _variances(weights.solve, weights.rows.T @ weights.rows + ratio * WEIGHT**2 * np.eye(design.size))
+    variances = (weights.of_labels() ** 2).sum(axis=0) + ratio * (weights.noise_scales(1.0) ** 2).sum(axis=1)
     return GUESS * math.sqrt(float(variances[1:].mean()) * sample / rows)

@@ -13,7 +13,7 @@ from labeldp.learning.estimate_law import EstimateLaw, possible_variances
 from labeldp.learning.fit_plan import Pair
 from labeldp.learning.ols_design import WEIGHT, Design, residuals
 from labeldp.learning.ols_squares import Squares
-from labeldp.learning.ols_sums import Center, Queries, find_center
+from labeldp.learning.ols_sums import Center, Query, find_center
 
 _TEST = 0.05
 """The largest fraction of a row's weight for the test of fit."""
@@ -62,7 +62,7 @@ class Estimates:
     notes: list[str]
 
 
-def estimate(design: Design, queries: Queries, bounds: Pair, *, robust: bool) -> Estimates:
+def estimate(design: Design, query: Query, bounds: Pair, *, robust: bool) -> Estimates:
     """Return coefficients and the distributions of their errors, for all of the budget.
 
     Without a rough fit, a coefficient's variance is at least that for equal variances: if the true relation is not
@@ -71,8 +71,7 @@ def estimate(design: Design, queries: Queries, bounds: Pair, *, robust: bool) ->
     Parameters
     ----------
     design : Design
-    queries : Queries
-        On labels that are scaled to [0, 1].
+    query : Query
     bounds : (lo, hi)
     robust : bool
         Whether variances may differ between rows.
@@ -80,9 +79,8 @@ def estimate(design: Design, queries: Queries, bounds: Pair, *, robust: bool) ->
     low, high = bounds
     width, whole = high - low, design.intercept
     origin = 0.0 if whole else low / width
-    center = find_center(design, queries, origin)
-    left = queries.budget.left
-    epsilon = float(left)
+    center = find_center(design, query, origin)
+    epsilon = float(query.budget.left)
     scale = center.width / epsilon
     bend = _bend(design, center, epsilon)
     limit = WEIGHT - int(np.abs(bend).max(initial=0))
@@ -93,7 +91,7 @@ def estimate(design: Design, queries: Queries, bounds: Pair, *, robust: bool) ->
     weights = design.weights(ratio, narrow=narrow, limit=math.floor(limit * (1 - squares.line_share)))
     rows = np.hstack([weights.rows, bend])
     curve, tilt = squares.integers(np.abs(rows).sum(axis=1), int(whole * rows[0, 0]))
-    sums, sums_of_squares = center.release(queries, left, rows, curve, tilt, whole=whole)
+    sums, sums_of_squares = center.release(query, query.budget.left, rows, curve, tilt, whole=whole)
     values = weights.solve @ (sums[: design.size] + origin * weights.rows.sum(axis=0))
     noise = weights.noise_scales(design.join(1 / epsilon, scale))
     fit, moves = design.predict(values) - origin, design.predict(noise)
@@ -114,14 +112,10 @@ def estimate(design: Design, queries: Queries, bounds: Pair, *, robust: bool) ->
     if bend.size:
         law = EstimateLaw(equal[0] * float((bend**2).sum()), equal[1], np.array([scale * WEIGHT]))
         fitness["pvalue"] = law.tail(float(sums[-1] - bend[:, 0] @ fit))
-    return Estimates(
-        width * values + design.join(low, 0.0),
-        laws,
-        _covariance(laws, share.T @ share, 2 * width**2 * noise @ noise.T),
-        width * np.sqrt((variance if is_sure else math.nan) * (design.ordinary_weights() ** 2).sum(axis=0)),
-        fitness,
-        _notes(center, fit, bounds),
-    )
+    values = width * values + design.join(low, 0.0)
+    covariance = _covariance(laws, share.T @ share, 2 * width**2 * noise @ noise.T)
+    ordinary = width * np.sqrt((variance if is_sure else math.nan) * (design.ordinary_weights() ** 2).sum(axis=0))
+    return Estimates(values, laws, covariance, ordinary, fitness, _notes(center, fit, bounds))
 
 
 def _notes(center: Center, fit: Array, bounds: Pair) -> list[str]:

@@ -1,20 +1,18 @@
 """The queries of `private_ols` on labels: their range, and weighted sums of labels and of their squares.
 
-Labels are scaled to [0, 1]. Every query is a sum of integers over rows, so rows may be in one array or on many
-machines.
+Labels are scaled to [0, 1]. Every query is a sum of integers over rows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from labeldp._values import Array, Sums
+from labeldp._values import Array
 from labeldp.errors import PrivacyProofError
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.epsilon_split import SumBudget
@@ -22,12 +20,6 @@ from labeldp.learning.fit_plan import Pair
 from labeldp.learning.label_queries import CELLS, find_range
 from labeldp.learning.ols_design import GUESS, WEIGHT, Design
 from labeldp.release.curator import count
-
-Count = Callable[[Array, Any], Sums]
-"""Takes some labels and the slice or the positions of their rows; returns integers to be added up over rows."""
-
-AddUp = Callable[[Count], Sums]
-"""Applies a `Count` to all labels and returns the sum."""
 
 GRID = (1 << 20) - 1
 """For weighted sums, labels are rounded to integers from 0 to this."""
@@ -64,39 +56,22 @@ _BEYOND = 0.5
 """Labels are not clipped if more labels may lie beyond half the limit than this fraction of the number of rows
 behind one coefficient."""
 
-NEAR = 2
-"""The factor of squares if labels lie near a rough fit."""
-
-
-def add_up_array(labels: Array) -> AddUp:
-    """Return a function that adds up integers over an array of labels, in blocks."""
-
-    def add_up(count: Count) -> Sums:
-        blocks = [slice(start, start + _BLOCK) for start in range(0, max(labels.size, 1), _BLOCK)]
-        return np.asarray(sum(count(labels[block], block) for block in blocks))
-
-    return add_up
-
 
 @dataclass(frozen=True, slots=True)
-class Queries:
-    """Releases sums over all labels with noise.
+class Query:
+    """The labels of a regression, the budget that pays for queries, and the source of the noise.
 
     Attributes
     ----------
-    add_up : AddUp
+    labels : array
+        Labels in [0, 1].
     budget : SumBudget
     source : source of words
     """
 
-    add_up: AddUp
+    labels: Array = field(repr=False)
     budget: SumBudget
     source: WordSource
-
-    def release(self, count: Count, epsilon: Fraction, kind: str, what: str, steps: int = 1) -> Sums:
-        """Return noisy sums for a part of the budget; `SumBudget.release` explains the parameters."""
-        exact = self.add_up(count)
-        return self.budget.release(exact, epsilon, self.source, kind=kind, what=what, steps=steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,18 +109,11 @@ class Center:
 
     @property
     def factor(self) -> int:
-        """The factor of squares in `curve_of`."""
-        return NEAR if self.near else 1
+        """The factor of squares in `curve_of`: larger if labels are known to lie near the rough fit."""
+        return 2 if self.near else 1
 
     def release(
-        self,
-        queries: Queries,
-        epsilon: Fraction,
-        weights: Array,
-        curve: Array,
-        tilt: Array,
-        *,
-        whole: bool = False,
+        self, query: Query, epsilon: Fraction, weights: Array, curve: Array, tilt: Array, *, whole: bool = False
     ) -> tuple[Array, Array]:
         """Return noisy weighted sums of the labels and of their squared distances from the guess.
 
@@ -153,7 +121,7 @@ class Center:
 
         Parameters
         ----------
-        queries : Queries
+        query : Query
         epsilon : Fraction
             The part of the budget to spend.
         weights, curve : arrays of integers, rows × sums
@@ -167,20 +135,19 @@ class Center:
         totals = np.abs(weights[:, :first]).sum(axis=1) + np.maximum(*both)
         if not (totals <= WEIGHT).all():  # NaN is refused, too
             raise PrivacyProofError(f"the weights of a row add up to more than {WEIGHT}")
-        packed = [integers.astype(np.int16) for integers in (weights, curve, tilt)]
         guess, reach, width, factor = self.guess, self.reach, self.width, self.factor
-
-        def weighted(labels: Array, rows: Any) -> Sums:
-            linear, bent, tilted = (integers[rows].astype(np.float64) for integers in packed)
+        exact = np.zeros(weights.shape[1] + curve.shape[1], dtype=np.int64)
+        for start in range(0, guess.size, _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            linear, bent, tilted = (np.trunc(integers[rows]) for integers in (weights, curve, tilt))
             with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
-                near = np.clip(labels - guess[rows], -reach, reach) / width + 0.5
-                places, plain = (np.clip(np.rint(units * GRID), 0, GRID) for units in (near, labels))
+                near = np.clip(query.labels[rows] - guess[rows], -reach, reach) / width + 0.5
+                places, plain = (np.clip(np.rint(units * GRID), 0, GRID) for units in (near, query.labels[rows]))
                 squares = curve_of(places, factor) @ bent - places @ tilted
                 parts = [plain @ linear[:, :first], places @ linear[:, first:], squares]
-                return np.concatenate(parts).astype(np.int64)
-
-        what = f"{weights.shape[1] + curve.shape[1]:,} weighted sums"
-        noisy = queries.release(weighted, epsilon, "weighted sums", what, (GRID + 1) * WEIGHT)
+                exact += np.concatenate(parts).astype(np.int64)
+        what, steps = f"{exact.size:,} weighted sums", (GRID + 1) * WEIGHT
+        noisy = query.budget.release(exact, epsilon, query.source, kind="weighted sums", what=what, steps=steps)
         linear, squares = np.split(noisy / GRID, [weights.shape[1]])
         linear[first:] = (width * (linear - weights.sum(axis=0) / 2) + guess @ weights)[first:]
         return linear, width**2 / factor * (squares + tilt.sum(axis=0) / 2)
@@ -197,28 +164,29 @@ def curve_of(places: Array, factor: int) -> Array:
     return np.minimum(squares, math.floor(GRID * (0.5 - 0.25 / factor)))
 
 
-def find_center(design: Design, queries: Queries, origin: float) -> Center:
+def find_center(design: Design, query: Query, origin: float) -> Center:
     """Return the center from a range and a rough fit, or the middle of the bounds if neither is found.
 
     Without an intercept there is no range: clipped errors have a mean that no intercept would take up. Labels then
     count from 0, which is −``origin`` on their scale.
     """
-    cells = lambda: queries.add_up(lambda labels, _: count(labels, (0.0, 1.0), CELLS))  # noqa: E731
-    found = find_range(cells, (0.0, 1.0), queries.budget, queries.source) if design.intercept else None
-    low, high = found or (0.0, 1.0)
-    middle = np.full(queries.budget.rows, (low + high) / 2)
-    line = _rough_fit(design, queries, Center(middle, (high - low) / 2, GUESS**2), origin)
-    if line is not None or (low, high) != (0.0, 1.0):
+    low, high = bounds = (0.0, 1.0)
+    if design.intercept:
+        cells = partial(count, query.labels, bounds, CELLS)
+        low, high = find_range(cells, bounds, query.budget, query.source) or bounds
+    middle = np.full(query.budget.rows, (low + high) / 2)
+    line = _rough_fit(design, query, Center(middle, (high - low) / 2, GUESS**2), origin)
+    if line is not None or (low, high) != bounds:
         guess = middle if line is None else np.clip(line, 0.0, 1.0)
-        clipping = _find_clipping(design, queries, guess)
+        clipping = _find_clipping(design, query, guess)
         if clipping is not None:
             return Center(guess, *clipping, line=line, near=line is not None)
     return Center(np.full(middle.size, 0.5), 0.5, GUESS**2, line=line)
 
 
-def _rough_fit(design: Design, queries: Queries, center: Center, origin: float) -> Array | None:
+def _rough_fit(design: Design, query: Query, center: Center, origin: float) -> Array | None:
     """Return predictions for all rows for a small part of ε, or None if they would be too noisy."""
-    width, most = center.width, _ROUGH * float(queries.budget.left)
+    width, most = center.width, _ROUGH * float(query.budget.left)
     weights = design.weights(2 * (width / most) ** 2 / (GUESS * width) ** 2, rough=True)
     noise = design.predict(weights.noise_scales(1 / most))
     error = math.sqrt(2 * float((noise**2).sum(axis=1).mean()))  # in widths
@@ -226,28 +194,26 @@ def _rough_fit(design: Design, queries: Queries, center: Center, origin: float) 
         return None
     part = Fraction(f"{most * min(1, error / _ENOUGH):.2g}")
     none = weights.rows[:, :0]
-    sums, _ = center.release(queries, part, weights.rows, none, none)
+    sums, _ = center.release(query, part, weights.rows, none, none)
     return design.predict(weights.solve @ (sums + origin * weights.rows.sum(axis=0))) - origin
 
 
-def _find_clipping(design: Design, queries: Queries, guess: Array) -> tuple[float, float, float] | None:
+def _find_clipping(design: Design, query: Query, guess: Array) -> tuple[float, float, float] | None:
     """Return a clipping limit, the variance of distances from the guess, and the total clipped amount.
 
     All three follow from noisy counts of distances. The result is None if distances are too large to be clipped.
     """
-
-    def count_distances(labels: Array, rows: Any) -> Sums:
-        distances = (labels - guess[rows])[:, None]
-        sides = distances > _DISTANCES, distances < -_DISTANCES
-        beyond = np.array([side.sum(axis=0, dtype=np.int64) for side in sides])
-        return np.append(np.diff(beyond, prepend=0).ravel(), labels.size - beyond[:, -1].sum())
-
-    epsilon = queries.budget.part(0.2, 30 * math.sqrt(guess.size))
-    counts = queries.release(count_distances, epsilon, "counts", "counts of distances").astype(np.float64)
+    distances, budget = query.labels - guess, query.budget
+    pairs = [(side, limit) for side in (distances, -distances) for limit in _DISTANCES.tolist()]
+    beyond = np.reshape([np.sum(side > limit, dtype=np.int64, keepdims=True) for side, limit in pairs], (2, -1))
+    exact = np.append(np.diff(beyond, prepend=0).ravel(), guess.size - beyond[:, -1].sum())
+    epsilon = budget.part(0.2, 30 * math.sqrt(guess.size))
+    noisy = budget.release(exact, epsilon, query.source, kind="counts", what="counts of distances")
+    counts = noisy.astype(np.float64)
     sides = counts[:-1].reshape(2, -1)
     far = np.cumsum(sides, axis=1)
     unsure = 2 / float(epsilon) * np.sqrt(2.0 * np.arange(1, _DISTANCES.size + 1))
-    noise = _NOISE * float(np.abs(design.white).sum(axis=1).mean()) / float(queries.budget.left)
+    noise = _NOISE * float(np.abs(design.white).sum(axis=1).mean()) / float(budget.left)
     if design.intercept:
         reach, excess = _least_error(far, unsure, noise)
     else:

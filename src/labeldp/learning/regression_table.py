@@ -82,7 +82,7 @@ class RegressionTable:
     @property
     def bse(self) -> Any:
         """Their standard errors, from sampling and noise together."""
-        return self._named(self._deviations())
+        return self._named(np.array([law.deviation for law in self.estimates.laws]))
 
     @property
     def bse_without_privacy(self) -> Any:
@@ -92,16 +92,20 @@ class RegressionTable:
     @property
     def tvalues(self) -> Any:
         """Coefficients divided by standard errors. They have no t distribution: use the p-values."""
-        return self._named(self.estimates.values / self._deviations())
+        return self.params / self.bse
 
     @property
     def pvalues(self) -> Any:
         """The probability of an estimate this far from 0, or farther, if the coefficient is 0."""
-        return self._named(self._pvalues())
+        pairs = zip(self.estimates.laws, self.estimates.values.tolist(), strict=True)
+        return self._named(np.array([law.tail(value) for law, value in pairs]))
 
     def conf_int(self, alpha: float = 0.05) -> Any:
         """Return intervals that cover with probability 1 − ``alpha``, a row (low, high) for each coefficient."""
-        return self._named(self._ends(alpha), [0, 1])
+        if not 1e-6 <= alpha <= 0.99:
+            raise ParameterError(f"alpha must lie between 1e-6 and 0.99, such as 0.05, got {alpha}")
+        reach = np.array([law.quantile(alpha) for law in self.estimates.laws])
+        return self._named(self.estimates.values[:, None] + np.outer(reach, [-1, 1]), [0, 1])
 
     def cov_params(self) -> Any:
         """Return the covariance of the coefficients."""
@@ -214,13 +218,16 @@ class RegressionTable:
             except ImportError:
                 raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
             ax = pyplot.subplots(figsize=(7, 1.2 + 0.4 * len(self.names)), layout="constrained")[1]
-        deviations, slopes = self._deviations()[self._first :], slice(self._first, None)
-        names, values = self.names[slopes], self.estimates.values[slopes] / deviations
-        places, reach = np.arange(len(names)), self._reach(alpha)[slopes] / deviations
-        ax.errorbar(values, places, xerr=reach, fmt="oC0", label=f"{100 * (1 - alpha):g} % interval")
-        plain = NormalDist().inv_cdf(1 - alpha / 2) * self.estimates.ordinary[slopes] / deviations
-        if np.isfinite(plain).all():
-            ax.errorbar(values, places + 0.2, xerr=plain, fmt="C1", ls="", label="its width without privacy")
+        parts = (self.params, self.bse, self.conf_int(alpha), self.estimates.ordinary)
+        values, errors, ends, ordinary = (np.asarray(part)[self._first :] for part in parts)
+        names, places = self.names[self._first :], np.arange(values.size)
+        reach = (ends[:, 1] - values) / errors
+        ax.errorbar(values / errors, places, xerr=reach, fmt="oC0", label=f"{100 * (1 - alpha):g} % interval")
+        if not self._is_hidden:
+            reach = NormalDist().inv_cdf(1 - alpha / 2) * ordinary / errors
+            ax.errorbar(
+                values / errors, places + 0.2, xerr=reach, fmt="C1", ls="", label="its width without privacy"
+            )
         ax.axvline(0, color="#777777", linewidth=0.8)
         ax.set_yticks(places, names)
         ax.set_ylim(len(names) - 0.5, -0.5)
@@ -260,20 +267,10 @@ class RegressionTable:
         """The position of the first slope; no column is called as the intercept."""
         return int(self.names[0] == "Intercept")
 
-    def _deviations(self) -> Array:
-        return np.array([law.deviation for law in self.estimates.laws])
-
-    def _pvalues(self) -> Array:
-        pairs = zip(self.estimates.laws, self.estimates.values.tolist(), strict=True)
-        return np.array([law.tail(value) for law, value in pairs])
-
-    def _reach(self, alpha: float) -> Array:
-        if not 1e-6 <= alpha <= 0.99:
-            raise ParameterError(f"alpha must lie between 1e-6 and 0.99, such as 0.05, got {alpha}")
-        return np.array([law.quantile(alpha) for law in self.estimates.laws])
-
-    def _ends(self, alpha: float) -> Array:
-        return self.estimates.values[:, None] + np.outer(self._reach(alpha), [-1, 1])
+    @property
+    def _is_hidden(self) -> bool:
+        """Whether noise hides the standard errors without privacy."""
+        return bool(np.isnan(self.estimates.ordinary).any())
 
     def cells(self, alpha: float = 0.05) -> list[list[str]]:
         """Return the table as text, with the headings in the first row."""
@@ -286,14 +283,14 @@ class RegressionTable:
     def _figures(self, alpha: float = 0.05) -> dict[str, list[Any]]:
         """Return the columns of the table for a card, without those that noise hides."""
         figures = {
-            "names": self.names,
-            "params": self.estimates.values.tolist(),
-            "bse": self._deviations().tolist(),
-            "pvalues": self._pvalues().tolist(),
-            "conf_int": self._ends(alpha).tolist(),
+            "params": self.params,
+            "bse": self.bse,
+            "pvalues": self.pvalues,
+            "conf_int": self.conf_int(alpha),
         }
-        ordinary = self.estimates.ordinary
-        return figures | ({"bse_ols": ordinary.tolist()} if np.isfinite(ordinary).all() else {})
+        if not self._is_hidden:
+            figures["bse_ols"] = self.estimates.ordinary
+        return {"names": self.names} | {name: np.asarray(figure).tolist() for name, figure in figures.items()}
 
     def notes(self) -> list[str]:
         """Return sentences on how the table was made and how well it fits; the last is the guarantee."""
@@ -304,8 +301,7 @@ class RegressionTable:
         """Return the notes that do not follow from the figures on a card."""
         levels = {} if self.columns is None else self.columns.levels
         compared = ", ".join(f"{name} = {listed[0]}" for name, listed in levels.items())
-        is_hidden = np.isnan(self.estimates.ordinary).any()
-        ordinary = "hidden by noise" if is_hidden else "estimated for equal variances"
+        ordinary = "hidden by noise" if self._is_hidden else "estimated for equal variances"
         return [
             *([f"Categories are compared with: {compared}."] if compared else []),
             f"{_ROBUST if self.robust else _CLASSICAL} {_LAW}",
