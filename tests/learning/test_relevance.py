@@ -9,7 +9,7 @@ from labeldp.learning import relevance
 from labeldp.learning.bayes import Posterior
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import Limits
-from labeldp.learning.groups import Groups, NoisySums
+from labeldp.learning.groups import Groups, NoisySums, with_lengths
 from labeldp.learning.learner import PrivateRows
 from labeldp.learning.relevance import first_lengths
 
@@ -82,7 +82,7 @@ def test_products_of_features_on_other_lengths_are_those_made_anew():
     np.testing.assert_allclose(found.moment, expected.moment, rtol=1e-4, atol=1e-3)
     sums = noisy_sums(table, 20)
     np.testing.assert_allclose(
-        sums.with_lengths(moved).groups.features, noisy_sums(anew, 20).groups.features, rtol=1e-3, atol=1e-2
+        with_lengths([sums], moved)[0].groups.features, noisy_sums(anew, 20).groups.features, rtol=1e-3, atol=1e-2
     )
 
 

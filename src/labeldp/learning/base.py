@@ -281,7 +281,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         mechanisms = [part.mechanism for part in parts]
         terms = state_terms(plan, paid, source, mechanisms=mechanisms, statistics=sum_results.noise)
         self.terms_ = replace(terms, transform=request.transform)
-        self._public, self._ensemble = sum_results.table.public, None
+        self._public, self._ensemble = replace(sum_results.table.public, exact=False), None
         self._learn(rows, parts, sum_results)
         if self._ensemble is not None and request.transform is not None:
             self._ensemble = replace(self._ensemble, error=_spread(self._ensemble, sum_results))
@@ -294,7 +294,8 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return
         rows.announce("model")
         sum_results = learn_interactions(parts, sum_results)
-        self._public, self._ensemble = sum_results.table.public, ensemble_of(parts, sum_results)
+        self._public = replace(sum_results.table.public, exact=False)
+        self._ensemble = ensemble_of(parts, sum_results)
 
     def _weakness(self, X: Any) -> str | None:
         """Return a sentence on what is wrong with the model, from private values only; None if nothing is."""

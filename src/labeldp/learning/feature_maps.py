@@ -57,12 +57,12 @@ def exact_product(weights: Array, values: Array | Small) -> Array:
     step = 2.0 ** (np.frexp(total)[1] - float(_WEIGHT_BITS))[:, None]
     integer_weights = np.rint(weights.T / step)
     result = np.empty((weights.shape[1], values.shape[1]))
-    limit = _VALUE_LIMIT * _VALUE_STEPS
+    limit = values.dtype.type(_VALUE_LIMIT * _VALUE_STEPS)
     for start in range(0, values.shape[1], _TILE):
         tile = slice(start, start + _TILE)
-        steps = np.multiply(values[:, tile], _VALUE_STEPS, dtype=np.float64)
-        np.rint(steps, out=steps)
-        np.matmul(integer_weights, np.clip(steps, -limit, limit, out=steps), out=result[:, tile])
+        steps = values[:, tile] * values.dtype.type(_VALUE_STEPS)
+        np.clip(np.rint(steps, out=steps), -limit, limit, out=steps)
+        np.matmul(integer_weights, steps.astype(np.float64), out=result[:, tile])
     result *= step / _VALUE_STEPS
     return result
 
@@ -178,9 +178,10 @@ class Projection:
         matrix = weight[:, None] * directions
         return cls(matrix, center @ matrix)
 
-    def apply(self, X: Any, *, exact: bool = False) -> Array:
-        """Return the projection of some rows."""
-        projected = ordered_product(self.matrix, X.T).T if exact else X @ self.matrix
+    def apply(self, X: Any, *, exact: bool) -> Array:
+        """Return the projection of some rows; that of sparse rows is never exact."""
+        is_ordered = exact and not issparse(X)
+        projected = ordered_product(self.matrix, X.T).T if is_ordered else X @ self.matrix
         return np.asarray(projected - self.shift)
 
 
@@ -220,7 +221,7 @@ def frequencies(columns: int) -> Array:
     return np.asarray(rng.normal(size=(columns, FREQUENCIES)) * heavy)
 
 
-def interaction_waves(turns: Array, ranks: Small, *, exact: bool = False) -> Small:
+def interaction_waves(turns: Array, ranks: Small, *, exact: bool) -> Small:
     """Return cosines and sines of waves over the ranks of all columns, 2 · frequencies × rows.
 
     Parameters

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -31,6 +32,7 @@ from labeldp._values import Array, Index, Small
 from labeldp.learning.bayes import MEAN_VARIANCE, Choices, Observations, Posterior, fit_linear
 from labeldp.learning.feature_maps import (
     BLOCKS,
+    FREQUENCIES,
     INTERACTIONS,
     Codes,
     Projection,
@@ -45,10 +47,16 @@ from labeldp.learning.feature_maps import (
     varies,
 )
 from labeldp.learning.fit_plan import Limits
+from labeldp.learning.threads import in_parallel
+
+T = TypeVar("T")
 
 PIECE = 1 << 12
-"""The number of rows whose features are in memory at once. Features are computed again whenever they are needed:
-this takes less time than their products, and far less memory than keeping them."""
+"""The number of rows whose features are computed at once."""
+
+_MOST_KEPT = 1 << 25
+"""Tables of up to so many rows times features keep their features in memory. Those of larger tables are computed
+again whenever they are needed: this takes less time than their products."""
 
 WIDE = 300
 """Tables with more columns are projected first: the work grows with the cube of the columns."""
@@ -103,6 +111,8 @@ class PublicFeatures:
         learnt.
     narrowing : Projection or None
         The projection of the columns if there are very many, or if they are sparse.
+    exact : bool
+        Whether the bits of a row must be the same in any batch, as in a fit.
     """
 
     center: Array
@@ -118,6 +128,7 @@ class PublicFeatures:
     block: Index
     turns: Array | None = None
     narrowing: Projection | None = None
+    exact: bool = False
 
     @classmethod
     def fit(cls, X: Any) -> PublicFeatures:
@@ -126,7 +137,7 @@ class PublicFeatures:
         X = X[even_rows(X.shape[0], _MAP_ROWS)]
         if issparse(X) or X.shape[1] > WIDE:
             projection = Projection.fit(X, rng)
-            return replace(cls.fit(projection.apply(X)), narrowing=projection)
+            return replace(cls.fit(projection.apply(X, exact=False)), narrowing=projection)
         columns = X.shape[1]
         center = X.mean(axis=0)
         scale = X.std(axis=0)
@@ -159,7 +170,8 @@ class PublicFeatures:
         means, squares = np.zeros(block.size), np.zeros(block.size)
         unscaled = replace(self, means=means, norms=np.ones(block.size), block=block)
         for start in range(0, len(X), PIECE):
-            features = unscaled.transform(*unscaled.locate(X[start : start + PIECE]))
+            columns, _, ranks = unscaled.locate(X[start : start + PIECE])
+            features = unscaled.transform(columns, ranks)
             raw = features[:, :-1].T.astype(np.float64)
             means = means + raw.sum(axis=1) / len(X)
             squares += np.einsum("ij,ij->i", raw, raw) / len(X)
@@ -171,7 +183,7 @@ class PublicFeatures:
     def with_lengths(self, lengths: Array, ranks: Small) -> PublicFeatures:
         """Return the maps with interactions on these lengths of columns, scaled by the ranks of some rows."""
         turns = frequencies(len(lengths)) / lengths[:, None]
-        waves = interaction_waves(turns, ranks)
+        waves = interaction_waves(turns, ranks, exact=False)
         means = waves.mean(axis=1, dtype=np.float64)
         norm = math.sqrt(max(float(waves.var(axis=1).sum()), 1e-12))
         fixed = self.block < INTERACTIONS
@@ -220,50 +232,42 @@ class PublicFeatures:
         tolerance = np.repeat([0.0, _TIED], [columns, self._paired])
         return RankMap.of(np.concatenate([self.ranks, self.direction_ranks], axis=1), tolerance)
 
-    def locate(self, X: Any, *, exact: bool = False) -> tuple[Array, Codes]:
-        """Return the columns of rows and the codes of their values, for `transform` and for trees."""
-        columns = np.asarray(X) if self.narrowing is None else self.narrowing.apply(X, exact=exact)
+    def locate(self, X: Any) -> tuple[Array, Codes, Small]:
+        """Return the columns of rows, and the codes and ranks of columns and paired directions; × rows."""
+        columns = np.asarray(X) if self.narrowing is None else self.narrowing.apply(X, exact=self.exact)
         codes = np.empty((len(self._rank_map.quantiles), len(columns)), dtype=np.uint8)
-        for start in range(0, len(columns), PIECE):
-            piece = slice(start, start + PIECE)
-            codes[:, piece] = self._rank_map.codes(self._ranked_values(columns[piece], exact=exact))
-        return columns, codes
+        ranks = np.empty(codes.shape, dtype=np.float32)
 
-    def _ranked_values(self, columns: Array, *, exact: bool = False) -> Array:
+        def rank_piece(piece: slice) -> None:
+            values = self._ranked_values(columns[piece])
+            codes[:, piece] = self._rank_map.codes(values)
+            ranks[:, piece] = self._rank_map.ranks(values, codes[:, piece])
+
+        for _ in in_parallel(rank_piece, slices(len(columns))):
+            pass
+        return columns, codes, ranks
+
+    def _ranked_values(self, columns: Array) -> Array:
         """Return the values that have ranks: of columns, and of directions that are paired; × rows."""
         if self.directions is None:
             return columns.T
         standard = _standardise(columns, self.center, self.scale).T
-        directions = ordered_product(self.directions, standard) if exact else self.directions.T @ standard
+        directions = ordered_product(self.directions, standard) if self.exact else self.directions.T @ standard
         return np.concatenate([columns.T, directions])
 
-    def ranks_of(self, columns: Array, codes: Codes, *, exact: bool = False) -> Small:
-        """Return the ranks of columns, and of the directions that are paired; × rows."""
-        return self._rank_map.ranks(self._ranked_values(columns, exact=exact), codes)
-
-    def transform(self, columns: Array, codes: Codes, *, exact: bool = False) -> Small:
-        """Return all features of some rows, and a last one that is 1.
-
-        Parameters
-        ----------
-        columns, codes : arrays
-            What `locate` returned for these rows.
-        exact : bool
-            Whether the bits of a row must be the same in any batch.
-        """
-        count = len(self.center)
-        ranks = self.ranks_of(columns, codes, exact=exact)
+    def transform(self, columns: Array, ranks: Small) -> Small:
+        """Return all features of some rows, and a last one that is 1, from what `locate` returned for them."""
         result = np.empty((self.size, len(columns)), dtype=np.float32)
         edges = np.cumsum([0, *self.block_sizes()])
         linear, additive, pairs, fourier, interactions = (result[a:b] for a, b in pairwise(edges))
         linear[:] = _standardise(columns, self.center, self.scale).T
         self._fill_shapes(ranks, additive, pairs)
-        fill_product(self.weights, np.clip(linear, -_FOURIER_OUTLIER, _FOURIER_OUTLIER), fourier, exact=exact)
+        clipped = np.clip(linear, -_FOURIER_OUTLIER, _FOURIER_OUTLIER)
+        fill_product(self.weights, clipped, fourier, exact=self.exact)
         fourier += self.phases.astype(np.float32)[:, None]
         np.cos(fourier, out=fourier)
-        if self.turns is not None:
-            interactions[:] = interaction_waves(self.turns, ranks[:count], exact=exact)
-        self._centre(result[:-1])
+        self._centre(result[: self.fixed], 0)
+        interactions[:] = self.interactions(ranks).T
         result[-1] = 1
         return result.T
 
@@ -279,18 +283,16 @@ class PublicFeatures:
         fill_pairs(paired, pairs)
 
     def interactions(self, ranks: Small) -> Small:
-        """Return the interactions alone of some rows, by the ranks of their columns; there may be none."""
-        if self.turns is None:
-            return np.zeros((ranks.shape[1], 0), dtype=np.float32)
-        result = interaction_waves(self.turns, ranks)
-        self._centre(result)
+        """Return the interactions alone of some rows, by their ranks; there may be none."""
+        turns = np.zeros((len(self.center), 0)) if self.turns is None else self.turns
+        result = interaction_waves(turns, ranks[: len(self.center)], exact=self.exact)
+        self._centre(result, self.fixed)
         return result.T
 
-    def _centre(self, features: Small) -> None:
-        """Centre and scale the last features, or all, in place; features × rows."""
-        first = self.block.size - len(features)
-        features -= self.means[first:].astype(np.float32)[:, None]
-        features /= self.norms[first:].astype(np.float32)[:, None]
+    def _centre(self, features: Small, first: int) -> None:
+        """Centre and scale features from the first one on, in place; features × rows."""
+        features -= self.means[first : first + len(features), None].astype(np.float32)
+        features /= self.norms[first : first + len(features), None].astype(np.float32)
 
 
 def _standardise(columns: Array, center: Array, scale: Array) -> Array:
@@ -301,6 +303,11 @@ def _standardise(columns: Array, center: Array, scale: Array) -> Array:
 def wave_count(columns: int) -> int:
     """Return how many waves a column gets: fewer if there are many columns."""
     return WAVES if columns <= FEW_COLUMNS else FEW_WAVES
+
+
+def slices(rows: int) -> list[slice]:
+    """Return the pieces of so many rows."""
+    return [slice(start, min(start + PIECE, rows)) for start in range(0, rows, PIECE)]
 
 
 def even_rows(rows: int, most: int) -> Index:
@@ -320,6 +327,27 @@ _EIGENVALUES = 400
 """The weight of each block in the spectrum, and how many eigenvalues it has at most; the others are next to 0."""
 
 
+class _KeptFeatures:
+    """Features of all rows, for tables of the same rows with different interactions, one at a time."""
+
+    def __init__(self, table: FeatureTable) -> None:
+        self.array = np.empty((table.rows, table.public.size + 2 * FREQUENCIES), dtype=np.float32)
+        self.turns = table.public.turns
+        self.lock = threading.Lock()
+        for piece in slices(table.rows):
+            self.array[piece, : table.public.size] = table.features(piece)
+
+    def of(self, public: PublicFeatures, ranks: Small) -> Small:
+        """Return the features, with interactions by these ranks in place of those that were there."""
+        with self.lock:
+            if self.turns is not public.turns:
+                for piece in slices(len(self.array)):
+                    self.array[piece, public.fixed : public.size - 1] = public.interactions(ranks[:, piece])
+                self.array[:, public.size - 1] = 1
+                self.turns = public.turns
+        return self.array[:, : public.size]
+
+
 class FeatureTable:
     """Public features of public rows.
 
@@ -327,8 +355,6 @@ class FeatureTable:
     ----------
     public : PublicFeatures
     X : array or sparse table, rows × columns
-    exact : bool
-        Whether ranks must be the same in any batch.
 
     Attributes
     ----------
@@ -336,18 +362,22 @@ class FeatureTable:
         Log odds against interactions on the lengths of the features.
     """
 
-    def __init__(self, public: PublicFeatures, X: Any, *, exact: bool = False) -> None:
+    def __init__(self, public: PublicFeatures, X: Any) -> None:
         self.public = public
         self.X = X
         self.doubt = 0.0
-        self._columns, self._codes = public.locate(X, exact=exact)
+        self._columns, self._codes, self._ranks = public.locate(X)
+        self._kept: _KeptFeatures | None = None
         self._products: dict[bytes, tuple[Small, Array]] = {}
         self._earlier: dict[bytes, tuple[Small, Array]] = {}  # those of the same rows with other interactions
 
     @classmethod
     def fit(cls, X: Any) -> FeatureTable:
         """Return the features of public rows, by maps that are fitted to them."""
-        return cls(PublicFeatures.fit(X), X)
+        table = cls(replace(PublicFeatures.fit(X), exact=True), X)
+        if table.rows * table.public.size <= _MOST_KEPT:
+            table._kept = _KeptFeatures(table)
+        return table
 
     def with_lengths(self, lengths: Array, doubt: float) -> FeatureTable:
         """Return the same rows with interactions on these lengths of columns, and the log odds against them."""
@@ -371,25 +401,39 @@ class FeatureTable:
 
     def ranks(self, rows: Index) -> Small:
         """Return the ranks of the columns' values, from 0 to 1; columns × rows."""
-        return self.public.ranks_of(self._columns[rows], self._codes[:, rows])[: self.columns]
+        return self._ranks[: self.columns, rows]
 
     def codes(self, rows: Index) -> Codes:
         """Return the columns of some rows as trees see them: codes among quantiles, which are bins."""
         return self._codes[: self.columns].T[rows]
 
-    def pieces(self, rows: Index, *, exact: bool = False) -> Iterator[tuple[slice, Small]]:
-        """Yield the features of some rows, piece by piece, and where each piece lies among them."""
-        for start in range(0, rows.size, PIECE):
-            piece = slice(start, min(start + PIECE, rows.size))
-            columns, codes = self._columns[rows[piece]], self._codes[:, rows[piece]]
-            yield piece, self.public.transform(columns, codes, exact=exact)
+    def interactions(self, rows: slice) -> Small:
+        """Return the interactions of some rows; there may be none."""
+        if self._kept is not None:
+            return self.features(rows)[:, self.public.fixed : -1]
+        return self.public.interactions(self._ranks[:, rows])
+
+    def features(self, rows: Index | slice) -> Small:
+        """Return all features of some rows."""
+        if self._kept is not None:
+            return self._kept.of(self.public, self._ranks)[rows]
+        return self.public.transform(self._columns[rows], self._ranks[:, rows])
+
+    def map(self, compute: Callable[[Small, slice], T], rows: Index | None = None) -> Iterator[T]:
+        """Yield what a function computes from the features of each piece of rows, or of all, and its position."""
+
+        def work(piece: slice) -> T:
+            return compute(self.features(piece if rows is None else rows[piece]), piece)
+
+        return in_parallel(work, slices(self.rows if rows is None else rows.size))
+
+    def pieces(self, rows: Index | None = None) -> Iterator[tuple[slice, Small]]:
+        """Yield the features of some rows, or of all, piece by piece, and where each piece lies among them."""
+        return self.map(lambda features, piece: (piece, features), rows)
 
     def predict(self, model: Posterior, rows: Index) -> Array:
         """Return the linear model's predictions for some rows."""
-        result = np.full(rows.size, np.nan)
-        for piece, features in self.pieces(rows):
-            result[piece] = model.predict(features)
-        return result
+        return np.concatenate([np.zeros(0), *self.map(lambda features, _: model.predict(features), rows)])
 
     def fit_linear(self, observations: list[Observations], limits: Limits, choices: Choices) -> Posterior:
         """Return the linear model for observations of labels inside these limits, averaged over choices."""
@@ -405,8 +449,7 @@ class FeatureTable:
     def observations(self, rows: Index, centred: Array, noise: float) -> Observations:
         """Return the statistics of single rows with private labels, less the middle of their range."""
         if 3 * rows.size <= self.public.size:
-            (_, features), *_ = self.pieces(rows)
-            return Observations.of_few(features, centred, 1.0, noise)
+            return Observations.of_few(self.features(rows), centred, 1.0, noise)
         gram, moment = self._products_with(rows, centred)
         return Observations(gram, moment, float(centred @ centred), rows.size, 1.0, noise)
 
@@ -427,9 +470,13 @@ class FeatureTable:
         first = 0 if earlier is None else self.public.fixed
         gram = np.zeros((size, size), dtype=np.float32)
         moment = np.zeros(size)
-        for piece, features in self.pieces(rows):
-            moment += features.T @ labels[piece].astype(np.float32)
-            gram[first:] += features[:, first:].T @ features
+
+        def multiply(features: Small, piece: slice) -> tuple[Small, Small]:
+            return features[:, first:].T @ features, features.T @ labels[piece].astype(np.float32)
+
+        for some_gram, some_moment in self.map(multiply, rows):
+            gram[first:] += some_gram
+            moment += some_moment
         if earlier is not None:
             gram[:first, :first] = earlier[:first, :first]
             gram[:first, first:] = gram[first:, :first].T

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -22,11 +23,9 @@ from sklearn.utils.extmath import randomized_svd
 from labeldp._values import Array, Index, Small
 from labeldp.learning.bayes import Observations, Posterior
 from labeldp.learning.feature_maps import exact_product
-from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures, even_rows
+from labeldp.learning.features import FeatureTable, PublicFeatures, slices
 from labeldp.learning.fit_plan import Limits
-
-SEEN = 400_000
-"""The largest sample of rows, evenly spaced, from which the features of groups are computed."""
+from labeldp.learning.threads import in_parallel
 
 PREDICTION_UNIT = 2.0**30
 """Predictions are integers over this, so that their sums are exact."""
@@ -49,8 +48,8 @@ class Grouping:
 
     def of(self, table: FeatureTable) -> Index:
         """Return the groups of a table's rows."""
-        pieces = table.pieces(np.arange(table.rows), exact=True)
-        return np.concatenate([self.of_features(features) for _, features in pieces])
+        pieces = table.map(lambda features, _: self.of_features(features))
+        return np.concatenate(list(pieces))
 
     def of_features(self, features: Small) -> Index:
         """Return the groups of rows by their features, which must be exact."""
@@ -69,9 +68,8 @@ class Predictor:
     def of(self, table: FeatureTable) -> Array:
         """Return the predictions for a table's rows."""
         weights = self.linear.weights[:, None].astype(np.float64)
-        pieces = table.pieces(np.arange(table.rows), exact=True)
-        products = [exact_product(weights, features.T)[0] for _, features in pieces]
-        predictions = np.clip(np.concatenate(products) + self.linear.mean, *self.limits)
+        pieces = table.map(lambda features, _: exact_product(weights, features.T)[0])
+        predictions = np.clip(np.concatenate(list(pieces)) + self.linear.mean, *self.limits)
         return np.asarray(np.rint(predictions * PREDICTION_UNIT) / PREDICTION_UNIT)
 
 
@@ -109,31 +107,20 @@ class Groups:
     @classmethod
     def by_rule(cls, table: FeatureTable, rule: Grouping) -> Groups:
         """Return the groups of a table's rows, without those that have no rows."""
-        seen = even_rows(table.rows, SEEN)
-        group = np.zeros(seen.size, np.int64)
-        features = np.zeros((rule.scores.shape[1], table.public.size), np.float32)
-        for piece, some in table.pieces(seen, exact=True):
-            group[piece] = rule.of_features(some)
-            features += _membership(group[piece], len(features)).T @ some
-        used, group = np.unique(group, return_inverse=True)
-        sizes = np.bincount(group).astype(np.float64)
-        rule = replace(rule, scores=rule.scores[:, used])
-        if seen.size < table.rows:
-            group = rule.of(table)
-        return cls(group, sizes, features[used], sizes, rule)
+        count = rule.scores.shape[1]
 
-    def with_lengths(self, table: FeatureTable) -> Groups:
-        """Return the same groups with the features of a table of the same rows that has other interactions."""
-        fixed, old = table.public.fixed, self.features
-        features = np.zeros((len(old), table.public.size), dtype=np.float32)
-        features[:, :fixed] = old[:, :fixed]
-        features[:, -1] = old[:, -1]
-        seen = even_rows(table.rows, SEEN)
-        for start in range(0, seen.size, PIECE):
-            rows = seen[start : start + PIECE]
-            interactions = table.public.interactions(table.ranks(rows))
-            features[:, fixed:-1] += _membership(self.group[rows], len(old)).T @ interactions
-        return replace(self, features=features)
+        def add_up(features: Small, _: slice) -> tuple[Index, Small]:
+            group = rule.of_features(features)
+            return group, _membership(group, count).T @ features
+
+        sums = np.zeros((count, table.public.size), np.float32)
+        groups = []
+        for some, some_sums in table.map(add_up):
+            groups.append(some)
+            sums += some_sums
+        used, group = np.unique(np.concatenate(groups), return_inverse=True)
+        sizes = np.bincount(group).astype(np.float64)
+        return cls(group, sizes, sums[used], sizes, replace(rule, scores=rule.scores[:, used]))
 
 
 def _membership(group: Index, groups: int) -> Small:
@@ -169,9 +156,22 @@ class NoisySums:
         share = float(np.mean(sizes * times / variance))
         return Observations.of_few(scaled, self.sums * root, share, float(np.mean(self.noise / variance)))
 
-    def with_lengths(self, table: FeatureTable) -> NoisySums:
-        """Return these sums with the features of a table of the same rows that has other interactions."""
-        return replace(self, groups=self.groups.with_lengths(table))
+
+def with_lengths(sums: list[NoisySums], table: FeatureTable) -> list[NoisySums]:
+    """Return sums with the features of a table of the same rows that has other interactions."""
+
+    def add_up(piece: slice) -> Small:
+        members = [_membership(each.groups.group[piece], each.sums.size) for each in sums]
+        return np.concatenate(members, axis=1).T @ table.interactions(piece)
+
+    added: Any = sum(in_parallel(add_up, slices(table.rows)))
+    fixed, result, start = table.public.fixed, [], 0
+    for each in sums:
+        old, end = each.groups.features, start + each.sums.size
+        features = np.concatenate([old[:, :fixed], added[start:end], old[:, -1:]], axis=1)
+        result.append(replace(each, groups=replace(each.groups, features=features)))
+        start = end
+    return result
 
 
 _DIRECTIONS, _PASSES = 40, 3

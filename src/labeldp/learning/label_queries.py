@@ -141,7 +141,7 @@ class RowRules:
         """Return the rules applied to these rows; the bits of a row do not depend on the rows beside it."""
 
         def apply(rule: Grouping | Predictor | None) -> Any:
-            return None if rule is None else rule.of(FeatureTable(rule.public, X, exact=True))
+            return None if rule is None else rule.of(FeatureTable(rule.public, X))
 
         return replace(self, group=apply(self.grouping), prediction=apply(self.predictor))
 

@@ -22,7 +22,7 @@ from labeldp.learning.bayes import EXPLAINED, MEAN_VARIANCE, Observations, Poste
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import Limits
-from labeldp.learning.groups import Groups, GroupSearch, NoisySums, Predictor
+from labeldp.learning.groups import Groups, GroupSearch, NoisySums, Predictor, with_lengths
 from labeldp.learning.label_queries import OCTAVES, AddUp, DistanceQuery, RowRules, SumQuery
 from labeldp.learning.relevance import Relevance, can_learn, first_lengths, learn_lengths
 
@@ -85,8 +85,9 @@ class SumModel:
     def with_lengths(self, relevance: Relevance, rest: float) -> SumModel:
         """Return the same sums on features with other lengths."""
         table = self.table.with_lengths(relevance.lengths, relevance.doubt)
-        released = [each.with_lengths(table) for each in self.released]
-        return replace(self, released=released, rest=rest, table=table, relevance=relevance)
+        return replace(
+            self, released=with_lengths(self.released, table), rest=rest, table=table, relevance=relevance
+        )
 
 
 def fit_sums(
@@ -237,7 +238,7 @@ class _StagedFit:
         """Learn the length of each column from all sums so far, and fit the model again with these lengths."""
         found = learn_lengths(self.table, self.linear, self.limits, self.released, [], spread=self.spread)
         self.table = self.table.with_lengths(found.lengths, found.doubt)
-        self.released = [each.with_lengths(self.table) for each in self.released]
+        self.released = with_lengths(self.released, self.table)
         self.relevance = found
         self._fit()
 

@@ -8,16 +8,22 @@ Such fits took a hundred times as long.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import joblib
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 _LOAD = Path("/proc/loadavg")
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 def usable_cores() -> int:
@@ -59,3 +65,24 @@ def limit_threads(count: int) -> Iterator[None]:
     limits = {pool["prefix"]: min(count, pool["num_threads"]) for pool in pools.info()}
     with pools.limit(limits=limits):
         yield
+
+
+def in_parallel(work: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
+    """Yield the results of work on items, in their order; on idle cores, as many as BLAS may use."""
+
+    def quietly(item: S) -> T:
+        with np.errstate(all="ignore"):  # which is not inherited by threads
+            return work(item)
+
+    cores = min(idle_cores(), len(items), *(pool["num_threads"] for pool in _pools().info()))
+    if cores < 2:
+        yield from map(quietly, items)
+        return
+    with limit_threads(1), ThreadPoolExecutor(cores) as pool:
+        pending: deque[Future[T]] = deque()
+        for item in items:
+            pending.append(pool.submit(quietly, item))
+            if len(pending) > cores:  # so that few results wait in memory
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
