@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -67,7 +69,8 @@ def check_rows(
     conditions = {"label": _is_missing(label)}
     if id is not None:
         conditions["id"] = column(id).isNull()
-    conditions |= {f"feature {name}": _is_missing(name) for name in features}
+    if features:
+        conditions["features"] = reduce(operator.or_, map(_is_missing, features))
     counts = map(F.count_if, conditions.values())
     rows, *missing = without_labels(df.agg(F.count(F.lit(1)), *counts).collect)[0]
     if not rows:
