@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from labeldp._atomic import read_regular
-from labeldp.errors import CardError, MissingExtraError, ParameterError
+from labeldp.accounts.signatures import read_public_key
+from labeldp.errors import CardError, ParameterError
 from labeldp.mechanisms.card_format import MAX_TEXT
-
-K = TypeVar("K")
 
 MOST_SMALL = 1 << 14
 """Bytes of the file of a key or a signature; either has less than 1,000."""
@@ -35,13 +34,7 @@ def read_card_file(path: Path) -> tuple[Path, str]:
     """
     card = path if is_card_name(path.name) else next(filter(os.path.lexists, _cards_of(path)), path)
     if card.is_dir():
-        cards = ", ".join(sorted(each.name for each in path.glob("*.card.json"))[:3])
-        instead = (
-            f"name a card in it, such as {cards}" if cards else f"there is no {path.name}.card.json beside it"
-        )
-        raise ParameterError(f"{path} holds no card.json: {instead}")
-    if card == path and path.suffix == ".zip":
-        raise ParameterError(f"{path} is an archive: unpack it first, and name a file from it")
+        raise ParameterError(f"{path} holds no card.json, and there is no {path.name}.card.json beside it")
     data = read_regular(card, MAX_TEXT)
     if card == path and data.strip() and not data.lstrip().startswith((b"{", b"[")):
         raise CardError(f"{path} is not a card, and there is no {path.name}.card.json beside it")
@@ -77,12 +70,10 @@ def read_signature(card: Path, given: Path | None) -> str | None:
     return read_regular(path, MOST_SMALL).decode("ascii", errors="replace")
 
 
-def read_key(path: Path, read: Callable[[bytes], K]) -> K:
-    """Return the key in a file; what is wrong with it is said with the file's name."""
+def read_key(path: Path) -> Ed25519PublicKey:
+    """Return the public key in a file; what is wrong with it is said with the file's name."""
     try:
-        return read(read_regular(path, MOST_SMALL))
-    except MissingExtraError:
-        raise
+        return read_public_key(read_regular(path, MOST_SMALL))
     except ParameterError as error:
         raise ParameterError(f"{path}: {error}") from None
 

@@ -75,13 +75,12 @@ def verify(
     """
     if file is not None and not file.exists():
         raise ParameterError(f"there is no file {file}")
-    from labeldp.accounts.signatures import read_public_key  # noqa: PLC0415
     from labeldp.app.report.report_check import check_report, check_reports_beside  # noqa: PLC0415
 
     page = read_regular(card_file, MAX_TEXT) if card_file.suffix == ".html" else None
     if page is not None:
         card_file, file = file or card_file, None
-    keys = [read_key(key, read_public_key) for key in trusted]
+    keys = [read_key(key) for key in trusted]
     signed = {"trusted": keys, "require_signature": require_signature}
     path, text, ledger, result = _verified(card_file, file, paid_from, signature, **signed)
     if page is None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.table import Table
 
 from labeldp._atomic import atomic_file
@@ -176,13 +175,11 @@ def demo(rows: int) -> None:
         f"${low:,.0f} to ${high:,.0f} (these bounds are public).\n",
     )
     release = privatize(survey.income, epsilon=1.0, bounds=survey.bounds, ledger=Ledger())
-    typical = float(np.sqrt(np.mean((release.debiased - survey.income) ** 2)))
     tell(
         console,
         release.summary(),
-        f"\nThese incomes are no secret, so the error can be seen: one private income is off by "
-        f"±{number(typical, 3)}, and their mean is {number(release.debiased.mean())}, in truth "
-        f"{number(survey.income.mean())}. The noise of one cancels out over many.\n",
+        f"\nThese incomes are no secret, so the error can be seen: the mean of all private incomes is "
+        f"{number(release.debiased.mean())}, in truth {number(survey.income.mean())}.\n",
     )
     with progress() as bars:
         result = compare_table(
