@@ -48,7 +48,7 @@ def tables(tmp_path_factory):
     for row in [table.schema.names, *([k, k / 7, f"w{k % 3}"] for k in range(40))]:
         book.active.append(row)
     book.save(folder / "a.xlsx")
-    for ending in ("tsv", "csv.gz", "parquet"):
+    for ending in ("tsv", "parquet"):
         with ldp.tables.TableWriter(str(folder / f"a.{ending}"), table.schema) as writer:
             for batch in table.batches():
                 writer.write(batch)
@@ -56,7 +56,7 @@ def tables(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "parquet", "xlsx"])
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "xlsx"])
 @tries(60)
 @given(data=st.data())
 def test_a_table_of_any_bytes_is_read_or_refused(tables, tmp_path_factory, ending, data):

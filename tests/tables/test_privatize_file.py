@@ -16,7 +16,7 @@ from tables.file_cases import meanwhile
 
 ROWS = 600
 BOUNDS = (0.0, 1000.0)
-FORMATS = ["csv", "tsv", "csv.gz", "parquet"]
+FORMATS = ["csv", "tsv", "parquet"]
 
 
 def labels_of(rows=ROWS, seed=1):

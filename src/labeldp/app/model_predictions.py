@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from labeldp.errors import Message, ParameterError, Setting
 from labeldp.release.names import as_text, same_name
 from labeldp.tables.arrow import arrow
 from labeldp.tables.encodings import Tally
-from labeldp.tables.paths import refuse_same
+from labeldp.tables.paths import output_format, refuse_same
 
 if TYPE_CHECKING:
     from labeldp.tables.dialect import Dialect
@@ -102,7 +103,8 @@ def predict_file(
     digits = 5 - math.floor(math.log10(high - low))  # six of the range of labels
     tally: Tally = Counter()
     rows = 0
-    with TableWriter(out, schema, None, force, most=table.rights, dialect=table.dialect_for) as writer:
+    how = table.dialect_for(output_format(os.fspath(out)))
+    with TableWriter(out, schema, None, force, most=table.rights, dialect=how) as writer:
         for batch in output.batches():
             predicted = np.round(saved.predict(table.parse(batch, needs), tally), digits)
             columns = [*batch.select(names).columns, pa.array(predicted)]

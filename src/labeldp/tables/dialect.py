@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Collection
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 
@@ -88,33 +89,29 @@ class Dialect:
     skip_last: int | None = None
 
     def __post_init__(self) -> None:
-        words = {"tab": "\t", "space": " "}
-        for name in _MARKS:
-            object.__setattr__(self, name, words.get(getattr(self, name), getattr(self, name)))
-        object.__setattr__(self, "na", tuple(as_text(each, "na") for each in self.na))
-        object.__setattr__(self, "skip", parse_integer(self.skip, "skip", least=0))
-        if self.skip_last is not None:
-            object.__setattr__(self, "skip_last", parse_integer(self.skip_last, "skip_last", least=0))
+        parsed: dict[str, object] = {"na": tuple(as_text(each, "na") for each in self.na)}
+        for name, (marks, text) in _MARKS.items():
+            mark = getattr(self, name)
+            parsed[name] = {"tab": "\t", "space": " "}.get(mark, mark)
+            if parsed[name] not in (None, *marks):
+                raise ParameterError(Setting(name), f" must be {text}, not {mark!r}")
+        for name in ("skip", "skip_last"):
+            if getattr(self, name) is not None:
+                parsed[name] = parse_integer(getattr(self, name), name, least=0)
+        if self.encoding is not None:
+            parsed["encoding"] = _parse_encoding(self.encoding)
+        for name, value in parsed.items():
+            object.__setattr__(self, name, value)
         if any("\n" in word or "\r" in word for word in self.na):
             raise ParameterError(Setting("na"), " must be words without line breaks")
-        for name, (marks, text) in _MARKS.items():
-            if getattr(self, name) not in (None, *marks):
-                raise ParameterError(Setting(name), f" must be {text}, not {getattr(self, name)!r}")
-        if self.thousands in (".", ",") and self.decimal is None:
+        if self.decimal is None and self.thousands in (".", ","):
             object.__setattr__(self, "decimal", "," if self.thousands == "." else ".")
         if self.thousands is not None and self.thousands == self.decimal:
             raise ParameterError(Setting("decimal"), " and ", Setting("thousands"), " must differ")
-        if self.encoding is not None:
-            object.__setattr__(self, "encoding", _canonical_encoding(self.encoding))
-        if self.encoding == "":
-            raise ParameterError(
-                Setting("encoding"),
-                f" must be one of {', '.join(ENCODINGS)}: convert a file in another encoding to utf-8",
-            )
 
     def with_defaults(self, format: str) -> Dialect:
         """Return the dialect with the format's defaults in place of None."""
-        separator = self.separator or DELIMITERS[format]
+        separator = self.separator or DELIMITERS.get(format)
         return self.with_detected(
             separator=separator, decimal=self.decimal or ".", encoding=self.encoding or "utf-8"
         )
@@ -128,24 +125,28 @@ class Dialect:
 
     def describe(self, format: str) -> str:
         """Return in words what is not as in most files of a format, or nothing."""
-        named = {"\t": "tab", " ": "space", **{mark: f"'{mark}'" for mark in ";,.|"}}
-        unusual = {
-            "separator": None if self.separator == DELIMITERS[format] else self.separator,
-            "decimal mark": None if self.decimal == "." else self.decimal,
-            "thousands mark": self.thousands,
-            "encoding": None if self.encoding in UTF8 else self.encoding,
-        }
-        words = {name: named.get(value, value) for name, value in unusual.items() if value is not None}
-        return ", ".join(f"{name} {value}" for name, value in words.items())
+        encoding = "utf-8" if self.encoding in UTF8 else self.encoding
+        facts = [
+            ("separator", self.separator, DELIMITERS[format]),
+            ("decimal mark", self.decimal, "."),
+            ("thousands mark", self.thousands, None),
+            ("encoding", encoding, "utf-8"),
+        ]
+        words = {"\t": "tab", " ": "space", encoding: encoding}
+        unusual = [(name, value) for name, value, usual in facts if value not in (None, usual)]
+        return ", ".join(f"{name} {words.get(value, repr(value))}" for name, value in unusual)
 
 
-def _canonical_encoding(name: str) -> str:
-    """Return the one name of an encoding that is read, or nothing."""
-    try:
+def _parse_encoding(name: str) -> str:
+    """Return the one name of an encoding that is read."""
+    with suppress(LookupError, ValueError):  # no such codec, or no name for one
         known = codecs.lookup(name).name
-    except (LookupError, ValueError):  # no such codec, or no name for one
-        return ""
-    return known if known in ENCODINGS else ""
+        if known in ENCODINGS:
+            return known
+    listed = ", ".join(ENCODINGS)
+    raise ParameterError(
+        Setting("encoding"), f" must be one of {listed}: convert a file in another encoding to utf-8"
+    )
 
 
 def number_pattern(decimal: str, groups: str) -> str:

@@ -197,7 +197,7 @@ def privatize_file(
         rows_in = TableInput(table, drop=missing == "drop", progress=progress)
         output = Output(table, debiased)
         source_of_words = resolve_source(random_state)
-        rights, style = table.rights, table.dialect_for
+        rights, style = table.rights, table.dialect_for(out_format)
         writer = TableWriter(to, output.schema, out_format, force, most=rights, dialect=style, reserved=True)
         if debiased != "no":
             request.refuse_biased()

@@ -25,6 +25,9 @@ FORMATS = ("csv", "tsv", "xlsx", "parquet")
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 """The formats that are text."""
 
+PACKED = ".gz"
+"""The end of the names of CSV and TSV files that are compressed; they are read, and not written."""
+
 MODEL_FILES = {"columns.json", "model.npz", "release.npz"}
 """What the folder of a model may have beside its card."""
 
@@ -32,9 +35,6 @@ _ENDINGS = {
     **{f".{format}": format for format in FORMATS},
     **{".tab": "tsv", ".txt": "csv", ".xlsm": "xlsx", ".pq": "parquet"},
 }
-
-_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-"""How CSV and TSV may be compressed, by the end of the name."""
 
 
 def as_format(name: str) -> str:
@@ -45,11 +45,6 @@ def as_format(name: str) -> str:
     return format
 
 
-def compression_of(name: str) -> str | None:
-    """Return how a text file of this name is compressed, or None."""
-    return _COMPRESSIONS.get(PurePath(name).suffix.lower())
-
-
 def format_in(name: str) -> str | None:
     """Return the format that a file's name implies, or None.
 
@@ -58,9 +53,9 @@ def format_in(name: str) -> str | None:
     >>> format_in("sales.csv.gz"), format_in("sales.pq"), format_in("sales")
     ('csv', 'parquet', None)
     """
-    path = PurePath(name)
-    inner = _ENDINGS.get(PurePath(path.stem).suffix.lower())
-    return inner if inner in DELIMITERS and compression_of(name) else _ENDINGS.get(path.suffix.lower())
+    path = PurePath(name.lower())
+    inner = _ENDINGS.get(PurePath(path.stem).suffix)
+    return inner if inner in DELIMITERS and path.suffix == PACKED else _ENDINGS.get(path.suffix)
 
 
 def format_of(name: str) -> str:
@@ -81,8 +76,8 @@ def output_format(name: str, named: str | None = None) -> str:
     """Return the format in which a table is written: what its name implies, else the one that was named."""
     refuse_pipe(name)
     format = format_in(name) or (as_format(named) if named and not name.endswith("/") else format_of(name))
-    if format == "xlsx":
-        raise ParameterError(f"{name}: Excel is read, and not written; name a .csv or .parquet file")
+    if format == "xlsx" or name.lower().endswith(PACKED):
+        raise ParameterError(f"{name}: Excel and {PACKED} are read, and not written; name a .csv or .parquet file")
     return format
 
 

@@ -25,7 +25,7 @@ from labeldp.errors import DataError, LabelDPError, Setting
 from labeldp.release.names import reads_as_value
 from labeldp.tables.batches import guard_arrow
 from labeldp.tables.dialect import SEPARATOR_NAMES, UTF8, Dialect
-from labeldp.tables.paths import DELIMITERS
+from labeldp.tables.paths import DELIMITERS, PACKED
 
 LONGEST_RECORD = 1 << 23
 """Characters of a record that can be read: its public values may have a million, and its label as many."""
@@ -127,7 +127,7 @@ class TextFile:
 
     def _start(self, size: int) -> bytes:
         """Return the first bytes of the file, unpacked if it is compressed."""
-        with pa.input_stream(str(self.path)) as stream:
+        with self._unpacked() as stream:
             return guard_arrow(lambda: bytes(stream.read(size)), self._damaged)
 
     def _translate(self) -> bytes:
@@ -159,7 +159,11 @@ class TextFile:
 
     def open(self) -> Any:
         """Return a new stream of its text in UTF-8, without what is skipped; other bytes are not UTF-8 there."""
-        return pa.input_stream(str(self.path)) if self.content is None else pa.BufferReader(self.content)
+        return self._unpacked() if self.content is None else pa.BufferReader(self.content)
+
+    def _unpacked(self) -> Any:
+        is_packed = self.path.suffix.lower() == PACKED
+        return pa.input_stream(str(self.path), compression="gzip" if is_packed else None)
 
     def _lines(self) -> list[str]:
         """Return the first lines, as far as they can be read."""

@@ -39,10 +39,10 @@ def find_marks(columns: Iterable[Sequence[str]], dialect: Dialect) -> tuple[str 
     ParameterError
         If values are separated by semicolons, and nothing shows whether decimals have a point or a comma.
     """
-    pairs = {pair for pair in _READINGS if dialect.decimal in (None, pair[0])}
+    patterns = {pair: re.compile(amount_pattern(*pair)) for pair in _READINGS}
+    pairs = {pair for pair in patterns if dialect.decimal in (None, pair[0])}
     for column in columns:
         cells = {cell.strip() for cell in column}.difference(NULL_WORDS, dialect.na)
-        patterns = {pair: re.compile(amount_pattern(*pair)) for pair in _READINGS}
         pairs &= {pair for pair, pattern in patterns.items() if all(map(pattern.search, cells))} or pairs
     pairs = pairs or {(str(dialect.decimal or "."), "")}
     decimals = {decimal for decimal, _ in pairs}
@@ -183,9 +183,8 @@ class TextType:
 
     def __init__(self, dialect: Dialect, *, exact: bool) -> None:
         self._dialect, self._exact, self._empty = dialect, exact, True
-        self._left = [pa.int64(), pa.bool_(), pa.date32(), pa.time32("ms")]
-        self._left += [pa.timestamp(unit, zone) for unit in ("ms", "ns") for zone in (None, "UTC")]
-        self._left.append(pa.float64())
+        times = [pa.time32("ms"), pa.timestamp("us"), pa.timestamp("us", "UTC")]
+        self._left = [pa.int64(), pa.bool_(), pa.date32(), *times, pa.float64()]
 
     def update(self, text: Any) -> None:
         """Add the next values of the column."""

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
 
-from labeldp._atomic import StrPath, atomic_file, beside
+from labeldp._atomic import StrPath, atomic_file
 from labeldp.errors import ParameterError
 from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.tables.batches import is_text, size_of
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.encoders import encoder, refuse_schema, refuse_values
-from labeldp.tables.paths import DELIMITERS, Target, compression_of, output_format, reserve, sha256
+from labeldp.tables.encoders import ParquetEncoder, TextEncoder, refuse_schema, refuse_values
+from labeldp.tables.paths import DELIMITERS, Target, output_format, reserve, sha256
 
 GROUP_ROWS = 1 << 20
 GROUP_BYTES = 1 << 27
@@ -42,8 +40,8 @@ class TableWriter:
         Replace what is there.
     most : int
         The most rights that the files get; the umask may leave them fewer.
-    dialect : callable, optional
-        Returns the `Dialect` in which text of a format is written.
+    dialect : Dialect, optional
+        How text is written.
     reserved : bool
         Whether `reserve` has refused what cannot be written there.
 
@@ -67,15 +65,14 @@ class TableWriter:
         force: bool = False,
         *,
         most: int = 0o666,
-        dialect: Callable[[str], Dialect] = lambda _: Dialect(),
+        dialect: Dialect | None = None,
         reserved: bool = False,
     ) -> None:
         self._to, self._force, self._most = os.fspath(path), force, most
         self.format = output_format(self._to, format)
         self.schema = pa.schema([field.remove_metadata() for field in schema])
-        self._compression = None if self.format == "parquet" else compression_of(self._to)
         self._group_rows = GROUP_ROWS if self.format == "parquet" else min(GROUP_ROWS, SMALL_ROWS)
-        self._dialect = dialect(self.format)
+        self._dialect = (dialect or Dialect()).with_defaults(self.format)
         self._tried_rows = self._tried_bytes = self._written = 0
         refuse_schema(self.schema, self.format)
         if not reserved:
@@ -91,7 +88,7 @@ class TableWriter:
         """
         refuse_values(public, self.format)
         self._tried_rows += public.num_rows
-        if self._compression is None and self.format in DELIMITERS:
+        if self.format in DELIMITERS:
             texts = [place for place, kind in enumerate(public.schema.types) if is_text(kind)]
             self._tried_bytes += size_of(public.select(texts)) + public.num_rows * public.num_columns
         refuse_size(self._to, self._tried_bytes)
@@ -102,8 +99,10 @@ class TableWriter:
                 atomic_file(self._to, public=True, most=self._most, replace=self._force)
             )
             stream = stack.enter_context(pa.OSFile(str(self._path), "wb"))
-            self._encoder: Any = encoder(
-                stream, self.schema, self.format, compression=self._compression, dialect=self._dialect
+            self._encoder: Any = (
+                TextEncoder(stream, self.schema, self._dialect)
+                if self.format in DELIMITERS
+                else ParquetEncoder(stream, self.schema)
             )
             stack.callback(setattr, self, "_encoder", None)
             self._stream, self._stack = stream, stack.pop_all()
@@ -141,8 +140,7 @@ class TableWriter:
         """Return what a card says of how text is written."""
         if self.format not in DELIMITERS:
             return {}
-        written = self._dialect.with_defaults(self.format)
-        return {name: str(getattr(written, name)) for name in ("separator", "decimal", "encoding")}
+        return {name: str(getattr(self._dialect, name)) for name in ("separator", "decimal", "encoding")}
 
     def _close(self) -> None:
         if self._encoder is not None:
@@ -182,11 +180,6 @@ def refuse_size(to: str, size: int) -> None:
     """
     folder = os.path.dirname(os.path.abspath(to))
     free, needed = shutil.disk_usage(folder).free, size + MAX_TEXT
-    if sys.platform != "win32":
-        import resource  # noqa: PLC0415 (not on Windows)
-
-        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]  # ulimit -f
-        free = free if limit == resource.RLIM_INFINITY else min(free, limit)
     if free < needed:
         raise OSError(28, f"No space left: about {needed:,} bytes are needed, and {free:,} are free", folder)
 
@@ -195,26 +188,22 @@ def refuse_size(to: str, size: int) -> None:
 
 
 class TableAndCard:
-    """The places of a table and its card while both are replaced: they appear together.
+    """The places of a table and its card, which appear together.
 
-    No kill leaves a table beside another table's card, or beside none. First the old table steps aside, then its
-    card with its signature, which is none of the new one; then the new card takes its place, and the new table
-    last. Old things come back if the new table does not get there, and go for good if it does. A kill in between
-    leaves them beside their names, with ``.old`` at the end. Unless they are to be replaced, nothing but an old
-    signature steps aside. The table's name is reserved from the start of the block: enter it before the charge.
+    No kill leaves a table beside another table's card, or beside none: an old table goes first, with a signature
+    that is none of the new card; then the new card takes its place, and the new table last. A card without its
+    table is harmless. The table's name is reserved from the start of the block: enter it before the charge.
     """
 
     def __init__(self, to: str, *, force: bool) -> None:
-        self._to, self._card, self._force = Path(to), Path(f"{Path(to)}.card.json"), force
+        self._to, self._card, self._force, self._text = Path(to), Path(f"{Path(to)}.card.json"), force, b""
         self._signature = Path(f"{self._card}.sig")
         self._targets = [
             Target(to, force),
             Target(str(self._card), force),
             Target(str(self._signature), force=True),
         ]
-        self._aside: dict[Path, Path] = {}
         self._reservations = ExitStack()
-        self._ready, self._text = False, ""
 
     def __enter__(self) -> Self:
         self._targets[2].refuse()  # its name is the longest
@@ -232,29 +221,14 @@ class TableAndCard:
     def put_card(self, text: str, most: int) -> None:
         """Clear both places and put the card, with these rights at most; the complete table comes next."""
         self.refuse_targets()  # again: other programs may have put something there
-        self._text = text
-        places = [self._to, self._card] if self._force else []
-        self._aside = {path: beside(path, "old") for path in (*places, self._signature)}
-        for path, aside in self._aside.items():
-            if os.path.lexists(path):
-                os.rename(path, aside)
+        self._text = text.encode()
         with atomic_file(self._card, public=True, most=most, replace=self._force) as partial_path:
-            partial_path.write_text(text, encoding="utf-8", newline="\n")
-        self._ready = True
+            partial_path.write_bytes(self._text)
+            for path in (self._to, self._signature) if self._force else (self._signature,):
+                path.unlink(missing_ok=True)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with self._reservations:
-            self._settle(kind)
-
-    def _settle(self, kind: type[BaseException] | None) -> None:
-        """Remove what stepped aside, or bring it back if the table did not get there."""
-        if kind is None or (self._ready and not issubclass(kind, ParameterError) and os.path.lexists(self._to)):
-            for aside in self._aside.values():
-                aside.unlink(missing_ok=True)
-            return
-        text = self._text.encode()
-        if text and self._card.is_file() and self._card.read_bytes() == text:
-            self._card.unlink()  # any other is somebody else's
-        for path, aside in reversed(self._aside.items()):
-            if os.path.lexists(aside):
-                os.replace(aside, path)
+            is_missing = kind is not None and (issubclass(kind, ParameterError) or not os.path.lexists(self._to))
+            if is_missing and self._text and self._card.is_file() and self._card.read_bytes() == self._text:
+                self._card.unlink()  # any other is somebody else's
