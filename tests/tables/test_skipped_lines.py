@@ -4,6 +4,7 @@ import pytest
 from openpyxl import Workbook
 
 import labeldp as ldp
+from command_line import invoke
 from labeldp.tables.overview import count_titles
 from tables.file_cases import refused, release
 
@@ -154,3 +155,19 @@ def test_lines_are_skipped_across_blocks(place):
     rows = [f"{row},{row % 5}" for row in range(40_000)]
     (place / "in.csv").write_text("\n".join(["x" * 70_000, "id,price", *rows, "y" * 70_000, "z"]))
     assert release("in.csv", dialect=ldp.tables.Dialect(skip=1, skip_last=2)).terms.rows == 40_000
+
+
+@pytest.mark.parametrize("command", ["privatize", "fit"])
+def test_all_that_is_wrong_with_a_table_is_said_at_once_with_what_to_add(place, command):
+    rows = [(f"town {row}", row, f"{1 + row % 4},5") for row in range(60)]
+    put_text(place / "in.csv", [*TITLES, HEADER, *rows, ("Total", None, "150,0"), ("n/a", None, "")])
+    asked = ("in.csv", "-o", "out.csv" if command == "privatize" else "model", "--label", "price")
+    asked = (command, *asked, "--bounds", "0", "5", "--epsilon", "1")
+    done = invoke(*asked)
+    assert done.exit_code != 0
+    told = " ".join(done.stderr.split())
+    assert "3 problems" in told
+    assert "Add: --skip 2 --decimal ',' --skip-last 2" in told
+    assert [path.name for path in place.iterdir()] == ["in.csv"]
+    mended = ["--skip", "2", "--decimal", ",", "--skip-last", "2"]
+    assert invoke(*asked, *mended).exit_code == 0

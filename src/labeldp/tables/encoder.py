@@ -14,7 +14,7 @@ from labeldp._values import Array
 from labeldp.errors import CardError, DataError, ParameterError
 from labeldp.mechanisms.typed_data import plain, read
 from labeldp.release.names import nearest, same_name
-from labeldp.tables.encodings import Categories, Numbers, Tally, kind_of, refuse_another_kind
+from labeldp.tables.encodings import Categories, Numbers, Tally, fit_column, refuse_another_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,7 @@ class TableEncoder:
         encodings: list[Numbers | Categories] = []
         left: list[tuple[str, str]] = []
         for name in names:
-            column = table.column(name)
-            kind = "category" if name in categories else kind_of(column.type)
-            if kind is None:
-                called = getattr(column.type, "extension_name", str(column.type))
-                what = "all of it is missing" if called == "null" else f"{called} cannot be used: convert it first"
-                encoding: Numbers | Categories | str = what
-            else:
-                encoding = (Categories if kind == "category" else Numbers).fit(name, column)
+            encoding = fit_column(name, table.column(name), is_category=name in categories)
             if not isinstance(encoding, str):
                 encodings.append(encoding)
             elif strict:
@@ -134,10 +127,8 @@ class TableEncoder:
         self.check(table.schema)
         tally = Counter() if tally is None else tally
         result = np.full((table.num_rows, self.width), np.nan)
-        start = 0
-        for column in self.columns:
-            result[:, start : start + column.width] = column.encode(table.column(column.name), tally)
-            start += column.width
+        for column, place in zip(self.columns, self.slices().values(), strict=True):
+            result[:, place] = column.encode(table.column(column.name), tally)
         return result
 
     def listed(self, label: str) -> str | None:

@@ -35,19 +35,22 @@ _DAY = 86_400.0
 _KINDS = {"number": "numbers", "boolean": "booleans", "date": "dates", "time": "times", "category": "text"}
 
 
+_TESTS = {
+    "boolean": ["is_boolean"],
+    "number": ["is_integer", "is_floating", "is_decimal"],
+    "date": ["is_date", "is_timestamp"],
+    "time": ["is_time", "is_duration"],
+    "category": ["is_string", "is_large_string", "is_string_view"],
+}
+
+
 def kind_of(kind: Any) -> str | None:
     """Return what a column of this Arrow type is: a number, boolean, date, time or category; None for others."""
     types = arrow().types
     if types.is_dictionary(kind):  # a categorical column, also where its categories are numbers
         return "category" if kind_of(kind.value_type) else None
-    tests = {
-        "boolean": types.is_boolean(kind),
-        "number": types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind),
-        "date": types.is_date(kind) or types.is_timestamp(kind),
-        "time": types.is_time(kind) or types.is_duration(kind),
-        "category": types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind),
-    }
-    return next((name for name, fits in tests.items() if fits), None)
+    fitting = (name for name, tests in _TESTS.items() if any(getattr(types, test)(kind) for test in tests))
+    return next(fitting, None)
 
 
 def one_array(column: Any) -> Any:
@@ -69,16 +72,15 @@ def as_floats(column: Any) -> Array:
     pa = arrow()
     array = one_array(column)
     kind, unit = array.type, 1.0
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        array, unit = array.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False), 1e6 * _DAY
-    elif pa.types.is_time(kind):
-        array, unit = array.cast(pa.time64("us"), safe=False), 1e6
-    elif pa.types.is_duration(kind):
-        array, unit = array.cast(pa.duration("us"), safe=False), 1e6
-    if unit > 1 or pa.types.is_boolean(kind):
-        array = array.cast(pa.int64())
+    if kind_of(kind) in ("date", "time"):
+        target = pa.timestamp("us", tz=getattr(kind, "tz", None))
+        if pa.types.is_time(kind):
+            target = pa.time64("us")
+        elif pa.types.is_duration(kind):
+            target = pa.duration("us")
+        array, unit = array.cast(target, safe=False).cast(pa.int64()), 1e6
     numbers = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    values = np.array(numbers, dtype=np.float64) / unit
+    values = np.array(numbers, dtype=np.float64) / (unit * _DAY if kind_of(kind) == "date" else unit)
     values[~np.isfinite(values)] = np.nan
     return np.clip(values, -_LARGEST, _LARGEST)
 
@@ -204,6 +206,14 @@ class Categories:
                 place, sign = hashlib.blake2b(value.encode(), digest_size=2).digest()
                 numbers[at + place % HASHED] = 1.0 if sign % 2 else -1.0
         return numbers
+
+
+def fit_column(name: str, column: Any, *, is_category: bool) -> Numbers | Categories | str:
+    """Return the encoding of a column, or why it is of no use."""
+    kind = "category" if is_category else kind_of(column.type)
+    if kind is None:
+        return "all of it is missing" if _is_null(column) else f"{column.type} cannot be used: convert it first"
+    return (Categories if kind == "category" else Numbers).fit(name, column)
 
 
 def refuse_another_kind(column: Numbers | Categories, kind: Any) -> None:

@@ -12,10 +12,9 @@ import io
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -47,8 +46,7 @@ Row = dict[int, str]
 """The values of a row by their column, from 1, as text; blank cells and errors are left out."""
 
 
-@dataclass(frozen=True)
-class Sheet:
+class Sheet(NamedTuple):
     """The table of one sheet as text, and the names of columns that have formulas, are hidden, or have dates."""
 
     file: TextFile
@@ -138,11 +136,8 @@ def read_sheet(path: Path, how: Dialect) -> Sheet:
         reader = book.sheet(_chosen_sheet(book, path, how), how.skip, how.decimal or ".")
         rows = reader.rows()
         header = next(rows, (0, Row()))[1]
-        called = {place: " ".join(name.split()) for place, name in header.items()}
-        if any(isinstance(name, Formula) for name in header.values()):
-            raise RefusedError("has a formula in its header: replace it by its value")
-        if not header:
-            raise RefusedError("is empty: the sheet has no values")
+        if not header or any(isinstance(name, Formula) for name in header.values()):
+            raise RefusedError("has no header, or a formula in it: add one, or replace the formula by its value")
         reader.dates.clear()  # of the header
         table = list[list[str]]()
         for _, row in rows:
@@ -150,15 +145,12 @@ def read_sheet(path: Path, how: Dialect) -> Sheet:
                 table.append([row.get(place, "") for place in header])
             if len(header) * len(table) > MOST_CELLS:
                 raise RefusedError(f"has a table of more than {MOST_CELLS:,} cells: save it as CSV")
-    del table[len(table) - min(len(table), how.skip_last or 0) :]
-    formulas = {
-        place for row in table for place, cell in zip(header, row, strict=True) if isinstance(cell, Formula)
-    }
-    noted = (
-        {name for place, name in called.items() if place in columns}
-        for columns in (formulas, reader.hidden, reader.dates)
-    )
-    return Sheet(_as_text(path, how, [list(called.values()), *table]), *noted)
+    del table[max(0, len(table) - (how.skip_last or 0)) :]
+    names = {place: " ".join(name.split()) for place, name in header.items()}
+    columns = zip(names.values(), zip(*table, strict=True), strict=False)
+    formulas = {name for name, cells in columns if any(isinstance(cell, Formula) for cell in cells)}
+    hidden, dates = ({names[place] for place in places & names.keys()} for places in (reader.hidden, reader.dates))
+    return Sheet(_as_text(path, how, [list(names.values()), *table]), formulas, hidden, dates)
 
 
 def count_sheet_titles(path: Path, how: Dialect) -> int:

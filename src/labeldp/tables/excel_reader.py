@@ -90,15 +90,9 @@ class Workbook:
         self.parts = {name: rel.target for name, rel in found if rel.Type.endswith("/worksheet")}
         if not self.parts:
             raise RefusedError("has no worksheet")
-        self.formats = [
-            self._format(style.numFmtId, reader.wb._number_formats) for style in reader.wb._cell_styles
-        ]
-
-    def _format(self, number: int, own: list[str]) -> str:
-        """Return the code of a number format."""
-        if number in _LOCAL_DATES:
-            return "yyyy-mm-dd"
-        return own[number - _FIRST_OWN] if number >= _FIRST_OWN else numbers.BUILTIN_FORMATS.get(number, "General")
+        own = dict(enumerate(reader.wb._number_formats, _FIRST_OWN))
+        codes = {**numbers.BUILTIN_FORMATS, **dict.fromkeys(_LOCAL_DATES, "yyyy-mm-dd"), **own}
+        self.formats = [codes.get(style.numFmtId, "General") for style in reader.wb._cell_styles]
 
     def sheet(self, name: str, skip: int, decimal: str) -> SheetReader:
         """Return one sheet without its first rows, with numbers as text with a decimal mark."""

@@ -92,7 +92,7 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Any:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise DataError(f"two columns are called {twice!r}: rename one")
-        plain = _without_index(X, names) if hasattr(X, "reset_index") else X
+        plain = X.reset_index(drop=True).set_axis(names, axis=1) if hasattr(X, "reset_index") else X
     else:
         plain = np.asarray(X)
         if plain.ndim != 2 or names is None or plain.shape[1] != len(names):
@@ -104,20 +104,11 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Any:
         return pa.Table.from_arrays([pa.array(column, from_pandas=True) for column in plain.T], list(names))
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(
-            f"a column of X holds values of several types, or of one that cannot be used{_named(error, names)}: "
+            f"a column of X holds values of several types, or of one that cannot be used{_where(error, names)}: "
             'make it text with astype("string"), or numbers with pandas.to_numeric'
         ) from None
 
 
-def _named(error: Exception, names: Sequence[str]) -> str:
+def _where(error: Exception, names: Sequence[str]) -> str:
     """Return which column Arrow says an error is of, if it does."""
-    name = next((name for name in names if f"column {name} " in str(error)), None)
-    return "" if name is None else f", {name!r}"
-
-
-def _without_index(frame: Any, names: Sequence[str]) -> Any:
-    """Return a frame of pandas with text for names, and for categories that are intervals, as of pandas.cut."""
-    plain = frame.reset_index(drop=True).set_axis(list(names), axis=1)
-    kinds = {name: getattr(plain[name].dtype, "categories", None) for name in names}
-    cut = [name for name, kind in kinds.items() if kind is not None and str(kind.dtype).startswith("interval")]
-    return plain.assign(**{name: plain[name].cat.rename_categories(str) for name in cut})
+    return next((f", {name!r}" for name in names if f"column {name} " in str(error)), "")

@@ -50,8 +50,7 @@ class HintSampler:
         *columns, labels, _ = self._rows.columns
         if len(labels) < FEWEST:
             return []
-        ranks = pc.rank(labels, sort_keys="ascending", tiebreaker="min")
-        labels = np.asarray(ranks, dtype=np.float64)  # so that a few huge labels do not count for all
+        labels = _ranks(labels).astype(np.float64)  # so that a few huge labels do not count for all
         hints = []
         if ordered and instability(labels) < CLOSE:
             hints.append(
@@ -93,10 +92,11 @@ def _codes(column: Any) -> NDArray[np.int64]:
     """Return integers in the order of the values, the same for the same value; missing ones last."""
     with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):  # numbers as text are numbers
         column = column.cast(pa.float64())
-    if pa.types.is_null(column.type):
-        return np.zeros(len(column), dtype=np.int64)
-    ranks = pc.rank(column, sort_keys="ascending", tiebreaker="dense")
-    return np.asarray(ranks).astype(np.int64)
+    return np.zeros(len(column), dtype=np.int64) if types.is_null(column.type) else _ranks(column, "dense")
+
+
+def _ranks(column: Any, ties: str = "min") -> NDArray[np.int64]:
+    return np.asarray(pc.rank(column, sort_keys="ascending", tiebreaker=ties)).astype(np.int64)
 
 
 # ---- columns that single out rows -----------------------------------------------------------------------------
@@ -135,8 +135,7 @@ class Identifiers:
     def unique(self) -> tuple[str, ...]:
         """The columns of text, numbers and times whose values all differ, as names and customer numbers do."""
         table = pa.Table.from_batches(self._batches) if self._batches else pa.table({})
-        columns = zip(table.column_names, table.columns, strict=True)
-        return tuple(name for name, column in columns if _is_unique(column))
+        return tuple(name for name in table.column_names if _is_unique(table.column(name)))
 
     def hints(self) -> list[Message]:
         """Return what to say of such columns."""

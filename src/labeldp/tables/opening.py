@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath
-from labeldp.errors import DataError, LabelError, ParameterError, Setting
+from labeldp.errors import DataError, LabelDPError, LabelError, ParameterError, Setting
 from labeldp.release.names import reads_as_value
 from labeldp.tables.batches import label_values, read_ahead
 from labeldp.tables.dialect import Dialect
@@ -227,3 +228,49 @@ class TableInput:
 
     def _labels(self, batch: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         return label_values(batch.column(str(self.table.label)), allow_missing=self._drop)
+
+
+# ---- all that is wrong at once --------------------------------------------------------------------------------
+
+MOST_PROBLEMS = 8
+
+
+def all_problems(
+    error: LabelDPError,
+    source: StrPath,
+    format: str | None,
+    *,
+    label: str,
+    dialect: Dialect,
+    drop: Collection[str],
+    missing: str,
+) -> LabelDPError:
+    """Return one error for all that keeps a table from being read, and what to add against it.
+
+    What the last problem asks for is tried, to find the next.
+    """
+    problems, remedies, last = {error.option: error}, dict[str, Setting](), error
+    for _ in range(MOST_PROBLEMS):
+        if (remedy := _remedy(last)) is None:
+            break
+        remedies[remedy.option] = remedy
+        reading: dict[str, Any] = {remedy.option: remedy.value}
+        try:
+            dialect = replace(dialect, **reading)
+            table = open_table(source, format, label=label, drop=drop, dialect=dialect)
+            deque(TableInput(table, drop=missing == "drop", progress=lambda *_: None).labels(), maxlen=0)
+            break
+        except LabelDPError as other:
+            problems[other.option] = last = other
+    if len(problems) == 1:
+        return last
+    listed = [part for number, each in enumerate(problems.values(), 1) for part in (f" {number}. ", each, ".")]
+    added = [part for each in remedies.values() for part in (" ", each)]
+    return type(error)(f"the table has {len(problems)} problems.", *listed, " Add:", *added, option=error.option)
+
+
+def _remedy(error: LabelDPError) -> Setting | None:
+    """Return how a table must be read, if that is what an error asks for first."""
+    setting = next((part for part in error.message.parts if isinstance(part, Setting)), Setting(""))
+    is_known = setting.option in ("skip", "skip_last", "decimal", "encoding") and setting.option == error.option
+    return setting if is_known and setting.value is not None else None

@@ -22,7 +22,6 @@ from labeldp.tables.excel import count_sheet_titles
 from labeldp.tables.hints import HintSampler, Identifiers
 from labeldp.tables.opening import Progress, TableInput, open_table
 from labeldp.tables.paths import DELIMITERS, find_table
-from labeldp.tables.tables import Table
 from labeldp.tables.text_records import TextFile
 
 FIRST_ROWS = 10
@@ -117,9 +116,7 @@ def overview(
     progress("Opening", 0, None)
     table = open_table(source, label=label, drop=drop, dialect=dialect)
     sampler = None if hints is None else HintSampler(table.schema, label, resolve_source(None))
-    gaps: Counter[str] = Counter()
-    identifiers = Identifiers()
-    rows = 0
+    gaps, identifiers, first, rows = Counter[str](), Identifiers(), list[Any](), 0
 
     def look(public: Any) -> None:
         nonlocal rows
@@ -130,17 +127,17 @@ def overview(
     labelled = sum(len(labels) for labels in TableInput(table, drop=True, progress=progress).labels(look, sampler))
     if sampler is not None and hints is not None:
         hints(sampler.hints(ordered=True))
-    fields = [each for each in table.schema if each.name != label]
-    columns = {each.name: (KINDS.get(str(kind_of(each.type)), str(each.type)), gaps[each.name]) for each in fields}
-    first = _first_rows(table.as_text(), list(columns))
+    fields = {each.name: each.type for each in table.schema if each.name != label}
+    if fields:
+        first = next(iter(table.as_text().batches(list(fields)))).slice(0, FIRST_ROWS).to_pylist()
     return Overview(
         table.format,
         table.dialect,
-        columns,
+        {name: (KINDS.get(str(kind_of(kind)), str(kind)), gaps[name]) for name, kind in fields.items()},
         rows,
         rows - labelled,
-        first,
-        tuple(name for name in identifiers.unique if not pa.types.is_floating(table.schema.field(name).type)),
+        tuple(tuple(map(_shown, row.values())) for row in first),
+        tuple(name for name in identifiers.unique if not pa.types.is_floating(fields[name])),
         tuple(identifiers.hints()),
     )
 
@@ -149,16 +146,6 @@ def _gaps(column: Any) -> int:
     """Return how many values are missing; of text, also how many are empty."""
     empty = pc.sum(pc.equal(column, "")).as_py() if pa.types.is_string(column.type) else 0
     return int(column.null_count) + (empty or 0)
-
-
-def _first_rows(table: Table, names: list[str]) -> tuple[tuple[str, ...], ...]:
-    """Return some rows as they are written."""
-    if not names:
-        return ()
-    first = next(iter(table.batches(names)), None)
-    if first is None:
-        return ()
-    return tuple(tuple(_shown(value) for value in row.values()) for row in first.slice(0, FIRST_ROWS).to_pylist())
 
 
 def _shown(value: Any) -> str:

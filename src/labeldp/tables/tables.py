@@ -102,7 +102,7 @@ class Table:
             raise DataError(
                 f"the table has two columns {name}: rename one, or add the header if there is none; lines above "
                 "a header are left out with ",
-                Setting("skip", 1),
+                Setting("skip"),
             )
         if label in drop:
             raise ParameterError(f"{label!r} is the label: it cannot be left out", option="drop")

@@ -32,6 +32,7 @@ from labeldp.app.cli.shell import (
 )
 from labeldp.app.option import REQUIRED, Option, parse_options
 from labeldp.app.options import DIALECT, LEDGER, OPTIONS, RECORD
+from labeldp.errors import LabelDPError
 
 __all__ = ["COMMANDS", "DIALECT", "EXIT_CODES", "LEDGER", "RECORD", "app", "command", "load_command"]
 
@@ -144,7 +145,10 @@ def command(
                 if "ledger" in given:
                     ledgers.append(given["ledger"])
                     _ask_about_ledgers(given["ledger"], given["out"])
-                function(**given)
+                try:
+                    function(**given)
+                except LabelDPError as error:
+                    raise _with_others(error, given) from None
 
         parameters = [_parameter(option) for option in options.values()]
         run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
@@ -152,6 +156,16 @@ def command(
         return run
 
     return decorate
+
+
+def _with_others(error: LabelDPError, given: dict[str, Any]) -> LabelDPError:
+    """Return an error with whatever else is wrong with the table, so that all of it can be mended at once."""
+    reading = {name: given[name] for name in ("source", "format", "label", "dialect", "missing") if name in given}
+    if len(reading) < 5:
+        return error
+    from labeldp.tables.opening import all_problems  # noqa: PLC0415 (an extra)
+
+    return all_problems(error, drop=given.get("drop", ()), **reading)
 
 
 def _ask_about_ledgers(ledger: Ledger, out: str | Path) -> None:
