@@ -52,7 +52,7 @@ def inputs(change="all rows", **options):
     return [Input(labels, cuts, **options) for labels, cuts in zip(CHANGES[change], CUTS, strict=True)]
 
 
-STEPS = range(len(FORMATS)) if LONG else (0, 1, 3)
+WRITTEN = [form for form in FORMATS if form != "csv.gz"]
 FEW = [name for name in CHANGES if LONG or name.startswith(("all", "sorted", "constant", "last"))]
 OPTIONS = {
     "auto": ("csv", "parquet", {"mechanism": "auto"}),
@@ -65,11 +65,11 @@ OPTIONS = {
     "a decimal comma, utf-16": ("excel.csv", "parquet", {"dialect": ldp.tables.Dialect()}),
 }
 CASES = [
-    *((form, FORMATS[(k + step) % 4], "all rows", {}) for k, form in enumerate(FORMATS) for step in STEPS),
+    *((form, to, "all rows", {}) for form in FORMATS for to in WRITTEN),
     *((form, to, "all rows", {}) for form, to in (("xlsx", "parquet"), ("xlsx", "csv"))),
     *(("csv", "parquet", change, {}) for change in CHANGES),
-    *(("parquet", "csv.gz", change, {}) for change in FEW),
-    *((form, to, "all rows", {"columns": {}}) for form, to in (("csv", "csv"), ("parquet", "csv.gz"))),
+    *(("parquet", "csv", change, {}) for change in FEW),
+    *((form, to, "all rows", {"columns": {}}) for form, to in (("csv", "csv"), ("parquet", "csv"))),
     *(("parquet", "parquet", "all rows", {"kind": kind}) for kind in tables.KINDS),
 ]
 
@@ -257,7 +257,7 @@ def pairs_of_tables(draw):
     return [Input(labels, draw(cut), columns=columns, place=place) for labels in (one, other)]
 
 
-@given(pair=pairs_of_tables(), form=st.sampled_from(FORMATS), to=st.sampled_from(FORMATS), shuffle=st.booleans())
+@given(pair=pairs_of_tables(), form=st.sampled_from(FORMATS), to=st.sampled_from(WRITTEN), shuffle=st.booleans())
 @tries(10)
 def test_whatever_the_table(pair, form, to, shuffle, tmp_path_factory):
     out = way(form, f"out.{to}", shuffle=shuffle, dialect=ldp.tables.Dialect(skip_last=0))

@@ -1,6 +1,5 @@
 """Nothing is charged without output: all that a writer will do with the public part is tried before the charge."""
 
-import datetime
 import os
 
 import numpy as np
@@ -95,15 +94,3 @@ def test_a_disk_without_space_is_refused_before_the_charge(place, out, monkeypat
     usage = writer.shutil.disk_usage(".")
     monkeypatch.setattr(writer.shutil, "disk_usage", lambda path: usage._replace(free=1 << 22))
     assert "No space left" in str(refused("in.parquet", out, error=OSError))
-
-
-def test_the_first_day_and_the_last_second_are_written(place):
-    times = [
-        datetime.datetime(1, 1, 1),
-        datetime.datetime(1900, 1, 1),
-        datetime.datetime(9999, 12, 31, 23, 59, 59),
-    ]
-    write(pa.array((times * ROWS)[:ROWS], pa.timestamp("us")))
-    release("in.parquet", "out.csv")
-    with open("out.csv") as file:
-        assert [line.split(",")[0][:4] for line in file.readlines()[1:4]] == ["0001", "1900", "9999"]

@@ -185,12 +185,6 @@ def test_what_lies_under_a_null_is_not_written(place, kind, out):
     assert not any(mark in (place / out).read_bytes() for mark in marks)
 
 
-def test_names_that_read_as_numbers_are_not_listed_for_any_format(place):
-    pq.write_table(pa.table({"York": ["a"], "51234": [1.0], "north": ["b"]}), "in.parquet")
-    with pytest.raises(ldp.LabelDPError, match="no column 'price'; there are 'York', 'north'"):
-        ldp.tables.open_table("in.parquet", label="price")
-
-
 @pytest.mark.parametrize("index", [pa.int8(), pa.int16()])
 def test_the_type_of_a_label_says_nothing_of_how_many_categories_it_has(place, index):
     """As pandas writes them, the type of the codes follows from the number of different labels."""

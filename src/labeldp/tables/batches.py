@@ -138,11 +138,14 @@ def draw_words(count: int, source: WordSource) -> NDArray[np.uint64]:
 
 # ---- labels ---------------------------------------------------------------------------------------------------
 
-_MISSING = (
-    "some labels are missing or not finite: fill them, or leave their rows out with ",
-    Setting("missing", "drop"),
-    "; which rows are left out is public then",
-)
+
+def missing_labels() -> LabelError:
+    """Return what to say of labels that are missing."""
+    return LabelError(
+        "some labels are missing or not finite: fill them, or leave their rows out with ",
+        Setting("missing", "drop"),
+        "; which rows are left out is public then",
+    )
 
 
 def label_values(array: Any, *, allow_missing: bool = False) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -157,11 +160,9 @@ def label_values(array: Any, *, allow_missing: bool = False) -> tuple[NDArray[np
     """
     values = np.asarray(as_floats(array), dtype=np.float64)
     missing = ~np.isfinite(values)
-    if missing.any():
-        if not allow_missing:
-            raise LabelError(*_MISSING)
-        values = np.where(missing, np.nan, values)
-    return values, missing
+    if missing.any() and not allow_missing:
+        raise missing_labels()
+    return np.where(missing, np.nan, values), missing
 
 
 def as_floats(array: Any) -> Any:

@@ -12,9 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath
-from labeldp.errors import DataError, LabelDPError, LabelError, ParameterError, Setting
+from labeldp.errors import DataError, LabelDPError, ParameterError, Setting
 from labeldp.release.names import reads_as_value
-from labeldp.tables.batches import label_values, read_ahead
+from labeldp.tables.batches import label_values, missing_labels, read_ahead
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.excel import SheetTable, read_sheet, sheet_names
 from labeldp.tables.hints import HintSampler
@@ -181,53 +181,49 @@ class TableInput:
         more work for a release. ``rehearse`` is called with the public part of all rows, to refuse what cannot be
         written. The sampler of hints sees all rows that have a label.
         """
-        done = kept = 0
-        problem: LabelError | None = None  # is raised at the end: first what is wrong with the files themselves
-        last = None
-        for batch in read_ahead(self.table.batches()):
-            rehearse(batch.remove_column(self._place))
-            before, done = done, done + batch.num_rows
-            try:
-                values, missing = self._labels(batch)
-            except LabelError as error:
-                problem, last = error, done - 1
-                continue
+        done, last, has_gaps = 0, None, False
+        for public, values, missing in self._read():
+            rehearse(public)
             labelled = np.flatnonzero(~missing)
-            last = before + int(labelled[-1]) if labelled.size else last
-            kept += labelled.size
+            last = done + int(labelled[-1]) if labelled.size else last
+            done += values.size
+            has_gaps |= labelled.size < values.size
             known = self.table.format == "parquet"  # how far it got before a fault shows where blocks end
             self._progress("Counting", done if known else 0, self.table.rows)
             if sampler is not None:
-                sampler.update(*self._split(batch, values, missing))
-            yield values[~missing]
+                sampler.update(*_labelled(public, values, missing))
+            yield values[labelled]
         if last is not None:
             self.table.refuse_total(last)
-        if problem is not None:
-            raise problem
-        if kept == 0:
+        if has_gaps and not self._drop:
+            raise missing_labels()
+        if last is None:
             raise DataError("no row of the table has a label" if done else "the table has no rows")
 
     def rows(self, total: int) -> Iterator[tuple[list[Any], NDArray[np.float64]]]:
         """Yield the public columns and the labels of all rows that have one."""
         done = 0
-        for batch in read_ahead(self.table.batches()):
-            values, missing = self._labels(batch)
-            public, values = self._split(batch, values, missing)
-            self.left_out += int(missing.sum())
-            done += values.size
+        for public, values, missing in self._read():
+            columns, labels = _labelled(public, values, missing)
+            self.left_out += values.size - labels.size
+            done += labels.size
             self._progress("Releasing", done, total)
-            yield public, values
+            yield columns, labels
 
-    def _split(
-        self, batch: Any, values: NDArray[np.float64], missing: NDArray[np.bool_]
-    ) -> tuple[list[Any], NDArray[np.float64]]:
-        public = batch.remove_column(self._place)
-        if missing.any():
-            public, values = public.filter(pa.array(~missing)), values[~missing]
-        return public.columns, values
+    def _read(self) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.bool_]]]:
+        """Yield the public part of rows, their labels, and which of these are missing."""
+        for batch in read_ahead(self.table.batches()):
+            values, missing = label_values(batch.column(self._place), allow_missing=True)
+            yield batch.remove_column(self._place), values, missing
 
-    def _labels(self, batch: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        return label_values(batch.column(str(self.table.label)), allow_missing=self._drop)
+
+def _labelled(
+    public: Any, values: NDArray[np.float64], missing: NDArray[np.bool_]
+) -> tuple[list[Any], NDArray[np.float64]]:
+    """Return the public columns and the labels of the rows that have one."""
+    if missing.any():
+        public, values = public.filter(pa.array(~missing)), values[~missing]
+    return public.columns, values
 
 
 # ---- all that is wrong at once --------------------------------------------------------------------------------

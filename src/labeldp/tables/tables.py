@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from labeldp.errors import DataError, ParameterError, Setting
-from labeldp.release.names import RENAME, as_label_name, look_like_values, nearest, reads_as_value
+from labeldp.release.names import RENAME, as_label_name, look_like_values, nearest
 from labeldp.tables.dialect import NULL_WORDS, Dialect
 from labeldp.tables.paths import DELIMITERS
 
@@ -208,14 +208,12 @@ class Table:
         """Name the nearest column if there is none of this name, which an option has."""
         if name in self._names:
             return
-        advice: list[object] = ["does the first line name the columns? Lines above are left out with "]
         if near := nearest(name, self._names):
-            advice = [f"did you mean {near!r}?"]
-        elif self.format in MAY_LACK_HEADER:  # no separator that was found: labels of a first row may decide it
-            advice += [Setting("skip", 1), ". If values have another separator, name it, as in "]
-            advice += [Setting("separator", ";")]
-        else:
-            advice = [
-                f"there are {', '.join(repr(each) for each in self._names[:12] if not reads_as_value(each))}"
-            ]
-        raise ParameterError(f"there is no column {name!r}; ", *advice, option=option)
+            raise ParameterError(f"there is no column {name!r}; did you mean {near!r}?", option=option)
+        raise ParameterError(  # no separator that was found: labels of a first row may decide it
+            f"there is no column {name!r}; does the first line name the columns? Lines above are left out with ",
+            Setting("skip", 1),
+            ". If values have another separator, name it, as in ",
+            Setting("separator", ";"),
+            option=option,
+        )

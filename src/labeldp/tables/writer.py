@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -180,6 +181,11 @@ def refuse_size(to: str, size: int) -> None:
     """
     folder = os.path.dirname(os.path.abspath(to))
     free, needed = shutil.disk_usage(folder).free, size + MAX_TEXT
+    if sys.platform != "win32":
+        import resource  # noqa: PLC0415 (not on Windows)
+
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]  # ulimit -f
+        free = free if limit == resource.RLIM_INFINITY else min(free, limit)
     if free < needed:
         raise OSError(28, f"No space left: about {needed:,} bytes are needed, and {free:,} are free", folder)
 
