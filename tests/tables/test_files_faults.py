@@ -171,8 +171,8 @@ def test_a_disk_that_takes_no_more_refuses_in_words_and_keeps_what_is_there(tmp_
     disk, labels = tmp_path / "disk", np.linspace(1, 4, 500)
     with small_disk(disk, "64k"):
         ledger = ldp.Ledger.open(disk / "ledger", limit=ldp.Budget(1000))
-        how = {"rounds": 1, "mechanism": "two-point"}
-        model = ldp.LabelReleaseRegressor(epsilon=1.0, bounds=(0, 5), ledger=ledger, **how)
+        quick = {"rounds": 1, "mechanism": "two-point"}
+        model = ldp.LabelReleaseRegressor(epsilon=1.0, bounds=(0, 5), ledger=ledger, **quick)
         model.fit(labels[:, None], labels)
         before = (disk / "ledger").read_bytes()
         if how == "full":

@@ -37,7 +37,6 @@ from labeldp.tables.dialect import Dialect
 from labeldp.tables.hints import HintSampler, Identifiers
 from labeldp.tables.opening import Progress, TableInput, open_table
 from labeldp.tables.paths import DELIMITERS, as_format, format_in, output_format, refuse_same
-from labeldp.tables.tables import Table
 from labeldp.tables.writer import TableAndCard, TableWriter
 
 NOT_COPIED = "metadata of the files and columns, row groups, batches, file names, sort orders"
@@ -195,10 +194,9 @@ def privatize_file(
         for name in drop:
             table.refuse_unknown(name, "drop")
         rows_in = TableInput(table, drop=missing == "drop", progress=progress)
-        output = Output(table, debiased)
         source_of_words = resolve_source(random_state)
         rights, style = table.rights, table.dialect_for(out_format)
-        writer = TableWriter(to, output.schema, out_format, force, most=rights, dialect=style, reserved=True)
+        writer = TableWriter(to, table.schema, out_format, force, most=rights, dialect=style, reserved=True)
         if debiased != "no":
             request.refuse_biased()
         identifiers = Identifiers()
@@ -208,15 +206,30 @@ def privatize_file(
         )
         with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
             stream = LabelStream(lambda: next(readings), request, ledger=ledger, random_state=source_of_words)
-        batches = _release_rows(rows_in, stream, output)
+        is_unbiased, step = debiased == "replace", rounding_step(stream.mechanism)
+        batches = _release_rows(rows_in, stream, step, is_unbiased)
         if shuffle:
             batches = shuffle_rows(batches, source_of_words)
         with writer:
             for batch in read_ahead(batches):  # the next rows get their noise while these are encoded
                 writer.write(batch)
             terms = stream.finish()
-            facts = output.facts(to, writer, terms.rows, left_out=rows_in.left_out, shuffle=shuffle)
-            text = terms.to_card(file=facts, rounding=[output.step])
+            facts: dict[str, Any] = {
+                "name": Path(to).name,
+                "format": out_format,
+                **writer.text_facts(),
+                "rows": terms.rows,
+                "rows_left_out": rows_in.left_out,
+                "column": label,
+                "column_holds": "unbiased private labels" if is_unbiased else "private labels as released, biased",
+                "unbiased_column": label if is_unbiased else None,
+                "columns": list(table.schema.names),
+                "types_changed": {},
+                "sha256": writer.finish(),
+                "row_order": "shuffled" if shuffle else "public, and kept",
+                "not_copied": NOT_COPIED,
+            }
+            text = terms.to_card(file=facts, rounding=[step])
             places.put_card(text + "\n", rights)
     notes = (*table.notes, *identifiers.hints())
     return FileRelease(to, terms, text, card_path, notes)
@@ -249,44 +262,15 @@ def _labels_and_hints(
         hints(found)
 
 
-def _release_rows(rows_in: TableInput, stream: LabelStream, output: Output) -> Iterator[Any]:
-    """Yield the rows with private labels."""
+def _release_rows(
+    rows_in: TableInput, stream: LabelStream, step: float | None, is_unbiased: bool
+) -> Iterator[Any]:
+    """Yield the rows with what the channel released in the label's place."""
+    schema = rows_in.table.schema
+    place = schema.get_field_index(rows_in.table.label)
     for public, labels in rows_in.rows(stream.terms.rows):
-        yield output.batch(public, stream.release(labels), stream.mechanism)
-
-
-class Output:
-    """The table that is written: public columns, and what the channel released, in the label's place."""
-
-    def __init__(self, table: Table, debiased: str) -> None:
-        self._table, self._unbiased, self.label = table, debiased == "replace", str(table.label)
-        self._place = table.schema.get_field_index(self.label)
-        self.schema = table.schema
-        self.step: float | None = None
-
-    def batch(self, public: list[Any], private: NDArray[np.float64], mechanism: Mechanism) -> Any:
-        """Return rows as they are written, from their public columns and their private labels."""
-        if private.size and self._unbiased:
-            private = mechanism.channel.debias(private)
-        self.step = self.step or rounding_step(mechanism)
-        written = pa.array(round_to(private, self.step))
-        columns = [*public[: self._place], written, *public[self._place :]]
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-    def facts(self, to: str, writer: TableWriter, rows: int, *, left_out: int, shuffle: bool) -> dict[str, Any]:
-        """Return what the card says of the file."""
-        return {
-            "name": Path(to).name,
-            "format": writer.format,
-            **writer.text_facts(),
-            "rows": rows,
-            "rows_left_out": left_out,
-            "column": self.label,
-            "column_holds": "unbiased private labels" if self._unbiased else "private labels as released, biased",
-            "unbiased_column": self.label if self._unbiased else None,
-            "columns": list(self.schema.names),
-            "types_changed": {},
-            "sha256": writer.finish(),
-            "row_order": "shuffled" if shuffle else "public, and kept",
-            "not_copied": NOT_COPIED,
-        }
+        private = stream.release(labels)
+        if private.size and is_unbiased:
+            private = stream.mechanism.channel.debias(private)
+        columns = [*public[:place], pa.array(round_to(private, step)), *public[place:]]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
