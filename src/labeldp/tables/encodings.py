@@ -32,7 +32,6 @@ REMEMBERED = 10_000
 HASHED = 8
 _LARGEST = 1e100
 _DAY = 86_400.0
-_KINDS = {"number": "numbers", "boolean": "booleans", "date": "dates", "time": "times", "category": "text"}
 
 
 _TESTS = {
@@ -122,7 +121,7 @@ class Numbers:
 
     def encode(self, column: Any, tally: Tally) -> Array:
         """Return rows × width numbers."""
-        values = np.full(len(column), np.nan) if _is_null(column) else as_floats(column)
+        values = as_floats(column)
         missing = np.isnan(values)
         tally[self.name, "missing"] += int(missing.sum())
         values[missing] = self.fill
@@ -178,9 +177,6 @@ class Categories:
 
     def encode(self, column: Any, tally: Tally) -> Array:
         """Return rows × width numbers; a value that the fit did not see has no column of its own."""
-        if _is_null(column):
-            tally[self.name, "missing"] += len(column)
-            return np.tile(self._one(None), (len(column), 1))
         coded = _text(column).dictionary_encode()
         known = coded.dictionary.to_pylist()
         table = np.array([self._one(value) for value in [*known, None]])
@@ -212,7 +208,8 @@ def fit_column(name: str, column: Any, *, is_category: bool) -> Numbers | Catego
     """Return the encoding of a column, or why it is of no use."""
     kind = "category" if is_category else kind_of(column.type)
     if kind is None:
-        return "all of it is missing" if _is_null(column) else f"{column.type} cannot be used: convert it first"
+        is_empty = arrow().types.is_null(column.type)
+        return "all of it is missing" if is_empty else f"{column.type} cannot be used: convert it first"
     return (Categories if kind == "category" else Numbers).fit(name, column)
 
 
@@ -220,12 +217,11 @@ def refuse_another_kind(column: Numbers | Categories, kind: Any) -> None:
     """Refuse a column that is not what it was in the fit."""
     types = arrow().types
     now = kind_of(kind.value_type if types.is_dictionary(kind) else kind)
-    if types.is_null(kind) or now == column.kind or (column.kind == "category" and now is not None):
-        return
-    raise DataError(
-        f"the column {column.name!r} held {_KINDS[column.kind]} when the model was fitted; here it holds "
-        f"{_KINDS.get(now or '', str(kind))}"
-    )
+    if not types.is_null(kind) and now != column.kind and (column.kind != "category" or now is None):
+        raise DataError(
+            f"the column {column.name!r} held values of the kind {column.kind} when the model was fitted; here it "
+            f"holds {now or kind}"
+        )
 
 
 def _text(column: Any) -> Any:
@@ -233,7 +229,3 @@ def _text(column: Any) -> Any:
     pa = arrow()
     array = one_array(column).cast(pa.large_string())
     return pa.compute.if_else(pa.compute.equal(array, ""), pa.scalar(None, pa.large_string()), array)
-
-
-def _is_null(column: Any) -> bool:
-    return bool(arrow().types.is_null(column.type))

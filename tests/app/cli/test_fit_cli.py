@@ -216,7 +216,7 @@ def test_predict_refuses_what_does_not_fit_and_writes_nothing(folder, tmp_path):
     fresh = homes(20)
     assert "'area' is near" not in refused(fresh.drop_columns(["town"]))
     assert "'twon' is near" in refused(fresh.rename_columns(["id", "area", "twon", "lift", "price"]))
-    assert "held numbers" in refused(fresh.set_column(1, "area", pa.array(["big"] * 20)))
+    assert "of the kind number" in refused(fresh.set_column(1, "area", pa.array(["big"] * 20)))
     assert "--column" in refused(fresh, "--column", "town")
     assert "no model here" in refused(fresh, model=tmp_path / "nowhere")
     damaged = folder / "damaged"
