@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from labeldp._values import Array, Bounds, Interval, parse_numbers
 from labeldp.errors import MissingExtraError, ParameterError, Setting, describe
-from labeldp.exact.sampling import sums
 
 
 def density_axes(xlabel: str) -> Any:
@@ -151,7 +150,7 @@ class Histogram:
         ----------
         points : array-like
         """
-        total = sums(self.masses)
+        total = np.append(0.0, np.cumsum(self.masses))
         return np.asarray(np.interp(np.asarray(points), self.nodes, total / total[-1]))
 
     def restricted(self, low: float, high: float) -> Histogram:

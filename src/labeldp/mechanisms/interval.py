@@ -55,7 +55,7 @@ def _scaled(prior: Histogram) -> tuple[Array, Array, Array]:
     nodes = (prior.nodes - low) / (high - low)
     density = prior.masses / np.diff(nodes)
     powers = [density * np.diff(nodes ** (k + 1)) / (k + 1) for k in range(3)]
-    return nodes, density, np.array([sums(power) for power in powers])
+    return nodes, density, np.cumsum(np.pad(powers, ((0, 0), (1, 0))), axis=1)
 
 
 def clipping_risks(prior: Histogram, ends: Array, i: Index, j: Index) -> tuple[Array, Array]:
