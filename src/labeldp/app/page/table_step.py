@@ -43,7 +43,7 @@ def start_page(request: Request) -> Response:
 
 
 def open_form(request: Request, form: FormData) -> Response:
-    """Begin with a file or a folder that is there."""
+    """Begin with a file that is there."""
     return _begin(request, site_of(request).folder.source(str(form.get("path", "")).strip(" ")))
 
 
