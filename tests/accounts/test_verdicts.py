@@ -149,10 +149,11 @@ def test_an_unknown_mechanism_is_open_until_the_reviewer_names_its_module(own):
     assert "What it means" in said("explain", card_file, "--import", "own_of_a_test")
 
 
-def test_a_module_in_the_current_folder_is_not_found_by_its_name_and_the_error_says_how_to_name_it(own):
+def test_a_module_in_the_current_folder_is_not_found_by_its_name_but_by_its_path(own):
     path, card_file = own
     with contextlib.chdir(path.parent):
-        assert f"./{path.name}" in said("verify", card_file, "--import", path.stem, code=2)
+        run("verify", card_file, "--import", path.stem, code=2)
+        assert path.stem not in sys.modules
         assert "The card holds." in said("verify", card_file, "--import", f"./{path.name}")
 
 
