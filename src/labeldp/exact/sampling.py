@@ -44,11 +44,6 @@ def frozen_copy(array: Numbers) -> Numbers:
     return copy
 
 
-def sums(values: Array) -> Array:
-    """Return the sums of the first 0, 1, 2 … values."""
-    return np.append(0.0, np.cumsum(values))
-
-
 class Grid(NamedTuple):
     """Outputs that are equally spaced: cell c, from ``first`` to ``last``, is released as start + c · step."""
 

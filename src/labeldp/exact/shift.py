@@ -20,7 +20,7 @@ import numpy as np
 from labeldp._values import Array, Data, Numbers, Words
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError
 from labeldp.exact.proof import NO_PROMISE, WORDS, Channel, Promise, Proof, exp_lower, float_above, prove_pure
-from labeldp.exact.sampling import Domain, Grid, alias_tables, draw, frozen_copy, recount, sums, verified_counts
+from labeldp.exact.sampling import Domain, Grid, alias_tables, draw, frozen_copy, recount, verified_counts
 from labeldp.exact.word_sources import WordSource
 
 UNBIASED = 1e-5
@@ -214,7 +214,9 @@ class ShiftChannel(Channel):
         first, second = (np.full(rows.size, share @ noise**power) for power in (1, 2))
         for side, room in ((1, self.margin + self.steps - rows), (-1, self.margin + rows)):
             at = 2 * self.reach + 1 - np.minimum(self.reach + room, 2 * self.reach + 1)
-            beyond, weighted, squared = (sums((share[::side] * noise**power)[::-1])[at] for power in range(3))
+            powers = share[::side] * noise ** np.arange(3)[:, None]
+            tails = np.cumulative_sum(powers[:, ::-1], axis=1, include_initial=True)
+            beyond, weighted, squared = tails[:, at]
             first -= side * (weighted - room * beyond)
             second -= squared - room**2 * beyond
         return first, second - first**2
@@ -240,7 +242,7 @@ class ShiftChannel(Channel):
     def cumulative(self, label: float, points: Array) -> Array:
         """Return P(z ≤ point | label)."""
         (row,), (up,) = self._domain.split(np.array([label]))
-        below = sums(self.counts().astype(np.float64) / WORDS)
+        below = np.cumulative_sum(self.counts().astype(np.float64) / WORDS, include_initial=True)
         grid = self._outputs
         released = np.arange(grid.first, grid.last + 1) * grid.step + grid.start
         outputs = np.searchsorted(released, points, side="right")  # at or below each point

@@ -23,7 +23,6 @@ from labeldp.exact.sampling import (
     frozen_copy,
     nearest_of,
     recount,
-    sums,
     verified_counts,
 )
 from labeldp.exact.word_sources import WordSource
@@ -173,5 +172,5 @@ class TableChannel(Channel):
         (row,), (up,) = self._domain.split(np.array([label]))
         lower, upper = self.counts()[row : row + 2].astype(np.float64) / WORDS
         order = np.argsort(self.values, kind="stable")
-        total = sums(((1 - up) * lower + up * upper)[order])
+        total = np.cumulative_sum(((1 - up) * lower + up * upper)[order], include_initial=True)
         return total[np.searchsorted(self.values[order], points, side="right")]

@@ -412,7 +412,7 @@ def _parameter(name: str, declared: Any, value: Any) -> Any:
         return value if isinstance(value, kind) else kind(value, name)
     kinds = get_args(declared) or (declared,)
     if get_origin(declared) is Literal:
-        return parse_choice(value, name, kinds)
+        return value if type(value) is str and value in kinds else parse_choice(value, name, kinds)
     if value is None and NoneType in kinds:
         return None
     if get_origin(declared) is tuple and kinds[0] is float:

@@ -150,7 +150,7 @@ class Histogram:
         ----------
         points : array-like
         """
-        total = np.append(0.0, np.cumsum(self.masses))
+        total = np.cumulative_sum(self.masses, include_initial=True)
         return np.asarray(np.interp(np.asarray(points), self.nodes, total / total[-1]))
 
     def restricted(self, low: float, high: float) -> Histogram:

@@ -26,7 +26,6 @@ import numpy as np
 
 from labeldp._values import Array, Epsilon, Index, Interval, parse_positive
 from labeldp.errors import ParameterError, PrivacyProofError
-from labeldp.exact.sampling import sums
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.registry import REGISTRY, mechanism_class
 
@@ -55,7 +54,7 @@ def _scaled(prior: Histogram) -> tuple[Array, Array, Array]:
     nodes = (prior.nodes - low) / (high - low)
     density = prior.masses / np.diff(nodes)
     powers = [density * np.diff(nodes ** (k + 1)) / (k + 1) for k in range(3)]
-    return nodes, density, np.cumsum(np.pad(powers, ((0, 0), (1, 0))), axis=1)
+    return nodes, density, np.cumulative_sum(np.array(powers), axis=1, include_initial=True)
 
 
 def clipping_risks(prior: Histogram, ends: Array, i: Index, j: Index) -> tuple[Array, Array]:
@@ -208,7 +207,7 @@ def optimal_interval(prior: Histogram, *, epsilon: float, zeta: float) -> Interv
     cost = math.exp(-Epsilon(epsilon))
     fixed = 2 * parse_positive(zeta, "zeta")
     nodes = prior.nodes - prior.nodes[0]
-    mass = sums(prior.masses)
+    mass = np.cumulative_sum(prior.masses, include_initial=True)
     best, ratio = (0, 0), 0.0
     i, j = 0, nodes.size - 1
     while True:

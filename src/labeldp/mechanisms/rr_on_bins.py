@@ -12,7 +12,7 @@ import numpy as np
 from labeldp._values import Array, Bounds, Index, Interval
 from labeldp.errors import ParameterError, Setting
 from labeldp.exact.proof import WORDS, Promise, exp_lower
-from labeldp.exact.sampling import Domain, sums
+from labeldp.exact.sampling import Domain
 from labeldp.exact.window import WindowChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.histogram import Histogram
@@ -168,7 +168,8 @@ def _bin_costs(values: Array, masses: Array, gain: float) -> tuple[Array, Array]
     """Cost of each bin i … j−1, and its output: the mean of all labels, its own g times heavier."""
     middle = float(masses @ values)
     centred = values - middle
-    mass, first, second = (sums(masses * centred**power) for power in range(3))
+    powers = masses * centred ** np.arange(3)[:, None]
+    mass, first, second = np.cumulative_sum(powers, axis=1, include_initial=True)
     own = first[None, :] - first[:, None]
     weight = 1 + gain * np.maximum(mass[None, :] - mass[:, None], 0.0)
     cost = second[-1] + gain * (second[None, :] - second[:, None]) - (gain * own) ** 2 / weight
