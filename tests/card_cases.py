@@ -10,7 +10,7 @@ import labeldp as ldp
 from forged_cards import forged
 from helpers import MAKERS
 
-fingerprint = ldp.exact.proof.fingerprint
+fingerprint = ldp.mechanisms.base.fingerprint
 Charge = ldp.accounts.Charge
 Budget = ldp.Budget
 SMALL = {

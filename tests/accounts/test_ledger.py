@@ -259,7 +259,7 @@ def test_what_is_proven_never_exceeds_what_was_charged_and_the_charge_names_the_
     assert as_written(proof.delta) <= paid.budget.exact_delta
     if proof.worst_ratio is not None:
         assert proof.worst_ratio <= ldp.mechanisms.exp_lower(paid.budget.exact_epsilon)
-    assert paid.mechanism == ldp.exact.proof.fingerprint(release.mechanism.channel)
+    assert paid.mechanism == ldp.mechanisms.base.fingerprint(release.mechanism.channel)
 
 
 # ---- the same labels again ----------------------------------------------------------------------------

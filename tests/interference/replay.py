@@ -144,7 +144,7 @@ def seams(before=None):
                 raise MismatchError(f"labels of shape {labels.shape} for {out.shape} outputs")
             if self.promise is not None:
                 run.tape.spent.append((self.promise.epsilon, out.size))
-            out[...] = run.pass_through(exact.proof.fingerprint(self), out.size, draw)
+            out[...] = run.pass_through(ldp.mechanisms.base.fingerprint(self), out.size, draw)
 
         return "sample", sample
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 import labeldp as ldp
 from forged_cards import forged
 from helpers import seeded
-from labeldp.exact.proof import array_bytes
+from labeldp.mechanisms.base import array_bytes
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(400, 4))

@@ -15,7 +15,7 @@ from labeldp.accounts.budget import Budget, Charge, group_budget, total_of
 from labeldp.accounts.statistic import Origin, origins_of, proven_cost
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError
-from labeldp.exact.proof import fingerprint, join_fingerprints
+from labeldp.mechanisms.base import fingerprint, join_fingerprints
 from labeldp.mechanisms.typed_data import canonical, plain
 
 Rules = Iterator[tuple[bool, str]]

@@ -18,9 +18,8 @@ from labeldp.accounts.schema import Statistics, build_mechanism
 from labeldp.accounts.statistic import RULES, cost_of
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError, LabelDPError, UncheckableError
-from labeldp.exact.proof import array_bytes, fingerprint, join_fingerprints
 from labeldp.mechanisms import card_format
-from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.base import Mechanism, array_bytes, fingerprint, join_fingerprints
 from labeldp.mechanisms.typed_data import parse_fraction, read
 
 _HASHED = {

@@ -9,16 +9,12 @@ moments, debiasing and plotting all read the same integers. A mechanism is only 
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -267,42 +263,3 @@ class Channel(ABC):
             return outputs.copy()
         at_low = float(self.mean(np.array([self.low]))[0])
         return np.asarray(self.low + (outputs - at_low) / slope)
-
-
-def array_bytes(array: Numbers) -> bytes:
-    """Return an array's kind, shape and numbers as bytes, the same on every machine, for a hash."""
-    return f"{array.dtype.kind}{array.shape}".encode() + array.astype(array.dtype.newbyteorder("<")).tobytes()
-
-
-def join_fingerprints(prints: Sequence[str]) -> str:
-    """Return what one charge for labels says of the mechanisms it paid for: all fingerprints, in order."""
-    return prints[0] if len(prints) == 1 else "; ".join(f"part {k}: {one}" for k, one in enumerate(prints, 1))
-
-
-def channel_digest(channel: Any) -> str:
-    """Return a hash of everything that a channel's `sample` and its proof depend on, by its names in memory."""
-    digest = hashlib.sha256(type(channel).__name__.encode())
-    for field in dataclasses.fields(channel):
-        if not field.init:  # computed from the others
-            continue
-        value = getattr(channel, field.name)
-        if isinstance(value, np.ndarray):
-            digest.update(field.name.encode() + array_bytes(value))
-        else:
-            digest.update(f"{field.name}={value!r};".encode())
-    return "sha256:" + digest.hexdigest()
-
-
-_FINGERPRINTS: dict[str, str] = {}
-"""Of channels in use, by their digest: to write out 2^16 counts takes 10 ms."""
-
-
-def fingerprint(channel: Any) -> str:
-    """Return a hash of a channel as it stands on a card: that of the canonical text of its integers."""
-    key = channel_digest(channel)
-    if key not in _FINGERPRINTS:
-        if len(_FINGERPRINTS) >= 256:
-            _FINGERPRINTS.clear()
-        text = json.dumps(channel.as_data(), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        _FINGERPRINTS[key] = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-    return _FINGERPRINTS[key]

@@ -17,10 +17,10 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.reading import read_any_card
 from labeldp.accounts.terms import Terms, TermsMixin
 from labeldp.errors import CardError
-from labeldp.exact.proof import array_bytes
 from labeldp.learning.array_files import MAX_FILE, ArraySpec, read_arrays
 from labeldp.learning.fit_plan import LabelSummary
 from labeldp.mechanisms import card_format
+from labeldp.mechanisms.base import array_bytes
 
 SCHEMA = "labeldp.row-release"
 _ARRAYS = {

@@ -31,9 +31,8 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
 from labeldp.errors import NotUnbiasedError, ParameterError, Setting
 from labeldp.exact.integers import Statistic
-from labeldp.exact.proof import fingerprint, join_fingerprints
 from labeldp.exact.word_sources import SecureWords, WordSource
-from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.base import Mechanism, fingerprint, join_fingerprints
 from labeldp.mechanisms.gaussian import SMALLEST_DELTA
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import choose_mechanism

@@ -12,8 +12,7 @@ from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.statistic import proof_of
 from labeldp.accounts.verification import noise_checks
 from labeldp.app.report.page import Section
-from labeldp.exact.proof import fingerprint
-from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.base import Mechanism, fingerprint
 
 
 def proof_sections(card: ReadCard) -> list[Section]:
