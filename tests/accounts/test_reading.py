@@ -134,7 +134,11 @@ LESS = [
     {"rows_per_person": 2},
     *(
         {"mechanism": name}
-        for name in (ldp.mechanisms.base.fingerprint(PARTS[0].channel), ALL_PARTS.replace("part 2", "part 3"), None)
+        for name in (
+            ldp.mechanisms.base.fingerprint(PARTS[0].channel),
+            ALL_PARTS.replace("part 2", "part 3"),
+            None,
+        )
     ),
     {"purpose": "sums"},
 ]
