@@ -143,7 +143,7 @@ def test_an_unknown_mechanism_is_open_until_the_reviewer_names_its_module(own):
     path, card_file = own
     assert OPEN in said("verify", card_file, code=5)
     assert json.loads(run("verify", "--json", card_file, code=5).stdout)["verdict"] == OPEN
-    for command in ("explain", "report"):
+    for command in ("explain", "report", "audit"):
         assert OPEN in said(command, card_file, code=5)
     assert "The card holds." in said("verify", card_file, "--import", path)
     assert "What it means" in said("explain", card_file, "--import", "own_of_a_test")

@@ -329,7 +329,7 @@ _TABLE = (
     Option("require_signature", "An unsigned card does not hold.", **_FLAG),
     Option("signature", "The card's signature, if it is not beside it as CARD.sig.", **_FILE),
     Option("model", "The folder that labeldp fit wrote.", type=Path, metavar="MODEL", **_POSITIONAL),
-    # previews and comparisons
+    # previews, comparisons and audits
     Option("rows", "How many rows the table has.", default=REQUIRED, **_INTEGER),
     Option("columns", "Columns of a regression table, to show the ± of its intervals.", **_INTEGER),
     Option(
@@ -347,6 +347,8 @@ _TABLE = (
         metavar="NAMES",
     ),
     Option("public", "The labels are public, or synthetic.", **_FLAG),
+    Option("samples", "Outputs to draw for each of four labels.", default=1_000_000, **_INTEGER),
+    Option("confidence", "Probability that a true claim is not refuted.", default=0.999999, **_number("P")),
     # the page
     Option("folder", "The folder with your tables.", type=Path, default=Path(), metavar="FOLDER", flags=()),
     Option("no_open", "Do not open the browser; only show the address.", **_FLAG),

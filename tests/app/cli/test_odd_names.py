@@ -146,7 +146,7 @@ OPTIONS = st.sampled_from(["-o", "--out", "--trust", "--column", "--keep"])
 @pytest.mark.slow
 @tries(60)
 @given(
-    st.sampled_from(["explain", "verify", "report", "ledger", "predict", "preview"]),
+    st.sampled_from(["explain", "verify", "report", "ledger", "predict", "preview", "audit"]),
     st.lists(files, min_size=1, max_size=2),
     st.lists(st.tuples(OPTIONS, names), max_size=2),
 )

@@ -48,6 +48,7 @@ def commands(name):
         "a command that is not there": ([name], 2),
         "a choice that is not there": (["privatize", "in.csv", "-oo", "--label=a", *options, "--trust", name], 2),
         "a column that is not there": (["privatize", "table.csv", "-o", "o.csv", "--label", name, *options], 2),
+        "a table's title": (["audit", name, "--samples", "1000"], 0),
         "what was written": (["report", CARD, "-o", f"{name}.html"], 0),
         "a ledger": (["ledger", "new.jsonl"], 0),
         "columns that are left out": (["predict", "model", "in.csv", "-o", "out.csv"], 0),

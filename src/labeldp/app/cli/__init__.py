@@ -93,6 +93,11 @@ COMMANDS = {
             "cards",
             "private.parquet.card.json --trust owner.pub",
         ),
+        "audit": Command(
+            "Sample a card's mechanisms, and try to break what it promises.",
+            "audit",
+            "private.parquet.card.json --samples 200000",
+        ),
         "ledger": Command(
             "Show what was spent on what, and what is left; of several, their sums.", "ledgers", "budget.jsonl"
         ),
