@@ -308,6 +308,8 @@ _TABLE = (
     Option("report", "Write a report, an HTML page that explains the release.", **_FILE, field="With a report"),
     Option("plot", "Draw the curves: a .png, .svg or .pdf file.", **_FILE),
     Option("force", "Replace what is there.", **_FLAG),
+    Option("csv", "Write every figure in full, as CSV.", **_FILE),
+    Option("latex", "Write the tables for a paper, as LaTeX with booktabs.", **_FILE),
     Option("as_json", "For scripts: the same as JSON.", **_FLAG, flags=("--json",)),
     Option(
         "modules",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from labeldp._atomic import StrPath, atomic_file
 from labeldp._values import Data
+from labeldp.accounts.cells import as_csv
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.inputs import read_rows
 from labeldp.app.report import render_report
@@ -102,10 +101,8 @@ def regress_file(
 
 
 def _as_csv(table: RegressionTable) -> str:
-    text = io.StringIO()
     columns = table.columns_of()
-    csv.writer(text, lineterminator="\n").writerows([columns, *zip(*columns.values(), strict=True)])
-    return text.getvalue()
+    return as_csv([columns, *zip(*columns.values(), strict=True)])
 
 
 _WRITERS: dict[str, Callable[[RegressionTable, Ledger], str]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from html import escape
 from statistics import NormalDist
@@ -14,6 +13,7 @@ import numpy as np
 from labeldp._atomic import StrPath, atomic_file
 from labeldp._values import Array
 from labeldp.accounts.budget import Budget
+from labeldp.accounts.cells import as_latex, latex_tabular
 from labeldp.accounts.numbers import number
 from labeldp.accounts.scores import coefficient_cells, coefficient_columns, describe_fit
 from labeldp.accounts.terms import Terms
@@ -183,15 +183,14 @@ class RegressionTable:
         label : str, optional
             The key for cross-references.
         """
-        head, *rows = [" & ".join(map(_latex, row)) + r" \\" for row in self.cells()]
         facts = f"Dependent variable: {self.label}. N = {self.nobs:,}. Bounds: {self._bounds()}."
         lines = [
             *(r"\begin{table}", r"\centering"),
-            *([rf"\caption{{{_latex(caption)}}}"] if caption else []),
+            *([rf"\caption{{{as_latex(caption)}}}"] if caption else []),
             *([rf"\label{{{label}}}"] if label else []),
-            *(rf"\begin{{tabular}}{{l{'r' * head.count('&')}}}", r"\toprule", head, r"\midrule", *rows),
-            *(r"\bottomrule", r"\end{tabular}", r"\par\smallskip\footnotesize"),
-            *map(_latex, [facts, *self.notes()]),
+            *latex_tabular(self.cells()),
+            r"\par\smallskip\footnotesize",
+            *map(as_latex, [facts, *self.notes()]),
             r"\end{table}",
         ]
         return "\n".join(lines)
@@ -320,15 +319,3 @@ class RegressionTable:
         if columns is None:
             return pandas.Series(values, self.names)
         return pandas.DataFrame(values, self.names, columns)
-
-
-_LATEX = (
-    {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "²": "$^2$"}
-    | {"ε": r"$\varepsilon$", "δ": r"$\delta$", "±": r"$\pm$", "−": "$-$"}
-    | {mark: f"${mark}$" for mark in "|<>"}
-    | {mark: f"\\{mark}" for mark in "&%$#_{}"}
-)
-
-
-def _latex(text: str) -> str:
-    return re.sub(r"\*\*(\d)", r"$^\1$", "".join(_LATEX.get(character, character) for character in text))

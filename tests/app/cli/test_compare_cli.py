@@ -1,5 +1,7 @@
 """``labeldp compare``: only for labels that are said to be public; errors and curves."""
 
+import csv
+import io
 import json
 import math
 
@@ -28,12 +30,19 @@ def test_without_the_word_public_it_stops_before_it_opens_anything(tmp_path):
 
 def test_it_warns_that_nothing_is_private_and_shows_both_curves(table, tmp_path):
     plot = tmp_path / "compare.png"
-    shown = said("compare", table, *OPTIONS, "--public", "--plot", plot)
+    figures, paper = tmp_path / "compare.csv", tmp_path / "compare.tex"
+    shown = said("compare", table, *OPTIONS, "--public", "--plot", plot, "--csv", figures, "--latex", paper)
     for words in ("PUBLIC", "labels released", "model released", "private constant", "rr-on-bins"):
         assert words in shown
     assert shown.index("ε = 0.5") < shown.index("ε = 3")
     assert f"{5 * math.sqrt(2) / 0.5:.3g}" in shown  # Laplace at ε = 0.5: width · √2/ε
     assert plot.read_bytes().startswith(b"\x89PNG")
+    assert paper.read_text().count(r"\toprule") == 2  # of labels and of models
+    rows = {
+        (row["name"], row["epsilon"]): float(row["error"])
+        for row in csv.DictReader(io.StringIO(figures.read_text()))
+    }
+    assert rows["laplace", "0.5"] == pytest.approx(5 * math.sqrt(2) / 0.5, rel=1e-3)
     assert shown.count(" ± ") >= 8  # of two regressors, the constant and what is not private, at two budgets
 
 
@@ -44,6 +53,7 @@ def test_it_warns_that_nothing_is_private_and_shows_both_curves(table, tmp_path)
         (["--mechanisms", "laplas"], "--mechanisms"),
         (["--mechanisms", "gaussian"], "--mechanisms"),
         (["--plot", "compare.doc"], "--plot"),
+        (["--csv", "both.txt", "--latex", "both.txt"], "both.txt"),
         (["--label", "prise"], "price"),
     ],
 )
@@ -59,3 +69,17 @@ def test_figures_are_the_same_in_full_as_json_and_no_pipe_cuts_a_table():
     wide = ",".join(f"0.{k}" for k in range(10, 40))
     assert "…" not in run(*options[:-1], wide, columns=40).stdout
     assert f"±{one_label:.3g} │" in run(*options, columns=20).stdout
+
+
+def test_figures_are_written_as_csv_and_latex_and_replace_nothing_by_themselves(place):
+    options = ("preview", "--rows", 20_000, "--bounds", 0, 200, "--epsilon", "0.3,1", "--csv", "a.csv")
+    shown = json.loads(run(*options, "--latex", "a.tex", "--json").stdout)
+    with (place / "a.csv").open(newline="") as file:
+        assert [float(row["figure"]) for row in csv.DictReader(file)] == [
+            one["figure"] for one in shown["figures"]
+        ]
+    latex = (place / "a.tex").read_text(encoding="utf-8")
+    assert r" & $\varepsilon$ = 0.3 & $\varepsilon$ = 1 \\" in latex
+    assert not set("ε±×≈–") & set(latex.split("\n", 1)[1])
+    assert "a.csv" in said(*options, code=2)
+    run(*options, "--force")

@@ -11,6 +11,7 @@ from rich.table import Table
 from labeldp._atomic import atomic_file
 from labeldp._values import Data, Epsilon, parse_choice
 from labeldp.accounts.budget import rounded_up
+from labeldp.accounts.cells import as_csv, latex_tabular
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
 from labeldp.app.cli import DIALECT, command
@@ -18,7 +19,7 @@ from labeldp.app.cli.shell import PlainConsole, finite, news, print_json, progre
 from labeldp.app.inputs import read_rows
 from labeldp.app.options import EPSILONS
 from labeldp.app.report import write_report
-from labeldp.app.sentences import as_flag, spelled
+from labeldp.app.sentences import as_flag, spelled, without_controls
 from labeldp.errors import ParameterError, Setting
 from labeldp.evidence import previews
 from labeldp.evidence.comparison import Comparison, compare_table
@@ -33,6 +34,28 @@ _MOST = 8000
 
 Figures = Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]]
 """Tables by their titles, each with its header and its lines."""
+
+FORMS = ("csv", "latex", "as_json", "force")
+
+
+def _refuse(files: Mapping[str, Path | None], *, force: bool, source: str | None = None) -> None:
+    """Refuse files that cannot be written, before any work."""
+    refuse_same({f"the {kind} file": path for kind, path in files.items()}, {"the table": source})
+    for path in filter(None, files.values()):
+        Target(str(path), force).refuse()
+
+
+def _write(tables: Figures, records: Sequence[Data], csv: Path | None, latex: Path | None, *, force: bool) -> None:
+    """Write every figure as CSV, and the tables as LaTeX, where these files are named."""
+    rows = as_csv([records[0], *(record.values() for record in records)])
+    lines: list[str] = []
+    for title, (header, body) in tables.items():
+        lines += [f"% {without_controls(title)}", *latex_tabular([header, *body]), ""]
+    for path, text in ((csv, rows), (latex, "\n".join(lines))):
+        if path is not None:
+            with atomic_file(path, public=True, replace=force) as unfinished:
+                unfinished.write_text(text, encoding="utf-8", newline="\n")
+            tell(news(), f"The figures are in {path}.")
 
 
 def _show(tables: Figures, notes: Sequence[str], records: Sequence[Data] | None = None) -> None:
@@ -65,17 +88,19 @@ def _save(figure: Any, plot: Path, *, force: bool = True) -> None:
 # ---- preview --------------------------------------------------------------------------------------------
 
 
-@command("rows", "bounds", "epsilon", "columns", "rows_per_person", "as_json", epsilon=EPSILONS)
-def preview(rows: int, as_json: bool, **given: Any) -> None:
+@command("rows", "bounds", "epsilon", "columns", "rows_per_person", *FORMS, epsilon=EPSILONS)
+def preview(rows: int, csv: Path | None, latex: Path | None, as_json: bool, force: bool, **given: Any) -> None:
     """Say what each ε would give: noise of labels and means, and what a score or a model may reach.
 
     Rows and bounds are enough.
 
     What is released: nothing. No table is read, so no label can be, and nothing is spent.
     """
+    _refuse({"CSV": csv, "LaTeX": latex}, force=force)
     result = previews.preview(rows=rows, **given)
     tables = {f"{rows:,} rows: what each ε would give": result.table()}
     _show(tables, [*result.notes(), *result.cautions()], result.records() if as_json else None)
+    _write(tables, result.records(), csv, latex, force=force)
 
 
 # ---- compare --------------------------------------------------------------------------------------------
@@ -83,7 +108,7 @@ def preview(rows: int, as_json: bool, **given: Any) -> None:
 
 @command(
     *("source", "label", "bounds", "public", "epsilon", "mechanisms", "repeats", "features", "drop"),
-    *("categories", "missing", "delta", "plot", "as_json", "format", *DIALECT, "force", "modules"),
+    *("categories", "missing", "delta", "plot", *FORMS, "format", *DIALECT, "modules"),
     epsilon=EPSILONS,
     label={"help": "The column to predict, a number. It must be public."},
 )
@@ -95,6 +120,8 @@ def compare(
     mechanisms: list[str],
     delta: float,
     plot: Path | None,
+    csv: Path | None,
+    latex: Path | None,
     as_json: bool,
     force: bool,
     **given: Any,
@@ -114,9 +141,7 @@ def compare(
         if plot.suffix not in (".png", ".svg", ".pdf"):
             raise ParameterError(Setting("plot"), f" must end in .png, .svg or .pdf, got {plot}")
         import matplotlib  # noqa: F401, PLC0415 (an extra)
-
-        refuse_same({"the plot": plot}, {"the table": source})
-        Target(str(plot), force).refuse()
+    _refuse({"plot": plot, "CSV": csv, "LaTeX": latex}, force=force, source=source)
     known = [
         name for name in mechanism_choices() if delta or name == "auto" or not mechanism_class(name).needs_delta
     ]
@@ -131,7 +156,9 @@ def compare(
         tell(news(), *rows.notes)
         fits |= {"budgets": budgets, "mechanisms": mechanisms or known, "delta": delta, "progress": bars}
         result = compare_table(rows.public, rows.labels, **fits)
-    _show(_tables(result, label), result.notes(), result.records() if as_json else None)
+    tables = _tables(result, label)
+    _show(tables, result.notes(), result.records() if as_json else None)
+    _write(tables, result.records(), csv, latex, force=force)
     if plot is not None:
         _save(result.plot(label), plot, force=force)
         tell(news(), f"The curves are in {plot}.")

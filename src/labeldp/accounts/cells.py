@@ -1,0 +1,46 @@
+"""Tables of cells as text: CSV, and LaTeX for the package booktabs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+
+_LATEX = (
+    {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "²": "$^2$", "–": "--"}
+    | {"ε": r"$\varepsilon$", "δ": r"$\delta$", "±": r"$\pm$", "−": "$-$", "×": r"$\times$", "≈": r"$\approx$"}
+    | {mark: f"${mark}$" for mark in "|<>"}
+    | {mark: f"\\{mark}" for mark in "&%$#_{}"}
+)
+
+
+def as_csv(rows: Iterable[Iterable[object]]) -> str:
+    r"""Return rows, the header among them, as CSV.
+
+    Examples
+    --------
+    >>> as_csv([["of", "error"], ["rp, one label", 0.5]])
+    'of,error\n"rp, one label",0.5\n'
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def as_latex(text: str) -> str:
+    r"""Return plain text for LaTeX.
+
+    Examples
+    --------
+    >>> print(as_latex("age**2 at ε = 50 %"))
+    age$^2$ at $\varepsilon$ = 50 \%
+    """
+    return re.sub(r"\*\*(\d)", r"$^\1$", "".join(_LATEX.get(character, character) for character in text))
+
+
+def latex_tabular(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table: names on the left, figures on the right of their columns; first the header."""
+    head, *body = (" & ".join(map(as_latex, row)) + r" \\" for row in rows)
+    start = rf"\begin{{tabular}}{{l{'r' * head.count(' & ')}}}"
+    return [start, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
