@@ -57,7 +57,10 @@ def test_a_release_of_0_2_0_that_paid_for_squares_stays_readable(tmp_path):
         replace(last, what="squares", size=1, epsilon=last.epsilon / 2),
     ]
     known = replace(now.label_summary, residual=0.2)
-    old = replace(now, terms=replace(now.terms, statistics=(*sums, *paid)), label_summary=known)
+    (charge,) = now.terms.charges
+    charge = replace(charge, mechanism=charge.mechanism.replace(str(last), "; ".join(map(str, paid))))
+    terms = replace(now.terms, statistics=(*sums, *paid), charges=(charge,))
+    old = replace(now, terms=terms, label_summary=known)
     old.save(tmp_path / "release.npz")
     loaded = ldp.learning.RowRelease.load(tmp_path / "release.npz")
     assert (loaded.terms.statistics[-1].what, loaded.label_summary, loaded.cost) == ("squares", known, now.cost)
