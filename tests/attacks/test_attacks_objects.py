@@ -219,7 +219,7 @@ def test_a_model_that_kept_its_exact_sums_is_found(form, recorded):
     assert secrets_inside(made, recorded)
 
 
-@pytest.mark.parametrize("name", ["prior", "adaptive prior", "privatize"])
+@pytest.mark.parametrize("name", ["prior", "prior of a release", "privatize"])
 def test_what_is_made_of_exact_counts_is_found(name, recorded, monkeypatch):
     monkeypatch.setattr(curator, "expected_masses", lambda nodes, noisy, *_: (nodes, noisy))  # as they are
     with noise_by(lambda integers, noisy: noisy * 0 + integers):

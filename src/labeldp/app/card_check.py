@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -156,21 +157,19 @@ def _table(card: ReadCard, entry: Data, named: list[Any], path: Path) -> Iterato
     rows, mechanism = card.terms.rows, card.terms.mechanisms[0]
     step = card.content.get("rounding", [None])[0]
     try:
-        written: Data = {name: entry.get(name) for name in ("separator", "decimal", "encoding")}
-        table = files.open_table(path, entry.get("format"), dialect=files.Dialect(**written, header=True))
-        columns = list(table.schema.names)
+        columns, read = _open(path, entry)
         labels = dict[str, bool]()
         if entry and isinstance(mechanism.channel, TableChannel):  # of others any number is an output
             labels = {name: bool(k) for k, name in enumerate(named) if name in columns}
         count, impossible = 0, dict.fromkeys(labels, 0)
-        for batch in table.batches(list(labels) or columns[:1]):
+        for batch in read(list(labels) or columns[:1]):
             count += batch.num_rows
             for name, debiased in labels.items():
                 impossible[name] += _count_impossible(batch.column(name), mechanism, step, debiased=debiased)
     except ImportError:
         yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
         return
-    except (LabelDPError, UnicodeError) as error:
+    except (LabelDPError, OSError, ValueError) as error:
         yield Check("rows", False, f"the file cannot be read as a table: {error}")
         return
     yield Check("rows", count == rows, f"{counted(count, 'row')} in the file, {rows:,} on the card")
@@ -178,6 +177,16 @@ def _table(card: ReadCard, entry: Data, named: list[Any], path: Path) -> Iterato
     for name, bad in impossible.items():
         which = f"{bad:,} of {count:,} in {name!r} cannot be" if bad else f"each in {name!r} can be"
         yield Check("noisy labels", not bad, f"{which} an output of the mechanism")
+
+
+def _open(path: Path, entry: Data) -> tuple[list[str], Callable[[list[str]], Iterable[Any]]]:
+    """Return the columns of a table, and a function that reads some; a folder has what a cluster wrote."""
+    if path.is_dir():
+        dataset = importlib.import_module("pyarrow.dataset").dataset(path, format="parquet")
+        return list(dataset.schema.names), lambda names: dataset.to_batches(columns=names)
+    written: Data = {name: entry.get(name) for name in ("separator", "decimal", "encoding")}
+    table = files.open_table(path, entry.get("format"), dialect=files.Dialect(**written, header=True))
+    return list(table.schema.names), table.batches
 
 
 def _count_impossible(column: Any, mechanism: Mechanism, step: float | None, *, debiased: bool) -> int:

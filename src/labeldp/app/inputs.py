@@ -11,7 +11,7 @@ import numpy as np
 from labeldp._atomic import StrPath
 from labeldp._values import Array, parse_choice
 from labeldp.app.sentences import counted
-from labeldp.errors import DataError, ParameterError, Setting
+from labeldp.errors import DataError, ParameterError
 from labeldp.tables.encodings import Tally
 from labeldp.tables.memory import read_columns
 
@@ -70,16 +70,14 @@ def read_rows(
     gaps = {name: read.column(name).is_null(nan_is_null=True).to_numpy() for name in names if complete}
     if missing == "error" and (found := [name for name, each in gaps.items() if each.any()]):
         raise DataError(
-            f"{', '.join(map(repr, found))} have values missing: leave those rows out with ",
-            Setting("missing", "drop"),
-            ", or those columns with ",
-            Setting("on"),
+            f"values are missing in {', '.join(map(repr, found))}: leave these columns out, or, on the command "
+            "line, these rows by --missing drop"
         )
     unusable = np.any([unusable, *gaps.values()], axis=0)
     notes = list(table.notes)
     if unusable.any():
         read, labels = read.filter(~unusable), labels[~unusable]
-        what = "no label, or values missing" if complete else "no label"
+        what = "no label or a gap in a column that is used" if complete else "no label"
         notes.append(f"Left out, because they have {what}: {counted(int(unusable.sum()), 'row')}.")
     if not len(labels):
         raise ParameterError("no row has a label")

@@ -72,7 +72,8 @@ def private_ols(
         A formula of columns of a data frame, such as ``'schooling + age + age**2 + C(region, ref="north")'``:
         names, powers, categories with a reference level, and products such as ``schooling:age``.
     intercept : bool
-        Whether to add a constant; it is the first row of the table.
+        Whether to add a constant; it is the first row of the table. Categories need it. Without it, R² is about 0
+        instead of the mean, and is left out with standard errors without privacy where ε is too small for a line.
     robust : bool
         Whether standard errors allow for unequal variances of labels around the fitted line.
     ledger : Ledger, optional
@@ -114,6 +115,12 @@ def private_ols(
     label_names = [name for one in labeled if (name := name_of_labels(one, beside, advice=_ADVICE)) is not None]
     refuse_other_order(X, y)
     formula = _formula(X, on, label_names)
+    if formula is not None and formula.levels and not intercept:
+        raise ParameterError(
+            "a category needs an intercept, the mean of its reference level: leave ",
+            Setting("intercept"),
+            " as it is",
+        )
     columns = _numbers(X) if formula is None else formula.transform(X)
     names = [f"x{k + 1}" for k in range(columns.shape[1])] if formula is None else formula.names
     design = Design.of(columns, names, intercept=bool(intercept))

@@ -80,6 +80,9 @@ def estimate(design: Design, query: Query, bounds: Pair, *, robust: bool) -> Est
     width, whole = high - low, design.intercept
     origin = 0.0 if whole else low / width
     center = find_center(design, query, origin)
+    # without an intercept, squares around a constant show no variance: the model lacks the constant
+    is_known = whole or center.near
+    robust = robust or not is_known
     epsilon = float(query.budget.left)
     scale = center.width / epsilon
     bend = _bend(design, center, epsilon)
@@ -107,7 +110,7 @@ def estimate(design: Design, query: Query, bounds: Pair, *, robust: bool) -> Est
             variances, probabilities = equal
         variances = variances + bias if k >= whole else variances
         laws.append(EstimateLaw(variances * (width**2 * size), probabilities, width * np.abs(noise[k])))
-    is_sure = math.sqrt((equal[0] - variance) ** 2 @ equal[1]) <= _UNSURE * variance
+    is_sure = is_known and math.sqrt((equal[0] - variance) ** 2 @ equal[1]) <= _UNSURE * variance
     fitness = _r_squared(fit + origin, moves, equal, centered=whole) if is_sure else {}
     if bend.size:
         law = EstimateLaw(equal[0] * float((bend**2).sum()), equal[1], np.array([scale * WEIGHT]))
