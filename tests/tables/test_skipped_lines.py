@@ -166,8 +166,31 @@ def test_all_that_is_wrong_with_a_table_is_said_at_once_with_what_to_add(place, 
     done = invoke(*asked)
     assert done.exit_code != 0
     told = " ".join(done.stderr.split())
-    assert "3 problems" in told
-    assert "Add: --skip 2 --decimal ',' --skip-last 2" in told
+    assert "2 problems" in told
+    assert "--decimal ','" in told
+    assert "Add: --skip 2" in told
+    next_told = invoke(*asked, "--skip", "2", "--decimal", ",").stderr
+    assert ("--skip-last 2" if command == "privatize" else "--missing drop") in next_told
     assert [path.name for path in place.iterdir()] == ["in.csv"]
     mended = ["--skip", "2", "--decimal", ",", "--skip-last", "2"]
     assert invoke(*asked, *mended).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("town;price\nUlm;{}\nBonn;2\nCelle;3\nEssen;4\n", ("1.55", "1.555")),
+        ("Homes\nAnn;{};red\nBob;NA;blue\nCid;2;red\nDan;4;red\n", ("3", "1,5")),
+    ],
+    ids=["decimal mark", "no header"],
+)
+@pytest.mark.parametrize("command", ["privatize", "fit"])
+def test_what_is_wrong_with_a_table_does_not_follow_from_labels(place, command, text, labels):
+    told = []
+    for label in labels:
+        (place / "in.csv").write_text(text.format(label))
+        asked = ("in.csv", "-o", "out.csv" if command == "privatize" else "model", "--label", "price")
+        done = invoke(command, *asked, "--bounds", "0", "5", "--epsilon", "1")
+        assert done.exit_code != 0
+        told.append(done.stderr)
+    assert told[0] == told[1]

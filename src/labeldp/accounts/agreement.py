@@ -79,7 +79,7 @@ def _labels(kind: str, card: Data, terms: Terms) -> Rules:
         yield columns == len(terms.priors) == len(parts), "each mechanism needs bounds, and a prior or none"
     else:
         groups = [parts] if parts else []
-        if groups and not paying:
+        if groups and not paying and card["version"] >= 4:
             paying = terms.charges_for("sums")  # one charge for sums and for labels around them
         one_for_all = len(paying) == len(groups)
         yield one_for_all, "its mechanisms need one charge for labels, and such a charge needs mechanisms"

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labeldp.accounts.agreement import charge_of_origin, spent_on
-from labeldp.accounts.budget import Budget, total_of
+from labeldp.accounts.budget import Budget, group_budget, total_of
 from labeldp.accounts.explanation import not_private
 from labeldp.accounts.numbers import times
 from labeldp.accounts.reading import ReadCard, read_content
 from labeldp.accounts.schema import CARDS
-from labeldp.accounts.statistic import RULES, Origin, Statistic, origins_of, proof_of
+from labeldp.accounts.statistic import RULES, Origin, Statistic, origins_of, proof_of, proven_cost
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError, LabelDPError, UncheckableError
 from labeldp.mechanisms import card_format
@@ -35,6 +35,9 @@ _NOT_VERIFIABLE_BY_KIND = {
     "mechanism": (),
     "model": ("that the model's files follow from what the card lists: checksums only tie them to the card",),
 }
+_UNEXPLAINED = 0.01
+"""The share of a charge for sums and labels that may be left: a proof may be a little below the labels' ε."""
+
 _UNSIGNED = "who wrote the card: its checksum finds damage, but it is no signature"
 _SIGNED = "that what the signed card says is true"
 
@@ -253,8 +256,12 @@ def _purpose(terms: Terms, purpose: str) -> Check:
     charges = terms.charges_for(purpose)
     charged, listed = total_of(charges), spent_on(terms, purpose)
     if purpose == "sums" and terms.mechanisms and not terms.charges_for("labels"):
-        detail = f"the noise above costs {listed}, and labels cost no more than is left of {charged}"
-        return Check(purpose, True, detail)  # agreement requires both
+        dearest = max(map(proven_cost, terms.mechanisms), key=lambda cost: cost.epsilon)
+        spent = listed + group_budget(dearest, terms.rows_per_person)  # at most what was charged, by agreement
+        if spent.epsilon < (1 - _UNEXPLAINED) * charged.epsilon:
+            detail = f"{charged} was charged for sums and labels, and the card shows noise for {spent} of it"
+            return Check(purpose, None, detail, needed=True)
+        return Check(purpose, True, f"the noise above and that of labels cost {spent} of {charged}")
     if listed.exact_epsilon != charged.exact_epsilon:
         detail = f"{charged} was charged for {purpose}, and the card lists statistics for {listed} of it"
         return Check(purpose, None, detail, needed=True)

@@ -15,7 +15,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.release.names import as_label_name
-from labeldp.spark.session import column, is_connect, without_labels
+from labeldp.spark.session import column, is_connect, refuse_revealing_log, without_labels
 
 _ID_TYPES = (T.IntegralType, T.StringType, T.BinaryType)
 _FLAT_TYPES = (*_ID_TYPES, T.NumericType, T.BooleanType, T.CharType, T.VarcharType, T.DatetimeType)
@@ -131,6 +131,7 @@ def stable_frame(df: DataFrame, columns: Sequence[Column] = ()) -> StableFrame:
 @contextmanager
 def checked_inputs(df: DataFrame, label: str, id: str, features: Sequence[str]) -> Iterator[tuple[DataFrame, int]]:
     """Yield label, id and features as columns c0, c1 …, checked and computed once, and how many rows there are."""
+    refuse_revealing_log(df)
     check_label(df, label)
     check_id(df, id, label)
     if isinstance(features, str) or not isinstance(features, Sequence) or not features:

@@ -63,8 +63,9 @@ class SheetTable(TextTable):
         super().__init__(path, "xlsx", label, dialect, file=self._sheet.file, **reading)
         self.dialect = self.dialect.with_detected(decimal=dialect.decimal)  # numbers of sheets show none
 
-    def _titles(self, format: str) -> int:
-        return count_sheet_titles(self._file.path, self.dialect)
+    def _lines_above(self, label: str) -> int:
+        top = _top(self._file.path, self.dialect)
+        return 0 if top is None else top.lines_above(label)
 
     def _fields(self) -> list[Any]:
         """Refuse columns that are hidden, or that formulas may have computed from labels."""
@@ -155,13 +156,19 @@ def read_sheet(path: Path, how: Dialect) -> Sheet:
 
 def count_sheet_titles(path: Path, how: Dialect) -> int:
     """Return how many rows seem to be titles, as in a text file."""
+    top = _top(path, how)
+    return 0 if top is None else top.titles("csv")
+
+
+def _top(path: Path, how: Dialect) -> TextFile | None:
+    """Return the first rows of a sheet as text; None if there are several sheets and none is named."""
     with _open(path) as book:
         if how.sheet is None and len(book.parts) > 1:
-            return 0
+            return None
         top = dict(islice(book.sheet(_chosen_sheet(book, path, how), 0, ".").rows(), HEADER_ROWS))
     rows = (top.get(number, Row()) for number in range(1, max(top, default=0) + 1))
     lines = [[row.get(place, "") for place in range(1, max(row, default=0) + 1)] for row in rows]
-    return _as_text(path, how, lines).titles("csv")
+    return _as_text(path, how, lines)
 
 
 def _as_text(path: Path, how: Dialect, rows: Iterable[Collection[str]]) -> TextFile:

@@ -266,7 +266,10 @@ def all_problems(
 
 
 def _remedy(error: LabelDPError) -> Setting | None:
-    """Return how a table must be read, if that is what an error asks for first."""
+    """Return how a table must be read, if that is what an error asks for first.
+
+    A decimal mark is not tried: whether labels are numbers is public only by the mark that their owner names.
+    """
     setting = next((part for part in error.message.parts if isinstance(part, Setting)), Setting(""))
-    is_known = setting.option in ("skip", "skip_last", "decimal", "encoding") and setting.option == error.option
+    is_known = setting.option in ("skip", "skip_last", "encoding") and setting.option == error.option
     return setting if is_known and setting.value is not None else None

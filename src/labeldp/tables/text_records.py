@@ -171,6 +171,13 @@ class TextFile:
             text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
             return guard_arrow(lambda: [text.readline(LONGEST_LINE) for _ in range(HEADER_ROWS)], self._damaged)
 
+    def lines_above(self, label: str) -> int:
+        """Return how many lines stand above the first that names the label, if one of the first 50 does."""
+        for number, line in enumerate(self._lines()):
+            if any(label in _split(line.strip("\ufeff\r\n"), mark) for mark in SEPARATOR_NAMES):
+                return number
+        return 0
+
     def titles(self, format: str) -> int:
         """Return how many lines seem to be titles: a header has as many values as each of the lines below it.
 

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
 from labeldp.errors import DataError, LabelDPError, ParameterError, Setting
+from labeldp.release.names import reads_as_value
 from labeldp.tables.batches import cut, guard_arrow, rows_per_batch
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.paths import DELIMITERS
@@ -61,19 +62,19 @@ class TextTable(Table):
         if (
             label is not None
             and label not in file.header
-            and not dialect.skip
-            and (titles := self._titles(format))
+            and not (dialect.skip or reads_as_value(label))
+            and (titles := self._lines_above(label))
         ):
             raise ParameterError(
-                f"there is no column {label!r} in the first line of {path}, and {titles} lines look like titles "
-                "above the header: leave them out with ",
+                f"the column {label!r} is named in line {titles + 1} of {path}, not in the first: leave out what "
+                "is above with ",
                 Setting("skip", titles),
             )
         super().__init__(path, format, label, file.header, drop)
 
-    def _titles(self, format: str) -> int:
-        """Return how many lines seem to be titles."""
-        return self._file.titles(format)
+    def _lines_above(self, label: str) -> int:
+        """Return how many lines stand above the one that names the label: nothing else of a row may decide it."""
+        return self._file.lines_above(label)
 
     @property
     def notes(self) -> list[str]:
