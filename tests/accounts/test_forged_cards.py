@@ -82,7 +82,7 @@ def test_a_card_of_one_mechanism_is_no_card_of_another():
                 with contextlib.suppress(ldp.LabelDPError):
                     loaded = ldp.load_mechanism(forged({**content, "mechanism": other}))
                     assert loaded.channel.as_data() == content["channel"], "any table is one of Unbiased"
-                    assert (mine, other) == ("two-point", "unbiased")
+                    assert other == "unbiased"
 
 
 def test_a_card_of_no_privacy_is_refused():

@@ -106,7 +106,9 @@ def _check_ledger(card: ReadCard, ledger: Ledger) -> Check:
     if not card.terms.charges:
         return Check("ledger", None, "the card has no charges to look for", needed=False)
     if missing_charges(card.terms.charges, ledger.charges):
-        detail = "the charges of this release are not all in it: it was cut, or is the ledger of other labels"
+        detail = (
+            "the charges of this release are not all in it: it is another ledger, was cut, or the release had none"
+        )
         return Check("ledger", False, f"{ledger.path}: {detail}")
     return Check("ledger", True, "the charges of this release are in it")
 

@@ -23,6 +23,10 @@ Columns = Mapping[str, Sequence[str]]
 """The columns that options name: "features", to read, or else all; "drop"; "categories", read as text."""
 
 
+LEFT_OUT = "Left out, because they have "
+"""How the note on rows that are not used begins."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Rows:
     """The rows of a table that have a label: public columns as an Arrow table, labels, and what to say of them."""
@@ -78,7 +82,7 @@ def read_rows(
     if unusable.any():
         read, labels = read.filter(~unusable), labels[~unusable]
         what = "no label or a gap in a column that is used" if complete else "no label"
-        notes.append(f"Left out, because they have {what}: {counted(int(unusable.sum()), 'row')}.")
+        notes.append(f"{LEFT_OUT}{what}: {counted(int(unusable.sum()), 'row')}.")
     if not len(labels):
         raise ParameterError("no row has a label")
     return Rows(read.select(names), labels, notes, table.rights)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from labeldp._atomic import StrPath, atomic_file
 from labeldp._values import Data
 from labeldp.accounts.cells import as_csv
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.inputs import read_rows
+from labeldp.app.inputs import LEFT_OUT, read_rows
 from labeldp.app.report import render_report
 from labeldp.errors import ParameterError, Setting
 from labeldp.learning.formula import Formula
@@ -91,6 +91,8 @@ def regress_file(
         rows = read_rows(source, label, columns=columns, complete=True, **reading)
         progress("Fitting", 0, None)
         table = private_ols(rows.public, rows.labels, on=on, ledger=ledger, label=label, **options)
+        left_out = [note for note in rows.notes if note.startswith(LEFT_OUT)]
+        table = replace(table, estimates=replace(table.estimates, notes=[*table.estimates.notes, *left_out]))
         written = _WRITERS[path.suffix](table, ledger)
         files = {} if path.suffix == ".html" else {path.name: hashlib.sha256(written.encode()).hexdigest()}
         about = table.to_card(files=files) if files else table.to_card()  # a page is written again from its card

@@ -70,7 +70,12 @@ class TableChannel(Channel):
 
     @classmethod
     def from_counts(
-        cls, low: float, high: float, values: Array, counts: Sequence[Sequence[int]], promise: Promise
+        cls,
+        low: float,
+        high: float,
+        values: Sequence[float] | Array,
+        counts: Sequence[Sequence[int]],
+        promise: Promise,
     ) -> TableChannel:
         """Build the channel from plain integer counts, one row for each label.
 

@@ -204,7 +204,8 @@ def _numbers(table: Any, name: str) -> Array:
     """Return a column of numbers; missing values become NaN."""
     column = table.column(name)
     if not _NUMERIC.match(str(column.type)):
-        raise DataError(f"the column {name!r} is not numeric: leave it out, or write C({name}) in a formula")
+        written = name if name.isidentifier() else f"`{name}`"
+        raise DataError(f"the column {name!r} is not numeric: leave it out, or write C({written}) in a formula")
     return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
 
 
