@@ -97,6 +97,25 @@ def test_everything_of_a_model_that_measured_all_it_can(model, tmp_path):
     assert {"largest count of a window", "counts of windows", "counts of distances"} <= set(asked)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["labels, much ε", "labels behind a model"])
+def test_everything_of_a_model_whose_labels_get_the_rest_of_epsilon(model, tmp_path):
+    """With more rows sums stop where they explain little: here they always do, after the first stage."""
+    left = []
+
+    def act(labels):
+        fit = MODELS[model]()
+        result = fitted(fit, labels)
+        left.append(fit.request().plan(labels.size).for_sums - sum(one.epsilon for one in fit.terms_.statistics))
+        return result
+
+    few = [(epsilon_split, f"FEWEST_FOR_{name}", 0.0) for name in ("RANGE", "GROUPS", "SPREAD", "LENGTHS")]
+    stop = [(epsilon_split, "MOSTLY_LABELS", 0.0), (epsilon_split, "ENOUGH_EXPLAINED", (2.0, 2.0))]
+    with replaced(*few, *stop):
+        assert_nothing_leaks(Way(act), *pair("all rows"), tmp_path)
+    assert min(left) > 0
+
+
 def regressed(labels, **options):
     """Return all that a regression table gives away."""
     X = pd.DataFrame(features(labels.size), columns=list("abc"))
