@@ -1,7 +1,7 @@
 """The figures of README.md, from the pages that benchmarks wrote: ``python -m benchmarks.readme`` puts them there.
 
-Only pages that say they were measured at this version of labeldp are quoted; README links to the others. A test
-fails while README.md says something else than those pages.
+Pages measured at this version of labeldp are quoted, and those of ``QUOTED`` with their version; README links to
+the others. A test fails while README.md says something else than those pages.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import labeldp as ldp
 
+QUOTED = ["0.4.0", ldp.__version__]
 ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- figures: written by python -m benchmarks.readme -->\n", "<!-- end of figures -->"
 
@@ -102,17 +103,23 @@ FIGURES = {
 }
 
 
-def is_current(page: str) -> bool:
-    """Return whether all that a page measured was measured at this version."""
-    versions = re.findall(r"labeldp (\d+\.\d+\.\d+)", (ROOT / page).read_text(encoding="utf-8"))
-    return set(versions) == {ldp.__version__}
+def measured_version(page: str) -> str:
+    """Return the version that all figures of a page were measured at, or no text if there are several."""
+    versions = set(re.findall(r"labeldp (\d+\.\d+\.\d+)", (ROOT / page).read_text(encoding="utf-8")))
+    return versions.pop() if len(versions) == 1 else ""
 
 
 def figures() -> str:
-    """Return the figures of this version as a list, and links to pages of others, as they stand in README.md."""
-    current = {name: figure for name, figure in FIGURES.items() if is_current(figure[1])}
-    lines = [f"- **{name.capitalize()}**: {text()} ([how]({page}))." for name, (text, page) in current.items()]
-    others = [f"[{name}]({page})" for name, (_, page) in FIGURES.items() if name not in current]
+    """Return the lines of README.md: figures of quoted versions, and links to pages of others."""
+    lines: list[str] = []
+    others: list[str] = []
+    for name, (text, page) in FIGURES.items():
+        version = measured_version(page)
+        if version not in QUOTED:
+            others.append(f"[{name}]({page})")
+            continue
+        mark = "" if version == ldp.__version__ else f" (version {version})"
+        lines.append(f"- **{name.capitalize()}**{mark}: {text()} ([how]({page})).")
     if others:
         lines.append(f"- Measured with earlier versions: {', '.join(others)}.")
     return "\n".join([*lines, ""])

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from labeldp.learning.models import load_model, save_model
     from labeldp.tables import privatize_file
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 __all__ = [
     "Budget",
