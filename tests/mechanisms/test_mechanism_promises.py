@@ -79,6 +79,7 @@ class Overflowing:
     """A channel whose arithmetic overflows for labels far outside."""
 
     promise: Any = ldp.mechanisms.Promise.of(1.0)
+    proof: Any = None
 
     def sample(self, labels, source, out):
         out[:] = self.mean(labels)

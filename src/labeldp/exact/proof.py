@@ -9,6 +9,8 @@ moments, debiasing and plotting all read the same integers. A mechanism is only 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -215,10 +217,27 @@ def prove_pure(counts: Iterable[tuple[int, int]], promise: Promise) -> Proof:
 class Channel(ABC):
     """What every channel can do; labels are finite 1-D arrays."""
 
-    __slots__ = ()
+    __slots__ = ("_fingerprint", "_proof")
     low: float
     high: float
     promise: Promise
+    _fingerprint: str
+    _proof: Proof
+
+    @property
+    def proof(self) -> Proof:
+        """The result of `verify`, computed once: a channel does not change."""
+        if not hasattr(self, "_proof"):
+            object.__setattr__(self, "_proof", self.verify())
+        return self._proof
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash of a channel as it stands on a card: that of the canonical text of its integers."""
+        if not hasattr(self, "_fingerprint"):
+            text = json.dumps(self.as_data(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+            object.__setattr__(self, "_fingerprint", "sha256:" + hashlib.sha256(text.encode()).hexdigest())
+        return self._fingerprint
 
     @abstractmethod
     def as_data(self) -> Data:

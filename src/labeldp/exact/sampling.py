@@ -38,10 +38,19 @@ def pieces(size: int) -> Iterator[slice]:
 
 
 def frozen_copy(array: Numbers) -> Numbers:
-    """Return a copy that nobody else holds and nobody can write to."""
-    copy = np.array(array)  # a plain one: a masked array, say, would hide numbers from a proof
-    copy.flags.writeable = False
-    return copy
+    """Return a copy that is read-only for good: NumPy never lets memory of ``bytes`` be written to.
+
+    Examples
+    --------
+    >>> copy = frozen_copy(np.array([1, 2]))
+    >>> copy.flags.writeable = True
+    Traceback (most recent call last):
+    ValueError: cannot set WRITEABLE flag to True of this array
+    """
+    plain = np.array(array)  # not a masked array, which would hide numbers from a proof
+    if plain.dtype.hasobject:
+        raise PrivacyProofError("arrays of a channel must hold numbers of a fixed size, not Python objects")
+    return np.frombuffer(plain.tobytes(), plain.dtype).reshape(plain.shape)
 
 
 class Grid(NamedTuple):

@@ -110,7 +110,7 @@ class ShiftChannel(Channel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", frozen_copy(self.table))
-        self.verify()
+        object.__setattr__(self, "_proof", self.verify())
         object.__setattr__(self, "_by_row", self._row_moments())
 
     @property

@@ -100,7 +100,7 @@ class TableChannel(Channel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", frozen_copy(self.values))
         object.__setattr__(self, "table", frozen_copy(self.table))
-        self.verify()
+        object.__setattr__(self, "_proof", self.verify())
         object.__setattr__(self, "_by_row", self._row_moments())
 
     @property

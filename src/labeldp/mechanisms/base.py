@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import math
 import sys
@@ -197,9 +196,10 @@ class Mechanism(ABC):
     def __post_init__(self) -> None:
         types = _parameter_types(type(self))
         values = [_parameter(name, declared, getattr(self, name)) for name, declared in types.items()]
-        proven = _proven(type(self), tuple(values))
+        key = repr(values)  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
+        built = _build_once(type(self), tuple(values), key)
         for name in (*types, "channel"):
-            object.__setattr__(self, name, getattr(proven, name))
+            object.__setattr__(self, name, getattr(built, name))
 
     # ---- release --------------------------------------------------------------------------------
 
@@ -344,25 +344,18 @@ class Mechanism(ABC):
         return card_format.dump(self.as_data())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.name, self.parameters(), channel_digest(self.channel), self.origin)
+        return _rebuild, (self.name, self.parameters(), self.channel.fingerprint, self.origin)
 
 
 def proof_of(mechanism: Mechanism) -> Proof:
-    """Return a mechanism's proof, which for some takes a second, once for all that is said of these counts."""
-    if type(mechanism).__hash__ is None:  # not frozen: it may change, and is proven every time
-        return mechanism.verify()
-    return _prove_once(mechanism, channel_digest(mechanism.channel))
+    """Return the proof of a mechanism's channel, made when that was built."""
+    return mechanism.channel.proof
 
 
-@lru_cache(maxsize=64)
-def _prove_once(mechanism: Mechanism, _: str) -> Proof:
-    return mechanism.verify()
-
-
-def _rebuild(name: str, parameters: Data, channel: str, origin: Any = None) -> Mechanism:
+def _rebuild(name: str, parameters: Data, counts: str, origin: Any = None) -> Mechanism:
     """Return an unpickled mechanism, built and proven anew, if its counts are those that were pickled."""
     mechanism: Mechanism = registered_class(name)(**parameters)
-    if channel_digest(mechanism.channel) != channel:
+    if mechanism.channel.fingerprint != counts:
         raise CardError("the mechanism's counts cannot be rebuilt from its parameters")
     object.__setattr__(mechanism, "_origin", origin)
     return mechanism
@@ -440,34 +433,23 @@ def _frozen(data: Any) -> Any:
     return tuple(map(_frozen, data)) if isinstance(data, list) else data
 
 
-def _proven(cls: type[Mechanism], values: tuple[Any, ...]) -> Mechanism:
-    """Return a mechanism with these parameters, completed: built and proven, or kept from the last time.
-
-    One whose channel was changed in memory since it was proven is not used again, but built and proven anew.
-    """
-    key = repr(values)  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
-    mechanism, digest = _build_once(cls, values, key)
-    if channel_digest(mechanism.channel) != digest:
-        _build_once.cache_clear()
-        mechanism, _ = _build_once(cls, values, key)
-    return mechanism
-
-
 @lru_cache(maxsize=16)
-def _build_once(cls: type[Mechanism], values: tuple[Any, ...], _: str) -> tuple[Mechanism, str]:
+def _build_once(cls: type[Mechanism], values: tuple[Any, ...], _key: str) -> Mechanism:
+    """Return a mechanism with these parameters, built and proven."""
     mechanism: Mechanism = object.__new__(cls)
     for name, value in zip(_parameter_types(cls), values, strict=True):
         object.__setattr__(mechanism, name, value)
     channel = mechanism._build()
     object.__setattr__(mechanism, "channel", channel)
-    digest, promise = channel_digest(channel), channel.promise
+    promise = channel.promise
     epsilon, delta = mechanism.epsilon, mechanism.delta  # as they are now: building may complete them
     # what a ledger is charged with must be all that the channel spends
     if not math.isfinite(epsilon + delta):
         raise PrivacyProofError("epsilon and delta of a mechanism must be finite")
     if promise is None or promise.epsilon > as_fraction(epsilon) or promise.delta > as_fraction(delta):
         raise PrivacyProofError("the channel promises less privacy than the mechanism")
-    return mechanism, digest
+    _ = channel.proof  # of any channel, one of the user's own too
+    return mechanism
 
 
 # ---- hashes of channels ---------------------------------------------------------------------------------
@@ -483,30 +465,6 @@ def join_fingerprints(prints: Sequence[str]) -> str:
     return prints[0] if len(prints) == 1 else "; ".join(f"part {k}: {one}" for k, one in enumerate(prints, 1))
 
 
-def channel_digest(channel: Any) -> str:
-    """Return a hash of everything that a channel's `sample` and its proof depend on, by its names in memory."""
-    digest = hashlib.sha256(type(channel).__name__.encode())
-    for field in dataclasses.fields(channel):
-        if not field.init:  # computed from the others
-            continue
-        value = getattr(channel, field.name)
-        if isinstance(value, np.ndarray):
-            digest.update(field.name.encode() + array_bytes(value))
-        else:
-            digest.update(f"{field.name}={value!r};".encode())
-    return "sha256:" + digest.hexdigest()
-
-
-_FINGERPRINTS: dict[str, str] = {}
-"""Of channels in use, by their digest: to write out 2^16 counts takes 10 ms."""
-
-
-def fingerprint(channel: Any) -> str:
-    """Return a hash of a channel as it stands on a card: that of the canonical text of its integers."""
-    key = channel_digest(channel)
-    if key not in _FINGERPRINTS:
-        if len(_FINGERPRINTS) >= 256:
-            _FINGERPRINTS.clear()
-        text = json.dumps(channel.as_data(), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        _FINGERPRINTS[key] = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-    return _FINGERPRINTS[key]
+def fingerprint(channel: Channel) -> str:
+    """Return the hash of a channel as it stands on a card."""
+    return channel.fingerprint

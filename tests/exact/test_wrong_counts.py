@@ -1,6 +1,6 @@
-"""Tampering: counts that do not keep the promise can neither be made nor verified."""
+"""Wrong counts: a channel that does not satisfy its promise cannot be built."""
 
-import copy
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,23 +10,6 @@ import pytest
 import labeldp as ldp
 from exact.channel_cases import CASES, MIXED, shift_rows, worst
 from helpers import WORDS
-
-
-def tampered(channel, changes):
-    """Return a copy with other fields, behind the back of the constructor."""
-    twin = copy.copy(channel)
-    for field, value in changes.items():
-        object.__setattr__(twin, field, value)
-    return twin
-
-
-def refuses(channel):
-    try:
-        channel.verify()
-    except ldp.errors.PrivacyProofError:
-        return True
-    return False
-
 
 BELL_SHAPED = "shift, bell, 2 steps, margin 2"
 TAMPERINGS = [
@@ -58,19 +41,11 @@ TAMPERINGS = [
 
 
 @pytest.mark.parametrize(("name", "changes"), [t[:2] for t in TAMPERINGS], ids=[t[2] for t in TAMPERINGS])
-def test_a_channel_that_was_tampered_with_cannot_be_made_and_does_not_verify(name, changes):
+def test_a_channel_with_wrong_integers_cannot_be_built(name, changes):
     channel = CASES[name][0]
-    channel.verify()
-    with pytest.raises(ldp.errors.PrivacyProofError):
-        tampered(channel, changes).verify()
+    assert replace(channel).verify() == channel.proof
     with pytest.raises(ldp.errors.PrivacyProofError):
         replace(channel, **changes)
-
-
-@pytest.mark.parametrize("bins", [[0, 0, 1, 3], [0, 0, 2, 2], [-1, 0, 1, 2], [0.0, 0.0, 1.5, 2.0], None])
-def test_starts_that_do_not_follow_from_the_cuts_do_not_verify(bins):
-    with pytest.raises(ldp.errors.PrivacyProofError):
-        tampered(CASES["window, listed"][0], {"bins": None if bins is None else np.array(bins)}).verify()
 
 
 def counted(row):
@@ -85,10 +60,9 @@ def counted(row):
     return counts
 
 
-def breaks(channel, rows):
-    """Whether the packed rows of ``channel``, read in plain integers, are worse than ``rows``."""
-    packed = channel.table.reshape(-1, channel.table.shape[-1]).tolist()
-    real = [counted(row) for row in packed]
+def breaks(channel, table, rows):
+    """Return whether the packed rows of a table, read in plain integers, are worse than ``rows``."""
+    real = [counted(row) for row in table.reshape(-1, table.shape[-1]).tolist()]
     outputs = channel.values.size if isinstance(channel, ldp.exact.TableChannel) else 2 * channel.reach + 1
     if any(any(row[outputs:]) for row in real):
         return True
@@ -100,22 +74,20 @@ def breaks(channel, rows):
 
 @pytest.mark.parametrize("name", MIXED)
 def test_a_word_moved_between_cells_is_refused_whenever_it_raises_the_worst_ratio(name):
-    """Every threshold of every packed row, one up and one down, changed in place."""
+    """Every threshold of every packed row, one up and one down."""
     channel, _, _, rows = CASES[name]
-    channel = replace(channel, table=channel.table.copy())
-    table = channel.table
-    table.flags.writeable = True
-    flat, one = table.reshape(-1), table.shape[-1]
-    outcomes = set()
-    for place, entry in enumerate(flat.tolist()):
-        for moved in (entry + one, entry - one):
+    assert channel.proof.worst_ratio == worst(rows)
+    refused = 0
+    for index, entry in np.ndenumerate(channel.table):
+        for moved in (int(entry) + channel.table.shape[-1], int(entry) - channel.table.shape[-1]):
             if 0 <= moved < WORDS:
-                flat[place] = moved
-                outcomes.add(breaks(channel, rows))
-                assert refuses(channel) == breaks(channel, rows)
-        flat[place] = entry
-    assert True in outcomes
-    assert channel.verify().worst_ratio == worst(rows)
+                table = channel.table.copy()
+                table[index] = moved
+                is_worse = breaks(channel, table, rows)
+                refused += is_worse
+                with pytest.raises(ldp.errors.PrivacyProofError) if is_worse else nullcontext():
+                    replace(channel, table=table)
+    assert refused
 
 
 @pytest.mark.parametrize("columns", [1, 3])
