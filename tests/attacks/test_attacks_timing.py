@@ -4,7 +4,7 @@ Pairs of calls, one with each set of labels, in an order that a coin decides, th
 time does not depend on labels, either call is the slower one with probability ½, and either is further from the
 median of all calls with probability ½, whatever else the machine does. So two sign tests, one of shifts and one of
 spread, are exact on a noisy machine too. What labels do to shared caches they cannot see, and no test can prove
-that there is nothing: see docs/limitations.md.
+that there is nothing: see docs/threat-model.md.
 
 A release by `randomize` is compared on labels that have nothing in common. Priors and models follow from what was
 released before, and so may their time: there, the two sets of labels are neighbours.
