@@ -141,7 +141,8 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "figure": "value:number standard_error:error",
     "figures": "rmse?:figure mse?:figure mae?:figure r2?:figure",
     "quality": "rows:size figures:figures",
-    "split": "method:shuffled/ seed:integer train_rows:size test_rows:size",
+    "split": """method:shuffled/ seed:integer train_rows:size test_rows:size fit_charges:text*
+        score_charge:text""",
     "regression": "names:text* params:number* bse:error* pvalues?:part* conf_int?:number&* bse_ols?:error*",
     "fit": "rsquared?:part standard_error?:error pvalue?:part",
     "labeldp.mechanism": """schema:text version:integer checksum:text mechanism:text parameters:any% channel:kind=
@@ -558,6 +559,8 @@ def check_rest(card: Card) -> str:
     require("model" not in card or (quality != {}) == ("score" in purposes), "a score, or its charge, is missing")
     right = split is None or (split["train_rows"], split["test_rows"]) == (rows, quality.get("rows"))
     require(right and card.get("file", card)["rows"] == rows, "the split or the file has other rows")
+    times = [sorted(one["when"] for one in card["charges"] if (one["purpose"] == "score") == of) for of in (1, 0)]
+    require(not split or times == [[split["score_charge"]], split["fit_charges"]], "the split is of other charges")
     table, shown = card.get("regression") or {"none": []}, {"rsquared", "standard_error"} & {*card.get("fit", ())}
     right = len(shown) != 1 and len(set(map(len, table.values()))) == 1
     require(right and len(card.get("rounding", card["bounds"])) == len(card["bounds"]), "table, R² or rounding")

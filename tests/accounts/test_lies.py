@@ -32,6 +32,7 @@ from forged_cards import forged, get, put
 from helpers import NAMES
 from labeldp.accounts import ledger_file
 from labeldp.accounts.schema import CARDS, MechanismEntry, PriorEntry
+from labeldp.accounts.terms import fit_times
 
 ENTRIES = {ldp.mechanisms.Mechanism: MechanismEntry, ldp.Histogram: PriorEntry}
 """The schema of a value that is built from its entry."""
@@ -135,7 +136,7 @@ SCORED = dataclasses.replace(
     TERMS["model"],
     charges=(*TERMS["model"].charges, PAID),
     statistics=(*TERMS["model"].statistics, SCORE),
-    split=ldp.accounts.terms.Split(0, 70, 30),
+    split=ldp.accounts.Split(0, 70, 30, fit_times(TERMS["model"].charges), PAID.when),
 )
 MODEL = {
     "model": "ModelReleaseRegressor", "label": "pay", "note": "", "features": ["a"], "format": 4,

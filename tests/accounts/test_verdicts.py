@@ -14,6 +14,7 @@ import labeldp as ldp
 from card_cases import TERMS, card, of_terms, other, refuse
 from command_line import run, said
 from forged_cards import forged
+from labeldp.accounts.terms import fit_times
 
 plain = ldp.mechanisms.typed_data.plain
 read_any_card = ldp.accounts.read_any_card
@@ -197,7 +198,14 @@ def with_score(epsilon=Fraction(1, 2), kind="model", people=1, split=None):
         )
     ]
     statistics = (*model.statistics, bought)
-    return dataclasses.replace(model, charges=tuple(charges), statistics=statistics, split=split)
+    terms = dataclasses.replace(model, charges=tuple(charges), statistics=statistics)
+    return terms if split is None else dataclasses.replace(terms, split=tied(split, charges))
+
+
+def tied(split, charges):
+    """Return a split of these charges."""
+    (score,) = [charge.when for charge in charges if charge.purpose == "score"]
+    return dataclasses.replace(split, fit_charges=fit_times(charges), score_charge=score)
 
 
 SPLIT = ldp.accounts.Split(0, 70, 30)
@@ -224,9 +232,16 @@ def test_a_card_states_less_than_the_sum_only_with_a_split_of_its_own_rows():
     good = json.loads(of_terms("model", with_score(split=SPLIT), quality=QUALITY))
     alone = {key: value for key, value in good.items() if key != "split"}
     refuse(forged(alone), "guarantee")
-    refuse(card("model", split=good["split"]), "guarantee")
+    refuse(card("model", split=good["split"]), "the split has other")
     stated = dataclasses.replace(TERMS["model"], split=SPLIT)
     refuse(of_terms("model", stated), "the split has other")
+    for field, other_times in (("score_charge", "then"), ("fit_charges", []), ("fit_charges", ["then"])):
+        other_split = good["split"] | {field: other_times}
+        refuse(forged(good | {"split": other_split}), "guarantee")
+    terms = with_score()
+    apart = dataclasses.replace(terms, split=dataclasses.replace(SPLIT, score_charge="then"))
+    assert apart.cost == terms.cost, "costs add up"
+    refuse(of_terms("model", apart, quality=QUALITY), "the split is of other charges")
 
 
 def test_a_score_is_paid_for_and_what_is_paid_for_is_shown():

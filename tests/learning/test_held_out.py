@@ -1,6 +1,8 @@
 """fit_and_score: rows that the library holds out itself, both costs in the ledger, and the split on the card."""
 
 import json
+import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,10 +10,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp.errors import ParameterError
 
 ROWS = 800
 X = np.random.default_rng(3).normal(size=(ROWS, 2))
@@ -51,9 +59,10 @@ def test_both_are_charged_and_no_row_is_both_learnt_from_and_scored():
 
 
 def test_the_split_follows_from_random_words_and_never_from_labels():
-    splits = [both(regressor(), y=y, random_state=seeded(5))[1].split for y in (Y.copy(), 5 - Y)]
-    assert splits[0] == splits[1]
-    assert both(regressor(), y=Y.copy())[1].split != both(regressor(), y=Y.copy())[1].split, "fresh by default"
+    seeds = [both(regressor(), y=y, random_state=seeded(5))[1].split.seed for y in (Y.copy(), 5 - Y)]
+    assert seeds[0] == seeds[1]
+    fresh = {both(regressor(), y=Y.copy())[1].split.seed for _ in range(2)}
+    assert len(fresh) == 2, "fresh by default"
 
 
 FRAME = pd.DataFrame(X, columns=["a", "b"], index=np.arange(ROWS)[::-1])
@@ -101,8 +110,15 @@ def test_only_with_a_split_of_this_library_is_the_larger_cost_enough_for_a_card(
     ldp.save_model(model, tmp_path / "split", quality=score)
     card = json.loads((tmp_path / "split" / "card.json").read_text())
     assert card["cost"]["epsilon"] == cost
-    rows = {"train_rows": 720, "test_rows": 80}
-    assert card["split"] == {"method": "shuffled", "seed": score.split.seed, **rows}
+    times = {charge["purpose"]: charge["when"] for charge in card["charges"]}
+    assert card["split"] == {
+        "method": "shuffled",
+        "seed": score.split.seed,
+        "train_rows": 720,
+        "test_rows": 80,
+        "fit_charges": [times["sums"]],
+        "score_charge": times["score"],
+    }
     fresh = np.random.default_rng(4).normal(size=(100, 2))
     options = {"epsilon": epsilon, "bounds": BOUNDS, "rows_per_person": people}
     given = ldp.private_score(model, fresh, np.clip(2.5 + fresh[:, 0], 0, 5), **options)
@@ -110,3 +126,102 @@ def test_only_with_a_split_of_this_library_is_the_larger_cost_enough_for_a_card(
     card = json.loads((tmp_path / "given" / "card.json").read_text())
     assert card["cost"]["epsilon"] == people * (1.0 + epsilon)
     assert "split" not in card
+
+
+# ---- the larger cost belongs to the very charges that were made disjoint ---------------------------------------
+
+
+def cost_on_card(model, score, folder):
+    ldp.save_model(model, folder, quality=score, force=True)
+    assert ldp.verify_card((folder / "card.json").read_text()).holds
+    return ldp.load_model(folder).terms_.cost
+
+
+@pytest.mark.parametrize("form", ["as returned", "pickled", "other parameters", "fitted before", "pipeline"])
+def test_the_model_that_was_scored_keeps_the_larger_cost(form, tmp_path):
+    model = regressor()
+    if form == "fitted before":
+        model.fit(X, Y.copy())
+    model, score = both(make_pipeline(StandardScaler(), model) if form == "pipeline" else model, y=Y.copy())
+    model = model[-1] if form == "pipeline" else model
+    if form == "pickled":
+        model, score = pickle.loads(pickle.dumps((model, score)))
+    if form == "other parameters":
+        model.set_params(epsilon=9.0, rows_per_person=3)
+    assert cost_on_card(model, score, tmp_path / "model") == ldp.Budget(1.0)
+
+
+OTHER_FITS = {
+    "fitted again": lambda model, train: model.fit(X[train], Y[train]),
+    "scored again": lambda model, train: both(model)[0],
+    "cloned": lambda model, train: clone(model).fit(X[train], Y[train]),
+    "another": lambda model, train: regressor().fit(X[:720], Y[:720]),
+    "on all rows": lambda model, train: regressor().fit(X, Y),
+}
+
+
+@pytest.mark.parametrize("change", OTHER_FITS)
+def test_a_score_is_not_saved_with_another_fit(change, tmp_path):
+    model, score = both(regressor(), y=Y.copy())
+    other = OTHER_FITS[change](model, score.split.indices()[0])
+    with pytest.raises(ParameterError, match="another fit"):
+        ldp.save_model(other, tmp_path / "model", quality=score)
+    assert not (tmp_path / "model").exists()
+    terms = replace(other.terms_, charges=(*other.terms_.charges, score.charge), split=score.split)
+    assert terms.cost == ldp.Budget(1.5), "where no check stands in between, costs add up"
+    assert "no row is in both" not in terms.guarantee
+
+
+def test_a_given_score_is_not_saved_with_another_fit_either(tmp_path):
+    model, other = regressor().fit(X[:600], Y[:600]), regressor(epsilon=0.1).fit(X[:600], Y[:600])
+    score = ldp.private_score(model, X[600:], Y[600:], epsilon=0.5, bounds=BOUNDS)
+    assert cost_on_card(model, score, tmp_path / "model") == ldp.Budget(1.5)
+    loaded = ldp.load_model(tmp_path / "model")
+    again = ldp.private_score(loaded, X[600:], Y[600:], epsilon=0.5, bounds=BOUNDS)
+    assert cost_on_card(model, again, tmp_path / "model") == ldp.Budget(1.5)
+    with pytest.raises(ParameterError, match="another fit"):
+        ldp.save_model(other, tmp_path / "other", quality=score)
+
+
+class Stays(ldp.ModelReleaseRegressor):
+    """Does not fit again."""
+
+    def fit(self, X, y):
+        return self if hasattr(self, "terms_") else super().fit(X, y)
+
+
+class FitsTwice(ldp.ModelReleaseRegressor):
+    """Is charged for two fits."""
+
+    def fit(self, X, y):
+        return super().fit(X, y) and super().fit(X, y)
+
+
+def search(model):
+    return GridSearchCV(model, {"epsilon": [0.5, 1.0]}, cv=2).fit(X, Y.copy())
+
+
+UNFIT = {
+    "frozen": lambda ledger: FrozenEstimator(regressor(ledger=ledger).fit(X[:720], Y[:720])),
+    "frozen in a pipeline": lambda ledger: make_pipeline(
+        StandardScaler(), FrozenEstimator(regressor(ledger=ledger).fit(X[:720], Y[:720]))
+    ),
+    "search": lambda ledger: search(regressor(ledger=ledger)),
+    "not fitted again": lambda ledger: Stays(epsilon=1.0, bounds=BOUNDS, ledger=ledger).fit(X, Y),
+}
+
+
+@pytest.mark.parametrize("form", UNFIT)
+def test_a_model_that_one_fit_does_not_pay_for_is_refused_and_nothing_is_charged(form):
+    model = UNFIT[form](ledger := ldp.Ledger())
+    earlier = ledger.charges
+    with pytest.raises(ParameterError):
+        both(model)
+    assert ledger.charges == earlier
+
+
+def test_a_fit_that_charges_for_more_than_its_card_lists_gets_no_score():
+    ledger = ldp.Ledger()
+    with pytest.raises(ParameterError, match="more than one fit"):
+        both(FitsTwice(epsilon=1.0, bounds=BOUNDS, ledger=ledger))
+    assert [charge.purpose for charge in ledger.charges] == ["sums", "sums"]

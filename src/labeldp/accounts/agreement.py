@@ -169,6 +169,8 @@ def _model(card: Data, terms: Terms) -> Rules:
     scored = None if quality is None else quality["rows"]
     is_split = split is None or (split.train_rows, split.test_rows) == (terms.rows, scored)
     yield is_split, "the split has other numbers of rows than the model and its score"
+    is_own = split is None or split.separates(terms.charges)
+    yield is_own, "the split is of other charges than those of the model and its score"
     lengths = {len(column) for column in card.get("regression", {}).values()}
     yield len(lengths) <= 1, "the columns of its table of coefficients are not equally long"
     yield ("rsquared" in fit) == ("standard_error" in fit), "R² is shown only with its standard error"

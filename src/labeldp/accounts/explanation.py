@@ -261,7 +261,7 @@ def _cost(terms: Terms) -> list[str]:
     lines = [f"{total_of(terms.charges)} in all:", *(f"  {charge}" for charge in terms.charges)]
     if people > 1:
         lines.append(f"That covers persons with up to {people:,} rows (group privacy).")
-    elif terms.split is not None:
+    elif terms.is_disjoint:
         lines.append(f"This library split the rows, none was used for both: one label costs {terms.cost}.")
     return lines
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Literal
@@ -19,9 +20,14 @@ from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.typed_data import Natural, Positive, canonical, plain
 
 
+def fit_times(charges: Iterable[Charge]) -> tuple[str, ...]:
+    """Return the times of all charges but those for scores, in order: the identity of a fit."""
+    return tuple(sorted(charge.when for charge in charges if charge.purpose != "score"))
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Which rows a model was scored on, where this library chose them: by a public seed, never by labels.
+    """A split of rows into those of a fit and those of a score, by a public seed, never by labels.
 
     Attributes
     ----------
@@ -29,13 +35,24 @@ class Split:
         Of the random order whose first rows are scored.
     train_rows, test_rows : int
         How many rows the model learned from, and on how many others it was scored.
+    fit_charges : tuple of str
+        The time of each charge of the fit: only these read the labels of the training rows.
+    score_charge : str
+        The time of the charge for the score, which read the labels of the other rows.
     method : {"shuffled"}
     """
 
     seed: Natural
     train_rows: Positive
     test_rows: Positive
+    fit_charges: tuple[str, ...] = field(default=(), repr=False)
+    score_charge: str = field(default="", repr=False)
     method: Literal["shuffled"] = field(default="shuffled", repr=False)
+
+    def separates(self, charges: Sequence[Charge]) -> bool:
+        """Return whether these charges are those of the fit and of the score, and no others."""
+        scores = [charge.when for charge in charges if charge.purpose == "score"]
+        return scores == [self.score_charge] and fit_times(charges) == self.fit_charges
 
     def indices(self) -> tuple[Index, Index]:
         """Return the numbers of the rows to learn from and of those to score, in the order of the table."""
@@ -65,7 +82,7 @@ class Terms:
     statistics : tuple of Statistic
         Integers of all rows that were released with noise, each part of a charge.
     split : Split or None
-        How this library split the rows into those that a model learned from and those that it was scored on.
+        The split of the rows into those of the fit and those of the score, if this library made it.
     declaration : Declaration
         What the owner says it is for.
     transform : {None, "log", "sqrt"}
@@ -98,14 +115,20 @@ class Terms:
     def cost(self) -> Budget:
         """What one label, or all labels of a person, cost at most: all charges.
 
-        Where this library split the rows, a row is in the model or in its score, and pays the larger of the two.
+        Where this library split the rows for these charges, a row is in the fit or in the score, and pays the
+        larger of the two.
         """
-        if self.split is None or self.rows_per_person > 1:
+        if not self.is_disjoint:
             return total_of(self.charges)
         score = total_of(self.charges_for("score"))
         model = total_of(charge for charge in self.charges if charge.purpose != "score")
         epsilon = max(score.exact_epsilon, model.exact_epsilon)
         return Budget(epsilon, max(score.exact_delta, model.exact_delta))
+
+    @property
+    def is_disjoint(self) -> bool:
+        """Whether no row is in both the fit and the score: this library split the rows for these charges."""
+        return self.split is not None and self.rows_per_person == 1 and self.split.separates(self.charges)
 
     def charges_for(self, purpose: str) -> list[Charge]:
         """Return the charges with a purpose."""
@@ -123,12 +146,11 @@ class Terms:
             return "NOT PRIVATE: the noise can be repeated from a seed"
         cost, people = self.cost, self.rows_per_person
         who = "one row's label" if people == 1 else f"all labels of a person with up to {people} rows"
-        apart = self.split is not None and people == 1
         return (
             f"label differential privacy with {cost} for all that this card lists: changing {who} changes the "
             f"probability of any of it by at most a factor e^{rounded_up(cost.epsilon)}"
             + (f", up to {rounded_up(cost.delta, 3)}" if cost.delta else "")
-            + ("; no row is in both the model and its score" if apart else "")
+            + ("; no row is in both the model and its score" if self.is_disjoint else "")
             + "; features, the number and order of rows, and bounds are public"
         )
 

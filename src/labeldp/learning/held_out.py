@@ -35,6 +35,13 @@ def innermost(model: Any) -> tuple[Any, list[Pipeline]]:
     return model, steps
 
 
+def final_step(model: Any) -> Any:
+    """Return the regressor at the end of pipelines: the very object that a fit of the whole model fits."""
+    while isinstance(model, Pipeline):
+        model = model[-1]
+    return model
+
+
 def refuse_seen_rows(model: Any, X: Any, why: str) -> None:
     """Refuse rows that a regressor of this library was trained on, also inside pipelines and searches.
 

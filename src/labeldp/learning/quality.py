@@ -9,7 +9,7 @@ from typing import Any
 from labeldp.accounts.budget import Budget, Charge
 from labeldp.accounts.scores import Figure, describe_figures
 from labeldp.accounts.statistic import Statistic
-from labeldp.accounts.terms import Split, Terms
+from labeldp.accounts.terms import Split, Terms, fit_times
 from labeldp.errors import ParameterError
 
 _MEANING = "± is one standard error, an upper limit of noise and chance: twice it covers in at least 95 % of runs."
@@ -36,6 +36,8 @@ class Risk:
     split : Split or None
         How rows were held out, if `fit_and_score` did it; None if the rows were given: then nobody can check
         that the model was not trained on them.
+    fit_charges : tuple of str
+        The time of each charge of the fit that was scored; empty if the model is not one of this library.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Risk:
     statistics: Sequence[Statistic]
     charge: Charge
     split: Split | None = None
+    fit_charges: tuple[str, ...] = ()
 
     @property
     def cost(self) -> Budget:
@@ -105,13 +108,18 @@ class Risk:
 
 
 def terms_with_score(terms: Terms, risk: Risk) -> Terms:
-    """Return what the card of a model with its score promises: the sum of both costs, as the ledger charged.
+    """Return the terms of a model with its score: they cost the sum of both, as the ledger was charged.
 
-    Only where this library split the rows itself is it the larger of the two: then each row is in the model or in
+    Only where `fit_and_score` split the rows is the cost the larger of the two: then each row is in the fit or in
     the score. A person with several rows may have some in both. Both must have been paid for persons with the same
-    number of rows.
+    number of rows. The score of another fit is refused: it depends on that fit, which this card does not pay for.
     """
     charge, people = risk.charge, terms.rows_per_person
+    if risk.fit_charges and risk.fit_charges != fit_times(terms.charges):
+        raise ParameterError(
+            "the score is of another fit: give the model as fit_and_score returned it, or score this one with "
+            "private_score"
+        )
     if charge.rows_per_person != people:
         raise ParameterError(
             f"the score was paid for with rows_per_person={charge.rows_per_person}, the model with {people}: one "

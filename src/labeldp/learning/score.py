@@ -15,11 +15,11 @@ from sklearn.utils import _safe_indexing
 from labeldp._values import Array, Epsilon, Index, LabelBounds, Labels, as_fraction, parse_number
 from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge, warn_if_seen
-from labeldp.accounts.terms import Split
+from labeldp.accounts.terms import Split, Terms, fit_times
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor
-from labeldp.learning.held_out import fresh_predictions, innermost
+from labeldp.learning.held_out import final_step, fresh_predictions, innermost
 from labeldp.learning.quality import Risk
 from labeldp.learning.score_sums import ScorePlan
 from labeldp.tables.frames import refuse_other_order, row_count
@@ -100,7 +100,8 @@ def private_score(
     plan = ScorePlan.of(labels.size, budget, bounds, largest)
     ledger, source = as_ledger(ledger), resolve_source(random_state)
     charge = plan.charge(rows_per_person)
-    return charged_score(plan, predicted, labels, charge, ledger_to_charge(ledger, y), source)
+    score = charged_score(plan, predicted, labels, charge, ledger_to_charge(ledger, y), source)
+    return replace(score, fit_charges=_fit_charges(innermost(model)[0]))
 
 
 def charged_score(
@@ -110,6 +111,12 @@ def charged_score(
     ledger.charge_all([charge])
     figures = plan.figures(plan.sums(predicted, labels), source)
     return Risk(figures, labels.size, isinstance(source, SecureWords), (plan.statistic,), charge)
+
+
+def _fit_charges(model: Any) -> tuple[str, ...]:
+    """Return the times of the charges of a fitted model; none if it is not one of this library."""
+    terms = getattr(model, "terms_", None)
+    return fit_times(terms.charges) if isinstance(terms, Terms) else ()
 
 
 def fit_and_score(
@@ -130,7 +137,8 @@ def fit_and_score(
     Parameters
     ----------
     model : LabelReleaseRegressor or ModelReleaseRegressor, or a pipeline that ends in one
-        Is fitted, for its own ε. Its bounds, ledger and rows_per_person hold for the score, too.
+        Is fitted, for its own ε. Its bounds, ledger and rows_per_person hold for the score, too. A search or a
+        frozen model is refused: one fit is what the card pays for.
     X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
         Public features.
     y : array-like
@@ -166,11 +174,11 @@ def fit_and_score(
     >>> score.rows, score.split, ledger.total
     (200, Split(seed=..., train_rows=1800, test_rows=200), Budget(epsilon=1.5))
     """
-    regressor, _ = innermost(model)
+    regressor = final_step(model)
     if not isinstance(regressor, PrivateRegressor):
         raise ParameterError(
             "model must be a LabelReleaseRegressor or a ModelReleaseRegressor, or a pipeline that ends in one, "
-            f"got {type(model).__name__}"
+            f"got {type(regressor).__name__}"
         )
     refuse_other_order(X, y)
     labels = Labels.parse(y).values.astype(np.float64)
@@ -184,15 +192,22 @@ def fit_and_score(
     if regressor.ledger is None:
         warn_if_seen(y)
     X = sparse.csr_array(X) if sparse.issparse(X) else X
+    earlier = len(ledger.own_charges)
     with ledger.reserve([charge]):
         model.fit(_take(X, train), _take(y, train))
+    charged = tuple(sorted(one.when for one in ledger.own_charges[earlier:]))
+    if not charged:
+        raise ParameterError("the model was not fitted again: give a regressor that is not frozen")
     try:
+        if charged != _fit_charges(regressor):
+            raise ParameterError("the ledger was charged for more than one fit, and the card of a model is of one")
         predicted = model.predict(_take(X, test))
         score = charged_score(plan, predicted, labels[test], charge, ledger, source)
     except Exception as error:
         error.add_note(NOT_SCORED)
         raise
-    return model, replace(score, split=split)
+    split = replace(split, fit_charges=charged, score_charge=charge.when)
+    return model, replace(score, split=split, fit_charges=charged)
 
 
 def plan_test(rows: int, epsilon: float, bounds: tuple[float, float], test_size: float = TEST_SIZE) -> ScorePlan:
