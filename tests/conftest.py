@@ -38,7 +38,7 @@ QUICK_TESTS = 3
 SHARED = {
     "spark": ("spark_examples", "spark_interference", "spark_model", "spark_release"),
     "a cluster in trouble": ("spark_trouble",),
-    "reports": ("report", "report_check", "report_browser"),
+    "reports": ("report", "report_browser"),
     "saved models": ("hostile_models", "model_files", "fuzz_models"),
     "networks": ("run", "tables"),
     **{name: (name,) for name in ("attacks_objects", "attacks_reports", "cli_cards")},

@@ -146,7 +146,7 @@ def test_an_unknown_mechanism_is_open_until_the_reviewer_names_its_module(own):
     assert json.loads(run("verify", "--json", card_file, code=5).stdout)["verdict"] == OPEN
     for command in ("explain", "report", "audit"):
         assert OPEN in said(command, card_file, code=5)
-    assert "The card holds." in said("verify", card_file, "--import", path)
+    assert "Valid." in said("verify", card_file, "--import", path)
     assert "What it means" in said("explain", card_file, "--import", "own_of_a_test")
 
 
@@ -155,7 +155,7 @@ def test_a_module_in_the_current_folder_is_not_found_by_its_name_but_by_its_path
     with contextlib.chdir(path.parent):
         run("verify", card_file, "--import", path.stem, code=2)
         assert path.stem not in sys.modules
-        assert "The card holds." in said("verify", card_file, "--import", f"./{path.name}")
+        assert "Valid." in said("verify", card_file, "--import", f"./{path.name}")
 
 
 def test_nothing_is_imported_because_a_card_names_it(own, monkeypatch):

@@ -41,9 +41,6 @@ CLASHES = {
     "table is the source": "-o in.parquet --force",
     "table is the source behind a link": "-o link.parquet --force",
     "ledger is the source": "-o a.parquet --ledger in.parquet",
-    "ledger is the signature": "-o a.parquet --ledger a.parquet.card.json.sig --limit 3",
-    "signature is the source behind a link": "-o s.parquet",
-    "a folder as the signature": "-o f.parquet --ledger b.jsonl",
     "ledger below the table": "-o a.parquet --ledger a.parquet/deep/budget.jsonl --limit 3",
     "a new folder": "-o new/ --format csv --ledger b.jsonl",
     "an old folder": "-o fold --format csv --force --ledger b.jsonl",
@@ -62,9 +59,6 @@ def test_no_place_serves_two_purposes_and_nothing_is_spent(place, clash):
     (place / "sl").symlink_to("real")
     (place / "link.parquet").symlink_to("in.parquet")
     (place / "fil").touch()
-    (place / "s.parquet.card.json.sig").symlink_to("in.parquet")
-    (place / "f.parquet.card.json.sig").mkdir()
-    (place / "f.parquet.card.json.sig" / "mine").touch()
     before = snapshot(place)
     done = run("in.parquet", *CLASHES[clash].split())
     assert done.exit_code in (2, 3), done.output
@@ -73,7 +67,7 @@ def test_no_place_serves_two_purposes_and_nothing_is_spent(place, clash):
 
 
 def test_a_name_that_is_too_long_is_refused_before_the_charge(place):
-    for length in (243, 235, 221):  # for the table, its card, and the signature of that
+    for length in (243, 235, 225):  # for the table, its card, and the card while it is written
         error = (OSError, ldp.errors.ParameterError)  # Windows has another one for each disk
         assert "too long" in str(refused("in.parquet", f"{'a' * length}.parquet", error=error))
 

@@ -24,7 +24,7 @@ NOT_VERIFIABLE = (
     "that what was summed, counted or randomised is what the card lists, each row's label once in each",
     "that the bounds were chosen without looking at the labels, and so was a prior that it calls public",
 )
-"""Statements that cannot be verified for any card, signed or not."""
+"""Statements that cannot be verified for any card."""
 
 _NOT_VERIFIABLE_IN_FILES = (
     "that the file holds private labels and not the true ones: its checksum only ties the card to its bytes",
@@ -39,7 +39,6 @@ _UNEXPLAINED = 0.01
 """The share of a charge for sums and labels that may be left: a proof may be a little below the labels' ε."""
 
 _UNSIGNED = "who wrote the card: its checksum finds damage, but it is no signature"
-_SIGNED = "that what the signed card says is true"
 
 Verdict = Literal["holds", "does not hold", "cannot be checked here"]
 
@@ -142,14 +141,13 @@ class Verification:
     @property
     def not_verifiable(self) -> tuple[str, ...]:
         """Statements that no check of a card can verify."""
-        signed = any(check.name == "signature" and check.holds for check in self.checks)
         kind = "release" if self.card is None else self.card.kind
         more = _NOT_VERIFIABLE_BY_KIND.get(kind, _NOT_VERIFIABLE_IN_FILES)
-        return (*NOT_VERIFIABLE, *more, _SIGNED if signed else _UNSIGNED)
+        return (*NOT_VERIFIABLE, *more, _UNSIGNED)
 
 
 def verify_card(text: str) -> Verification:
-    """Check a card, and prove its mechanisms again; ``labeldp verify`` compares its files and its signature too.
+    """Check a card, and prove its mechanisms again; ``labeldp verify`` compares its files too.
 
     Nothing in a card is run or imported, and nothing that is wrong with it is an exception here.
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from labeldp import tables as files
 from labeldp._atomic import StrPath, as_path
@@ -19,7 +17,6 @@ from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.budget import missing_charges
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.reading import ReadCard
-from labeldp.accounts.signatures import check_signature
 from labeldp.accounts.verification import Check, Verification, verify_card
 from labeldp.app.sentences import counted
 from labeldp.errors import LabelDPError
@@ -34,13 +31,10 @@ def verify_files(
     *,
     file: StrPath | None = None,
     folder: StrPath | None = None,
-    signature: str | None = None,
-    trusted: Sequence[Ed25519PublicKey] = (),
-    require_signature: bool = False,
     ledger: Ledger | None = None,
     verification: Verification | None = None,
 ) -> Verification:
-    """Check a card as `verify_card` does, with its signature, and compare it with the file or folder it names.
+    """Check a card as `verify_card` does, and compare it with the file or folder it names.
 
     Parameters
     ----------
@@ -49,26 +43,16 @@ def verify_files(
         What was released with the card.
     folder : path-like, optional
         Where to look for the file by the name on the card, if none is given.
-    signature : str, optional
-        The content of the file that ``ssh-keygen -Y sign`` wrote.
-    trusted : sequence of public keys
-        One of them must have signed the card, if any are given.
-    require_signature : bool
-        Whether somebody must have signed it.
     ledger : Ledger, optional
         The charges of the card must be in it.
     verification : Verification, optional
         What `verify_card` returned for this card, where that was called before.
     """
     verification = verification or verify_card(text)
-    signed = check_signature(text, signature, trusted, required=require_signature)
     card = verification.card
     if card is None:
-        return Verification((signed, *verification.checks), None)
-    if signed.holds:
-        covered = ", and so are the checksums of its files" if _entry(card)[1] else "; it has none of a file"
-        signed = replace(signed, detail=signed.detail + covered)
-    checks = [signed, *verification.checks, *_file_checks(card, None if file is None else Path(file), folder)]
+        return verification
+    checks = [*verification.checks, *_file_checks(card, None if file is None else Path(file), folder)]
     if ledger is not None:
         checks.append(_check_ledger(card, ledger))
     return Verification(tuple(checks), card)

@@ -1,25 +1,22 @@
-"""The files that cards, signatures and keys are in."""
+"""The files that cards and reports are in."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from labeldp._atomic import read_regular
-from labeldp.accounts.signatures import read_public_key
 from labeldp.errors import CardError, ParameterError
 from labeldp.mechanisms.card_format import MAX_TEXT
 
-MOST_SMALL = 1 << 14
-"""Bytes of the file of a key or a signature; either has less than 1,000."""
+KINDS = ("report", "summary")
+"""Pages that ``labeldp report`` writes."""
 
 
 def read_card_file(path: Path) -> tuple[Path, str]:
-    """Return a card's path and text: of a model's folder, of what has its card beside it, or of a page on a card.
+    """Return a card's path and text: of a model's folder, of a file with its card beside it, or of a card itself.
 
-    What is named as cards are is the card itself, whatever lies beside it.
+    A file named as cards are is the card itself, whatever lies beside it. A report is refused: it is no evidence.
 
     Examples
     --------
@@ -29,10 +26,14 @@ def read_card_file(path: Path) -> tuple[Path, str]:
     >>> path, text = read_card_file(folder / "sales.csv")
     >>> path.name, text
     ('sales.csv.card.json', '{}')
-    >>> read_card_file(folder / "sales.csv.report.html")[0].name
-    'sales.csv.card.json'
+    >>> read_card_file(folder / "sales.csv.report.html")
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.ParameterError: sales.csv.report.html is a report, and a report is not evidence: verify ...
     """
     card = path if is_card_name(path.name) else next(filter(os.path.lexists, _cards_of(path)), path)
+    if card == path and path.suffix == ".html":
+        raise ParameterError(_refusal_of_report(path))
     if card.is_dir():
         raise ParameterError(f"{path} holds no card.json, and there is no {path.name}.card.json beside it")
     data = read_regular(card, MAX_TEXT)
@@ -45,10 +46,17 @@ def read_card_file(path: Path) -> tuple[Path, str]:
 
 
 def _cards_of(path: Path) -> list[Path]:
-    """Return where the card of a file, a model's folder or a page may be, under the names that cards have."""
-    about = path.parent / path.name.removesuffix(".html").removesuffix(".report").removesuffix(".summary")
-    cards = [each for one in (path, about) for each in (one / "card.json", one.parent / f"{one.name}.card.json")]
-    return [*cards, about.parent / f"{about.name}.json"] if about != path else cards
+    """Return where the card of a file or of a model's folder may be."""
+    return [path / "card.json", path.with_name(f"{path.name}.card.json")]
+
+
+def _refusal_of_report(path: Path) -> str:
+    """Return why a report is not verified, and which card is verified in its place."""
+    subject = path.with_name(path.name.removesuffix(".html").removesuffix(".report").removesuffix(".summary"))
+    cards = [*_cards_of(subject), subject.with_name(f"{subject.name}.json")]
+    card = next(filter(os.path.lexists, cards), None)
+    instead = "verify the card that it was made from" if card is None else f"verify its card, {card}"
+    return f"{path.name} is a report, and a report is not evidence: {instead}"
 
 
 def is_card_name(name: str) -> bool:
@@ -60,22 +68,6 @@ def is_card_name(name: str) -> bool:
     [True, True, False]
     """
     return name == "card.json" or name.endswith(".card.json")
-
-
-def read_signature(card: Path, given: Path | None) -> str | None:
-    """Return the text of a card's signature, which lies beside it; None if it has none."""
-    path = given or card.with_name(f"{card.name}.sig")
-    if given is None and not os.path.lexists(path):
-        return None
-    return read_regular(path, MOST_SMALL).decode("ascii", errors="replace")
-
-
-def read_key(path: Path) -> Ed25519PublicKey:
-    """Return the public key in a file; what is wrong with it is said with the file's name."""
-    try:
-        return read_public_key(read_regular(path, MOST_SMALL))
-    except ParameterError as error:
-        raise ParameterError(f"{path}: {error}") from None
 
 
 def report_path(card: Path, kind: str = "report") -> Path:
@@ -90,15 +82,14 @@ def report_path(card: Path, kind: str = "report") -> Path:
 
 
 def reports_beside(card: Path, kind: str = "report") -> list[Path]:
-    """Return where a page on a card may lie: beside it, beside a model's folder, or as a regression's page.
+    """Return where the report or the summary of a card may be: beside the card, or beside a model's folder.
 
     Examples
     --------
     >>> [path.as_posix() for path in reports_beside(Path("in/homes.model/card.json"))]
     ['in/homes.model/card.report.html', 'in/homes.model.report.html']
     """
-    if card.name == "card.json":
-        folder = card.parent if card.parent.name else card.parent.absolute()
-        return [report_path(card, kind), folder.parent / f"{folder.name}.{kind}.html"]
-    page = card.parent / card.name.removesuffix(".card.json")
-    return [report_path(card, kind), *([page] if page.suffix == ".html" else [])]
+    if card.name != "card.json":
+        return [report_path(card, kind)]
+    folder = card.parent if card.parent.name else card.parent.absolute()
+    return [report_path(card, kind), folder.parent / f"{folder.name}.{kind}.html"]

@@ -319,17 +319,6 @@ _TABLE = (
         **_SEVERAL,
         flags=("--import",),
     ),
-    Option(
-        "trusted",
-        "A public Ed25519 key, as OpenSSH writes it, that must have signed the card.",
-        type=list[Path],
-        default=(),
-        parse=lambda paths: list(paths or ()),
-        metavar="KEY.pub",
-        flags=("--trust",),
-    ),
-    Option("require_signature", "An unsigned card does not hold.", **_FLAG),
-    Option("signature", "The card's signature, if it is not beside it as CARD.sig.", **_FILE),
     Option("model", "The folder that labeldp fit wrote.", type=Path, metavar="MODEL", **_POSITIONAL),
     # previews, comparisons and audits
     Option("rows", "How many rows the table has.", default=REQUIRED, **_INTEGER),

@@ -94,8 +94,7 @@ def regress_file(
         left_out = [note for note in rows.notes if note.startswith(LEFT_OUT)]
         table = replace(table, estimates=replace(table.estimates, notes=[*table.estimates.notes, *left_out]))
         written = _WRITERS[path.suffix](table, ledger)
-        files = {} if path.suffix == ".html" else {path.name: hashlib.sha256(written.encode()).hexdigest()}
-        about = table.to_card(files=files) if files else table.to_card()  # a page is written again from its card
+        about = table.to_card(files={path.name: hashlib.sha256(written.encode()).hexdigest()})
         for target, text in ((card, about), (path, written)):
             with atomic_file(target, public=True, most=rows.rights, replace=force) as unfinished:
                 unfinished.write_text(text, encoding="utf-8", newline="\n")

@@ -21,7 +21,7 @@ EXPLAINED = (LabelDPError, ModuleNotFoundError, OSError, MemoryError)
 
 _EXTRAS = {
     **{"pyarrow": "files", "openpyxl": "excel", "matplotlib": "plots", "pyspark": "spark"},
-    **dict.fromkeys(["jinja2", "markupsafe", "python_multipart", "starlette", "uvicorn"], "page"),
+    **dict.fromkeys(["python_multipart", "starlette", "uvicorn"], "page"),
 }
 """Packages, and the extras that bring them."""
 

@@ -65,7 +65,7 @@ def reserve_model(path: StrPath, *, force: bool = False) -> Iterator[Callable[[]
     Refused if there is no folder around it, or something is there: a model may be replaced with ``force``,
     anything else is never removed; or if another is being written there.
     """
-    names = {*MODEL_FILES, CARD, f"{CARD}.sig", "card.report.html"}  # what sign and report put there
+    names = {*MODEL_FILES, CARD, f"{CARD}.sig", "card.report.html"}  # which ssh-keygen and report put there
     target = Target(f"{as_path(path)}/", force, names.__contains__)
     with reserve(target):
         yield partial(atomic_folder, path, check=target.refuse_existing)

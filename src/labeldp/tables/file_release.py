@@ -177,7 +177,7 @@ def privatize_file(
     card_path = Path(f"{Path(to)}.card.json")
     ledger = as_ledger(ledger)
     ledger_path = None if ledger is None else ledger.path
-    outputs = {"the output": Path(to), "the card": card_path, "the card's signature": Path(f"{card_path}.sig")}
+    outputs = {"the output": Path(to), "the card": card_path}
     refuse_same({**outputs, "the ledger": ledger_path}, {"the source": os.fspath(source)})
     progress = progress or (lambda *_: None)
     with TableAndCard(to, force=force) as places:

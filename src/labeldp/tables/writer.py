@@ -196,23 +196,18 @@ def refuse_size(to: str, size: int) -> None:
 class TableAndCard:
     """The places of a table and its card, which appear together.
 
-    No kill leaves a table beside another table's card, or beside none: an old table goes first, with a signature
-    that is none of the new card; then the new card takes its place, and the new table last. A card without its
-    table is harmless. The table's name is reserved from the start of the block: enter it before the charge.
+    No kill leaves a table beside another table's card, or beside none: an old table goes first, then the new card
+    takes its place, and the new table last. A card without its table is harmless. The table's name is reserved
+    from the start of the block: enter it before the charge.
     """
 
     def __init__(self, to: str, *, force: bool) -> None:
         self._to, self._card, self._force, self._text = Path(to), Path(f"{Path(to)}.card.json"), force, b""
-        self._signature = Path(f"{self._card}.sig")
-        self._targets = [
-            Target(to, force),
-            Target(str(self._card), force),
-            Target(str(self._signature), force=True),
-        ]
+        self._targets = [Target(to, force), Target(str(self._card), force)]
         self._reservations = ExitStack()
 
     def __enter__(self) -> Self:
-        self._targets[2].refuse()  # its name is the longest
+        self._targets[1].refuse()  # its name is the longest
         with ExitStack() as reservations:  # given back if the card cannot be written
             reservations.enter_context(reserve(self._targets[0]))
             self._targets[1].refuse_existing()
@@ -230,8 +225,8 @@ class TableAndCard:
         self._text = text.encode()
         with atomic_file(self._card, public=True, most=most, replace=self._force) as partial_path:
             partial_path.write_bytes(self._text)
-            for path in (self._to, self._signature) if self._force else (self._signature,):
-                path.unlink(missing_ok=True)
+            if self._force:
+                self._to.unlink(missing_ok=True)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         with self._reservations:

@@ -151,13 +151,30 @@ def test_a_card_whose_rows_or_columns_do_not_fit_the_file_is_red(cards, more, ab
     assert f"{mark} {check}" in shown.output
 
 
-def test_other_columns_are_listed_and_an_unsigned_card_is_said_last(cards):
-    *_, last = run("verify", cards["file"]).output.strip().splitlines()
-    assert last == "The card holds. The card is not signed: nobody vouches for it."
+def last_line(*words, **options):
+    return run("verify", *words, **options).output.strip().splitlines()[-1]
+
+
+def test_other_columns_are_listed_and_the_last_line_names_all_that_was_shown_and_not_compared(cards, tmp_path):
+    assert last_line(cards["file"]) == "Valid."
     shown = said("verify", cards["file"])
     assert "public, and as they are: id" in shown
     assert "whether another column gives the label away" in shown
-    verify_fails(cards["file"], "--require-signature", check="signature")
+    card = tmp_path / "private.csv.card.json"
+    card.write_text(cards["file"].read_text())
+    (tmp_path / "private.csv.report.html").write_text("made up")
+    (tmp_path / "private.csv.summary.html").write_text("made up")
+    assert last_line(card) == "Valid. Not compared: file, report."
+
+
+def test_a_report_is_not_evidence_and_its_card_is_named(cards, tmp_path):
+    card = tmp_path / "private.csv.card.json"
+    card.write_text(cards["file"].read_text())
+    run("report", card, "-o", tmp_path / "private.csv.report.html")
+    for name in ("private.csv.report.html", "private.csv.summary.html", "other.html"):
+        text = said("verify", tmp_path / name, code=2)
+        assert "not evidence" in text
+        assert (card.name in text) == name.startswith("private")
 
 
 @pytest.mark.parametrize("name", ["../private.csv", "/etc/passwd", "", "..", "a/b"])

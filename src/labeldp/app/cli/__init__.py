@@ -89,9 +89,9 @@ COMMANDS = {
     "Check": {
         "explain": Command("Say in plain words what a card promises.", "cards", "private.parquet.card.json"),
         "verify": Command(
-            "Run a card's proof again, and check its file and its signature.",
+            "Run a card's proof again, and compare its file.",
             "cards",
-            "private.parquet.card.json --trust owner.pub",
+            "private.parquet --ledger budget.jsonl",
         ),
         "audit": Command(
             "Sample a card's mechanisms, and try to break what it promises.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from starlette.requests import Request
@@ -15,11 +14,10 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.reading import ReadCard, read_any_card
 from labeldp.accounts.verification import verify_card
 from labeldp.app.card_check import verify_files
-from labeldp.app.card_files import read_card_file, read_signature, reports_beside
+from labeldp.app.card_files import read_card_file, reports_beside
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem
 from labeldp.app.page.site import show, site_of
-from labeldp.app.report.report_check import check_reports_beside
 from labeldp.app.sentences import EXPLAINED
 from labeldp.errors import ParameterError
 
@@ -65,17 +63,14 @@ def card_page(request: Request) -> Response:
     folder, name = site_of(request).folder, request.query_params.get("name", "")
     path = folder.card(name)
     text = read_card_file(path)[1]
-    verification, signature = verify_card(text), path.with_name(f"{path.name}.sig")
+    verification = verify_card(text)
     card, ledger, explanation, beside = verification.card, None, None, None
     if card is not None:
         ledger = _ledger_of(card, _ledgers_in(folder)[0].values())
         file = "." if card.kind == "model" else card.content.get("file", {}).get("name", "None")
         beside = path.parent if folder.is_plain(path.parent / file) else None
         explanation = card.explain(ledger.charges if ledger else None)
-    signed = read_signature(path, signature) if folder.is_plain_file(signature) else None
-    result = verify_files(text, verification=verification, folder=beside, signature=signed)
-    reports = check_reports_beside(path, text, result, folder.is_plain_file, ledger)
-    result = replace(result, checks=(*result.checks, *reports))
+    result = verify_files(text, verification=verification, folder=beside)
     report = _report_of(folder, path)
     return show(request, "card", name=name, result=result, explanation=explanation, report=report)
 
@@ -87,8 +82,10 @@ def _ledger_of(card: ReadCard, ledgers: Iterable[Ledger]) -> Ledger | None:
 
 
 def _report_of(folder: ChosenFolder, card: Path) -> Path | None:
-    """Return the report of a card, if it is there as a plain file."""
-    return next(filter(folder.is_plain_file, reports_beside(card)), None)
+    """Return the report of a card, or the page of a regression, if it is there as a plain file."""
+    subject = card.with_name(card.name.removesuffix(".card.json"))
+    pages = [*reports_beside(card), *([subject] if subject.suffix == ".html" else [])]
+    return next(filter(folder.is_plain_file, pages), None)
 
 
 def report_page(request: Request) -> Response:

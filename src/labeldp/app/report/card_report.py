@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
 from labeldp._atomic import StrPath
 from labeldp._values import Data
-from labeldp.accounts.budget import Charge, rounded_up, total_of
+from labeldp.accounts.budget import Charge, missing_charges, rounded_up, total_of
 from labeldp.accounts.explanation import Explanation, explain
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import at_most, percent, times
 from labeldp.accounts.scores import coefficient_cells, describe_fit
 from labeldp.accounts.terms import Terms
 from labeldp.accounts.verification import Verification, verify_card
-from labeldp.app.report.page import (
-    WRITTEN_WITH,
-    Kind,
-    PageSource,
-    Section,
-    StatedLedger,
-    escaped,
-    render_page,
-    write_page,
-)
+from labeldp.app.report.page import Kind, Section, render_page, write_page
 from labeldp.app.report.reviewer import proof_sections
 from labeldp.app.report.summary import summary_sections
 from labeldp.tables.paths import Target
@@ -77,7 +67,7 @@ def render_report(
     card_text: str,
     kind: Kind = "report",
     *,
-    ledger: Ledger | StatedLedger | None = None,
+    ledger: Ledger | None = None,
     verification: Verification | None = None,
 ) -> str:
     """Return the report of a card, as HTML.
@@ -112,33 +102,46 @@ def render_report(
     (True, True)
     """
     card = (verification or verify_card(card_text)).require_card(allow_open=kind == "report")
-    terms, content = card.terms, card.content
-    if isinstance(ledger, Ledger):
-        ledger = StatedLedger.of(ledger.limit, ledger.charges, terms.charges)
-    source = PageSource(kind, str(json.loads(card_text)["checksum"]), WRITTEN_WITH, ledger)
-    explanation = explain(terms, card.kind, content, None if ledger is None else ledger.others)
+    terms = card.terms
+    others = None if ledger is None else total_of(missing_charges(ledger.charges, terms.charges))
+    explanation = explain(terms, card.kind, card.content, others)
     texts = dict(explanation.sections)
     if ledger is not None and terms.charges:
-        texts["What it cost"] += tuple(ledger.describe(total_of(terms.charges)))
-    when, lead = _last_time(terms.charges), texts.pop("What was done")
+        texts["What it cost"] += tuple(_describe_ledger(ledger, terms.charges))
+    values = {"lead": texts.pop("What was done"), "when": _last_time(terms.charges)}
     if kind == "summary":
-        title = f"{explanation.title}: summary for an assessment"
-        sections = summary_sections(card, explanation, texts)
-        return render_page(title, sections, source=source, style="summary.css", lead=lead, when=when)
-    banner = "banner weak" if explanation.private else "banner"
+        return render_page(
+            title=f"{explanation.title}: summary for an assessment",
+            warnings=(),
+            sections=summary_sections(card, explanation, texts),
+            style="summary.css",
+            **values,
+        )
+    explained = [Section(heading, lines) for heading, lines in texts.items()]
     return render_page(
-        explanation.title,
-        [
-            *(f'<div class="{banner}" role="alert">{escaped(text)}</div>' for text in explanation.warnings),
-            *_coefficients(content),
+        title=explanation.title,
+        warnings=explanation.warnings,
+        is_private=explanation.private,
+        sections=[
+            *_coefficients(card.content),
             *_tiles(explanation, terms),
-            *(Section(heading, lines) for heading, lines in texts.items()),
+            *explained,
             *proof_sections(card),
         ],
-        source=source,
-        lead=lead,
-        when=when,
+        style="style.css",
+        **values,
     )
+
+
+def _describe_ledger(ledger: Ledger, charges: Sequence[Charge]) -> list[str]:
+    """Return the sum of all charges of a ledger and of a release, and the rest of its limit."""
+    missing = missing_charges(charges, ledger.charges)
+    total = total_of([*ledger.charges, *missing])
+    limit = "The ledger has no limit: it counts, and refuses nothing."
+    if ledger.limit is not None:
+        limit = f"The limit is {ledger.limit}; left is {ledger.limit.minus(total)}."
+    lacks = ["The ledger given does not hold all charges of this release."] if missing else []
+    return [*lacks, f"With all else in the ledger, {total} is spent. {limit}"]
 
 
 def _last_time(charges: Sequence[Charge]) -> str:
@@ -161,7 +164,7 @@ def _coefficients(content: Data) -> list[Section]:
     return [Section(title, [], head, rows), Section("How to read it", notes)]
 
 
-def _tiles(explanation: Explanation, terms: Terms) -> list[str]:
+def _tiles(explanation: Explanation, terms: Terms) -> list[Section]:
     """Return the figures that matter most, if the release is private."""
     if not explanation.private:
         return []
@@ -178,5 +181,4 @@ def _tiles(explanation: Explanation, terms: Terms) -> list[str]:
         tiles["is the most by everything in its ledger"] = times(ledger.epsilon)
     if terms.rows:
         tiles["labels"] = f"{terms.rows:,}"
-    body = "".join(f"<li><b>{escaped(value)}</b>{escaped(name)}</li>" for name, value in tiles.items())
-    return [f'<ul class="tiles">{body}</ul>']
+    return [Section(tiles=tiles)]

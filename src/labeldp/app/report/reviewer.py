@@ -92,9 +92,8 @@ _HOW_TO_CHECK = Section(
     [
         "Run  labeldp verify CARD  with the card's file: it builds the mechanisms from the card, proves them "
         "again, and computes the noise of each sum again. Anyone can; it needs no label.",
-        "Run  labeldp verify PAGE CARD  to write this page again from the card, with this version, and compare.",
-        "A checksum finds damage and is no signature; if there is one, CARD.sig, add  --trust KEY.pub  with the "
-        "key of whoever you expect. The proof shows what a mechanism protects; that it was used, once, on these "
-        "labels, is the word of whoever gives you the card.",
+        "Run  labeldp report CARD  to write this page yourself: a report that somebody sends you is not evidence.",
+        "A checksum finds damage and is no signature. The proof shows what a mechanism protects; that it was "
+        "used, once, on these labels, is the word of whoever gives you the card.",
     ],
 )
