@@ -16,10 +16,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from labeldp.errors import DataError, LabelDPError, LabelError, MissingExtraError, ParameterError, Setting
 from labeldp.tables.dialect import Dialect
+from labeldp.tables.source_file import SourceFile
 from labeldp.tables.text_records import HEADER_ROWS, TextFile
 from labeldp.tables.text_tables import TextTable
 
@@ -58,18 +57,18 @@ class Sheet(NamedTuple):
 class SheetTable(TextTable):
     """A table in one sheet of an Excel file; in memory."""
 
-    def __init__(self, path: Path, label: str | None, dialect: Dialect, **reading: Any) -> None:
-        self._sheet = read_sheet(path, dialect)
-        super().__init__(path, "xlsx", label, dialect, file=self._sheet.file, **reading)
+    def __init__(self, source: SourceFile, label: str | None, dialect: Dialect, **reading: Any) -> None:
+        self._sheet = read_sheet(source, dialect)
+        super().__init__(source, "xlsx", label, dialect, file=self._sheet.file, **reading)
         self.dialect = self.dialect.with_detected(decimal=dialect.decimal)  # numbers of sheets show none
 
     def _lines_above(self, label: str) -> int:
-        top = _top(self._file.path, self.dialect)
+        top = _top(self._file.source, self.dialect)
         return 0 if top is None else top.lines_above(label)
 
     def _fields(self) -> list[Any]:
         """Refuse columns that are hidden, or that formulas may have computed from labels."""
-        sheet, path = self._sheet, self._file.path
+        sheet, path = self._sheet, self.source.path
         if self.label in sheet.formulas:
             raise DataError(
                 f"{path} has formulas in the label {self.label!r}, and a total or a running sum would "
@@ -91,7 +90,7 @@ class SheetTable(TextTable):
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[Any]:
+def _open(source: SourceFile) -> Iterator[Any]:
     """Open a workbook, or say what is wrong with it, without the original error, which may quote a label."""
     try:
         import openpyxl  # noqa: F401, PLC0415 (an extra)
@@ -103,9 +102,8 @@ def _open(path: Path) -> Iterator[Any]:
         ) from None
     complaint = DAMAGED
     try:
-        with pa.OSFile(str(path)) as stream:
-            yield Workbook(stream, stream.size())
-            return
+        yield Workbook(io.BytesIO(source.stream().read()), source.file.size())
+        return
     except (LabelDPError, MemoryError):
         raise
     except RefusedError as error:
@@ -113,12 +111,12 @@ def _open(path: Path) -> Iterator[Any]:
     except Exception as error:  # what it says may be a label
         if isinstance(error, OSError) and error.errno is not None:
             raise
-    raise DataError(f"{path} {complaint}")
+    raise DataError(f"{source.path} {complaint}")
 
 
-def sheet_names(path: Path) -> list[str]:
+def sheet_names(source: SourceFile) -> list[str]:
     """Return the names of a workbook's sheets."""
-    with _open(path) as book:
+    with _open(source) as book:
         return list(book.parts)
 
 
@@ -131,10 +129,10 @@ def _chosen_sheet(book: Any, path: Path, how: Dialect) -> str:
     return how.sheet or names[0]
 
 
-def read_sheet(path: Path, how: Dialect) -> Sheet:
+def read_sheet(source: SourceFile, how: Dialect) -> Sheet:
     """Return the table of one sheet."""
-    with _open(path) as book:
-        reader = book.sheet(_chosen_sheet(book, path, how), how.skip, how.decimal or ".")
+    with _open(source) as book:
+        reader = book.sheet(_chosen_sheet(book, source.path, how), how.skip, how.decimal or ".")
         rows = reader.rows()
         header = next(rows, (0, Row()))[1]
         if not header or any(isinstance(name, Formula) for name in header.values()):
@@ -151,30 +149,30 @@ def read_sheet(path: Path, how: Dialect) -> Sheet:
     columns = zip(names.values(), zip(*table, strict=True), strict=False)
     formulas = {name for name, cells in columns if any(isinstance(cell, Formula) for cell in cells)}
     hidden, dates = ({names[place] for place in places & names.keys()} for places in (reader.hidden, reader.dates))
-    return Sheet(_as_text(path, how, [list(names.values()), *table]), formulas, hidden, dates)
+    return Sheet(_as_text(source, how, [list(names.values()), *table]), formulas, hidden, dates)
 
 
 def count_sheet_titles(path: Path, how: Dialect) -> int:
     """Return how many rows seem to be titles, as in a text file."""
-    top = _top(path, how)
+    top = _top(SourceFile(path), how)
     return 0 if top is None else top.titles("csv")
 
 
-def _top(path: Path, how: Dialect) -> TextFile | None:
+def _top(source: SourceFile, how: Dialect) -> TextFile | None:
     """Return the first rows of a sheet as text; None if there are several sheets and none is named."""
-    with _open(path) as book:
+    with _open(source) as book:
         if how.sheet is None and len(book.parts) > 1:
             return None
-        top = dict(islice(book.sheet(_chosen_sheet(book, path, how), 0, ".").rows(), HEADER_ROWS))
+        top = dict(islice(book.sheet(_chosen_sheet(book, source.path, how), 0, ".").rows(), HEADER_ROWS))
     rows = (top.get(number, Row()) for number in range(1, max(top, default=0) + 1))
     lines = [[row.get(place, "") for place in range(1, max(row, default=0) + 1)] for row in rows]
-    return _as_text(path, how, lines)
+    return _as_text(source, how, lines)
 
 
-def _as_text(path: Path, how: Dialect, rows: Iterable[Collection[str]]) -> TextFile:
+def _as_text(source: SourceFile, how: Dialect, rows: Iterable[Collection[str]]) -> TextFile:
     """Return rows as a text file; a line break in a cell becomes a blank."""
     text = io.StringIO()
     writer = python_csv.writer(text, lineterminator="\n")
     writer.writerows([re.sub(r"[\r\n\0]+", " ", cell) for cell in row] for row in rows)
     dialect = how.with_detected(separator=",", decimal=how.decimal or ".", encoding="utf-8", sheet=None)
-    return TextFile(path, dialect, text.getvalue().encode())
+    return TextFile(source, dialect, text.getvalue().encode())

@@ -20,6 +20,7 @@ from labeldp.tables.excel import SheetTable, read_sheet, sheet_names
 from labeldp.tables.hints import HintSampler
 from labeldp.tables.parquet import ParquetTable, parquet_schema
 from labeldp.tables.paths import DELIMITERS, find_table
+from labeldp.tables.source_file import SourceFile
 from labeldp.tables.tables import MAY_LACK_HEADER, Table, lacks_header
 from labeldp.tables.text_records import TextFile
 from labeldp.tables.text_tables import TextTable
@@ -73,16 +74,20 @@ def table_header(source: StrPath, format: str | None = None, *, dialect: Dialect
     ('rooms', 'price')
     """
     path, kind = find_table(source, format)
-    dialect, sheets, names = dialect or Dialect(), list[str](), list[str]()
+    return _read_header(SourceFile(path), kind, dialect or Dialect())
+
+
+def _read_header(source: SourceFile, kind: str, dialect: Dialect) -> TableHeader:
+    sheets, names = list[str](), list[str]()
     if kind in DELIMITERS:
-        file = TextFile.find(path, dialect, kind, ())
+        file = TextFile.find(source, dialect, kind, ())
         dialect, names = file.dialect, file.header
     elif kind == "xlsx":
-        sheets = sheet_names(path)
+        sheets = sheet_names(source)
         if dialect.sheet is not None or len(sheets) == 1:
-            names = read_sheet(path, dialect).file.header
+            names = read_sheet(source, dialect).file.header
     else:
-        names = parquet_schema(path)[0].names
+        names = parquet_schema(source).names
     is_values = lacks_header(names, kind, dialect)
     return TableHeader(kind, dialect, () if is_values else tuple(names), tuple(sheets), is_values)
 
@@ -143,19 +148,19 @@ def open_table(
     (['rooms', 'price'], [2])
     """
     path, kind = find_table(source, format)
-    dialect = dialect or Dialect()
+    dialect, file = dialect or Dialect(), SourceFile(path)
     if only is not None:
-        names = table_header(path, kind, dialect=dialect).names
+        names = _read_header(file, kind, dialect).names
         drop = {*drop, *(name for name in names if name not in only)}
     reading: dict[str, Any] = {"text": None if as_written else text, "exact": exact, "drop": drop}
     if kind in DELIMITERS:
-        return TextTable(path, kind, label, dialect, **reading)
+        return TextTable(file, kind, label, dialect, **reading)
     if kind == "xlsx":
-        return SheetTable(path, label, dialect, **reading)
+        return SheetTable(file, label, dialect, **reading)
     for option in ("skip", "skip_last"):
         if getattr(dialect, option):
             raise ParameterError(Setting(option), " is for text files and sheets: change the file itself")
-    return ParquetTable(path, label, drop)
+    return ParquetTable(file, label, drop)
 
 
 Progress = Callable[[str, int, int | None], None]

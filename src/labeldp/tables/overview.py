@@ -22,6 +22,7 @@ from labeldp.tables.excel import count_sheet_titles
 from labeldp.tables.hints import HintSampler, Identifiers
 from labeldp.tables.opening import Progress, TableInput, open_table
 from labeldp.tables.paths import DELIMITERS, find_table
+from labeldp.tables.source_file import SourceFile
 from labeldp.tables.text_records import TextFile
 
 FIRST_ROWS = 10
@@ -45,7 +46,7 @@ def count_titles(source: StrPath, dialect: Dialect) -> int:
     path, kind = find_table(source)
     if kind == "xlsx":
         return count_sheet_titles(path, dialect)
-    return TextFile.find(path, dialect, kind, ()).titles(kind) if kind in DELIMITERS else 0
+    return TextFile.find(SourceFile(path), dialect, kind, ()).titles(kind) if kind in DELIMITERS else 0
 
 
 @dataclass(frozen=True, slots=True)

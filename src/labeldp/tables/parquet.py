@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,12 +18,17 @@ from labeldp.tables.batches import (
     refuse_other_than_numbers,
     rows_per_batch,
 )
+from labeldp.tables.source_file import SourceFile
 from labeldp.tables.tables import Table
 
 
-def _guard(path: Path, call: Callable[[], Any]) -> Any:
-    """Return what a call of Arrow returns, or say that the file is damaged."""
-    return guard_arrow(call, f"{path} is damaged, or of another format than its name says")
+def _guard(source: SourceFile, call: Callable[[], Any]) -> Any:
+    """Return the result of a call of Arrow, or refuse a file that is damaged."""
+    try:
+        return guard_arrow(call, f"{source.path} is damaged, or of another format than its name says")
+    except DataError:
+        source.refuse_change()
+        raise
 
 
 def _parquet(stream: Any) -> Any:
@@ -33,25 +37,24 @@ def _parquet(stream: Any) -> Any:
     return pq.ParquetFile(stream, buffer_size=1 << 20, pre_buffer=False)
 
 
-def parquet_schema(path: Path) -> tuple[Any, int]:
-    """Return the columns that a file has, and how many rows."""
+def parquet_schema(source: SourceFile) -> Any:
+    """Return the columns of a file, as its metadata states them."""
 
-    def read() -> tuple[Any, int]:
-        file = _parquet(stream)
-        list(file.schema_arrow.names)  # raises here, where it is caught, if a name is no text
-        return file.schema_arrow, int(file.metadata.num_rows)
+    def read() -> Any:
+        schema = _parquet(source.file).schema_arrow
+        list(schema.names)  # raises here, where it is caught, if a name is no text
+        return schema
 
-    with pa.OSFile(str(path)) as stream:
-        found: tuple[Any, int] = _guard(path, read)
-        return found
+    return _guard(source, read)
 
 
 class ParquetTable(Table):
     """A table in a Parquet file."""
 
-    def __init__(self, path: Path, label: str | None, drop: Collection[str] = ()) -> None:
-        self._stored, self.rows = parquet_schema(path)
-        super().__init__(path, "parquet", label, list(self._stored.names), drop)
+    def __init__(self, source: SourceFile, label: str | None, drop: Collection[str] = ()) -> None:
+        self._stored = parquet_schema(source)
+        self.rows = int(_guard(source, lambda: _parquet(source.file).metadata.num_rows))
+        super().__init__(source, "parquet", label, list(self._stored.names), drop)
 
     def _fields(self) -> list[Any]:
         return [self._field(self._stored.field(name)) for name in self._inside]
@@ -69,20 +72,21 @@ class ParquetTable(Table):
     def _stored_batches(self, schema: Any) -> Iterator[Any]:
         """Yield batches page by page, so that a file of one huge row group needs no more memory than others."""
         rows = CELLS // max(8, len(schema.names))
-        with pa.OSFile(str(self.path)) as stream:
-            batches = _guard(
-                self.path, lambda: _parquet(stream).iter_batches(batch_size=rows, columns=schema.names)
-            )
-            while (batch := _guard(self.path, lambda: next(batches, None))) is not None:
-                if batch.num_rows:
-                    arrays = [self._fit(batch.column(field.name), field) for field in schema]
-                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        source = self.source
+        file = _guard(source, lambda: _parquet(source.file))
+        batches = _guard(source, lambda: file.iter_batches(batch_size=rows, columns=schema.names))
+        while (batch := _guard(source, lambda: next(batches, None))) is not None:
+            if batch.num_rows:
+                arrays = [self._fit(batch.column(field.name), field) for field in schema]
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        source.refuse_change()
 
     def _fit(self, array: Any, field: Any) -> Any:
         if types.is_dictionary(array.type):
-            array = _guard(self.path, lambda: array.dictionary.take(array.indices))
+            array = _guard(self.source, lambda: array.dictionary.take(array.indices))
         if field.name == self.label:
             return as_floats(array)
         if array.null_count and not field.nullable:
-            raise DataError(f"{self.path} is damaged: {field.name!r} has missing values, and its type has none")
-        return array if array.type == field.type else _guard(self.path, lambda: array.cast(field.type))
+            path = self.source.path
+            raise DataError(f"{path} is damaged: {field.name!r} has missing values, and its type has none")
+        return array if array.type == field.type else _guard(self.source, lambda: array.cast(field.type))

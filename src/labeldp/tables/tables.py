@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +16,7 @@ from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.release.names import RENAME, as_label_name, look_like_values, nearest
 from labeldp.tables.dialect import NULL_WORDS, Dialect
 from labeldp.tables.paths import DELIMITERS
+from labeldp.tables.source_file import SourceFile
 
 MAY_LACK_HEADER = {*DELIMITERS, "xlsx"}
 """Formats in which names may be the values of a row, with its label: messages do not list them."""
@@ -53,7 +52,7 @@ class Table:
 
     Parameters
     ----------
-    path : path
+    source : SourceFile
     format : str
         One of ``csv``, ``tsv``, ``xlsx`` and ``parquet``.
     label : str or None
@@ -88,11 +87,11 @@ class Table:
     """
 
     def __init__(
-        self, path: Path, format: str, label: str | None, names: list[str], drop: Collection[str] = ()
+        self, source: SourceFile, format: str, label: str | None, names: list[str], drop: Collection[str] = ()
     ) -> None:
         if lacks_header(names, format, self.dialect):
             raise DataError(*_NO_HEADER)
-        self.path, self.format, self.label, self._names = path, format, label, names
+        self.source, self.format, self.label, self._names = source, format, label, names
         if label is not None:  # first: without a header, what else is wrong with names would be about labels
             as_label_name(label, _RENAME if format in MAY_LACK_HEADER else RENAME)
             self.refuse_unknown(label)
@@ -158,10 +157,10 @@ class Table:
         """Return some columns of a batch of `as_text` as this table has them."""
         return batch.select(list(columns))
 
-    @cached_property
+    @property
     def rights(self) -> int:
-        """Who may read and write it."""
-        return self.path.stat().st_mode & 0o666
+        """The file's permissions to read and write."""
+        return self.source.rights
 
     def _fields(self) -> list[Any]:
         """Return the columns that the file holds."""

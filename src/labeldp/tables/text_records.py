@@ -26,6 +26,7 @@ from labeldp.release.names import reads_as_value
 from labeldp.tables.batches import guard_arrow
 from labeldp.tables.dialect import SEPARATOR_NAMES, UTF8, Dialect
 from labeldp.tables.paths import DELIMITERS, PACKED
+from labeldp.tables.source_file import SourceFile
 
 LONGEST_RECORD = 1 << 23
 """Characters of a record that can be read: its public values may have a million, and its label as many."""
@@ -99,31 +100,36 @@ class TextFile:
     ``content`` is what is read in place of the file: of a sheet, or of text that was translated to UTF-8.
     """
 
-    path: Path
+    source: SourceFile
     dialect: Dialect
     content: bytes | None = None
 
     @classmethod
-    def find(cls, path: Path, given: Dialect, format: str, private: Collection[str]) -> TextFile:
+    def find(cls, source: SourceFile, given: Dialect, format: str, private: Collection[str]) -> TextFile:
         """Return a file with its separator and encoding, from its first line; marks in numbers come later.
 
         Text without a byte-order mark is UTF-8 unless an encoding is given.
         """
-        file = cls(path, given)
+        file = cls(source, given)
         start = file._start(4)
         marked = (name for name, marks in _BYTE_ORDER_MARKS.items() if start.startswith(marks))
         dialect = given.with_detected(encoding=given.encoding or next(marked, "utf-8"))
-        file = cls(path, dialect)
+        file = cls(source, dialect)
         if dialect.encoding not in UTF8 or dialect.skip or dialect.skip_last:
-            file = cls(path, dialect, file._translate())
+            file = cls(source, dialect, file._translate())
         line = next((line for line in file._lines() if line.strip("\ufeff \r\n")), "")
         if "\0" in line:
             raise DataError(
-                f"{path} has no byte-order mark: name the encoding with the order of its bytes, as in ",
+                f"{source.path} has no byte-order mark: name the encoding with the order of its bytes, as in ",
                 Setting("encoding", "utf-16-le"),
             )
         separator = given.separator or _sniff_separator(line.lstrip("\ufeff"), format, private)
-        return cls(path, dialect.with_detected(separator=separator), file.content)
+        return cls(source, dialect.with_detected(separator=separator), file.content)
+
+    @property
+    def path(self) -> Path:
+        """The name of the file."""
+        return self.source.path
 
     def _start(self, size: int) -> bytes:
         """Return the first bytes of the file, unpacked if it is compressed."""
@@ -163,7 +169,8 @@ class TextFile:
 
     def _unpacked(self) -> Any:
         is_packed = self.path.suffix.lower() == PACKED
-        return pa.input_stream(str(self.path), compression="gzip" if is_packed else None)
+        stream = self.source.stream()
+        return pa.CompressedInputStream(stream, "gzip") if is_packed else stream
 
     def _lines(self) -> list[str]:
         """Return the first lines, as far as they can be read."""

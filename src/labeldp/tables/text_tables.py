@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from labeldp.release.names import reads_as_value
 from labeldp.tables.batches import cut, guard_arrow, rows_per_batch
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.paths import DELIMITERS
+from labeldp.tables.source_file import SourceFile
 from labeldp.tables.tables import Table
 from labeldp.tables.text_records import TextFile
 from labeldp.tables.text_types import TextType, find_marks, not_a_number, parse_labels, parse_text
@@ -44,7 +44,7 @@ class TextTable(Table):
 
     def __init__(
         self,
-        path: Path,
+        source: SourceFile,
         format: str,
         label: str | None,
         dialect: Dialect,
@@ -57,7 +57,7 @@ class TextTable(Table):
         self._as_text, self._exact = text, exact
         private = {*drop, *(() if label is None else (label,))}
         self._has_checked_quotes = not private
-        self._file = file = file or TextFile.find(path, dialect, format, private)
+        self._file = file = file or TextFile.find(source, dialect, format, private)
         self.dialect = file.dialect
         if (
             label is not None
@@ -66,11 +66,11 @@ class TextTable(Table):
             and (titles := self._lines_above(label))
         ):
             raise ParameterError(
-                f"the column {label!r} is named in line {titles + 1} of {path}, not in the first: leave out what "
-                "is above with ",
+                f"the column {label!r} is named in line {titles + 1} of {source.path}, not in the first: leave "
+                "out what is above with ",
                 Setting("skip", titles),
             )
-        super().__init__(path, format, label, file.header, drop)
+        super().__init__(source, format, label, file.header, drop)
 
     def _lines_above(self, label: str) -> int:
         """Return how many lines stand above the one that names the label: nothing else of a row may decide it."""
@@ -124,6 +124,7 @@ class TextTable(Table):
                 yield batch
         except LabelDPError as error:
             problem = type(error)(*error.args)
+        self.source.refuse_change()
         if problem is not None or (found and not self._has_checked_quotes):
             self._raise_first_fault(problem)
 
