@@ -14,8 +14,9 @@ import labeldp as ldp
 from helpers import posix_only
 from labeldp import _atomic
 from labeldp.app.card_check import verify_files
+from labeldp.app.regression import regress_file
 from labeldp.tables import paths
-from labeldp.tables.writer import TableAndCard
+from labeldp.tables.placement import OutputsAndCard
 from tables.file_cases import meanwhile, refused, release
 
 ROWS = 300
@@ -48,9 +49,16 @@ def renames(monkeypatch, before=lambda: None, after=lambda: None):
         monkeypatch.setattr(os, name, watched(getattr(os, name)))
 
 
-def test_at_no_moment_is_a_table_beside_a_card_that_is_not_its_own(monkeypatch):
+def regress(source, out, **options):
+    about = {"label": "price", "bounds": (0, 5), "epsilon": 1.0, "ledger": ldp.Ledger()}
+    regress_file(source, out, **about, **options)
+
+
+@pytest.mark.parametrize(
+    ("release", "out"), [(release, "out.parquet"), (regress, "out.csv"), (regress, "out.html")]
+)
+def test_at_no_moment_is_a_table_beside_a_card_that_is_not_its_own(monkeypatch, release, out):
     """A kill leaves things as they are at that moment: so look at them before and after each rename."""
-    out = "out.parquet"
     release("in.parquet", out)
     seen = []
 
@@ -69,10 +77,10 @@ def test_a_card_put_over_the_old_one_is_caught(monkeypatch):
     release("in.parquet", "out.parquet")
 
     def careless(self, text, most):
-        self._card.write_text(text)
+        self.card.write_text(text)
         raise ZeroDivisionError
 
-    monkeypatch.setattr(TableAndCard, "put_card", careless)
+    monkeypatch.setattr(OutputsAndCard, "put_card", careless)
     with pytest.raises(ZeroDivisionError):
         release("in.parquet", "out.parquet", force=True)
     assert not holds("out.parquet")
@@ -194,7 +202,7 @@ def test_a_reservation_that_is_given_back_while_another_asks_for_it_is_kept_for_
 @pytest.mark.parametrize("has_links", [True, False])
 def test_where_a_disk_knows_no_locks_the_second_is_refused_at_the_end(monkeypatch, has_links):
     out = "out.parquet"
-    look, looks = TableAndCard.refuse_targets, []
+    look, looks = OutputsAndCard.refuse_targets, []
 
     def late(self):
         look(self)
@@ -211,7 +219,7 @@ def test_where_a_disk_knows_no_locks_the_second_is_refused_at_the_end(monkeypatc
     if not has_links:
         monkeypatch.setattr(os, "link", no_links)
     monkeypatch.setattr(portalocker, "lock", no_locks)
-    monkeypatch.setattr(TableAndCard, "refuse_targets", late)
+    monkeypatch.setattr(OutputsAndCard, "refuse_targets", late)
     with pytest.raises(ldp.errors.ParameterError, match="exists already"):
         release("in.parquet", out)
     assert holds(out)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labeldp._atomic import StrPath, atomic_file
+from labeldp._atomic import StrPath
 from labeldp._values import Data
 from labeldp.accounts.cells import as_csv
 from labeldp.accounts.ledger import Ledger
@@ -18,7 +18,8 @@ from labeldp.errors import ParameterError, Setting
 from labeldp.learning.formula import Formula
 from labeldp.learning.ols import private_ols
 from labeldp.learning.regression_table import RegressionTable
-from labeldp.tables.paths import Target, refuse_same, reserve
+from labeldp.tables.paths import refuse_same
+from labeldp.tables.placement import OutputsAndCard
 
 if TYPE_CHECKING:
     from labeldp.tables.dialect import Dialect
@@ -87,7 +88,7 @@ def regress_file(
     columns = {} if formula is None else {"features": formula.columns, "categories": list(formula.levels)}
     progress = progress or (lambda *_: None)
     reading: Data = {"missing": missing, "format": format, "dialect": dialect, "progress": progress}
-    with reserve(Target(str(path), force), Target(str(card), force)):
+    with OutputsAndCard(path, force=force) as places:
         rows = read_rows(source, label, columns=columns, complete=True, **reading)
         progress("Fitting", 0, None)
         table = private_ols(rows.public, rows.labels, on=on, ledger=ledger, label=label, **options)
@@ -95,9 +96,8 @@ def regress_file(
         table = replace(table, estimates=replace(table.estimates, notes=[*table.estimates.notes, *left_out]))
         written = _WRITERS[path.suffix](table, ledger)
         about = table.to_card(files={path.name: hashlib.sha256(written.encode()).hexdigest()})
-        for target, text in ((card, about), (path, written)):
-            with atomic_file(target, public=True, most=rows.rights, replace=force) as unfinished:
-                unfinished.write_text(text, encoding="utf-8", newline="\n")
+        places.put_card(about, rows.rights)
+        places.put_text(path, written, rows.rights)
     return FileRegression(card, table, rows.notes)
 
 

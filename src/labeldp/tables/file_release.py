@@ -37,7 +37,8 @@ from labeldp.tables.dialect import Dialect
 from labeldp.tables.hints import HintSampler, Identifiers
 from labeldp.tables.opening import Progress, TableInput, open_table
 from labeldp.tables.paths import DELIMITERS, as_format, format_in, output_format, refuse_same
-from labeldp.tables.writer import TableAndCard, TableWriter
+from labeldp.tables.placement import OutputsAndCard
+from labeldp.tables.writer import TableWriter
 
 NOT_COPIED = "metadata of the files and columns, row groups, batches, file names, sort orders"
 
@@ -180,7 +181,7 @@ def privatize_file(
     outputs = {"the output": Path(to), "the card": card_path}
     refuse_same({**outputs, "the ledger": ledger_path}, {"the source": os.fspath(source)})
     progress = progress or (lambda *_: None)
-    with TableAndCard(to, force=force) as places:
+    with OutputsAndCard(to, force=force) as places:
         progress("Opening", 0, None)
         table = open_table(
             source,

@@ -6,18 +6,16 @@ import os
 import shutil
 import sys
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
 
 from labeldp._atomic import StrPath, atomic_file
-from labeldp.errors import ParameterError
 from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.tables.batches import is_text, size_of
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.encoders import ParquetEncoder, TextEncoder, refuse_schema, refuse_values
-from labeldp.tables.paths import DELIMITERS, Target, output_format, reserve, sha256
+from labeldp.tables.paths import DELIMITERS, Target, output_format, sha256
 
 GROUP_ROWS = 1 << 20
 GROUP_BYTES = 1 << 27
@@ -188,48 +186,3 @@ def refuse_size(to: str, size: int) -> None:
         free = free if limit == resource.RLIM_INFINITY else min(free, limit)
     if free < needed:
         raise OSError(28, f"No space left: about {needed:,} bytes are needed, and {free:,} are free", folder)
-
-
-# ---- a table and its card -------------------------------------------------------------------------------------
-
-
-class TableAndCard:
-    """The places of a table and its card, which appear together.
-
-    No kill leaves a table beside another table's card, or beside none: an old table goes first, then the new card
-    takes its place, and the new table last. A card without its table is harmless. The table's name is reserved
-    from the start of the block: enter it before the charge.
-    """
-
-    def __init__(self, to: str, *, force: bool) -> None:
-        self._to, self._card, self._force, self._text = Path(to), Path(f"{Path(to)}.card.json"), force, b""
-        self._targets = [Target(to, force), Target(str(self._card), force)]
-        self._reservations = ExitStack()
-
-    def __enter__(self) -> Self:
-        self._targets[1].refuse()  # its name is the longest
-        with ExitStack() as reservations:  # given back if the card cannot be written
-            reservations.enter_context(reserve(self._targets[0]))
-            self._targets[1].refuse_existing()
-            self._reservations = reservations.pop_all()
-        return self
-
-    def refuse_targets(self) -> None:
-        """Refuse places where something is that may not be replaced."""
-        for target in self._targets:
-            target.refuse_existing()
-
-    def put_card(self, text: str, most: int) -> None:
-        """Clear both places and put the card, with these rights at most; the complete table comes next."""
-        self.refuse_targets()  # again: other programs may have put something there
-        self._text = text.encode()
-        with atomic_file(self._card, public=True, most=most, replace=self._force) as partial_path:
-            partial_path.write_bytes(self._text)
-            if self._force:
-                self._to.unlink(missing_ok=True)
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with self._reservations:
-            is_missing = kind is not None and (issubclass(kind, ParameterError) or not os.path.lexists(self._to))
-            if is_missing and self._text and self._card.is_file() and self._card.read_bytes() == self._text:
-                self._card.unlink()  # any other is somebody else's
