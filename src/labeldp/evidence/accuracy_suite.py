@@ -1,4 +1,4 @@
-"""What models reached on the public tables of the accuracy suite, in ``accuracy_suite.json``.
+"""Accuracy of models on the public tables of the accuracy suite, from ``accuracy_suite.json``.
 
 ``python -m benchmarks.accuracy package CELLS --version LABEL`` writes it anew.
 """
@@ -18,12 +18,14 @@ from labeldp._values import Array, Data
 _SIGNAL = 0.9
 """Tables on which boosted trees without privacy have more than this part of a constant's error are left out."""
 
-_MARGIN = 0.1
-_BEYOND = math.log(10)
-"""How far below and above all measured rows × ε the nearest measurement is used, in logarithms."""
+_LOG_MARGIN_BELOW = 0.1
+"""Rows × ε below all measurements, as a logarithm, for which the lowest measurement is used."""
 
-_FEWEST = 0.5
-"""With fewer than this part of the tables nothing is returned: a few need not be typical."""
+_LOG_MARGIN_ABOVE = math.log(10)
+"""Rows × ε above all measurements, as a logarithm, for which the highest measurement is used."""
+
+_MIN_SHARE = 0.5
+"""With fewer than this share of the tables nothing is returned: a few need not be typical."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class KeptShare:
     middle, low, high : float
         Median and quartiles over the tables: 1 is as good as boosted trees without privacy, 0 as a constant.
     tables : int
-        How many.
+        Number of tables.
 
     Examples
     --------
@@ -79,13 +81,12 @@ def share_kept(rows: int, epsilon: float) -> KeptShare | None:
     >>> 0 <= kept.low <= kept.middle <= kept.high <= 1
     True
     """
-    place = np.log(rows * epsilon)
-    shares = [
-        float(np.interp(place, places, kept))
-        for places, kept in _curves()
-        if places[0] - _MARGIN <= place <= places[-1] + _BEYOND
-    ]
-    if len(shares) < _FEWEST * len(_curves()):
+    log_power = np.log(rows * epsilon)
+    shares = []
+    for log_powers, curve in _curves():
+        if log_powers[0] - _LOG_MARGIN_BELOW <= log_power <= log_powers[-1] + _LOG_MARGIN_ABOVE:
+            shares.append(float(np.interp(log_power, log_powers, curve)))
+    if len(shares) < _MIN_SHARE * len(_curves()):
         return None
     low, middle, high = np.quantile(shares, [0.25, 0.5, 0.75]).tolist()
     return KeptShare(middle, low, high, len(shares))

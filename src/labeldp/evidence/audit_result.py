@@ -1,4 +1,4 @@
-"""What an audit measured."""
+"""Result of an audit."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class EventResult:
     pair : (str, str)
         The label under which it is likely, and the one that it was tested against.
     lens : str
-        What about the output it looks at.
+        The lens through which it looks at outputs.
     hits, others : int
-        How often it happened under each.
+        Its counts under each of them.
     epsilon : float
-        What ε must at least be because of it; 0 if it shows nothing.
+        The lower bound on ε that follows from it; 0 if it shows nothing.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class EventResult:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A lower bound on ε, measured from samples, beside what is claimed and proven.
+    """A lower bound on ε, measured from samples, beside the claimed and the proven ε.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Audit:
         The smallest ε that would have been detected with probability 0.8 at best: through an event of the best
         probability, which most randomisers do not have. None if nothing was claimed.
     confidence : float
-        With what probability the bound is right.
+        The probability that the bound is right.
     samples : int
         Outputs drawn for each label or data set; half of them to choose events, half to test.
     tested : tuple of EventResult
@@ -91,14 +91,14 @@ class Audit:
 
     @property
     def refuted(self) -> str:
-        """What the bound refutes: "claim", "proof", "claim and proof", or nothing, as empty text."""
+        """The refuted statement: "claim", "proof", "claim and proof", or empty text."""
         limits = {} if self.claimed is None else {"claim": self.claimed, "proof": self.proven}
         above = [name for name, limit in limits.items() if limit is not None and self.epsilon > limit]
         return " and ".join(above)
 
     @property
     def detected(self) -> bool:
-        """Whether a violation was detected: the bound is above the claim or the proof."""
+        """True if the bound is above the claim or the proof: a violation."""
         return bool(self.refuted)
 
     @property
@@ -114,7 +114,7 @@ class Audit:
         return "VIOLATION" if self.detected else "none detected"
 
     def summary(self) -> str:
-        """Return the verdict and what it rests on, for people."""
+        """Return the verdict and its basis, as text."""
         worst = self.worst
         lines = [
             f"{self.verdict}: epsilon is at least {self.epsilon:.4g} at delta {self.delta:.3g}; "

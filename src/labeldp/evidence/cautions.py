@@ -1,4 +1,4 @@
-"""The notes and cautions of a preview: what its figures rest on, and why an ε may be too small or too large."""
+"""Notes and cautions of a preview: the basis of its figures, and why an ε may be too small or too large."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ NOTES = {
         "error below “error a score shows” is hidden by its noise."
     ),
     "model": (
-        "A model keeps so much of what features explain: 100 % is as good as a good model without privacy, 0 % "
-        "predicts the same for everybody. Median, and the middle half in brackets, over public tables on which "
+        "A model keeps this share of the explained variation: 100 % is as good as a good model without privacy, "
+        "0 % predicts the same for everybody. Median, and the middle half in brackets, over public tables where "
         "labeldp was measured (its accuracy suite), with as many rows × ε (up to {tables} tables). Your table may "
         "differ."
     ),
     "unknown": "A model: labeldp was measured (its accuracy suite) on too few tables with as many rows × ε.",
     "coefficient": "Coefficients: the ± of a 95 % interval, per standard deviation (SD) of its column.",
 }
-"""What figures rest on."""
+"""The basis of the figures."""
 
 
 def cautions(plan: Preview, besides: Budget = Budget(0)) -> list[str]:  # noqa: B008 (it cannot change)
@@ -50,7 +50,7 @@ def cautions(plan: Preview, besides: Budget = Budget(0)) -> list[str]:  # noqa: 
     ----------
     plan : Preview
     besides : Budget
-        What else is spent on the same labels: how weak the promise is follows from all of it.
+        Other charges for the same labels, which count towards a weak promise.
 
     Examples
     --------
@@ -59,26 +59,26 @@ def cautions(plan: Preview, besides: Budget = Budget(0)) -> list[str]:  # noqa: 
     ['FEW', 'NOISY', 'With few rows, tight bounds matter at ε = 0.3']
     """
     uniform = (plan.bounds[1] - plan.bounds[0]) / math.sqrt(12)  # standard deviation of a uniform label
-    weak = few = noisy = loose = ""
+    weak = short = noisy = loose = ""
     for point in plan.budgets:
         cost = (group_budget(Budget(point.epsilon), plan.rows_per_person) + besides).epsilon
-        power, shown = plan.rows * point.epsilon, rounded_up(point.epsilon, 4)
+        power, epsilon = plan.rows * point.epsilon, rounded_up(point.epsilon, 4)
         if is_weak(cost) and not weak:
             weak = WEAK.format(**odds_figures(cost))
         if power < LEAST_POWER:
-            few = (
-                f"FEW: {plan.rows:,} rows are too few for a model at ε = {shown}: it would be a constant. It "
+            short = (
+                f"FEW: {plan.rows:,} rows are too few for a model at ε = {epsilon}: it would be a constant. It "
                 f"takes rows × ε of {LEAST_POWER} at least, and here that is {number(power, 3)}."
             )
         if point.mean >= uniform:
             noisy = (
-                f"NOISY: at ε = {shown} even the mean of all private labels is off by ±{number(point.mean, 3)}, "
+                f"NOISY: at ε = {epsilon} even the mean of all private labels is off by ±{number(point.mean, 3)}, "
                 f"as much as labels anywhere in the bounds differ, ±{number(uniform, 3)}. Take a larger ε or "
                 "tighter bounds, or release a model or a mean instead."
             )
         if plan.prior is None and power < ROOMY_POWER:
             loose = (
-                f"With few rows, tight bounds matter at ε = {shown}: give the tightest that you can justify "
+                f"With few rows, tight bounds matter at ε = {epsilon}: give the tightest that you can justify "
                 "without looking at the data."
             )
-    return [text for text in (weak, few, noisy, loose) if text]
+    return [text for text in (weak, short, noisy, loose) if text]

@@ -1,4 +1,4 @@
-"""Which mechanism, which regressor and which ε suit a table whose labels are public, or stand in for private ones.
+"""Comparison of mechanisms, regressors and values of ε on a table whose labels are public.
 
 Nothing here is private: errors are measured on true labels. On private ones that would itself spend budget.
 """
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from labeldp._values import Array, Data, Interval, as_fraction
+from labeldp._values import Array, Data, Index, Interval, as_fraction
 from labeldp.accounts.accuracy import noise_and_bias
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
@@ -38,14 +38,20 @@ REGRESSORS: dict[str, Callable[..., Any]] = {
     "model released": ModelReleaseRegressor,
 }
 
-CONSTANT, TREES = "private constant", "not private"
-"""What regressors are compared with: a mean with noise, and boosted trees on true labels."""
+CONSTANT = "private constant"
+"""A mean with noise."""
 
-_FEWEST = 40
+TREES = "not private"
+"""Boosted trees on true labels."""
+
+_MIN_ROWS = 40
 """With fewer rows a held-out error says nothing."""
 
 _DRAWS = 3
 """Priors to average over."""
+
+Figures = dict[tuple[str, float], "Estimate"]
+"""Errors by name and ε."""
 
 
 class Estimate(float):
@@ -57,23 +63,23 @@ class Estimate(float):
     15,900 ± 100; 0.512 ± 0.0021; 851
     """
 
-    __slots__ = ("spread",)
-    spread: float
+    __slots__ = ("standard_error",)
+    standard_error: float
 
-    def __new__(cls, value: float, spread: float = 0.0) -> Self:
+    def __new__(cls, value: float, standard_error: float = 0.0) -> Self:
         """Return the figure."""
         self = super().__new__(cls, value)
-        self.spread = spread
+        self.standard_error = standard_error
         return self
 
     def __str__(self) -> str:
-        shows = self.spread > 1e-4 * abs(self)  # in three digits
-        return number(self, 3) + (f" ± {number(self.spread, 2)}" if shows else "")
+        shows = self.standard_error > 1e-4 * abs(self)  # in three digits
+        return number(self, 3) + (f" ± {number(self.standard_error, 2)}" if shows else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was compared, and what came out.
+    """Errors of one private label and of models, by mechanism or model and ε.
 
     Attributes
     ----------
@@ -84,8 +90,8 @@ class Comparison:
     figures : dict
         Typical errors by name and ε, as `Estimate`. Under "label", those of one private label of each mechanism.
         Under "model", those on held-out labels of both regressors (the mean of several fits, each with noise of
-        its own), of the "private constant" and of boosted trees that are "not private". The spread of a model's
-        error is by the noise of fits, unless there was one, and by the choice of rows.
+        its own), of the "private constant" and of boosted trees that are "not private". The standard error of a
+        model's error is by the choice of rows and, with two fits or more, by their noise.
     biased : list of str
         Mechanisms whose labels have a bias.
 
@@ -104,7 +110,7 @@ class Comparison:
     budgets: tuple[float, ...]
     trained: int
     judged: int
-    figures: dict[str, dict[tuple[str, float], Estimate]]
+    figures: dict[str, Figures]
     biased: list[str]
 
     def table(self, of: Literal["label", "model"]) -> list[list[str]]:
@@ -114,22 +120,25 @@ class Comparison:
         return [[name, *(str(figures[name, epsilon]) for epsilon in self.budgets)] for name in names]
 
     def records(self) -> list[Data]:
-        """Return every figure in full, for a data frame: what it is of, by which mechanism or model, and ε."""
-        return [
-            {"of": of, "name": name, "epsilon": epsilon, "error": float(one), "standard_error": one.spread}
-            for of, figures in self.figures.items()
-            for (name, epsilon), one in figures.items()
-        ]
+        """Return every figure in full, for a data frame: of a label or a model, its name, and ε."""
+        records = []
+        for of, figures in self.figures.items():
+            for (name, epsilon), error in figures.items():
+                record = {"of": of, "name": name, "epsilon": epsilon}
+                records.append(record | {"error": float(error), "standard_error": error.standard_error})
+        return records
 
     def notes(self) -> list[str]:
-        """Return what to know of the figures, in sentences."""
+        """Return notes on the figures, in sentences."""
         notes = [
             f"Models learnt from {self.trained:,} rows; with more rows less ε does the same. ± is a standard "
             "error, by the choice of held-out rows and, with two fits or more at each ε, by their noise."
         ]
         if self.biased:
-            what = "may have the least error, but a bias that does not average out: do not learn from them."
-            notes.append(f"Labels of {', '.join(self.biased)} {what}")
+            notes.append(
+                f"Labels of {', '.join(self.biased)} may have the least error, but a bias that does not average "
+                "out: do not learn from them."
+            )
         models = self.figures["model"]
         if models[TREES, self.budgets[0]] > 0.98 * models[CONSTANT, max(self.budgets)]:
             notes.append(
@@ -173,7 +182,7 @@ def compare_table(
     repeats : int
         Fits of each regressor at each ε, on the same rows: only their noise differs.
     progress : function, optional
-        Is called with what is being done, how many steps of it are done, and of how many.
+        Called with the task, the number of steps done, and the number of all steps.
 
     Examples
     --------
@@ -184,54 +193,103 @@ def compare_table(
     >>> comparison.trained, len(comparison.table("model"))
     (150, 4)
     """
-    if is_frame(X):
-        table = as_table(X)
-        X = TableEncoder.fit(table, frame_names(X)).transform(table)
-    X, labels = np.asarray(X, np.float64), np.asarray(labels, np.float64)
-    if labels.size < _FEWEST:
-        raise DataError(f"{labels.size} rows are too few to compare models on: give at least {_FEWEST}")
-    order = np.random.default_rng(0).permutation(labels.size)
-    test, train = order[: labels.size // 4], order[labels.size // 4 :]
-    clipped = np.clip(labels, *bounds)
-    total, steps = len(budgets) * (len(mechanisms) + repeats * len(REGRESSORS)) + 2, count(1)
+    labels = np.asarray(labels, np.float64)
+    if labels.size < _MIN_ROWS:
+        raise DataError(f"{labels.size} rows are too few to compare models on: give at least {_MIN_ROWS}")
+    rows = HeldOutRows.split(_encode(X), np.clip(labels, *bounds))
+    steps = len(budgets) * (len(mechanisms) + repeats * len(REGRESSORS)) + 2
+    done = count(1)
 
     def step() -> None:
         if progress is not None:
-            progress("comparing", next(steps), total)
+            progress("comparing", next(done), steps)
 
-    def error(model: Any) -> Estimate:
-        """Return the typical error of a model on held-out rows; its spread is by the choice of these rows."""
-        squares = (model.fit(X[train], clipped[train]).predict(X[test]) - clipped[test]) ** 2
-        step()
-        typical = math.sqrt(float(squares.mean()))
-        return Estimate(typical, float(squares.std()) / math.sqrt(test.size) / (2 * typical) if typical else 0.0)
-
-    noise: dict[tuple[str, float], Estimate] = {}
-    models: dict[tuple[str, float], Estimate] = {}
-    biased: list[str] = []
+    noise: Figures = {}
+    biased = []
     for name in mechanisms:
         for epsilon in budgets:
             noise[name, epsilon], is_unbiased = label_error(name, labels, bounds, epsilon, delta)
-            biased += [] if is_unbiased or name in biased else [name]
+            if not is_unbiased and name not in biased:
+                biased.append(name)
             step()
+    models = _regressor_errors(rows, bounds, budgets, repeats, step)
+    models |= _baseline_errors(rows, bounds, budgets, step)
+    figures = {"label": noise, "model": models}
+    return Comparison(tuple(budgets), rows.train.size, rows.test.size, figures, biased)
+
+
+def _encode(X: Any) -> Array:
+    """Return features as numbers, as the regressors encode them."""
+    if is_frame(X):
+        table = as_table(X)
+        X = TableEncoder.fit(table, frame_names(X)).transform(table)
+    return np.asarray(X, np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutRows:
+    """Features and labels, the rows to learn from, and the rows to judge by."""
+
+    features: Array
+    labels: Array
+    train: Index
+    test: Index
+
+    @classmethod
+    def split(cls, features: Array, labels: Array) -> Self:
+        """Hold out a quarter of the rows, at random but always the same."""
+        order = np.random.default_rng(0).permutation(labels.size)
+        return cls(features, labels, train=order[labels.size // 4 :], test=order[: labels.size // 4])
+
+    def error(self, model: Any) -> Estimate:
+        """Return a model's typical error on held-out rows; its standard error is by the choice of these rows."""
+        model.fit(self.features[self.train], self.labels[self.train])
+        predictions = model.predict(self.features[self.test])
+        squares = (predictions - self.labels[self.test]) ** 2
+        typical = math.sqrt(float(squares.mean()))
+        if not typical:
+            return Estimate(0.0)
+        return Estimate(typical, float(squares.std()) / math.sqrt(self.test.size) / (2 * typical))
+
+
+def _regressor_errors(
+    rows: HeldOutRows, bounds: Interval, budgets: Sequence[float], repeats: int, step: Callable[[], None]
+) -> Figures:
+    """Return the errors of private regressors, each fitted several times."""
+    errors: Figures = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakModelWarning)  # the comparison shows how weak a model is
         for name, make in REGRESSORS.items():
             for epsilon in budgets:
-                fits = [error(make(epsilon=epsilon, bounds=bounds, ledger=Ledger())) for _ in range(repeats)]
-                models[name, epsilon] = _mean(fits)
-    constant, trees = error(DummyRegressor()), error(HistGradientBoostingRegressor(random_state=0))
+                fits = []
+                for _ in range(repeats):
+                    fits.append(rows.error(make(epsilon=epsilon, bounds=bounds, ledger=Ledger())))
+                    step()
+                errors[name, epsilon] = _mean(fits)
+    return errors
+
+
+def _baseline_errors(
+    rows: HeldOutRows, bounds: Interval, budgets: Sequence[float], step: Callable[[], None]
+) -> Figures:
+    """Return the errors of a mean with noise, and of boosted trees without privacy."""
+    constant = rows.error(DummyRegressor())
+    step()
+    trees = rows.error(HistGradientBoostingRegressor(random_state=0))
+    step()
+    errors: Figures = {}
     for epsilon in budgets:
-        variance = mean_variance(as_fraction(epsilon), train.size, bounds)
-        models[CONSTANT, epsilon] = Estimate(math.sqrt(constant**2 + variance), constant.spread)
-    models |= {(TREES, epsilon): trees for epsilon in budgets}
-    return Comparison(tuple(budgets), train.size, test.size, {"label": noise, "model": models}, biased)
+        variance = mean_variance(as_fraction(epsilon), rows.train.size, bounds)
+        errors[CONSTANT, epsilon] = Estimate(math.sqrt(constant**2 + variance), constant.standard_error)
+    for epsilon in budgets:
+        errors[TREES, epsilon] = trees
+    return errors
 
 
 def _mean(fits: list[Estimate]) -> Estimate:
-    """Return the mean error of repeated fits; its spread is by their noise and by the choice of rows."""
+    """Return the mean error of repeated fits; its standard error is by their noise and by the choice of rows."""
     by_noise = float(np.std(fits, ddof=1)) / math.sqrt(len(fits)) if len(fits) > 1 else 0.0
-    by_rows = float(np.mean([one.spread for one in fits]))
+    by_rows = float(np.mean([fit.standard_error for fit in fits]))
     return Estimate(float(np.mean(fits)), math.hypot(by_noise, by_rows))
 
 
@@ -275,5 +333,5 @@ def label_error(
         why = f": {name} has settings without a default: give them one, or define for_bounds"
         raise ParameterError(Setting("mechanisms"), why) from error
     squares = [np.mean(deviation**2 + bias**2) for deviation, bias, _ in draws]
-    spread = float(np.std(np.sqrt(squares), ddof=1)) if len(draws) > 1 else 0.0
-    return Estimate(math.sqrt(np.mean(squares)), spread), all(unbiased for *_, unbiased in draws)
+    by_prior = float(np.std(np.sqrt(squares), ddof=1)) if len(draws) > 1 else 0.0
+    return Estimate(math.sqrt(np.mean(squares)), by_prior), all(unbiased for *_, unbiased in draws)

@@ -1,4 +1,4 @@
-"""A comparison as curves: how errors fall as ε grows."""
+"""Plot of a comparison: errors against ε."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def draw_comparison(comparison: Comparison, label: str) -> Any:
     for axes, (of, figures) in zip(figure.axes, comparison.figures.items(), strict=True):
         for name in dict.fromkeys(name for name, _ in figures):
             errors = [figures[name, epsilon] for epsilon in budgets]
-            spreads = [error.spread for error in errors]
-            axes.errorbar(budgets, errors, spreads, marker="o", linewidth=2, capsize=3, label=name)
+            standard_errors = [error.standard_error for error in errors]
+            axes.errorbar(budgets, errors, standard_errors, marker="o", linewidth=2, capsize=3, label=name)
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_title(titles[of], loc="left")
         axes.set(xscale="log", xlabel="ε: less is more private", ylabel="typical error")

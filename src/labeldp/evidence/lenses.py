@@ -53,8 +53,8 @@ def _remainder(outputs: list[Outputs]) -> Code:
 
     def code(z: Outputs) -> Words:
         with np.errstate(all="ignore"):
-            place = np.mod(z.astype(np.float64) / step + 0.5 / _PIECES, 1.0) * _PIECES
-        return np.asarray(np.clip(np.nan_to_num(place), 0, _PIECES - 1), dtype=np.uint64)
+            remainder = np.mod(z.astype(np.float64) / step + 0.5 / _PIECES, 1.0) * _PIECES
+        return np.asarray(np.clip(np.nan_to_num(remainder), 0, _PIECES - 1), dtype=np.uint64)
 
     return code
 
@@ -88,7 +88,7 @@ def _last_16_bits(z: Outputs) -> Words:
 
 
 def _trailing_zeros(z: Outputs) -> Words:
-    """Return sign and exponent, and how many of the last bits are zero: of which 2^k it is a multiple."""
+    """Return sign, exponent and the number of trailing zero bits: the 2^k that a float is a multiple of."""
     bits = _bits(z)
     width = _mantissa(z)
     fraction = bits & ((np.uint64(1) << width) - np.uint64(1))
@@ -107,16 +107,16 @@ LENSES: dict[str, Lens] = {
 }
 """Each looks at one number of an output."""
 
-TOGETHER = "all numbers together"
+ALL_NUMBERS = "all numbers together"
 
 
 def _discriminant(outputs: list[Outputs]) -> Code:
     """Return the size of the weighted sum of an output's numbers that distinguishes two cases best."""
-    one, other = map(_finite, outputs)
-    spread = one.var(axis=0) + other.var(axis=0)
-    gap = one.mean(axis=0) - other.mean(axis=0)
-    weights = np.where(spread > 0, gap / np.where(spread > 0, spread, 1.0), np.sign(gap) * 1e3)
-    code = _bins([one @ weights, other @ weights])
+    first, second = map(_finite, outputs)
+    variance = first.var(axis=0) + second.var(axis=0)
+    gap = first.mean(axis=0) - second.mean(axis=0)
+    weights = np.where(variance > 0, gap / np.where(variance > 0, variance, 1.0), np.sign(gap) * 1e3)
+    code = _bins([first @ weights, second @ weights])
     return lambda z: code(_finite(z) @ weights)
 
 
@@ -128,8 +128,8 @@ def _finite(outputs: Outputs) -> Array:
 class View:
     """Outputs through a lens: one column of them, or all, and the codes that the lens gave.
 
-    ``codes``, sorted, occurred at least twice while ranking; all others count as one, the last. ``ranking`` says
-    how often each occurred then: cases × (codes + 1).
+    ``codes``, sorted, occurred at least twice while ranking; all others count as one, the last. ``ranking`` has
+    their counts then: cases × (codes + 1).
     """
 
     name: str
@@ -141,31 +141,31 @@ class View:
     @classmethod
     def fit(cls, name: str, lens: Lens, column: int | slice, outputs: list[Outputs]) -> View:
         """Return the view through a lens, after the first outputs of each case."""
-        parts = [part[:, column] for part in outputs]
-        code = lens(parts)
-        coded = [code(part) for part in parts]
-        values, counts = np.unique(np.concatenate(coded), return_counts=True)
+        numbers = [rows[:, column] for rows in outputs]
+        code = lens(numbers)
+        codes = list(map(code, numbers))
+        values, counts = np.unique(np.concatenate(codes), return_counts=True)
         repeated = values[counts > 1]
-        return cls(name, column, code, repeated, np.array([_tally(part, repeated) for part in coded]))
+        return cls(name, column, code, repeated, np.array([_tally(case, repeated) for case in codes]))
 
     def count(self, outputs: Outputs) -> Counts:
-        """Return how often each of the codes, and any other, occurs in ``outputs``."""
+        """Return the counts of the codes, and of all others together, in ``outputs``."""
         return _tally(self.code(outputs[:, self.column]), self.codes)
 
-    def event(self, case: int, other: int, cut: Counts, trials: int, delta: float, level: float) -> Mask:
-        """Return the codes that speak for one case against another, as a mask.
+    def event(self, likely: int, unlikely: int, cut: Counts, trials: int, delta: float, level: float) -> Mask:
+        """Return the codes that are likelier in one case than in another, as a mask.
 
         Those with the largest ratio while ranking; as many of them as give the best bound on ``cut``, counts of
         ``trials`` fresh outputs.
         """
-        ratio = (self.ranking[case] + 0.5) / (self.ranking[other] + 0.5)
+        ratio = (self.ranking[likely] + 0.5) / (self.ranking[unlikely] + 0.5)
         order = np.argsort(-ratio, kind="stable")
-        hits, others = np.cumsum(cut[case][order]), np.cumsum(cut[other][order])
-        even = np.linspace(0, order.size - 1, min(_MOST_CUTS, order.size)).astype(np.int64)
-        by_mass = np.searchsorted(hits + others, np.linspace(0, 2 * trials, _MOST_CUTS))
-        cuts = np.unique(np.concatenate([even, np.minimum(by_mass, order.size - 1)]))
-        bounds = loss_at_least(hits[cuts], others[cuts], trials, delta, level)
-        best = cuts[np.argmax(bounds)] if bounds.max() > 0 else np.argmax(hits - others)
+        hits, false_hits = np.cumsum(cut[likely][order]), np.cumsum(cut[unlikely][order])
+        by_rank = np.linspace(0, order.size - 1, min(_MOST_CUTS, order.size)).astype(np.int64)
+        by_mass = np.searchsorted(hits + false_hits, np.linspace(0, 2 * trials, _MOST_CUTS))
+        cuts = np.unique(np.concatenate([by_rank, np.minimum(by_mass, order.size - 1)]))
+        bounds = loss_at_least(hits[cuts], false_hits[cuts], trials, delta, level)
+        best = cuts[np.argmax(bounds)] if bounds.max() > 0 else np.argmax(hits - false_hits)
         mask = np.zeros(order.size, dtype=np.bool_)
         mask[order[: int(best) + 1]] = True
         return mask
@@ -181,13 +181,14 @@ def fit_views(names: tuple[str, ...], outputs: list[Outputs]) -> list[View]:
         for name in names
     ]
     if len(columns) > 1 and len(outputs) == 2:
-        views.append(View.fit(TOGETHER, _discriminant, slice(None), outputs))
+        views.append(View.fit(ALL_NUMBERS, _discriminant, slice(None), outputs))
     return views
 
 
-def _tally(codes: Words, known: Words) -> Counts:
-    if not known.size:
+def _tally(codes: Words, values: Words) -> Counts:
+    """Return the counts of some values among codes, and of all other codes together."""
+    if not values.size:
         return np.array([codes.size])
-    place = np.minimum(np.searchsorted(known, codes), known.size - 1)
-    place[known[place] != codes] = known.size
-    return np.bincount(place, minlength=known.size + 1)
+    index = np.minimum(np.searchsorted(values, codes), values.size - 1)
+    index[values[index] != codes] = values.size
+    return np.bincount(index, minlength=values.size + 1)

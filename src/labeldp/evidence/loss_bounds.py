@@ -1,4 +1,4 @@
-"""What counts prove: Clopper–Pearson bounds, the privacy loss they imply, and the loss they could have detected.
+"""Clopper–Pearson bounds of probabilities, the privacy loss they imply, and the loss they could have detected.
 
 SciPy's distributions are imported where they are used: they take a second that other commands can save.
 """
@@ -46,15 +46,15 @@ def share_at_most(hits: Counts | int, trials: int, level: float) -> Array:
     return np.where(hits < trials, bound, 1.0)
 
 
-def loss_at_least(hits: Counts | int, others: Counts | int, trials: int, delta: float, level: float) -> Array:
-    """Return what ε must at least be, if an event has ``hits`` under one label and ``others`` under another.
+def loss_at_least(hits: Counts | int, false_hits: Counts | int, trials: int, delta: float, level: float) -> Array:
+    """Return a lower bound on ε from the counts of an event under one label and under another.
 
     P(S|y) ≤ e^ε P(S|y') + δ gives ε ≥ ln((P(S|y) − δ) / P(S|y')). Half of ``level`` goes to each probability.
     """
-    most = share_at_most(others, trials, level / 2)
-    least = share_at_least(hits, trials, level / 2) - delta
+    upper = share_at_most(false_hits, trials, level / 2)
+    lower = share_at_least(hits, trials, level / 2) - delta
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(least > most, np.log(np.maximum(least, most) / most), 0.0)
+        return np.where(lower > upper, np.log(np.maximum(lower, upper) / upper), 0.0)
 
 
 @lru_cache(maxsize=256)
@@ -73,14 +73,14 @@ def detectable_loss(trials: int, epsilon: float, delta: float, level: float) -> 
     from scipy import stats  # noqa: PLC0415
 
     unlucky = 1 - math.sqrt(POWER)
-    most = 1 / (1 + math.exp(epsilon))
-    q = np.concatenate([np.geomspace(0.1 / trials, most, 60), np.linspace(most / 2, most, 60)])
-    others = stats.binom.isf(unlucky, trials, q)
+    largest = 1 / (1 + math.exp(epsilon))
+    q = np.concatenate([np.geomspace(0.1 / trials, largest, 60), np.linspace(largest / 2, largest, 60)])
+    false_hits = stats.binom.isf(unlucky, trials, q)
     low, high = q, np.ones(q.size)
     for _ in range(40):
         middle = (low + high) / 2
         hits = stats.binom.ppf(unlucky, trials, middle)
-        shows = loss_at_least(hits, others, trials, delta, level) > epsilon
+        shows = loss_at_least(hits, false_hits, trials, delta, level) > epsilon
         low, high = np.where(shows, low, middle), np.where(shows, middle, high)
     with np.errstate(divide="ignore"):
         loss = np.log(np.maximum(high - delta, 0.0) / q)

@@ -39,7 +39,7 @@ def require(holds: object, message: str) -> None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Case:
-    """A mechanism under check, and how many outputs statistics use."""
+    """A mechanism under check, and the number of outputs for statistics."""
 
     mechanism: Mechanism
     samples: int
@@ -50,17 +50,17 @@ class Case:
         return np.asarray(low + (high - low) * np.array(shares))
 
     @property
-    def few(self) -> Array:
+    def main_labels(self) -> Array:
         """Four labels, one of them off any grid."""
         return self.at(0.0, 0.5, 1 / math.pi, 1.0)
 
     @property
-    def many(self) -> Array:
+    def all_labels(self) -> Array:
         """About a hundred labels: evenly spaced, anywhere, next to the ends, and next to zero."""
         low, high = self.mechanism.domain
         anywhere = self.at(*np.linspace(0, 1, 48), *np.random.default_rng(1).random(48))
-        odd = [math.nextafter(low, math.inf), math.nextafter(high, -math.inf), 5e-324, -0.0]
-        return np.asarray(np.clip(np.concatenate([anywhere, odd]), low, high))
+        extreme = [math.nextafter(low, math.inf), math.nextafter(high, -math.inf), 5e-324, -0.0]
+        return np.asarray(np.clip(np.concatenate([anywhere, extreme]), low, high))
 
     @property
     def outside(self) -> list[Array]:
@@ -75,14 +75,15 @@ class Case:
 def inherited(case: Case) -> None:
     """Require that the class has what `Mechanism` has, and answers only which counts."""
     cls = type(case.mechanism)
-    own = [name for name in INHERITED if getattr_static(cls, name) is not getattr_static(Mechanism, name)]
+    overridden = [name for name in INHERITED if getattr_static(cls, name) is not getattr_static(Mechanism, name)]
     require(
-        not own, f"{cls.__name__}.{', '.join(own)} is not that of Mechanism: leave it out, and say all in _build"
+        not overridden,
+        f"{cls.__name__}.{', '.join(overridden)} is not that of Mechanism: leave it out, and say all in _build",
     )
 
 
 def proof(case: Case) -> None:
-    """Require that the proof shows what the mechanism says."""
+    """Require that the proof shows the ε and δ of the mechanism."""
     mechanism, proven = case.mechanism, case.mechanism.verify()
     require(
         proven.epsilon <= mechanism.epsilon and proven.delta <= mechanism.delta,
@@ -96,16 +97,17 @@ def distribution(case: Case) -> None:
 
     Labels that are passed one by one too: a sampler may treat them otherwise.
     """
-    rest = [*case.many[::4], *(far[0] for far in case.outside)]
-    sizes = [*((label, case.samples) for label in case.few), *((y, max(case.samples // 25, 400)) for y in rest)]
+    further = [*case.all_labels[::4], *(labels[0] for labels in case.outside)]
+    sizes = [(label, case.samples) for label in case.main_labels]
+    sizes += [(label, max(case.samples // 25, 400)) for label in further]
     for seed, (label, size) in enumerate(sizes):
         _require_fit(case, label, case.draw(np.full(size, label), seed))
-    source, label = simulation_words(70), case.few[2]
-    alone = [case.mechanism.randomize([label], random_state=source)[0] for _ in range(400)]
-    _require_fit(case, label, np.array(alone), ", for a label alone")
+    source, label = simulation_words(70), case.main_labels[2]
+    single = [case.mechanism.randomize([label], random_state=source)[0] for _ in range(400)]
+    _require_fit(case, label, np.array(single), ", for a label alone")
 
 
-def _require_fit(case: Case, label: float, z: Array, way: str = "") -> None:
+def _require_fit(case: Case, label: float, z: Array, note: str = "") -> None:
     points, counts = np.unique(z, return_counts=True)
     steps = np.concatenate([np.nextafter(points, -np.inf), points])  # below each output, and at it
     shares = np.concatenate([np.cumsum(counts) - counts, np.cumsum(counts)]) / z.size
@@ -113,7 +115,7 @@ def _require_fit(case: Case, label: float, z: Array, way: str = "") -> None:
     # Massart: a right distribution passes a gap of g with probability 2 exp(−2 n g²) at most.
     require(
         gap <= math.sqrt(math.log(2 / ALPHA) / (2 * z.size)),
-        f"outputs are up to {gap:.2g} of probability away from what the channel's counts give{way}"
+        f"outputs are up to {gap:.2g} of probability away from the channel's counts{note}"
         ": randomize must draw from the channel that verify() proves, and cumulative() must describe it",
     )
 
@@ -121,10 +123,10 @@ def _require_fit(case: Case, label: float, z: Array, way: str = "") -> None:
 def moments(case: Case) -> None:
     """Require that mean, variance and debiasing are those of the outputs."""
     mechanism = case.mechanism
-    for seed, label in enumerate(case.few.tolist()):
+    for seed, label in enumerate(case.main_labels.tolist()):
         z = case.draw(np.full(case.samples, label), 10 + seed)
         variance, mean = float(mechanism.variance([label])[0]), float(mechanism.mean([label])[0])
-        advice = "of what is released: derive it from the same counts"
+        advice = "of released values: derive it from the same counts"
         _require_mean(z, mean, f"mean() is not the mean {advice}")
         _require_mean((z - mean) ** 2, variance, f"variance() is not the variance {advice}")
         with suppress(NotUnbiasedError):
@@ -133,7 +135,7 @@ def moments(case: Case) -> None:
 
 
 def _require_mean(values: Array, expected: float, message: str) -> None:
-    """Compare a mean with what it should be, by its own standard error."""
+    """Compare a mean with its expected value, by its standard error."""
     from scipy import stats  # noqa: PLC0415 (slow to import)
 
     off = abs(float(values.mean()) - expected)
@@ -144,16 +146,16 @@ def _require_mean(values: Array, expected: float, message: str) -> None:
 
 def random_words(case: Case) -> None:
     """Require that a channel draws from the words that it is given, and treats all types of numbers alike."""
-    labels = np.rint(np.clip(np.tile(case.many, 20), -2048, 2048))
-    one, again, other = (case.draw(labels.copy(), seed) for seed in (1, 1, 2))
+    labels = np.rint(np.clip(np.tile(case.all_labels, 20), -2048, 2048))
+    expected, repeated, fresh = (case.draw(labels.copy(), seed) for seed in (1, 1, 2))
     require(
-        np.array_equal(one, again) and not np.array_equal(one, other),
+        np.array_equal(expected, repeated) and not np.array_equal(expected, fresh),
         "outputs must follow from the words of the source that is passed, and from nothing else",
     )
     for kind in (np.float64, np.float32, np.float16, np.int64):
         typed = labels.astype(kind)
-        same = case.draw(typed).tobytes() == one.tobytes()
-        require(same, f"labels as {kind.__name__} gave other bits than as float64 under the same words")
+        is_same = case.draw(typed).tobytes() == expected.tobytes()
+        require(is_same, f"labels as {kind.__name__} gave other bits than as float64 under the same words")
         require(np.array_equal(typed, labels), "the channel changed the labels that it was given")
 
 
@@ -163,7 +165,7 @@ def clipping(case: Case) -> None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                outputs = [case.draw(np.full(100, far)) for far in outside]
+                outputs = [case.draw(np.full(100, label)) for label in outside]
         except Exception:
             raise ConformanceError(
                 "a label outside the range must be clipped in silence: an error or a warning would leak it"
@@ -179,8 +181,7 @@ def audit_outputs(case: Case) -> None:
     """Require that an audit detects nothing; labels outside take part if they are treated in their own way."""
     labels = case.at(0.0, 0.20, 0.21, 1.0).tolist()
     for end, outside in zip(case.mechanism.domain, case.outside, strict=True):
-        one, other = (case.draw(np.full(2000, y)) for y in (end, outside[0]))
-        if not np.array_equal(one, other):
+        if not np.array_equal(case.draw(np.full(2000, end)), case.draw(np.full(2000, outside[0]))):
             labels.append(float(outside[0]))
     result = audit(
         case.mechanism,
@@ -189,7 +190,7 @@ def audit_outputs(case: Case) -> None:
         confidence=1 - ALPHA,
         random_state=simulation_words(20),
     )
-    lenses = dict.fromkeys(each.lens for each in result.tested if each.epsilon > case.mechanism.epsilon)
+    lenses = dict.fromkeys(event.lens for event in result.tested if event.epsilon > case.mechanism.epsilon)
     require(
         not result.detected,
         f"they distinguish labels by ε ≥ {result.epsilon:.4g}, and {case.mechanism.epsilon:.4g} is "
@@ -206,15 +207,15 @@ def card(case: Case) -> None:
     )
     require(
         dataclasses.is_dataclass(mechanism.channel),
-        f"{type(mechanism.channel).__name__} is no dataclass, and a card holds a hash of the channel's "
-        "fields: make it a frozen dataclass whose fields are all that sample and verify read",
+        f"{type(mechanism.channel).__name__} is no dataclass: make it a frozen one whose fields are all that "
+        "sample and verify read",
     )
     text = mechanism.to_json()
     try:
         loaded = load_mechanism(text)
     except LabelDPError as error:
         raise ConformanceError(f"its own card does not load ({error}): {_PARAMETERS}") from error
-    labels = np.tile(case.few, 50)
+    labels = np.tile(case.main_labels, 50)
     is_same = np.array_equal(Case(loaded, case.samples).draw(labels), case.draw(labels))
     require(
         loaded == mechanism and loaded.to_json() == text and is_same, f"it loads another mechanism: {_PARAMETERS}"
@@ -256,7 +257,7 @@ def check_mechanism(mechanism: Mechanism, *, samples: int = 100_000) -> tuple[st
     Raises
     ------
     ConformanceError
-        At the first check that fails; the message says what was expected, and what to do.
+        At the first check that fails; the message has the expected result and a remedy.
 
     Examples
     --------

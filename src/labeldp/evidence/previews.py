@@ -1,4 +1,4 @@
-"""`preview`: what each ε would give, computed from public numbers alone."""
+"""`preview`: expected errors at each ε, computed from public numbers alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GROUPS = {"hundred": 100, "thousand": 1000}
 """Rows of the groups that errors are shown for."""
 
 HELD_OUT = 10
-"""A score takes one row in so many, as ``labeldp fit --score`` does."""
+"""A score takes one row of this many, as ``labeldp fit --score`` does."""
 
 NAMES = {
     "label": "one label",
@@ -32,12 +32,12 @@ NAMES = {
     "mean": "mean of all labels",
     "curator_mean": "the mean alone",
 }
-"""What errors are shown for."""
+"""Quantities whose errors are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetPreview:
-    """What to expect of one ε, in the label's unit.
+    """Expected errors at one ε, in the label's unit.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class BudgetPreview:
         The smallest root mean squared error that `private_score` could distinguish from none, for this ε more
         on a tenth of the rows, held out; infinite where it would refuse.
     kept : KeptShare or None
-        What a model may keep of what features explain, by the accuracy suite.
+        The share of explained variation that a model may keep, by the accuracy suite.
     coefficient : float or None
         If ``columns`` was given, the ± of 95 % intervals of `private_ols`: of a column with a standard deviation
         of 1, uncorrelated with the others, for labels with a standard deviation of a tenth of the bounds' width
@@ -78,20 +78,20 @@ class BudgetPreview:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Preview:
-    """What to expect of several budgets, before any label is read.
+    """Expected errors at several budgets, before any label is read.
 
     Attributes
     ----------
     rows : int
-        How many rows the table has.
+        Number of rows of the table.
     bounds : (lo, hi)
         Public bounds of the label.
     prior : Histogram or None
-        How labels are spread, if that was given.
+        The distribution of labels, if that was given.
     budgets : tuple of BudgetPreview
         For each ε asked for.
     rows_per_person : int
-        Each ε is that of one row; a person with so many is exposed to as many times ε.
+        Each ε is that of one row; a person with k rows is exposed to kε.
     columns : int or None
         Columns of a regression table, if that was asked for.
 
@@ -120,8 +120,8 @@ class Preview:
 
     @property
     def names(self) -> dict[str, str]:
-        """What errors are shown for, where no group has more rows than the table."""
-        return {name: what for name, what in NAMES.items() if GROUPS.get(name, 1) <= self.rows}
+        """Quantities whose errors are shown; no group has more rows than the table."""
+        return {name: text for name, text in NAMES.items() if GROUPS.get(name, 1) <= self.rows}
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return a header, and a line for each thing that could be released."""
@@ -129,29 +129,28 @@ class Preview:
         if self.columns is not None:
             names = names | {"coefficient": f"coefficient per SD, {self.columns} columns"}
         scores = [number(point.score, 3) if math.isfinite(point.score) else "nothing" for point in points]
-        return ["", *(f"ε = {rounded_up(point.epsilon)}" for point in points)], [
-            ["odds grow by up to", *(times(self.rows_per_person * point.epsilon) for point in points)],
-            *([what, *(f"±{number(getattr(one, name), 3)}" for one in points)] for name, what in names.items()),
-            ["error a score shows", *scores],
-            ["what a model keeps", *(_share(point.kept) for point in points)],
-        ]
+        header = ["", *(f"ε = {rounded_up(point.epsilon)}" for point in points)]
+        lines = [["odds grow by up to", *(times(self.rows_per_person * point.epsilon) for point in points)]]
+        for name, text in names.items():
+            lines.append([text, *(f"±{number(getattr(point, name), 3)}" for point in points)])
+        lines.append(["error a score shows", *scores])
+        lines.append(["what a model keeps", *(_share(point.kept) for point in points)])
+        return header, lines
 
     def records(self) -> list[Data]:
-        """Return every figure in full, for a data frame: what it is of, at which ε, and the error or the share."""
+        """Return every figure in full, for a data frame: the quantity, ε, and the error or the share."""
         names = self.names | {"score": "error a score shows", "coefficient": "coefficient"}
         records = []
         for point in self.budgets:
-            figures = {what: getattr(point, name) for name, what in names.items()}
+            figures = {text: getattr(point, name) for name, text in names.items()}
             figures["kept by a model"] = point.kept.middle if point.kept else None
-            records += [
-                {"of": of, "epsilon": point.epsilon, "figure": figure}
-                for of, figure in figures.items()
-                if figure is not None
-            ]
+            for quantity, figure in figures.items():
+                if figure is not None:
+                    records.append({"of": quantity, "epsilon": point.epsilon, "figure": figure})
         return records
 
     def notes(self) -> list[str]:
-        """Return what the figures rest on, in sentences."""
+        """Return the basis of the figures, in sentences."""
         tables = [point.kept.tables for point in self.budgets if point.kept is not None]
         notes = [
             NOTES["basis"].format(labels=NOTES["even" if self.prior is None else "prior"]),
@@ -163,20 +162,20 @@ class Preview:
         return notes
 
     def cautions(self, besides: Budget = Budget(0)) -> list[str]:  # noqa: B008 (it cannot change)
-        """Return what speaks against these budgets, in sentences; ``besides`` is spent on the same labels too."""
+        """Return cautions about these budgets, in sentences; ``besides`` is spent on the same labels too."""
         return cautions(self, besides)
 
     def summary(self) -> str:
-        """Return the table and what it rests on, for people."""
+        """Return the table, its notes and its cautions, as text."""
         header, lines = self.table()
-        widths = [max(len(line[k]) for line in (header, *lines)) for k in range(len(header))]
-        shown = [
-            "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))])
-            for line in (header, *lines)
-        ]
+        cells = [header, *lines]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         low, high = self.bounds
-        first = f"{self.rows:,} rows, labels in ({number(low)}, {number(high)})"
-        return "\n".join([first, *(line.rstrip() for line in shown), *self.notes(), *self.cautions()])
+        text = [f"{self.rows:,} rows, labels in ({number(low)}, {number(high)})"]
+        for name, *figures in cells:
+            columns = [figure.rjust(width) for figure, width in zip(figures, widths[1:], strict=True)]
+            text.append("  ".join([name.ljust(widths[0]), *columns]).rstrip())
+        return "\n".join([*text, *self.notes(), *self.cautions()])
 
     def __str__(self) -> str:
         return self.summary()
@@ -195,22 +194,22 @@ def preview(
     rows_per_person: int = 1,
     columns: int | None = None,
 ) -> Preview:
-    """Return what each ε would give, before any label is read: no data go in, and no budget is spent.
+    """Return expected errors at each ε, before any label is read: no data go in, and no budget is spent.
 
     Parameters
     ----------
     rows : int
-        How many rows the table has.
+        Number of rows of the table.
     bounds : (lo, hi)
         Public bounds of the label.
     epsilon : float or sequence of float
         The budgets to compare.
     prior : Histogram, optional
-        How labels are spread, where that is public: an older survey, a census. Without it, evenly over the bounds.
+        The distribution of labels, where it is public: an older survey, a census. By default even over the bounds.
     rows_per_person : int
         Rows that one person may have: odds are those on all of them.
     columns : int, optional
-        How many columns a regression table would have: ``coefficient`` is then the ± of its intervals.
+        Number of columns of a regression table: ``coefficient`` is then the ± of its intervals.
 
     Returns
     -------
@@ -229,13 +228,13 @@ def preview(
     epsilons = sorted({Epsilon(value) for value in np.atleast_1d(np.asarray(epsilon, dtype=object)).tolist()})
     if not epsilons:
         raise ParameterError(Setting("epsilon"), " must be a number or several, such as (0.1, 0.3, 1, 3)")
-    known = None if prior is None else Histogram.parse(prior).restricted(*bounds)
+    restricted = None if prior is None else Histogram.parse(prior).restricted(*bounds)
     people = parse_integer(rows_per_person, "rows_per_person")
     size = None if columns is None else parse_integer(columns, "columns")
     if size is not None and not 3 * (size + 1) <= rows:
         raise ParameterError(Setting("columns"), f" must be at most a third of the {rows:,} rows, got {size}")
-    budgets = tuple(_preview_budget(rows, bounds, value, known, size) for value in epsilons)
-    return Preview(rows, bounds, known, budgets, people, size)
+    budgets = tuple(_preview_budget(rows, bounds, value, restricted, size) for value in epsilons)
+    return Preview(rows, bounds, restricted, budgets, people, size)
 
 
 @lru_cache(maxsize=256)
@@ -270,7 +269,7 @@ def _least_score(rows: int, bounds: Interval, epsilon: float) -> float:
     return plan.least_rmse if 12 * plan.least_rmse**2 < (bounds[1] - bounds[0]) ** 2 else math.inf
 
 
-def _share(kept: KeptShare | None) -> str:
-    if kept is None:
+def _share(share: KeptShare | None) -> str:
+    if share is None:
         return "not measured"
-    return f"{percent(kept.middle)} ({100 * kept.low:.0f}–{100 * kept.high:.0f})"
+    return f"{percent(share.middle)} ({100 * share.low:.0f}–{100 * share.high:.0f})"

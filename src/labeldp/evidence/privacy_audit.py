@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from functools import partial
 from itertools import permutations, repeat
 from typing import Any
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike
 from labeldp._values import Array, Counts, Delta, Labels, Numbers, parse_integer, parse_number
 from labeldp.errors import ParameterError, Setting
 from labeldp.evidence.audit_result import Audit, EventResult
-from labeldp.evidence.lenses import LENSES, fit_views
+from labeldp.evidence.lenses import LENSES, View, fit_views
 from labeldp.evidence.loss_bounds import detectable_loss, loss_at_least
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
@@ -38,7 +39,7 @@ def audit(
     lenses: Sequence[str] = tuple(LENSES),
     random_state: int | WordSource | None = None,
 ) -> Audit:
-    """Measure from samples alone what ε a randomiser cannot be below.
+    """Measure a lower bound on the ε of a randomiser, from samples alone.
 
     The outputs of each pair of labels are compared, by their size and by their last bits. Half of the samples
     choose events that distinguish the labels, the other half tests them; Clopper–Pearson bounds hold for all
@@ -54,7 +55,7 @@ def audit(
     samples : int
         Outputs for each label.
     confidence : float
-        The bound is right with this probability: a false alarm has what is left, at most.
+        The probability that the bound is right: a false alarm has probability 1 − ``confidence`` at most.
     epsilon, delta : float, optional
         The claim. By default a mechanism's own; a function without one is measured and not judged. A mechanism
         is compared with its proof too.
@@ -96,18 +97,18 @@ def audit(
             ", synthetic ones, and without ",
             Setting("random_state"),
         )
-    chosen = np.unique(Labels.parse(labels).values)
-    if chosen.size < 2:
+    cases = np.unique(Labels.parse(labels).values)
+    if cases.size < 2:
         raise ParameterError(Setting("labels"), " must be at least two different labels")
 
     def draw(case: int, size: int) -> Numbers:
-        outputs = _as_floats(function(np.full(size, chosen[case], dtype=np.float64)))
+        outputs = _as_floats(function(np.full(size, cases[case], dtype=np.float64)))
         if outputs.size != size:
             raise ParameterError(f"the function must return one output for each label: {size}, not {outputs.size}")
         return outputs[:, None]
 
-    names = [f"{label:.6g}" for label in chosen]
-    return _measure(draw, names, samples, confidence, epsilon, delta, lenses, proven)
+    settings = Settings.parse(samples, confidence, epsilon, delta, lenses)
+    return _measure(draw, [f"{label:.6g}" for label in cases], settings, proven)
 
 
 def audit_pipeline(
@@ -121,7 +122,7 @@ def audit_pipeline(
     lenses: Sequence[str] = tuple(LENSES),
     executor: Executor | None = None,
 ) -> Audit:
-    """Measure from samples what ε a whole pipeline cannot be below, as a function of its data set.
+    """Measure a lower bound on the ε of a whole pipeline, from samples of its outputs.
 
     Parameters
     ----------
@@ -172,7 +173,8 @@ def audit_pipeline(
             raise ParameterError("the function must return as many numbers each time")
         return np.stack(outputs)
 
-    return _measure(draw, ("one data set", "the other"), samples, confidence, epsilon, delta, lenses)
+    settings = Settings.parse(samples, confidence, epsilon, delta, lenses)
+    return _measure(draw, ("one data set", "the other"), settings)
 
 
 def default_labels(mechanism: Mechanism) -> Array:
@@ -188,74 +190,95 @@ Draw = Callable[[int, int], Numbers]
 """From the number of a label or data set, and a size, to fresh outputs: size × columns."""
 
 
-def _measure(
-    draw: Draw,
-    names: Sequence[str],
-    samples: int,
-    confidence: float,
-    epsilon: float | None,
-    delta: float | None,
-    lenses: Sequence[str],
-    proven: float | None = None,
-) -> Audit:
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Parsed arguments of an audit; the claim is None for no claim, and for ε = ∞."""
+
+    samples: int
+    confidence: float
+    claim: float | None
+    delta: float
+    lenses: tuple[str, ...]
+
+    @classmethod
+    def parse(
+        cls, samples: int, confidence: float, epsilon: float | None, delta: float | None, lenses: Sequence[str]
+    ) -> Settings:
+        """Return settings, or raise `ParameterError`."""
+        samples = parse_integer(samples, "samples", 20)
+        if not 0.5 <= parse_number(confidence, "confidence") < 1:
+            raise ParameterError(Setting("confidence"), f" must be at least 0.5 and below 1, got {confidence}")
+        if epsilon is not None and parse_number(epsilon, "epsilon") < 0:
+            raise ParameterError(Setting("epsilon"), f" must not be negative, got {epsilon}")
+        if not lenses or not LENSES.keys() >= set(lenses):
+            raise ParameterError(Setting("lenses"), f" must be some of {', '.join(LENSES)}")
+        claim = None if epsilon is None or math.isinf(epsilon) else float(epsilon)
+        return cls(samples, confidence, claim, Delta(delta or 0.0), tuple(lenses))
+
+
+def _measure(draw: Draw, names: Sequence[str], settings: Settings, proven: float | None = None) -> Audit:
     """Rank outputs, cut events and test them, each on outputs of its own."""
-    samples, delta = parse_integer(samples, "samples", 20), Delta(delta or 0.0)
-    if not 0.5 <= parse_number(confidence, "confidence") < 1:
-        raise ParameterError(Setting("confidence"), f" must be at least 0.5 and below 1, got {confidence}")
-    if epsilon is not None and not parse_number(epsilon, "epsilon") >= 0:
-        raise ParameterError(Setting("epsilon"), f" must not be negative, got {epsilon}")
-    if not lenses or not LENSES.keys() >= set(lenses):
-        raise ParameterError(Setting("lenses"), f" must be some of {', '.join(LENSES)}")
-    ranking = min(samples // 4, _MOST_RANKED)
-    cutting, testing = samples // 2 - ranking, samples - samples // 2
+    ranking = min(settings.samples // 4, _MOST_RANKED)
+    cutting = settings.samples // 2 - ranking
+    testing = settings.samples - settings.samples // 2
     cases = range(len(names))
-
-    def chunks(case: int, size: int) -> Iterator[Numbers]:
-        for start in range(0, size, _CHUNK):
-            yield draw(case, min(_CHUNK, size - start))
-
-    views = fit_views(tuple(lenses), [np.concatenate(list(chunks(case, ranking))) for case in cases])
-
-    def count(size: int) -> list[Counts]:
-        """Return, for each view, how often each case gave each code in fresh outputs."""
-        counts = [np.zeros(view.ranking.shape, dtype=np.int64) for view in views]
-        for case in cases:
-            for outputs in chunks(case, size):
-                for view, total in zip(views, counts, strict=True):
-                    total[case] += view.count(outputs)
-        return counts
-
+    views = fit_views(settings.lenses, [np.concatenate(list(_chunks(draw, case, ranking))) for case in cases])
     pairs = list(permutations(cases, 2))
-    level = (1 - confidence) / (len(pairs) * len(views))
-    tested = []
-    for view, cuts, tests in zip(views, count(cutting), count(testing), strict=True):
-        for case, other in pairs:
-            event = view.event(case, other, cuts, cutting, delta, level)
-            hits, others = int(tests[case][event].sum()), int(tests[other][event].sum())
-            bound = float(loss_at_least(hits, others, testing, delta, level))
-            tested.append(EventResult((names[case], names[other]), view.name, hits, others, bound))
-    tested.sort(key=lambda event: (-event.epsilon, event.others - event.hits))
-    claimed = None if epsilon is None or math.isinf(epsilon) else float(epsilon)
-    limits = [limit for limit in (claimed, proven) if limit is not None]
+    level = (1 - settings.confidence) / (len(pairs) * len(views))
+    cuts = _counts(draw, views, cutting)
+    tests = _counts(draw, views, testing)
+    events = []
+    for view, cut, test in zip(views, cuts, tests, strict=True):
+        for likely, unlikely in pairs:
+            event = view.event(likely, unlikely, cut, cutting, settings.delta, level)
+            hits = int(test[likely][event].sum())
+            others = int(test[unlikely][event].sum())
+            bound = float(loss_at_least(hits, others, testing, settings.delta, level))
+            events.append(EventResult((names[likely], names[unlikely]), view.name, hits, others, bound))
+    events.sort(key=lambda event: (-event.epsilon, event.others - event.hits))
     return Audit(
-        epsilon=tested[0].epsilon,
-        claimed=claimed,
+        epsilon=events[0].epsilon,
+        claimed=settings.claim,
         proven=proven,
-        delta=delta,
-        detectable=None if claimed is None else detectable_loss(testing, min(limits), delta, level),
-        confidence=confidence,
-        samples=samples,
-        tested=tuple(tested),
+        delta=settings.delta,
+        detectable=_detectable(settings, proven, testing, level),
+        confidence=settings.confidence,
+        samples=settings.samples,
+        tested=tuple(events),
     )
+
+
+def _chunks(draw: Draw, case: int, size: int) -> Iterator[Numbers]:
+    """Yield fresh outputs, as many at a time as fit into memory."""
+    for start in range(0, size, _CHUNK):
+        yield draw(case, min(_CHUNK, size - start))
+
+
+def _counts(draw: Draw, views: Sequence[View], size: int) -> list[Counts]:
+    """Return for each view the counts of its codes in fresh outputs: cases × codes."""
+    counts = [np.zeros(view.ranking.shape, dtype=np.int64) for view in views]
+    for case in range(len(counts[0])):
+        for outputs in _chunks(draw, case, size):
+            for view, total in zip(views, counts, strict=True):
+                total[case] += view.count(outputs)
+    return counts
+
+
+def _detectable(settings: Settings, proven: float | None, testing: int, level: float) -> float | None:
+    """Return the smallest detectable ε, or None without a claim."""
+    if settings.claim is None:
+        return None
+    limit = settings.claim if proven is None else min(settings.claim, proven)
+    return detectable_loss(testing, limit, settings.delta, level)
 
 
 def _as_floats(values: Any) -> Numbers:
     """Return outputs as floats that differ wherever the outputs do, or refuse: a conversion could hide a leak."""
-    parts = values if isinstance(values, list | tuple) else [values]
+    columns = values if isinstance(values, list | tuple) else [values]
     arrays = [np.zeros(0, dtype=np.bool_)]
-    for part in parts:
-        array = np.asarray(part)
-        is_hidden = isinstance(part, list | tuple | np.ma.MaskedArray)
+    for column in columns:
+        array = np.asarray(column)
+        is_hidden = isinstance(column, list | tuple | np.ma.MaskedArray)
         if is_hidden or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
             raise ParameterError(
                 "outputs must be booleans, integers or floats of at most 64 bits, in an array or a list of them, "

@@ -19,7 +19,7 @@ class Survey:
     Attributes
     ----------
     features : array, rows × columns
-        What is public about each household.
+        The public columns of each household.
     feature_names : tuple of str
         Names of the columns of ``features``.
     income : array
@@ -51,7 +51,7 @@ def make_survey(rows: int = 20_000, seed: int = 0) -> Survey:
     Parameters
     ----------
     rows : int
-        How many households.
+        Number of households.
     seed : int
         Of the survey itself; noise that protects it is never seeded.
 
