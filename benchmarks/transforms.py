@@ -49,7 +49,7 @@ def measure(table: Table, transform: str | None, epsilon: float) -> float:
     for split in range(SPLITS):
         order = np.random.default_rng(split).permutation(len(X))[:MOST_ROWS]
         train, test = np.split(order, [len(order) * 4 // 5])
-        model = ldp.ModelReleaseRegressor(epsilon=epsilon, bounds=bounds, transform=transform)
+        model = ldp.ModelReleaseRegressor(epsilon=epsilon, bounds=bounds, label_transform=transform)
         predicted = model.fit(X[train], y[train]).predict(X[test])
         found.append(r2_score(np.clip(y[test], *bounds), predicted))
     return float(np.mean(found))

@@ -148,9 +148,9 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "labeldp.mechanism": """schema:text version:integer checksum:text mechanism:text parameters:any% channel:kind=
         proof:proof origin?:origin""",
     "labeldp.release": COMMON + "file?:file label?:text id?:text release?:text",
-    "labeldp.row-release": COMMON + "rounds:size arrays?:hash% knowledge:knowledge transform?:log/sqrt",
+    "labeldp.row-release": COMMON + "rounds:size arrays?:hash% knowledge:knowledge label_transform?:log/sqrt",
     "labeldp.model": COMMON + """model:text label?:text note?:text features?:text* format?:integer files?:hash%
-        versions?:text% quality?:quality split?:split regression?:regression fit?:fit transform?:log/sqrt""",
+        versions?:text% quality?:quality split?:split regression?:regression fit?:fit label_transform?:log/sqrt""",
     "kind=identity": "kind:text",
     "kind=table": DOMAIN + "values:number* counts:count**",
     "kind=window": DOMAIN + """cells:count window:count background:count extra:count spread_outside:boolean
@@ -550,7 +550,8 @@ def check_rest(card: Card) -> str:
         right = right and min(masses) >= 0 < max(masses) and low - slack <= nodes[0] and nodes[-1] <= high + slack
         require(right, f"prior {i} is wrong, or lies outside its bounds")
     low, high = card["bounds"][0]
-    require(low >= {"log": 5e-324, "sqrt": 0}.get(card.get("transform", "") * ("model" in card), low), "transform")
+    least = {"log": 5e-324, "sqrt": 0}.get(card.get("label_transform", "") * ("model" in card), low)
+    require(low >= least, "the lower bound is too small for label_transform")
     free = {"low": low, "high": high, "variance": (high - low) ** 2 / 20, "residual": 0, "sums": 0}
     k = known if known and "sums" in purposes else {**free, "variance": 1}
     right = low <= k["low"] < k["high"] <= high and k["variance"] > 0 <= k["residual"]

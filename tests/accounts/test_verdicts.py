@@ -306,7 +306,7 @@ def test_a_card_of_version_2_that_states_other_noise_than_it_lists_does_not_hold
     [
         {"fit": {"pvalue": 0.5}},
         {"purpose": "a study"},
-        {"transform": "log"},
+        {"label_transform": "log"},
         {"rounding": [0.1]},
         {"secure": True},
         {"parts": []},

@@ -40,7 +40,7 @@ CASES = {
     "debiased": (["no"], ["yes", "add"]),
     "shuffle": ([True], []),
     "release": (["labels"], ["both"]),
-    "transform": (["sqrt"], ["log1p", "log"]),
+    "label_transform": (["sqrt"], ["log1p", "log"]),
     "score": ([9.0], WRONG_NUMBERS),
     "separator": ([","], ["ab", "x"]),
     "decimal": (["."], ["x", ",,"]),
@@ -173,7 +173,7 @@ def test_arrays_and_regressors_refuse_the_same_with_the_same_option(command, nam
 
 IN_FORMS = {
     "describe": ["bounds", "rows_per_person"],
-    "budget": ["epsilon", "score", "transform"],
+    "budget": ["epsilon", "score", "label_transform"],
     "written": ["separator", "decimal", "thousands", "encoding", "skip", "skip_last"],
 }
 """Options that people type on the page, by the form that they are in."""

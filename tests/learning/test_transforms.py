@@ -27,7 +27,7 @@ MAKERS = {
 
 def fitted(kind, transform, **how):
     how = {"epsilon": 2.0, "bounds": BOUNDS, "random_state": seeded(1), **how}
-    return MAKERS[kind](transform=transform, **how).fit(X[FIT], Y[FIT].copy())
+    return MAKERS[kind](label_transform=transform, **how).fit(X[FIT], Y[FIT].copy())
 
 
 @pytest.mark.parametrize("kind", MAKERS)
@@ -51,7 +51,7 @@ def test_a_transform_is_on_the_ledger_and_the_cards_and_comes_back_with_a_saved_
     assert all(charge.what.endswith(f"({transform})") for charge in ledger.charges)
     ldp.save_model(model, tmp_path / "model")
     card = (tmp_path / "model" / "card.json").read_text()
-    assert json.loads(card)["transform"] == transform
+    assert json.loads(card)["label_transform"] == transform
     assert ldp.verify_card(card).verdict == "holds"
     again = ldp.load_model(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
@@ -67,7 +67,7 @@ def test_a_transform_that_the_bounds_cannot_take_is_refused_before_any_charge(tr
     ledger = ldp.Ledger()
     with pytest.raises(ldp.errors.ParameterError) as caught:
         fitted("model", transform, bounds=(low, 5.0), ledger=ledger)
-    assert caught.value.option == "transform"
+    assert caught.value.option == "label_transform"
     assert transform != "log" or "such as 0.05" in str(caught.value)
     assert not ledger.charges
 
@@ -85,7 +85,7 @@ def test_intervals_of_a_logarithm_are_factors_and_cover():
 
 
 def test_the_parameter_does_not_make_a_regressor_a_transformer():
-    model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, transform="log")
-    assert clone(model).set_params(transform="sqrt").get_params()["transform"] == "sqrt"
+    model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, label_transform="log")
+    assert clone(model).set_params(label_transform="sqrt").get_params()["label_transform"] == "sqrt"
     assert not hasattr(model, "transform")
     make_pipeline(StandardScaler(), model).set_output(transform="pandas")  # refuses what looks like a transformer

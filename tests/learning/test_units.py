@@ -28,7 +28,7 @@ def fitted(learner, bounds, labels, ledger=None, transform=None):
         "bounds": bounds,
         "ledger": ledger,
         "random_state": seeded(3),
-        "transform": transform,
+        "label_transform": transform,
     }
     if learner == "model":
         return ldp.ModelReleaseRegressor(**options).fit(X[FIT], labels)

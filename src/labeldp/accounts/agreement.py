@@ -174,5 +174,5 @@ def _model(card: Data, terms: Terms) -> Rules:
     lengths = {len(column) for column in card.get("regression", {}).values()}
     yield len(lengths) <= 1, "the columns of its table of coefficients are not equally long"
     yield ("rsquared" in fit) == ("standard_error" in fit), "R² is shown only with its standard error"
-    least = {None: -math.inf, "sqrt": 0.0, "log": math.ulp(0.0)}[terms.transform]
-    yield terms.bounds[0][0] >= least, "its lower bound is too small for its transform"
+    least = {None: -math.inf, "sqrt": 0.0, "log": math.ulp(0.0)}[terms.label_transform]
+    yield terms.bounds[0][0] >= least, "its lower bound is too small for its label_transform"

@@ -209,7 +209,9 @@ def _sections(terms: Terms, wording: Wording, about: Data) -> dict[str, list[str
         "What it means": [],
         "What is released": [
             wording.released.format(rows=terms.rows, model=about.get("model", "a model")),
-            f"It is about {terms.transform} of the label, not the label itself." if terms.transform else "",
+            f"It is about {terms.label_transform} of the label, not the label itself."
+            if terms.label_transform
+            else "",
             "The prior: about where labels lie, with noise." if origins_of(terms.priors) else "",
             _score(terms) if "quality" in about else "",
             f"Public from the start: {columns}, {public_rows(about)}, and the bounds." if is_used else "",

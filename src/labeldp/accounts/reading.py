@@ -175,5 +175,5 @@ def _terms(kind: str, card: Data) -> Terms:
         statistics=tuple(card["statistics"]),
         split=card.get("split"),
         declaration=Declaration(card.get("purpose"), card.get("recipient"), card.get("bounds_reason")),
-        transform=card.get("transform"),
+        label_transform=card.get("label_transform"),
     )

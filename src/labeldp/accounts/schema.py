@@ -132,7 +132,7 @@ class RowsCard(Common):
     rounds: Positive
     knowledge: LabelSummaryEntry
     arrays: NotRequired[dict[str, Hash]]
-    transform: NotRequired[Transform]
+    label_transform: NotRequired[Transform]
 
 
 Part = Annotated[float, between(0, 1)]
@@ -176,7 +176,7 @@ class ModelCard(Common):
     versions: NotRequired[dict[str, str]]
     quality: NotRequired[QualityEntry]
     split: NotRequired[Split]
-    transform: NotRequired[Transform]
+    label_transform: NotRequired[Transform]
     regression: NotRequired[RegressionEntry]
     fit: NotRequired[FitEntry]
 

@@ -85,7 +85,7 @@ class Terms:
         The split of the rows into those of the fit and those of the score, if this library made it.
     declaration : Declaration
         What the owner says it is for.
-    transform : {None, "log", "sqrt"}
+    label_transform : {None, "log", "sqrt"}
         What a model learned in place of the label.
 
     Examples
@@ -109,7 +109,7 @@ class Terms:
     statistics: tuple[Statistic, ...] = ()
     split: Split | None = None
     declaration: Declaration = Declaration()
-    transform: str | None = None
+    label_transform: str | None = None
 
     @property
     def cost(self) -> Budget:
@@ -182,7 +182,9 @@ class Terms:
         texts = [once[id(mechanism)] for mechanism in self.mechanisms]
         distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         listed = {name: getattr(self, name) for name in ("bounds", "priors", "charges", "statistics")}
-        chosen = {name: getattr(self, name) for name in ("split", "transform") if getattr(self, name) is not None}
+        chosen = {
+            name: getattr(self, name) for name in ("split", "label_transform") if getattr(self, name) is not None
+        }
         content = {
             "guarantee": self.guarantee_of(more.get("file", {})),
             "cost": self.cost.rounded(),

@@ -75,7 +75,7 @@ def fit_file(
     purpose: str | None = None,
     recipient: str | None = None,
     bounds_reason: str | None = None,
-    transform: str | None = None,
+    label_transform: str | None = None,
     score: float | None = None,
     format: str | None = None,
     dialect: Dialect | None = None,
@@ -100,7 +100,7 @@ def fit_file(
         What is released: the model alone, or private labels too.
     features, drop, categories : sequences of str
         Columns to learn from, all by default; to leave out; and of numbers that name things.
-    transform : {None, "log", "sqrt"}
+    label_transform : {None, "log", "sqrt"}
         Learn this function of the label, as the regressors do.
     score : float, optional
         ε more, to measure the error on a tenth of the rows, held out.
@@ -123,7 +123,7 @@ def fit_file(
     (1000,)
     """
     epsilon, bounds = Epsilon(epsilon), LabelBounds(bounds)
-    LabelScale.parse(bounds, transform)
+    LabelScale.parse(bounds, label_transform)
     parse_choice(release, "release", ("model", "labels"))
     score = None if score is None else Epsilon(score, "score")
     out = Path(out)
@@ -133,7 +133,7 @@ def fit_file(
     from labeldp.tables.writer import refuse_size  # noqa: PLC0415
 
     regressor: Any = LabelReleaseRegressor if release == "labels" else ModelReleaseRegressor
-    shared = {"transform": transform, "rows_per_person": rows_per_person, "ledger": ledger}
+    shared = {"label_transform": label_transform, "rows_per_person": rows_per_person, "ledger": ledger}
     model = regressor(epsilon=epsilon, bounds=bounds, **shared)
     columns = {"features": features, "drop": drop, "categories": categories}
     reading: Data = {"missing": missing, "format": format, "dialect": dialect, "progress": progress}

@@ -86,7 +86,7 @@ _TABLE = (
         metavar="model|labels",
     ),
     Option(
-        "transform",
+        "label_transform",
         "Learn this function of a skewed label, such as an income: log, which needs a lower bound above 0, or "
         "sqrt. Predictions are in the label's own unit.",
         metavar="log|sqrt",
@@ -156,8 +156,6 @@ _TABLE = (
         metavar="FORMULA",
         field="Formula",
     ),
-    Option("no_intercept", "Add no constant.", **_FLAG),
-    Option("classical", "Standard errors for equal variances; by default they allow for unequal ones.", **_FLAG),
     # the score of a model
     Option(
         "score",

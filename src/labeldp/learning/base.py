@@ -153,29 +153,6 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags.regressor_tags.poor_score = True  # privacy has its price on tiny data
         return tags
 
-    @property
-    def transform(self) -> Any:
-        """A parameter that `get_params` has: scikit-learn takes whatever has this attribute for a transformer."""
-        raise AttributeError("transform is a parameter, see get_params()")
-
-    @transform.setter
-    def transform(self, name: str | None) -> None:
-        self.__dict__["transform"] = name
-
-    @classmethod
-    def _get_param_names(cls) -> list[str]:
-        return [name for name in super()._get_param_names() if name != "transform"]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        Parameters
-        ----------
-        deep : bool
-            Whether to return those of an estimator inside, too.
-        """
-        return {**super().get_params(deep), "transform": self.__dict__["transform"]}
-
     def _check_inputs(self, X: Any, y: Any) -> tuple[Any, Array]:
         """Return X, dense or sparse, and y, after every check that needs no label's value."""
         refuse_other_order(X, y)
@@ -243,7 +220,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X, labels = fitting._check_inputs(X, y)
         self._refuse_estimator(X, request)
         source = resolve_source(self.random_state)
-        scale = LabelScale.parse(request.bounds, request.transform)
+        scale = LabelScale.parse(request.bounds, request.label_transform)
         with limit_threads(idle_cores()):
             rows = InMemoryRows(FeatureTable.fit(X), scale.units(labels), source, self.verbose)
             try:
@@ -280,10 +257,10 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             parts, sum_results = draw_rounds(rows, sum_results, plan, noise, ends)
         mechanisms = [part.mechanism for part in parts]
         terms = state_terms(plan, paid, source, mechanisms=mechanisms, statistics=sum_results.noise)
-        self.terms_ = replace(terms, transform=request.transform)
+        self.terms_ = replace(terms, label_transform=request.label_transform)
         self._public, self._ensemble = replace(sum_results.table.public, exact=False), None
         self._learn(rows, parts, sum_results)
-        if self._ensemble is not None and request.transform is not None:
+        if self._ensemble is not None and request.label_transform is not None:
             self._ensemble = replace(self._ensemble, error=_spread(self._ensemble, sum_results))
         self.weakness_ = self._weakness(rows.table.X)
 
@@ -398,7 +375,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _scale(self) -> LabelScale:
-        return LabelScale(self.terms_.bounds[0], self.terms_.transform)
+        return LabelScale(self.terms_.bounds[0], self.terms_.label_transform)
 
     def importances(self, X: Any, *, repeats: int = 5) -> dict[str, float]:
         """Return by how much each column moves the model's predictions for public rows; it costs nothing.

@@ -148,11 +148,11 @@ class LabelScale:
         """Return the scale; raise if the transform is not defined on the bounds."""
         if transform is None:
             return cls(bounds)
-        name = parse_choice(transform, "transform", TRANSFORMS)
+        name = parse_choice(transform, "label_transform", TRANSFORMS)
         if bounds[0] < 0 or (name == "log" and bounds[0] == 0):
             above, such_as = ("above 0", abs(bounds[1]) / 100) if name == "log" else ("of 0 or more", 0)
             raise ParameterError(
-                Setting("transform", name),
+                Setting("label_transform", name),
                 f" needs a lower bound {above}, got {bounds[0]:g}: give the smallest label that matters, such as "
                 f"{such_as:g}; labels below it count as that",
             )
@@ -234,18 +234,18 @@ class FitRequest(Request):
         As in `LabelReleaseRegressor`.
     labels : bool
         Release every label; if False, only where it improves the model.
-    transform : {None, "log", "sqrt"}
+    label_transform : {None, "log", "sqrt"}
         Fit the model to this function of the label.
     """
 
     rounds: Any = "auto"
     labels: bool = True
-    transform: Any = None
+    label_transform: Any = None
 
     @property
     def charge_note(self) -> str:
         """The name of the transform in brackets, for the text of a charge; empty without one."""
-        return "" if self.transform is None else f" ({self.transform})"
+        return "" if self.label_transform is None else f" ({self.label_transform})"
 
     def _delta(self) -> float:
         """Return 0, since fits spend no δ; raise if a model cannot learn from the mechanism's output."""

@@ -187,7 +187,9 @@ def private_intervals(
         raise ParameterError(f"coverage must lie in (0, 1), such as 0.9, got {coverage}")
     share = as_fraction(coverage)
     bounds = LabelBounds(bounds)
-    scale = LabelScale.parse(bounds, getattr(getattr(innermost(model)[0], "terms_", None), "transform", None))
+    scale = LabelScale.parse(
+        bounds, getattr(getattr(innermost(model)[0], "terms_", None), "label_transform", None)
+    )
     why = "and intervals would not cover; keep rows out of the fit, and calibrate on those"
     labels, predicted = fresh_predictions(model, X_cal, y_cal, why)
     ledger = as_ledger(ledger)

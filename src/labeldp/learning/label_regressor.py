@@ -48,7 +48,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         predict; from 1 to 10, each larger than the one before.
     trust : {"curator", "local"}
         With "local" every label is randomised on its own, and nothing else is computed from labels.
-    transform : {None, "log", "sqrt"}
+    label_transform : {None, "log", "sqrt"}
         Learn this function of the label, which suits labels that are skewed. Predictions are in the label's own
         unit, and estimate its mean. "log" needs a lower bound above 0.
     ledger : Ledger, optional
@@ -99,7 +99,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         mechanism: str = "auto",
         rounds: str | int = "auto",
         trust: Literal["curator", "local"] = "curator",
-        transform: Literal["log", "sqrt"] | None = None,
+        label_transform: Literal["log", "sqrt"] | None = None,
         ledger: Ledger | None = None,
         rows_per_person: int = 1,
         random_state: int | WordSource | None = None,
@@ -111,7 +111,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         self.mechanism = mechanism
         self.rounds = rounds
         self.trust = trust
-        self.transform = transform
+        self.label_transform = label_transform
         self.ledger = ledger
         self.rows_per_person = rows_per_person
         self.random_state = random_state
@@ -126,7 +126,7 @@ class LabelReleaseRegressor(PrivateRegressor):
             rounds=self.rounds,
             trust=self.trust,
             rows_per_person=self.rows_per_person,
-            transform=self.get_params(deep=False)["transform"],
+            label_transform=self.label_transform,
         )
 
     def _learn(self, rows: InMemoryRows, parts: list[RowPart], sum_results: SumResults) -> None:
@@ -149,7 +149,7 @@ class LabelReleaseRegressor(PrivateRegressor):
             return
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
             raise ParameterError(f"estimator must have fit and predict, got {type(self.estimator).__name__}")
-        low, high = LabelScale.parse(request.bounds, request.transform).inner
+        low, high = LabelScale.parse(request.bounds, request.label_transform).inner
         synthetic = np.linspace(low, high, min(300, X.shape[0]))
         try:
             clone(self.estimator).fit(X[: synthetic.size], synthetic).predict(X[: synthetic.size])
@@ -169,7 +169,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         release, own = self.release_, clone(self.estimator)
         weights = {"sample_weight": release.weight} if has_fit_parameter(own, "sample_weight") else {}
         own.fit(X, release.labels, **weights)
-        if self.terms_.transform is not None:
+        if self.terms_.label_transform is not None:
             excess = (release.labels - np.asarray(own.predict(X))) ** 2 - release.noise + release.hidden
             self._spread = max(0.0, float(np.average(excess, weights=release.weight**2)))
         return own

@@ -22,7 +22,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         The whole budget, everything included.
     bounds : (lo, hi)
         Public bounds of the label. Never read them off the data.
-    transform : {None, "log", "sqrt"}
+    label_transform : {None, "log", "sqrt"}
         Learn this function of the label, which suits labels that are skewed. Predictions are in the label's own
         unit, and estimate its mean. "log" needs a lower bound above 0.
     ledger : Ledger, optional
@@ -64,7 +64,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         *,
         epsilon: float,
         bounds: tuple[float, float],
-        transform: Literal["log", "sqrt"] | None = None,
+        label_transform: Literal["log", "sqrt"] | None = None,
         ledger: Ledger | None = None,
         rows_per_person: int = 1,
         random_state: int | WordSource | None = None,
@@ -72,7 +72,7 @@ class ModelReleaseRegressor(PrivateRegressor):
     ) -> None:
         self.epsilon = epsilon
         self.bounds = bounds
-        self.transform = transform
+        self.label_transform = label_transform
         self.ledger = ledger
         self.rows_per_person = rows_per_person
         self.random_state = random_state
@@ -84,6 +84,6 @@ class ModelReleaseRegressor(PrivateRegressor):
             epsilon=self.epsilon,
             bounds=self.bounds,
             rows_per_person=self.rows_per_person,
-            transform=self.get_params(deep=False)["transform"],
+            label_transform=self.label_transform,
             labels=False,
         )

@@ -327,7 +327,7 @@ def _read_model(folder: Path) -> SavedModel:
     low, high = bounds if is_old else UNIT
     if not low <= ensemble.label_summary.low < ensemble.label_summary.high <= high:
         raise CardError("the model predicts outside the bounds on its card")
-    scale = None if is_old else LabelScale(bounds, card.terms.transform)
+    scale = None if is_old else LabelScale(bounds, card.terms.label_transform)
     return SavedModel(card, label, encoder, public, ensemble, scale)
 
 

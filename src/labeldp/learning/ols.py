@@ -42,8 +42,6 @@ def private_ols(
     epsilon: float,
     bounds: tuple[float, float],
     on: str | None = None,
-    intercept: bool = True,
-    robust: bool = True,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     purpose: str | None = None,
@@ -54,8 +52,9 @@ def private_ols(
 ) -> RegressionTable:
     """Estimate the coefficients of a linear regression, with standard errors, intervals and p-values.
 
-    The estimand is that of least squares on the labels clipped to the bounds, (XᵀX)⁻¹Xᵀ E[clip(y) | X]. Intervals
-    follow from the known law of the noise and from a private estimate of the labels' spread.
+    The estimand is that of least squares on the labels clipped to the bounds, (XᵀX)⁻¹Xᵀ E[clip(y) | X], with a
+    constant, which is the first row of the table. Intervals follow from the known law of the noise and from a
+    private estimate of the labels' variance around the fitted line, which may differ between rows.
 
     Parameters
     ----------
@@ -71,11 +70,6 @@ def private_ols(
     on : str, optional
         A formula of columns of a data frame, such as ``'schooling + age + age**2 + C(region, ref="north")'``:
         names, powers, categories with a reference level, and products such as ``schooling:age``.
-    intercept : bool
-        Whether to add a constant; it is the first row of the table. Categories need it. Without it, R² is about 0
-        instead of the mean, and is left out with standard errors without privacy where ε is too small for a line.
-    robust : bool
-        Whether standard errors allow for unequal variances of labels around the fitted line.
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
@@ -115,15 +109,9 @@ def private_ols(
     label_names = [name for one in labeled if (name := name_of_labels(one, beside, advice=_ADVICE)) is not None]
     refuse_other_order(X, y)
     formula = _formula(X, on, label_names)
-    if formula is not None and formula.levels and not intercept:
-        raise ParameterError(
-            "a category needs an intercept, the mean of its reference level: leave ",
-            Setting("intercept"),
-            " as it is",
-        )
     columns = _numbers(X) if formula is None else formula.transform(X)
     names = [f"x{k + 1}" for k in range(columns.shape[1])] if formula is None else formula.names
-    design = Design.of(columns, names, intercept=bool(intercept))
+    design = Design.of(columns, names)
     _refuse_noise(design, float(request.epsilon))
     labels = Labels.parse(y).values
     rows = len(columns)
@@ -136,12 +124,11 @@ def private_ols(
         paid = plan.pay(ledger)
     query = Query(units, SumBudget(plan.for_sums, rows), source)
     with np.errstate(all="ignore"):  # a user's strict settings must not lose what is paid for
-        estimates = estimate(design, query, request.bounds, robust=bool(robust))
+        estimates = estimate(design, query, request.bounds)
     return RegressionTable(
         names=design.names,
         label=[*label_names, UNNAMED][0],
         terms=state_terms(plan, paid, source, statistics=query.budget.noise),
-        robust=bool(robust),
         estimates=estimates,
         columns=formula,
         frame=hasattr(X, "iloc"),
@@ -187,4 +174,4 @@ def _noise(design: Design, epsilon: float) -> float:
     """Return the smallest standard deviation of the noise of a slope, in widths of the bounds."""
     weights = design.weights(2 / (GUESS * epsilon) ** 2)
     scales = weights.noise_scales(1 / epsilon) / np.diag(design.back)[:, None]
-    return math.sqrt(2 * float((scales**2).sum(axis=1)[design.intercept :].min()))
+    return math.sqrt(2 * float((scales**2).sum(axis=1)[1:].min()))

@@ -80,31 +80,29 @@ class Design:
     Attributes
     ----------
     names : list of str
-        Names of the coefficients; the intercept is the first, if there is one.
+        Names of the coefficients; the intercept is the first.
     model : array, rows × coefficients
-        The constant, if there is one, and the standardised columns.
+        The constant, and the standardised columns.
     back : array, coefficients × coefficients
         Turns coefficients of ``model`` into coefficients of the original columns.
     white : array, rows × columns
         The columns, rotated into uncorrelated directions of variance 1.
-    intercept : bool
     """
 
     names: list[str]
     model: Array = field(repr=False)
     back: Array = field(repr=False)
     white: Array = field(repr=False)
-    intercept: bool
     _cache: dict[tuple[int, int, bool], Array] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, columns: Array, names: Sequence[str], *, intercept: bool = True) -> Design:
+    def of(cls, columns: Array, names: Sequence[str]) -> Design:
         """Return the design; columns whose coefficients cannot be estimated are refused by name."""
         rows, size = columns.shape
         if not 0 < size <= MOST_COLUMNS:
             raise DataError(f"X must have 1 to {MOST_COLUMNS} columns, got {size}")
-        if not 3 * (size + intercept) <= rows <= _MOST_ROWS:
-            raise DataError(f"{rows:,} rows are too few for {size + intercept} coefficients, or too many")
+        if not 3 * (size + 1) <= rows <= _MOST_ROWS:
+            raise DataError(f"{rows:,} rows are too few for {size + 1} coefficients, or too many")
         if "Intercept" in names:
             raise DataError("a column is called 'Intercept', as the constant that is added: rename or drop it")
         for name, column in zip(names, columns.T, strict=True):
@@ -113,7 +111,7 @@ class Design:
                 raise DataError(f"the column {name!r} has missing, infinite or huge values: drop these rows")
             if most - least <= 1e-9 * max(abs(least), abs(most)):
                 raise DataError(f"the column {name!r} is constant: leave it out")
-        center = intercept * columns.mean(axis=0)
+        center = columns.mean(axis=0)
         scale = np.sqrt(((columns - center) ** 2).mean(axis=0))
         standard = (columns - center) / scale
         values, vectors = np.linalg.eigh(standard.T @ standard / rows)
@@ -122,15 +120,15 @@ class Design:
             together = [name for name, part in zip(names, parts, strict=True) if part > 1e-6 * parts.max()]
             raise DataError(f"columns are collinear: leave out one of {', '.join(map(repr, together[:8]))}")
         white = standard @ (vectors / np.sqrt(values)) @ vectors.T
-        leverage = ((white**2).sum(axis=1) + intercept) / rows
+        leverage = ((white**2).sum(axis=1) + 1) / rows
         if leverage.max() > _MOST_LEVERAGE:
             effects = (white[leverage.argmax()] @ vectors / np.sqrt(values) @ vectors.T) ** 2
             name = names[int(effects.argmax())]
             raise DataError(f"the coefficient of {name!r} depends on one row: leave it out, or join rare levels")
-        constant = np.ones((rows, int(intercept)))
-        back = np.diag(np.append(constant[0], 1 / scale))
-        back[:intercept, intercept:] = -center / scale
-        return cls([*["Intercept"] * intercept, *names], np.hstack([constant, standard]), back, white, intercept)
+        model = np.hstack([np.ones((rows, 1)), standard])
+        back = np.diag(np.append(1.0, 1 / scale))
+        back[0, 1:] = -center / scale
+        return cls(["Intercept", *names], model, back, white)
 
     @property
     def size(self) -> int:
@@ -138,8 +136,10 @@ class Design:
         return len(self.names)
 
     def join(self, first: float, others: float) -> Array:
-        """Return an array with one value for the intercept, if there is one, and another for each slope."""
-        return np.where(np.arange(self.size) < self.intercept, first, others)
+        """Return an array with one value for the intercept, and another for each slope."""
+        values = np.full(self.size, others)
+        values[0] = first
+        return values
 
     def predict(self, values: Array) -> Array:
         """Return the predictions of coefficients for each row; ``values`` may have several columns."""
@@ -189,7 +189,7 @@ class Design:
         for kappa in _KAPPAS.tolist():
             weights = self._row_weights(kappa, white, 0.5)
             products = [grow * weights.T @ other for other in (model, weights, bends)]
-            for constant in _CONSTANTS if self.intercept else (0.5,):
+            for constant in _CONSTANTS:
                 parts = self.join(2 * constant, 2 * (1 - constant))
                 gram, spread, bent = (parts[:, None] * product for product in products)
                 if np.linalg.cond(gram) > 1e9:
@@ -208,13 +208,11 @@ class Design:
     def _row_weights(self, kappa: float, white: Array, constant: float) -> Array:
         """Return weights of labels in sums, of which the intercept's sum has the fraction ``constant``.
 
-        With an intercept, those of the slopes' sums add up to 0 over rows, because clipped errors may not.
+        Those of the slopes' sums add up to 0 over rows, because clipped errors may not.
         """
         slopes = project(kappa * white)
-        slopes -= self.intercept * slopes.mean(axis=0)
+        slopes -= slopes.mean(axis=0)
         slopes /= np.abs(slopes).sum(axis=1).max()
-        if not self.intercept:
-            return slopes
         return np.hstack([np.full((len(slopes), 1), constant), (1 - constant) * slopes])
 
 

@@ -62,7 +62,7 @@ class Estimates:
     notes: list[str]
 
 
-def estimate(design: Design, query: Query, bounds: Pair, *, robust: bool) -> Estimates:
+def estimate(design: Design, query: Query, bounds: Pair) -> Estimates:
     """Return coefficients and the distributions of their errors, for all of the budget.
 
     Without a rough fit, a coefficient's variance is at least that for equal variances: if the true relation is not
@@ -73,16 +73,10 @@ def estimate(design: Design, query: Query, bounds: Pair, *, robust: bool) -> Est
     design : Design
     query : Query
     bounds : (lo, hi)
-    robust : bool
-        Whether variances may differ between rows.
     """
     low, high = bounds
-    width, whole = high - low, design.intercept
-    origin = 0.0 if whole else low / width
-    center = find_center(design, query, origin)
-    # without an intercept, squares around a constant show no variance: the model lacks the constant
-    is_known = whole or center.near
-    robust = robust or not is_known
+    width = high - low
+    center = find_center(design, query)
     epsilon = float(query.budget.left)
     scale = center.width / epsilon
     bend = _bend(design, center, epsilon)
@@ -90,14 +84,14 @@ def estimate(design: Design, query: Query, bounds: Pair, *, robust: bool) -> Est
     ratio = 2 * scale**2 / center.variance
     narrow = 1 / center.width**2  # labels of the intercept's sum are not clipped
     weights = design.weights(ratio, narrow=narrow, limit=limit)
-    squares = Squares.choose(design, weights, center, epsilon, robust=robust)
+    squares = Squares.choose(design, weights, center, epsilon)
     weights = design.weights(ratio, narrow=narrow, limit=math.floor(limit * (1 - squares.line_share)))
     rows = np.hstack([weights.rows, bend])
-    curve, tilt = squares.integers(np.abs(rows).sum(axis=1), int(whole * rows[0, 0]))
-    sums, sums_of_squares = center.release(query, query.budget.left, rows, curve, tilt, whole=whole)
-    values = weights.solve @ (sums[: design.size] + origin * weights.rows.sum(axis=0))
+    curve, tilt = squares.integers(np.abs(rows).sum(axis=1), int(rows[0, 0]))
+    sums, sums_of_squares = center.release(query, query.budget.left, rows, curve, tilt, whole=True)
+    values = weights.solve @ sums[: design.size]
     noise = weights.noise_scales(design.join(1 / epsilon, scale))
-    fit, moves = design.predict(values) - origin, design.predict(noise)
+    fit, moves = design.predict(values), design.predict(noise)
     mean, *own = squares.spreads(fit, moves, sums_of_squares, curve, tilt, scale)
     equal, *unequal = possible_variances(mean, own)
     variance = float(equal[0] @ equal[1])
@@ -105,13 +99,13 @@ def estimate(design: Design, query: Query, bounds: Pair, *, robust: bool) -> Est
     share = weights.of_labels()
     laws = []
     for k, size in enumerate((share**2).sum(axis=0).tolist()):
-        variances, probabilities = unequal[k] if robust else equal
+        variances, probabilities = unequal[k]
         if center.line is None and variances @ probabilities < variance:
             variances, probabilities = equal
-        variances = variances + bias if k >= whole else variances
+        variances = variances + bias if k else variances
         laws.append(EstimateLaw(variances * (width**2 * size), probabilities, width * np.abs(noise[k])))
-    is_sure = is_known and math.sqrt((equal[0] - variance) ** 2 @ equal[1]) <= _UNSURE * variance
-    fitness = _r_squared(fit + origin, moves, equal, centered=whole) if is_sure else {}
+    is_sure = math.sqrt((equal[0] - variance) ** 2 @ equal[1]) <= _UNSURE * variance
+    fitness = _r_squared(fit, moves, equal) if is_sure else {}
     if bend.size:
         law = EstimateLaw(equal[0] * float((bend**2).sum()), equal[1], np.array([scale * WEIGHT]))
         fitness["pvalue"] = law.tail(float(sums[-1] - bend[:, 0] @ fit))
@@ -150,13 +144,13 @@ def _bend(design: Design, center: Center, epsilon: float) -> Array:
     return np.asarray(np.rint(most * np.clip(rest / (4 * rest.std()), -1, 1)))[:, None]
 
 
-def _r_squared(fit: Array, moves: Array, law: tuple[Array, Array], *, centered: bool) -> dict[str, float]:
+def _r_squared(fit: Array, moves: Array, law: tuple[Array, Array]) -> dict[str, float]:
     """Return R² without the part that noise adds, and its approximate standard error; nothing if noise hides it.
 
     The error has two parts: the product of the noise with the fit, and the square of the noise. ``law`` has
     possible variances of a label around the model, and their probabilities.
     """
-    fit, moves = fit - centered * fit.mean(), moves - centered * moves.mean(axis=0)
+    fit, moves = fit - fit.mean(), moves - moves.mean(axis=0)
     variances, probabilities = law
     rest = float(variances @ probabilities)
     explained = max(float((fit**2).mean() - 2 * (moves**2).mean(axis=0).sum()), 0.0)

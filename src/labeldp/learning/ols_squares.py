@@ -60,14 +60,12 @@ class Squares:
     line_share: float
 
     @classmethod
-    def choose(cls, design: Design, weights: Weights, center: Center, epsilon: float, *, robust: bool) -> Squares:
-        """Return the weights with the least error from noise and from rows that are cut off; none if not robust.
+    def choose(cls, design: Design, weights: Weights, center: Center, epsilon: float) -> Squares:
+        """Return the weights with the least error from noise and from rows that are cut off.
 
         Rows of great leverage count more where they are cut off: a misfit may be larger there, up to what the
         bounds allow.
         """
-        if not robust:
-            return cls(design, center, weights.rows[:, :0], 1.0, np.zeros(0), 0.0)
         squares = weights.of_labels() ** 2
         rows, size = squares.shape
         profile = squares / squares.mean(axis=0) / size
@@ -79,7 +77,7 @@ class Squares:
         unequal = np.hypot(_UNEQUAL, np.log(size * (harm @ profile) / rows) / 2)
         totals, heights = profile.sum(axis=1), np.abs(weights.rows).sum(axis=1)
         noise = 2 * (weights.noise_scales(center.width / epsilon) ** 2).sum(axis=1)
-        ratio = float((noise / squares.sum(axis=0))[design.intercept :].mean()) / center.variance
+        ratio = float((noise / squares.sum(axis=0))[1:].mean()) / center.variance
         unit = center.width**2 / center.factor * size / (epsilon * center.variance)
         best = (math.inf, 1.0, 0.0)
         for line_share in _LINE_SHARES if center.line is not None else (0.0,):
@@ -133,7 +131,7 @@ class Squares:
         """
         rows, center = fit.size, self.center
         moved, inflation = fit - center.guess, 2 * (moves**2).sum(axis=1)
-        leverage = ((self.design.white**2).sum(axis=1) + self.design.intercept) / rows
+        leverage = ((self.design.white**2).sum(axis=1) + 1) / rows
         totals = np.maximum(curve.sum(axis=0), 1)
         freedom = 1 / (1 - leverage @ curve / totals)
         freedom[1:] **= 2  # as in HC3: with few rows, robust variances are too small otherwise

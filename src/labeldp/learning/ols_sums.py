@@ -49,9 +49,6 @@ _NOISE = 1.5
 _WIDEST = 0.5
 """The largest clipping limit."""
 
-_FEW = 0.06
-"""Without an intercept, labels are clipped if at most this fraction of them may lie beyond half the limit."""
-
 _BEYOND = 0.5
 """Labels are not clipped if more labels may lie beyond half the limit than this fraction of the number of rows
 behind one coefficient."""
@@ -164,18 +161,13 @@ def curve_of(places: Array, factor: int) -> Array:
     return np.minimum(squares, math.floor(GRID * (0.5 - 0.25 / factor)))
 
 
-def find_center(design: Design, query: Query, origin: float) -> Center:
-    """Return the center from a range and a rough fit, or the middle of the bounds if neither is found.
-
-    Without an intercept there is no range: clipped errors have a mean that no intercept would take up. Labels then
-    count from 0, which is −``origin`` on their scale.
-    """
-    low, high = bounds = (0.0, 1.0)
-    if design.intercept:
-        cells = partial(count, query.labels, bounds, CELLS)
-        low, high = find_range(cells, bounds, query.budget, query.source) or bounds
+def find_center(design: Design, query: Query) -> Center:
+    """Return the center from a range and a rough fit, or the middle of the bounds if neither is found."""
+    bounds = (0.0, 1.0)
+    cells = partial(count, query.labels, bounds, CELLS)
+    low, high = find_range(cells, bounds, query.budget, query.source) or bounds
     middle = np.full(query.budget.rows, (low + high) / 2)
-    line = _rough_fit(design, query, Center(middle, (high - low) / 2, GUESS**2), origin)
+    line = _rough_fit(design, query, Center(middle, (high - low) / 2, GUESS**2))
     if line is not None or (low, high) != bounds:
         guess = middle if line is None else np.clip(line, 0.0, 1.0)
         clipping = _find_clipping(design, query, guess)
@@ -184,7 +176,7 @@ def find_center(design: Design, query: Query, origin: float) -> Center:
     return Center(np.full(middle.size, 0.5), 0.5, GUESS**2, line=line)
 
 
-def _rough_fit(design: Design, query: Query, center: Center, origin: float) -> Array | None:
+def _rough_fit(design: Design, query: Query, center: Center) -> Array | None:
     """Return predictions for all rows for a small part of ε, or None if they would be too noisy."""
     width, most = center.width, _ROUGH * float(query.budget.left)
     weights = design.weights(2 * (width / most) ** 2 / (GUESS * width) ** 2, rough=True)
@@ -195,7 +187,7 @@ def _rough_fit(design: Design, query: Query, center: Center, origin: float) -> A
     part = Fraction(f"{most * min(1, error / _ENOUGH):.2g}")
     none = weights.rows[:, :0]
     sums, _ = center.release(query, part, weights.rows, none, none)
-    return design.predict(weights.solve @ (sums + origin * weights.rows.sum(axis=0))) - origin
+    return design.predict(weights.solve @ sums)
 
 
 def _find_clipping(design: Design, query: Query, guess: Array) -> tuple[float, float, float] | None:
@@ -214,12 +206,7 @@ def _find_clipping(design: Design, query: Query, guess: Array) -> tuple[float, f
     far = np.cumsum(sides, axis=1)
     unsure = 2 / float(epsilon) * np.sqrt(2.0 * np.arange(1, _DISTANCES.size + 1))
     noise = _NOISE * float(np.abs(design.white).sum(axis=1).mean()) / float(budget.left)
-    if design.intercept:
-        reach, excess = _least_error(far, unsure, noise)
-    else:
-        half, quarter = far.sum(axis=0)[:2].tolist()
-        reach = _WIDEST if quarter <= _FEW * guess.size else 1.0
-        excess = max(half - 2 * float(unsure[0]), 0.0) * _WIDEST / 2
+    reach, excess = _least_error(far, unsure, noise)
     start = int(np.argmax(reach / 2 >= _DISTANCES))
     squares = design.ordinary_weights() ** 2
     fewest = float((squares.sum(axis=0) ** 2 / (squares**2).sum(axis=0)).min())  # rows behind one coefficient

@@ -26,7 +26,6 @@ _ROBUST = (
     "Standard errors include the noise. They allow for unequal variances of labels around the fitted line and for "
     "its misfit, as robust errors (HC1) do without privacy."
 )
-_CLASSICAL = "Standard errors are for equal variances and include the noise."
 _LAW = "Intervals and p-values follow from the exact law of the noise."
 _CLIPPED = (
     "Coefficients are those of least squares on labels clipped to the bounds. Where the true relation is curved, "
@@ -41,13 +40,11 @@ class RegressionTable:
     Attributes
     ----------
     names : list of str
-        The names of the coefficients; the intercept is the first, if there is one.
+        The names of the coefficients; the intercept is the first.
     label : str
         The name of the label.
     terms : Terms
         The statistics that were released, and their cost.
-    robust : bool
-        Whether standard errors allow for unequal variances of labels around the fitted line.
     estimates : Estimates
         Coefficients and the distributions of their errors.
     columns : Formula, optional
@@ -67,7 +64,6 @@ class RegressionTable:
     names: list[str]
     label: str
     terms: Terms
-    robust: bool
     estimates: Estimates = field(repr=False)
     columns: Formula | None = None
     frame: bool = False
@@ -139,7 +135,7 @@ class RegressionTable:
             columns = self.columns.transform(X)
         else:
             columns = np.asarray(X, dtype=np.float64)
-        constant, slopes = np.split(self.estimates.values, [self._first])
+        constant, slopes = np.split(self.estimates.values, [1])
         if columns.ndim != 2 or columns.shape[1] != slopes.size:
             raise ParameterError(f"X must have {slopes.size} columns, got the shape {columns.shape}")
         return np.asarray(columns @ slopes + constant.sum())
@@ -158,7 +154,7 @@ class RegressionTable:
         facts = {
             f"Dep. Variable: {self.label}": f"No. Observations: {self.nobs:,}",
             "Model: OLS, private labels": f"Privacy: {self.cost}",
-            f"Covariance Type: {'robust' if self.robust else 'nonrobust'}": f"Bounds: {self._bounds()}",
+            "Covariance Type: robust": f"Bounds: {self._bounds()}",
             f"R-squared: {explained}": f"Lack of fit: {tested}",
         }
         head = [f"{left:<{width // 2}}{right}" for left, right in facts.items()]
@@ -218,8 +214,8 @@ class RegressionTable:
                 raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
             ax = pyplot.subplots(figsize=(7, 1.2 + 0.4 * len(self.names)), layout="constrained")[1]
         parts = (self.params, self.bse, self.conf_int(alpha), self.estimates.ordinary)
-        values, errors, ends, ordinary = (np.asarray(part)[self._first :] for part in parts)
-        names, places = self.names[self._first :], np.arange(values.size)
+        values, errors, ends, ordinary = (np.asarray(part)[1:] for part in parts)
+        names, places = self.names[1:], np.arange(values.size)
         reach = (ends[:, 1] - values) / errors
         ax.errorbar(values / errors, places, xerr=reach, fmt="oC0", label=f"{100 * (1 - alpha):g} % interval")
         if not self._is_hidden:
@@ -244,7 +240,7 @@ class RegressionTable:
         """
         if self.estimates.fit:
             more["fit"] = self.estimates.fit
-        more |= {"label": self.label, "features": self.names[self._first :], "note": "\n".join(self._notes())}
+        more |= {"label": self.label, "features": self.names[1:], "note": "\n".join(self._notes())}
         return self.terms.to_card("labeldp.model", model="private_ols", regression=self._figures(), **more)
 
     def save(self, path: StrPath) -> None:
@@ -260,11 +256,6 @@ class RegressionTable:
         return f"<pre>{escape(self.summary())}</pre>"
 
     # ---- parts --------------------------------------------------------------------------------------
-
-    @property
-    def _first(self) -> int:
-        """The position of the first slope; no column is called as the intercept."""
-        return int(self.names[0] == "Intercept")
 
     @property
     def _is_hidden(self) -> bool:
@@ -303,7 +294,7 @@ class RegressionTable:
         ordinary = "hidden by noise" if self._is_hidden else "estimated for equal variances"
         return [
             *([f"Categories are compared with: {compared}."] if compared else []),
-            f"{_ROBUST if self.robust else _CLASSICAL} {_LAW}",
+            f"{_ROBUST} {_LAW}",
             *(_CLIPPED, *self.estimates.notes),
             f"Standard errors without privacy are {ordinary}.",
         ]

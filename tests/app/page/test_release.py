@@ -51,7 +51,7 @@ def test_a_model_is_released_with_a_score_and_says_what_it_leaves_out(client, ro
     first, *rows = (root / "homes.csv").read_text().splitlines()
     named = [f"{first},owner", *(f"{row},name {place}" for place, row in enumerate(rows))]
     (root / "homes.csv").write_text("\n".join(named) + "\n")
-    begun = ready(client, kind="model", epsilon=2, score=4, transform="sqrt")
+    begun = ready(client, kind="model", epsilon=2, score=4, label_transform="sqrt")
     request = client.show(begun, "release").words
     for part in (
         "271; 30 others held out, for the score",
@@ -154,7 +154,7 @@ def test_what_an_epsilon_would_give_is_asked_of_the_server_and_changes_nothing(c
         *[
             ("score", "-1"),
             ("score", "0.01"),
-            ("transform", "log"),
+            ("label_transform", "log"),
             ("on", "price"),
             ("on", ""),
         ],
@@ -162,7 +162,7 @@ def test_what_an_epsilon_would_give_is_asked_of_the_server_and_changes_nothing(c
     ],
 )
 def test_what_is_wrong_with_the_budget_is_shown_beside_its_field(client, field, text):
-    kinds = {"score": "model", "transform": "model", "on": "regression"}
+    kinds = {"score": "model", "label_transform": "model", "on": "regression"}
     begun = ready(client, kind=kinds.get(field, "table"), **{field: text})
     assert begun.request is None
     assert client.problems == [field]

@@ -16,7 +16,7 @@ from labeldp.app.regression import regress_file
 
 @command(
     *("source", "label", "bounds", "epsilon", "out", "release", "features", "drop", "categories", "missing"),
-    *(*LEDGER, "rows_per_person", *RECORD, "transform", "score", "format", *DIALECT, "force"),
+    *(*LEDGER, "rows_per_person", *RECORD, "label_transform", "score", "format", *DIALECT, "force"),
     stopped="Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.",
     out={"type": Path, "metavar": "FOLDER", "help": "The folder for the model."},
 )
@@ -41,13 +41,13 @@ def fit(out: Path, ledger: Ledger, release: str, **given: Any) -> None:
 
 
 @command(
-    *("source", "label", "bounds", "epsilon", "on", "out", "no_intercept", "classical", "missing"),
+    *("source", "label", "bounds", "epsilon", "on", "out", "missing"),
     *(*LEDGER, "rows_per_person", *RECORD, "format", *DIALECT, "force"),
     stopped="Stopped. A table that is there is whole; the ledger, if there is one, says what was paid.",
     out={"type": Path, "metavar": "FILE", "help": "The table to write: .html (a report), .csv, .tex or .txt."},
     missing={"help": "Rows without a label, or with a gap in a column that is used: stop, or leave them out."},
 )
-def regress(out: Path, ledger: Ledger, no_intercept: bool, classical: bool, **given: Any) -> None:
+def regress(out: Path, ledger: Ledger, **given: Any) -> None:
     """Estimate a linear regression of a private column: coefficients, standard errors, intervals and p-values.
 
     All other columns are public. Intervals include the noise. The budget is charged after
@@ -55,7 +55,6 @@ def regress(out: Path, ledger: Ledger, no_intercept: bool, classical: bool, **gi
 
     What is released: the table and its card, OUT.card.json. True labels are in neither.
     """
-    given |= {"intercept": not no_intercept, "robust": not classical}
     with progress() as bars:
         done = regress_file(out=out, ledger=ledger, progress=bars, **given)
     tell(news(), *done.notes)

@@ -36,12 +36,12 @@ STARTS = {
 
 KINDS: dict[str, tuple[str, list[str]]] = {
     "table": ("private", []),
-    "model": ("model", ["transform", "score"]),
+    "model": ("model", ["label_transform", "score"]),
     "regression": ("regression", ["on"]),
 }
 """What can be released: a part of its name, and the options that it has for itself."""
 
-FIELDS = ("kind", "epsilon", "transform", "score", "on", "regressor", "ledger", "limit", *RECORD)
+FIELDS = ("kind", "epsilon", "label_transform", "score", "on", "regressor", "ledger", "limit", *RECORD)
 
 
 def take_budget(site: Site, unfinished: Unfinished, form: FormData, problems: dict[str, str]) -> str:
@@ -154,7 +154,7 @@ def _parse(
     release = ReleaseRequest(kind, source, out, ledger, options.pop("limit"), options)
     with collect_problem(problems, "epsilon", FIELDS):
         Plan(**{name: options[name] for name in ("epsilon", "bounds", "rows_per_person")})
-        LabelScale.parse(options["bounds"], options.get("transform"))
+        LabelScale.parse(options["bounds"], options.get("label_transform"))
     with collect_problem(problems, "ledger"):
         book = release.open_ledger()
         with collect_problem(problems, "epsilon"):
