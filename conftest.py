@@ -1,6 +1,8 @@
 """For all tests, also those in documents: the same noise in each run, and no mechanism of another example."""
 
 import warnings
+import zlib
+from contextlib import contextmanager
 from unittest import mock
 
 import pytest
@@ -21,28 +23,31 @@ def own_registry():
     registry.REGISTRY.update(before)
 
 
-REAL_WORDS = {
-    "attacks",
-    "interference",
-    "spark",
-    "test_random_words",
-    "test_randomness",
-    "test_randomness_processes",
-}
-"""Folders and files whose tests are about random words themselves, or fix them in a way of their own."""
+@contextmanager
+def repeatable_words(node, seed):
+    """Replace secure words by seeded ones: correct noise may look wrong by chance.
 
-
-def _repeatable_words(request):
-    """Let all that draws secure words draw the same ones: noise that is right may look wrong by chance."""
-    if {request.path.parent.name, request.path.stem} & REAL_WORDS:
+    Tests with the mark ``real_words`` draw secure words.
+    """
+    if node.get_closest_marker("real_words"):
         yield
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsecureRandomnessWarning)
-        words = SeededWords({"module": 1, "function": 2}[request.scope])
+        words = SeededWords(seed)
     with mock.patch.object(SecureWords, "fill", lambda _, out: words.fill(out)):
         yield
 
 
-module_words = pytest.fixture(scope="module", autouse=True)(_repeatable_words)
-function_words = pytest.fixture(autouse=True)(_repeatable_words)
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    """Give each fixture words that follow from its name, whichever test asks for it first."""
+    with repeatable_words(request.node, zlib.crc32(fixturedef.argname.encode())):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Give each test the same words."""
+    with repeatable_words(item, 2):
+        return (yield)

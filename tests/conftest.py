@@ -13,9 +13,9 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, settings
 
-# No test may depend on the machine's load.
-settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any load")
+# No test may depend on the machine's load, or on luck.
+settings.register_profile("repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("repeatable")
 
 # A run in the background ignores Ctrl-C, and so would the commands that tests start and stop.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -21,7 +21,7 @@ import labeldp as ldp
 from helpers import NAMES, mechanisms
 from labeldp.release import curator
 
-pytestmark = [pytest.mark.slow, pytest.mark.statistical]
+pytestmark = [pytest.mark.slow, pytest.mark.statistical, pytest.mark.real_words]
 
 PAIRS = 400
 FEWEST = 36

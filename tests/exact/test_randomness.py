@@ -17,6 +17,8 @@ from helpers import FALSE_ALARM, PATIENCE, seeded
 from labeldp.exact import word_sources as randomness
 from labeldp.exact.word_sources import CHUNK_BYTES
 
+pytestmark = pytest.mark.real_words
+
 CHUNK = CHUNK_BYTES // 8
 # A source that misbehaves repeats some of its words; one that behaves repeats one among n words with
 # probability n²/2^65, below 1e-8 for every n here. So "no common word" has a false-alarm rate below 1e-6.

@@ -11,6 +11,8 @@ import labeldp as ldp
 from exact.word_cases import assert_no_common_word, draw
 from helpers import PATIENCE, posix_only, seeded
 
+pytestmark = pytest.mark.real_words
+
 
 def _child(pipe, source):
     pipe.send(draw(source if source is not None else ldp.exact.default_source()))
