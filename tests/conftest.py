@@ -14,7 +14,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # No test may depend on the machine's load, or on luck.
-settings.register_profile("repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("repeatable")
 
 # A run in the background ignores Ctrl-C, and so would the commands that tests start and stop.
@@ -41,7 +43,7 @@ SHARED = {
     "reports": ("report", "report_browser"),
     "saved models": ("hostile_models", "model_files", "fuzz_models"),
     "networks": ("run", "tables"),
-    **{name: (name,) for name in ("attacks_objects", "attacks_reports", "cli_cards")},
+    **{name: (name,) for name in ("attacks_outputs", "cli_cards")},
     **{
         name: (name,)
         for name in ("files_faults", "fit_cli", "page_browser", "row_release", "units", "verify_card")
