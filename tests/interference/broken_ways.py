@@ -162,12 +162,6 @@ def labels_in_the_model(labels, leak):
 
 
 @broken("value")
-def view_of_labels(labels, leak):
-    both = np.stack([released(labels), changes.numbers(labels)])
-    return both[0] if leak else both[0].copy()
-
-
-@broken("value")
 def sign_of_zero(labels, leak):
     return float(np.copysign(0.0, float(labels[1]))) if leak else 0.0, released(labels)
 

@@ -59,7 +59,7 @@ CHECKS = [
 
 def codes(observed):
     """Return the exit codes of commands."""
-    return [int(code) for _, code in observed.value[1]]
+    return observed.result
 
 
 @pytest.mark.slow

@@ -109,4 +109,4 @@ def test_the_page_finds_a_header_or_none_whatever_the_labels(lines, said, tmp_pa
         return visitor.answers
 
     first = assert_nothing_leaks(Way(act, way([], lines).prepare), PLAIN, MARKED, tmp_path)
-    assert said in first.value[2][0][1]
+    assert said in first.result["opened"]

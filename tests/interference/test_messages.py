@@ -112,7 +112,7 @@ def test_labels_that_cannot_be_used_are_refused_everywhere(tmp_path):
     """Otherwise the test above would compare releases, which it does not mean to."""
     left, tape = run(tried(ways_to_take_labels().values()), BAD["text"](ONE, True), tmp_path)
     assert tape.calls == []
-    assert str(left.value).count("LabelError") >= 9
+    assert str(left.result).count("LabelError") >= 9
     assert "secret" not in str(left)
 
 
@@ -171,7 +171,7 @@ def test_labels_in_the_place_of_another_argument_are_refused_and_not_quoted(tmp_
     with pytest.warns(ldp.InsecureRandomnessWarning):
         way = labels_in_place_of_something_else()
     first = assert_same(way, ONE, OTHER, tmp_path)
-    assert str(first.value).count("ParameterError") >= 10
+    assert str(first.result).count("ParameterError") >= 10
 
 
 def test_what_is_said_when_the_budget_is_spent(tmp_path):

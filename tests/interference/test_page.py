@@ -90,10 +90,7 @@ def way(act):
 
 def statuses(observed):
     """Return the status of each answer, by its name."""
-    _, names, answers = observed.value
-    return {
-        name[1]: int(answer[1][0][1]) for name, answer in zip(names, answers, strict=True) if len(answer[1]) == 3
-    }
+    return {name: answer[0] for name, answer in observed.result.items()}
 
 
 @pytest.mark.slow
