@@ -3,8 +3,7 @@ An income survey
 ================
 
 A survey asked 20,000 households for their yearly income. Age, schooling and region may be known;
-the income may not. We release the incomes with ε = 1, and look at what is lost,
-and what is not.
+the income may not. We release the incomes with ε = 1, and compare private with true means.
 
 The survey is synthetic. So the picture can show true incomes beside private ones: an owner of real
 data would keep the left panel, and the grey marks of the right one, to themselves.
@@ -24,7 +23,7 @@ plt.style.use("labeldp.plots")
 # One call
 # --------
 # The questionnaire offers "0 to 200,000 or more", so the bounds are public. They never come from
-# the answers: the largest answer is somebody's income.
+# the answers: the largest answer is a true income.
 
 survey = make_survey(rows=20_000)
 release = ldp.privatize(survey.income, epsilon=1.0, bounds=survey.bounds)
@@ -32,14 +31,13 @@ release
 
 # %%
 # In a notebook a release shows itself; ``print(release.summary())`` gives the same as text. It
-# says what was paid for what, where incomes were clipped, and what noise to expect of one label
-# and of their mean.
+# states the charges, the clipping, and the noise of one label and of the mean.
 #
 # Means by age
 # ------------
 # But for clipping, ``release.debiased`` is right on average, so the mean of a group is an estimate
-# of its true mean. How good it is follows from the private labels themselves, at no further cost:
-# their spread, over the root of their number.
+# of its true mean. Its standard error follows from the private labels, at no further cost:
+# their standard deviation over the root of their number.
 
 age = survey.features[:, 0]
 edges = np.array([18, 25, 35, 45, 55, 65, 75, 90])

@@ -3,8 +3,8 @@ Choosing ε
 ==========
 
 A utility wants to publish the yearly electricity use of 12,000 households, with noise. Which ε?
-More of it means less noise and less privacy. Bounds and the number of rows show what each ε gives
-**before any label is read**, so the choice can be discussed with everyone, and costs nothing.
+More of it means less noise and less privacy. Bounds and the number of rows give the errors
+of each ε **before any label is read**, so the choice can be discussed with everyone, and costs nothing.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,8 @@ import labeldp as ldp
 plt.style.use("labeldp.plots")
 
 # %%
-# What each ε gives
-# -----------------
+# Errors of each ε
+# ----------------
 # The meters of these flats cannot count beyond 15,000 kWh a year: these are the bounds. For
 # neighbourhoods of a hundred households an error of about 700 kWh would do.
 
@@ -24,10 +24,10 @@ plan = ldp.preview(rows=12_000, bounds=(0, 15_000), epsilon=[0.3, 1.0, 3.0])
 plan
 
 # %%
-# What is public already helps
-# ----------------------------
-# National statistics say how electricity use is spread. With that as the prior, the mechanism
-# knows where labels are likely to be, and less noise does. It is public, so it costs nothing.
+# A public prior
+# --------------
+# National statistics have the distribution of electricity use. With it as the prior, the mechanism
+# adds less noise where most labels are. It is public, so it costs nothing.
 
 statistics = ldp.Histogram([0, 1_500, 2_500, 4_000, 6_000, 15_000], [18, 27, 33, 17, 5])
 informed = ldp.preview(rows=12_000, bounds=(0, 15_000), epsilon=[0.3, 1.0, 3.0], prior=statistics)
@@ -38,10 +38,10 @@ for before, after in zip(plan.budgets, informed.budgets, strict=True):
 # The picture
 # -----------
 # Above, errors fall as ε grows; where the line for 100 households meets the wanted ±700 kWh is the
-# ε to ask for. Rings show what public statistics add. Below is the price: whoever sees a private
+# ε to ask for. Rings are with the public prior. Below is the privacy cost: whoever sees a private
 # label may raise their odds on any guess about that household by the factor e^ε, at most. At ε =
-# 0.1 that is a tenth more, next to nothing; at 3 it is twentyfold. Between the two people must
-# choose, and now they see both sides.
+# 0.1 that is a tenth more, next to nothing; at 3 it is twentyfold. The choice lies between
+# the two.
 
 curve = ldp.preview(rows=12_000, bounds=(0, 15_000), epsilon=np.geomspace(0.05, 20, 40)).budgets
 budgets = [point.epsilon for point in curve]

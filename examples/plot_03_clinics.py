@@ -3,8 +3,8 @@ Several clinics, one ledger
 ===========================
 
 Three clinics release the LDL cholesterol of their patients for a study, with noise. The same
-patient may have been to all three, so what a patient is exposed to adds up. One ledger with one
-limit sees to it that no patient is exposed to more than the study promised: ε = 3.
+patient may have been to all three, so costs add up. One ledger with one
+limit ensures that no patient's cost exceeds the study's promise: ε = 3.
 """
 
 import tempfile
@@ -50,10 +50,10 @@ for name, (values, epsilon, rows) in clinics.items():
     print(f"{name:7} cost {release.cost}, left {ledger.remaining}")
 
 # %%
-# Enough is enough
-# ----------------
-# South would like to release again, after a correction. What is left does not suffice: the release
-# is refused, and the ledger stays as it was.
+# The limit
+# ---------
+# South would like to release again, after a correction. The remaining budget is too small: the
+# release is refused, and the ledger stays as it was.
 
 try:
     ldp.privatize(clinics["South"][0], epsilon=0.8, bounds=BOUNDS, ledger=ledger)
@@ -63,9 +63,9 @@ except ldp.BudgetError as refusal:
 # %%
 # The picture
 # -----------
-# Above, what the study found: a mean for each clinic, with its ± from the private values alone.
-# Grey marks are true means, known here because the values are synthetic. Below, what a patient of
-# all three clinics is exposed to, and what is left for the future. A clinic whose patients go
+# Above, a mean for each clinic, with its ± from the private values alone.
+# Grey marks are true means, known here because the values are synthetic. Below, the cost of a
+# patient of all three clinics, and the remaining budget. A clinic whose patients go
 # nowhere else could keep a ledger, and a limit, of its own.
 
 figure, (study, budget) = plt.subplots(2, 1, figsize=(7.2, 5), height_ratios=[2.4, 1])

@@ -2,7 +2,7 @@
 Several private columns
 =======================
 
-A table may have more than one private column. Here 30,000 households say what they use in a year:
+A table may have more than one private column. Here 30,000 households state their yearly use of
 electricity, gas and water. All three belong to the same household, so they share its ε.
 """
 
@@ -16,7 +16,7 @@ plt.style.use("labeldp.plots")
 # %%
 # A table with three labels
 # -------------------------
-# How many people live in a household is public here; what it uses is not. The table is synthetic.
+# The size of a household is public here; its use is not. The table is synthetic.
 
 rng = np.random.default_rng(10)
 people = rng.choice([1, 2, 3, 4, 5], 30_000, p=[0.38, 0.32, 0.14, 0.11, 0.05])
@@ -35,7 +35,7 @@ bounds = [(0, 15_000), (0, 40_000), (0, 600)]  # what the meters can count in a 
 # One ledger for all of them
 # --------------------------
 # Each column is released on its own, with its own bounds, prior and mechanism. One ledger adds up
-# what they cost: a household is in all three, so it is their sum that counts.
+# the costs: a household is in all three.
 
 ledger = ldp.Ledger(limit=ldp.Budget(epsilon=3.0))
 releases = [
@@ -47,10 +47,10 @@ for charge in ledger.charges:
     print(" ", charge)
 
 # %%
-# What sharing costs
-# ------------------
-# Whoever needs only one column should release only one: all of ε would be its own. ``preview``
-# says how much less noise that is, without another release; here for the mean of a hundred
+# One column alone
+# ----------------
+# Whoever needs only one column should release only one, with all of ε. ``preview``
+# states its noise, without another release; here for the mean of a hundred
 # households.
 
 for name, limits in zip(columns, bounds, strict=True):
@@ -61,7 +61,7 @@ for name, limits in zip(columns, bounds, strict=True):
 # The picture
 # -----------
 # The mean of each column by the size of the household: grey is true, and known here only because
-# the table is synthetic; in colour is what the releases show, with two standard errors. There are
+# the table is synthetic; in colour are private means, with two standard errors. There are
 # few households of five, so their ± is widest. Noise is drawn for each column on its own, so
 # columns may also be added up or compared.
 

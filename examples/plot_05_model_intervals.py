@@ -2,9 +2,8 @@
 A model with intervals
 ======================
 
-Sometimes only a model is released, and not a single label, not even with noise. How far may the
-truth then lie from a prediction? ``private_intervals`` answers from rows that were kept back, with
-a coverage that is proven.
+Only a model is released, and no label, not even with noise. ``private_intervals`` computes
+prediction intervals from held-out rows, with a proven coverage.
 
 The table is a synthetic survey of incomes: six public features, one private label.
 """
@@ -20,8 +19,8 @@ plt.style.use("labeldp.plots")
 # %%
 # Three kinds of rows
 # -------------------
-# Most rows train the model. Some are kept back to learn how wide intervals must be: a model is too
-# sure of rows that it was trained on. The last ones are people who come later.
+# Most rows train the model. Some are held out to calibrate the intervals: errors on training rows
+# are too small. The last ones are people who come later.
 
 survey = make_survey(rows=8_000)
 X, y, bounds = survey.features, survey.income, survey.bounds
@@ -39,7 +38,7 @@ sure = ldp.private_intervals(
 print(sure)
 
 # %%
-# Model and intervals may be handed on. Whoever has them predicts for anyone:
+# Model and intervals may be shared:
 
 low, high = (sure.predict_interval(X[later]) / 1000).T
 middle, truth = sure.predict(X[later]) / 1000, y[later] / 1000

@@ -59,9 +59,9 @@ with private.privatize(
 release
 
 # %%
-# What an analyst does
-# --------------------
-# The files may be handed on, with ``release.to_card()`` beside them. Any query on them is free:
+# Analysis
+# --------
+# The files may be shared, with ``release.to_card()`` beside them. Any query on them costs nothing:
 # here the mean of every three hours, and its standard error.
 
 released = session.read.parquet(f"{folder.name}/private")

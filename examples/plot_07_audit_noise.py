@@ -1,10 +1,9 @@
 """
-Auditing somebody else's noise
-==============================
+Auditing noise of others
+========================
 
-Somebody hands you a function and says: "it adds Laplace noise, for ε = 1". You cannot read its
-code, or do not trust yourself to. ``ldp.audit`` draws from it and measures what its ε **cannot be
-below**. It needs no real label.
+A function claims to add Laplace noise, for ε = 1. You cannot read its code. ``ldp.audit`` draws
+from it and measures a **lower bound on ε**. It needs no real label.
 """
 
 import matplotlib.pyplot as plt
@@ -62,9 +61,9 @@ print(f"At best, ε = {last.detectable:.2f} would have been detected four times 
 # The picture
 # -----------
 # A line that rises above the claim is a violation. A quarter of the noise is found with a few
-# thousand samples, and its line approaches ε = 4, which is what it is. Plain floats look honest by
+# thousand samples, and its line approaches its true ε, 4. Plain floats look honest by
 # their size; their last bits reveal them, and the more samples, the worse. The mechanism of this
-# library comes close to its claim, for it spends what it says, and does not pass it. An audit that
+# library comes close to its claim, and does not exceed it. An audit that
 # detects nothing is no proof. ``ldp.Laplace`` has one besides: ``mechanism.verify()``.
 
 figure, axes = plt.subplots()

@@ -22,8 +22,8 @@ plt.style.use("labeldp.plots")
 # %%
 # Which counts?
 # -------------
-# A mechanism says how many of the 2⁶⁴ random words lead to each output, for each label: integers,
-# rounded towards privacy. Everything else follows from them: sampling, proof, moments, cards.
+# A mechanism is a table: for each label and output, the number of the 2⁶⁴ random words, rounded
+# towards privacy. Everything else follows from them: sampling, proof, moments, cards.
 
 
 @mechanisms.register("plateau")
@@ -57,8 +57,8 @@ class Plateau(mechanisms.Mechanism):
 
 
 # %%
-# The proof says no, then yes
-# ---------------------------
+# The proof refuses, then accepts
+# -------------------------------
 # At the ends of the scale it is tempting to cut the window, for 0 has only one neighbour. Then 0
 # has two likely outputs where others have three, and each is too likely. The proof compares all
 # pairs of counts, and refuses.
@@ -84,7 +84,7 @@ print("released:", release.labels[:10], release.cost)
 # %%
 # The picture
 # -----------
-# What becomes of three ratings. Every bar is possible under every rating, and none is more than e²
+# Outputs of three ratings. Every bar is possible under every rating, and none is more than e²
 # = 7.4 times as high for one as for another: that is ε = 2. Laplace noise for the same ε (the
 # line) spreads far beyond the scale.
 

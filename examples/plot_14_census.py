@@ -42,9 +42,9 @@ for model in models.values():
     model.fit(X[~kept_back], y[~kept_back])
 
 # %%
-# How good they are
-# -----------------
-# Measured on the people who were kept back: the root of the mean squared error, in dollars a week,
+# Accuracy
+# --------
+# On held-out people: the root of the mean squared error, in dollars a week,
 # beside that of one mean for everybody. With private data a score costs ε: ``private_score``.
 
 predictions = {name: model.predict(X[kept_back]) for name, model in models.items()}
@@ -57,9 +57,9 @@ for name, error in errors.items():
     print(f"{name:24} ${error:.0f}")
 
 # %%
-# What they say
-# -------------
-# Schooling pays, and pays more in the middle of a working life. The private model says the same.
+# Predictions
+# -----------
+# Schooling pays, and pays more in the middle of a working life. Both models show it.
 
 years = np.arange(8, 41)
 curves = {
