@@ -4,7 +4,7 @@ Choosing ε
 
 A utility wants to publish the yearly electricity use of 12,000 households, with noise. Which ε?
 More of it means less noise and less privacy. Bounds and the number of rows give the errors
-of each ε **before any label is read**, so the choice can be discussed with everyone, and costs nothing.
+of each ε **before any label is read**, at no cost.
 """
 
 import matplotlib.pyplot as plt
