@@ -25,22 +25,21 @@ import numpy as np
 
 from labeldp._values import Counts, Data, Mask, Words
 from labeldp.errors import ParameterError, UncheckableError
-from labeldp.exact.probabilities import COIN_BITS, COIN_WORDS, Bounds, place_bounds, thresholds
+from labeldp.exact.probabilities import COIN_BITS, COIN_WORDS, Probability, bit_probability, thresholds
 from labeldp.exact.word_sources import WordSource
 
-_LARGEST = 1 << 52
-"""Scales up to this give noise below 2^63, but once in e^96."""
+_MAX_SCALE = 1 << 52
+"""Noise of larger scales may not fit 63 bits."""
 
-_BLOCK = 1 << 15
-"""Coins that are tossed at a time."""
+_COINS_AT_A_TIME = 1 << 15
 
 
-def _less(words: Words, threshold: Words) -> Mask:
+def _is_below(numbers: Words, thresholds: Words) -> Mask:
     """Return where numbers are less than thresholds; the first axis has their words, the highest first."""
-    less: Mask = words[-1] < threshold[-1]
-    for word, other in zip(words[-2::-1], threshold[-2::-1], strict=True):
-        less = (word < other) | ((word == other) & less)
-    return less
+    below: Mask = numbers[-1] < thresholds[-1]
+    for number, threshold in zip(numbers[-2::-1], thresholds[-2::-1], strict=True):
+        below = (number < threshold) | ((number == threshold) & below)
+    return below
 
 
 def _number(words: Words) -> int:
@@ -73,39 +72,40 @@ class Coins:
         self._source.fill(words)
         return words.reshape(shape)
 
-    def toss(self, bounds: Bounds, words: Words | None = None) -> bool:
-        """Return True with the probability that ``bounds`` are of, exactly.
+    def toss(self, probability: Probability, words: Words | None = None) -> bool:
+        """Return True with a probability, exactly.
 
-        It compares a uniform number, which starts with `COIN_BITS` bits: ``words``, or fresh ones.
+        A uniform number is compared with it, which starts with `COIN_BITS` bits: ``words``, or fresh ones.
         """
-        number, bits = _number(self._words(COIN_WORDS) if words is None else words), COIN_BITS
-        low, high = bounds(bits)
+        number = _number(self._words(COIN_WORDS) if words is None else words)
+        bits = COIN_BITS
+        low, high = probability(bits)
         while low <= number < high:
             number = (number << 64) | _number(self._words(1))
             bits += 64
-            low, high = bounds(bits)
+            low, high = probability(bits)
         return number < low
 
     def _geometric(self, scale: Fraction, size: int) -> Counts:
         """Return integers x ≥ 0 with probability in proportion to e^(−x/scale): their bits are independent."""
         low, high = thresholds(scale)
-        places = low.shape[-1] - 1
-        words = self._words(COIN_WORDS, size, places + 1)
-        ones = _less(words, low)
-        for draw, place in np.argwhere(ones != _less(words, high)).tolist():
-            ones[draw, place] = self.toss(partial(place_bounds, scale, place), words[:, draw, place])
-        numbers = np.asarray(ones[:, :places] @ (1 << np.arange(places)))
-        for draw in np.flatnonzero(ones[:, places]).tolist():
-            more = 1
-            while self.toss(partial(place_bounds, scale, places)):
-                more += 1
-            numbers[draw] += more << places
+        count = low.shape[-1] - 1
+        words = self._words(COIN_WORDS, size, count + 1)
+        bits = _is_below(words, low)
+        for draw, bit in np.argwhere(bits != _is_below(words, high)).tolist():
+            bits[draw, bit] = self.toss(partial(bit_probability, scale, bit), words[:, draw, bit])
+        numbers = np.asarray(bits[:, :count] @ (1 << np.arange(count)))
+        for draw in np.flatnonzero(bits[:, count]).tolist():
+            high_part = 1
+            while self.toss(partial(bit_probability, scale, count)):
+                high_part += 1
+            numbers[draw] += high_part << count
         return numbers
 
     def laplace(self, scale: Fraction, size: int) -> Counts:
         """Return integers x with probability in proportion to e^(−|x|/scale): differences of geometric numbers."""
         noise = np.zeros(size, dtype=np.int64)
-        step = _BLOCK // (2 * thresholds(scale).shape[-1])
+        step = _COINS_AT_A_TIME // (2 * thresholds(scale).shape[-1])
         for start in range(0, size, step):
             piece = noise[start : start + step]
             numbers = self._geometric(scale, 2 * piece.size)
@@ -131,7 +131,7 @@ class DiscreteLaplace:
     scale: Fraction
 
     def __post_init__(self) -> None:
-        if not isinstance(self.scale, Fraction) or not 0 < self.scale <= _LARGEST:
+        if not isinstance(self.scale, Fraction) or not 0 < self.scale <= _MAX_SCALE:
             raise ParameterError(
                 f"scale must be a positive Fraction of at most 2^52, got {self.scale!r}: use a larger epsilon"
             )
@@ -153,12 +153,12 @@ class DiscreteLaplace:
     def release(self, exact: Counts, source: WordSource) -> Counts:
         """Return integers with fresh noise added to each.
 
-        All of a curator's sums and counts pass here: what is computed from the result is post-processing.
+        All of a curator's sums and counts pass here: all that follows from the result is post-processing.
 
         Parameters
         ----------
         exact : array of int64, one-dimensional
-            What a change of one label moves by no more than the noise was calibrated to.
+            Integers whose sensitivity is at most that of the calibration.
         source : source of words
 
         Examples
@@ -176,9 +176,9 @@ NOISE = "discrete Laplace"
 
 
 class Rule(NamedTuple):
-    """By how many steps one label moves a statistic, in the sum of absolute values, and why; and how many steps.
+    """The sensitivity of a kind of statistic: ``factor`` times its steps, and the reason.
 
-    How many steps there are may depend on how many integers there are: ``steps`` has 0 for any number of them.
+    ``steps`` maps a number of integers to the number of steps; 0 stands for any number of integers.
     """
 
     factor: int
@@ -211,17 +211,17 @@ class Statistic:
     Attributes
     ----------
     what : str
-        What they are, in words.
+        A description.
     kind : str
-        Which of `RULES` says how far one label moves them.
+        The key of `RULES` that states their sensitivity.
     size : int
-        How many integers there are.
+        Number of integers.
     steps : int
-        The largest integer that one label adds; 1 for counts. Of a score, what its sums move by in all.
+        The largest integer that one label adds; 1 for counts. Of a score, the most that its sums move in all.
     epsilon : Fraction
-        What they cost.
+        Their cost.
     purpose : str
-        That of the charge which paid for them.
+        The purpose of the charge that paid for them.
 
     Examples
     --------
@@ -254,7 +254,7 @@ class Statistic:
 
     @property
     def sensitivity(self) -> int:
-        """By how much one label moves the integers, in the sum of absolute values."""
+        """The most that one label moves the integers, in the sum of absolute values."""
         return RULES[self.kind].factor * self.steps
 
     @cached_property
@@ -264,7 +264,7 @@ class Statistic:
 
     @cached_property
     def derived(self) -> Data:
-        """What a card states of it beside its fields."""
+        """The members of a card's entry that follow from its fields."""
         return {"sensitivity": self.sensitivity, "noise": NOISE, "scale": self.noise.scale}
 
     @classmethod

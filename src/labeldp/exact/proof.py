@@ -27,12 +27,10 @@ from labeldp.exact.word_sources import WordSource
 WORDS = 1 << 64
 """The number of equally likely random words; the counts of every row sum to it."""
 
-_BITS = 192
-
 
 @lru_cache(maxsize=1024)
-def exp_lower(x: Fraction) -> Fraction:
-    """Return a rational number at most e^x and within 2^-100 of it, relatively, for x ≥ 0.
+def exp_lower(x: Fraction, bits: int = 192) -> Fraction:
+    """Return a rational number at most e^x, for x ≥ 0; below e^x by at most n/2^bits of it, for n terms.
 
     The Taylor series in fixed point; every term is rounded down, and the terms left out are positive. Counts that
     stay within this ratio satisfy ε-DP, whatever a float would round.
@@ -41,6 +39,8 @@ def exp_lower(x: Fraction) -> Fraction:
     ----------
     x : Fraction
         At least 0; ``Promise.of(epsilon).epsilon`` is one.
+    bits : int
+        Bits after the binary point. The default is right to 2^-100 for every supported ε.
 
     Returns
     -------
@@ -55,14 +55,14 @@ def exp_lower(x: Fraction) -> Fraction:
     """
     if x < 0:
         raise ValueError("exp_lower needs x >= 0")
-    term = 1 << _BITS
+    term = 1 << bits
     total = 0
     k = 0
     while term:
         total += term
         k += 1
         term = term * x.numerator // (x.denominator * k)
-    return Fraction(total, 1 << _BITS)
+    return Fraction(total, 1 << bits)
 
 
 def exp_upper(x: Fraction) -> Fraction:
