@@ -65,7 +65,7 @@ def test_arithmetic_starts_so_far_from_zero_that_no_label_is_a_subnormal_number(
     """The time of a product with a subnormal number would differ."""
     domain = Domain(low, low + width, 7)
     tiny = np.array([5e-324, -5e-324, 1e-310, 0.0])
-    assert np.unique(domain._place(tiny, np.empty(tiny.size))).size == 1
+    assert np.unique(domain._position(tiny, np.empty(tiny.size))).size == 1
     assert abs(domain.low - domain._lead * (domain.high - domain.low)) > 0.49 * (domain.high - domain.low)
 
 

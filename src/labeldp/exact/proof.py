@@ -1,10 +1,10 @@
-"""Exact arithmetic behind every guarantee: rational bounds of e^ε, what was proven, and of what: channels.
+"""Exact arithmetic behind every guarantee: rational bounds of e^ε, promises, proofs and channels.
 
 Only integers and fractions decide here. A float is returned at the very end, rounded so that it
 never claims more privacy than was proven.
 
-A channel is a public grid of output cells, and how many of the 2^64 words lead to each. Sampling, the exact proof,
-moments, debiasing and plotting all read the same integers. A mechanism is only the answer to "which counts?".
+A channel is a public grid of output cells, and for each label the number of the 2^64 words of each cell. Sampling,
+the exact proof, moments, debiasing and plotting all read the same integers. A mechanism only chooses the counts.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def exp_upper(x: Fraction) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What a channel was built to satisfy: ε and δ, exactly.
+    """The ε and δ that a channel must satisfy, exactly.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What an exact proof established, given ideal random words.
+    """The result of an exact proof, given ideal random words.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class Proof:
     worst_ratio: Fraction | None = None
 
     def as_data(self) -> Data:
-        """Return what was proven as pure data, for a card."""
+        """Return the proof as pure data, for a card."""
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -198,11 +198,11 @@ def prove_pure(counts: Iterable[tuple[int, int]], promise: Promise) -> Proof:
     if not isinstance(promise, Promise):
         raise ParameterError(NO_PROMISE)
     worst = Fraction(1)
-    for most, least in counts:
-        if least == 0 < most:
+    for largest, smallest in counts:
+        if smallest == 0 < largest:
             raise PrivacyProofError("an output is possible under one label and not under another")
-        if most * worst.denominator > worst.numerator * least:
-            worst = Fraction(most, least)
+        if largest * worst.denominator > worst.numerator * smallest:
+            worst = Fraction(largest, smallest)
     if worst > exp_lower(promise.epsilon):
         raise PrivacyProofError(
             f"the counts reach a ratio of e^{epsilon_of(worst):.9g}, above the promised "
@@ -215,7 +215,7 @@ def prove_pure(counts: Iterable[tuple[int, int]], promise: Promise) -> Proof:
 
 
 class Channel(ABC):
-    """What every channel can do; labels are finite 1-D arrays."""
+    """The interface of all channels; labels are finite 1-D arrays."""
 
     __slots__ = ("_fingerprint", "_proof")
     low: float

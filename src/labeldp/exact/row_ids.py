@@ -18,7 +18,7 @@ Blocks = NDArray[np.uint64]
 
 def aes(key: bytes) -> CipherContext:
     """Return AES-256 on single blocks: a pseudo-random permutation."""
-    return Cipher(algorithms.AES256(key), modes.ECB()).encryptor()  # noqa: S305 (a permutation is what is wanted)
+    return Cipher(algorithms.AES256(key), modes.ECB()).encryptor()  # noqa: S305 (a permutation is needed)
 
 
 def encrypted(cipher: CipherContext, blocks: Blocks) -> Blocks:
@@ -46,7 +46,7 @@ class Ids:
         return len(self.values)
 
     def distinct(self) -> bool:
-        """Return whether no two are equal."""
+        """Return True if no two are equal."""
         if isinstance(self.values, np.ndarray):
             return bool(np.diff(np.sort(self.values)).all())
         return len(set(self.values)) == len(self.values)

@@ -1,4 +1,4 @@
-"""From a label to its row, and from a word to its cell: what sampling shares, and proofs read back.
+"""From a label to its row, and from a word to its cell: shared by all samplers, and read back by proofs.
 
 Labels are clipped to a public interval that is cut into equal steps; the row is one of their ends, or a step.
 
@@ -23,10 +23,14 @@ from labeldp.exact.proof import WORDS
 from labeldp.exact.word_sources import CHUNK, WordSource
 
 TOP = 2.0**52
+"""Above, floats are integers."""
+
 TOP_BITS = np.int64(0x4330000000000000)
 """The bits of 2^52 as a float."""
-MOST_STEPS = 1 << 51
-"""With more steps, places of labels two widths away would not be exact above 2^52."""
+
+MAX_STEPS = 1 << 51
+"""With more steps, positions of labels two widths away would not be exact above 2^52."""
+
 MAX_BITS = 17
 """Rows of at most 2^17 columns: larger tables leave the cache."""
 
@@ -72,17 +76,19 @@ class Grid(NamedTuple):
         return np.asarray(cell * self.step + self.start)
 
 
-def nearest_of(known: Array, values: Array) -> Array:
-    """Return which of some known numbers is nearest to each value."""
-    known = np.sort(known)
-    above = np.searchsorted(known, values).clip(min(1, known.size - 1), known.size - 1)
-    below = np.maximum(above - 1, 0)
-    return np.asarray(np.where(values - known[below] < known[above] - values, known[below], known[above]))
+def nearest_of(candidates: Array, values: Array) -> Array:
+    """Return the candidate nearest to each value."""
+    candidates = np.sort(candidates)
+    last = candidates.size - 1
+    index = np.searchsorted(candidates, values).clip(min(1, last), last)
+    above = candidates[index]
+    below = candidates[np.maximum(index - 1, 0)]
+    return np.asarray(np.where(values - below < above - values, below, above))
 
 
-def select(chosen: Mask, yes: Words, no: Words) -> Words:
-    """Return ``no``, overwritten by ``yes`` where chosen, by masks: the same time for every word."""
-    mask = np.negative(chosen.view(np.int8)).astype(np.int64).view(np.uint64)
+def select(condition: Mask, yes: Words, no: Words) -> Words:
+    """Return ``no``, overwritten by ``yes`` where the condition holds, by masks: the same time for every word."""
+    mask = np.negative(condition.view(np.int8)).astype(np.int64).view(np.uint64)
     yes ^= no
     yes &= mask
     no ^= yes
@@ -93,10 +99,9 @@ def select(chosen: Mask, yes: Words, no: Words) -> Words:
 class Domain:
     """The interval [low, high] cut into ``steps`` equal steps: rows 0 … steps.
 
-    Labels outside are clipped, as far outside as they may be. Arithmetic starts a width or two away from
-    the interval, so that a label that is a subnormal number never reaches a multiplication, whose
-    time would leak it. It ends with a clip to rows that exist, so that no rounding error can break a
-    proof.
+    Labels outside are clipped. Arithmetic starts a width or two away from the interval, so that a subnormal
+    label never reaches a multiplication, whose time would leak it. It ends with a clip to rows that exist, so
+    that no rounding error can break a proof.
     """
 
     low: float
@@ -109,15 +114,15 @@ class Domain:
         Raises
         ------
         ParameterError
-            If low and high are no interval: a place that is not a number has bits too.
+            If low and high are no interval: a position that is not a number has bits too.
         PrivacyProofError
-            If low and high are no plain floats, whose arithmetic could differ from what was proven; or if there
+            If low and high are no plain floats, whose arithmetic could differ from the proof's; or if there
             are no steps, or too many.
         """
         if type(self.low) is not float or type(self.high) is not float:
             raise PrivacyProofError("low and high must be plain floats: pass float(low) and float(high)")
         Bounds((self.low, self.high), "low and high")
-        if type(self.steps) is not int or not 1 <= self.steps <= MOST_STEPS:
+        if type(self.steps) is not int or not 1 <= self.steps <= MAX_STEPS:
             raise PrivacyProofError("steps must be an integer from 1 to 2^51")
 
     @property
@@ -127,40 +132,40 @@ class Domain:
 
     @property
     def _lead(self) -> int:
-        """How many widths below the interval arithmetic starts: not at zero."""
+        """The number of widths below the interval at which arithmetic starts: not at zero."""
         width = self.high - self.low
         return 2 if abs(self.low - width) < width / 2 else 1
 
-    def _place(self, labels: Numbers, out: Array) -> Array:
-        """Return the place of each label, too large by the lead, and not yet clipped."""
+    def _position(self, labels: Numbers, out: Array) -> Array:
+        """Return the position of each label in steps, too large by the lead, and not yet clipped."""
         width = self.high - self.low
         with np.errstate(over="ignore"):  # labels far outside; a warning would leak them
             np.subtract(labels, np.float64(self.low - self._lead * width), out=out)
             out *= self.steps / width
         return out
 
-    def _round(self, place: Array, less: float) -> Index:
-        """Return the integer nearest to place − lead − less, clipped to rows that exist.
+    def _round(self, position: Array, offset: float) -> Index:
+        """Return the integer nearest to position − lead − offset, clipped to rows that exist.
 
         Above 2^52 floats are integers: adding 2^52 rounds, and the low bits are the result. That is
         several times faster than a conversion. Bits are clipped, not floats: they are in the floats' order, those
-        of negative ones below, and what is not a number passes no clip of integers.
+        of negative ones below, and NaN passes no clip of integers.
         """
-        place += TOP - self._lead * self.steps - less
-        rows = place.view(np.int64)
+        position += TOP - self._lead * self.steps - offset
+        rows = position.view(np.int64)
         np.clip(rows, TOP_BITS, TOP_BITS + self.steps, out=rows)
         rows -= TOP_BITS
         return rows
 
     def nearest(self, labels: Numbers, scratch: Array) -> Index:
         """Return the nearest row of each label, in ``scratch``'s memory."""
-        return self._round(self._place(labels, scratch), 0.0)
+        return self._round(self._position(labels, scratch), 0.0)
 
     def rounded(self, labels: Numbers, bits: NDArray[np.uint32], scratch: Array) -> Index:
-        """Return one of the two neighbouring rows, at random so that the mean is the label's place."""
-        place = self._place(labels, scratch)
-        place += bits * 2.0**-32
-        return self._round(place, 0.5)
+        """Return one of the two neighbouring rows, at random so that the mean is the label's position."""
+        position = self._position(labels, scratch)
+        position += bits * 2.0**-32
+        return self._round(position, 0.5)
 
     def rounded_pieces(self, labels: Numbers, source: WordSource) -> Iterator[tuple[slice, Index, Words]]:
         """Yield piece by piece where its labels are, their rows, rounded at random, and a word for each."""
@@ -176,24 +181,24 @@ class Domain:
 
     def piece(self, labels: Numbers, scratch: Array) -> Index:
         """Return the step that each label lies in, 0 … steps − 1."""
-        place = self._place(labels, scratch)
-        place += 2.0**-20  # a label on an edge belongs to the step above, not to the even one
-        rows = self._round(place, 0.5)
+        position = self._position(labels, scratch)
+        position += 2.0**-20  # a label on an edge belongs to the step above, not to the even one
+        rows = self._round(position, 0.5)
         return np.minimum(rows, self.steps - 1, out=rows)
 
     def split(self, labels: Numbers) -> tuple[Index, Array]:
         """Return the lower neighbouring row, and the probability of rounding up from it."""
-        place = self._place(labels, np.empty(labels.shape)) - self._lead * self.steps
-        np.clip(place, 0.0, float(self.steps), out=place)
-        rows = np.minimum(place.astype(np.int64), self.steps - 1)
-        return rows, place - rows
+        position = self._position(labels, np.empty(labels.shape)) - self._lead * self.steps
+        np.clip(position, 0.0, float(self.steps), out=position)
+        rows = np.minimum(position.astype(np.int64), self.steps - 1)
+        return rows, position - rows
 
     def mixed_moments(self, labels: Numbers, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Return mean and variance for labels rounded at random to rows with these: rounding included."""
         row, up = self.split(labels)
         between = up * (1 - up) * (mean[row + 1] - mean[row]) ** 2
-        spread = (1 - up) * variance[row] + up * variance[row + 1] + between
-        return (1 - up) * mean[row] + up * mean[row + 1], spread
+        within = (1 - up) * variance[row] + up * variance[row + 1]
+        return (1 - up) * mean[row] + up * mean[row + 1], within + between
 
 
 # ---- alias tables -----------------------------------------------------------------------------
@@ -219,20 +224,18 @@ def _alias_table(counts: Sequence[int]) -> Words:
     """Return the packed table of a row, by Vose's method, in integers."""
     bits = max(1, (len(counts) - 1).bit_length())
     capacity = WORDS >> bits
-    left = [*counts, *[0] * ((1 << bits) - len(counts))]
-    alias = list(range(len(left)))
-    small = [i for i, n in enumerate(left) if n < capacity]
-    large = [i for i, n in enumerate(left) if n > capacity]
+    words = [*counts, *[0] * ((1 << bits) - len(counts))]
+    packed = list(range(len(words)))  # a full column is its own alias, and its threshold does not matter
+    small = [column for column, count in enumerate(words) if count < capacity]
+    large = [column for column, count in enumerate(words) if count > capacity]
     for column in small:  # grows while we walk: a large column ends up small
         donor = large[-1]  # there is one: columns not yet filled hold as much as they can, together
-        alias[column] = donor
-        left[donor] -= capacity - left[column]
-        if left[donor] <= capacity:
+        packed[column] = (words[column] << bits) | donor
+        words[donor] -= capacity - words[column]
+        if words[donor] <= capacity:
             large.pop()
-            if left[donor] < capacity:
+            if words[donor] < capacity:
                 small.append(donor)
-    # A full column needs no alias: it is its own, and its threshold does not matter.
-    packed = [(n << bits) | a if a != i else i for i, (n, a) in enumerate(zip(left, alias, strict=True))]
     return np.array(packed, dtype=np.uint64)
 
 
@@ -242,15 +245,15 @@ def bits_of(table: Words) -> int:
 
 
 def recount(table: Words) -> Words:
-    """Return how many of the 2^64 words `draw` maps to each column, from the table itself: a row, or all."""
+    """Return the number of words that `draw` maps to each column, from the table itself: a row, or all."""
     width, bits = table.shape[-1], bits_of(table)
     capacity = np.uint64(WORDS >> bits)
     alias = table & np.uint64(width - 1)
     threshold = table >> np.uint64(bits)
     counts = threshold.copy()
-    place = alias.astype(np.int64).reshape(-1, width) + np.arange(0, table.size, width)[:, None]
+    index = alias.astype(np.int64).reshape(-1, width) + np.arange(0, table.size, width)[:, None]
     above = (capacity - threshold).reshape(-1)  # of a column that is its own alias, with the threshold all of it
-    np.add.at(counts.reshape(-1), place.reshape(-1), above)
+    np.add.at(counts.reshape(-1), index.reshape(-1), above)
     return counts
 
 

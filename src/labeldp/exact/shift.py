@@ -46,7 +46,7 @@ class ShiftChannel(Channel):
     promise : Promise
         The (ε, δ) that `verify` compares the counts with.
     rule : mapping, optional
-        How a card says that the counts follow, see ``docs/formats.md``; by default a card lists them.
+        The rule of the counts that a card states, see ``docs/formats.md``; by default a card lists them.
 
     Examples
     --------
@@ -94,11 +94,11 @@ class ShiftChannel(Channel):
         margin : int
             Outputs are clamped to this many steps outside the interval.
         counts : sequence of int
-            How many of 2^64 words lead to each noise value; an odd number of counts.
+            The number of the 2^64 words of each noise value; an odd number of counts.
         promise : Promise
-            What the counts must satisfy.
+            The ε and δ that the counts must satisfy.
         rule : mapping, optional
-            How a card says that the counts follow.
+            The rule of the counts that a card states.
 
         Raises
         ------
@@ -129,7 +129,7 @@ class ShiftChannel(Channel):
             "kind": "shift",
             **{name: getattr(self, name) for name in ("low", "high", "steps", "margin", "reach")},
             "promise": self.promise.as_data(),
-            "counts": {name: str(part) if isinstance(part, Fraction) else part for name, part in rule.items()},
+            "counts": {name: str(value) if isinstance(value, Fraction) else value for name, value in rule.items()},
             "counts_sha256": hashlib.sha256(",".join(map(str, counts)).encode()).hexdigest(),
         }
 
@@ -160,8 +160,9 @@ class ShiftChannel(Channel):
             raise PrivacyProofError("the noise does not reach every output from every label")
         # Output o, unclamped, has counts[o − k] under row k: slide a window over the noise.
         inner = counts[self.reach - self.steps - self.margin + 1 : self.reach + self.steps + self.margin]
-        most, least = (_sliding(extreme, inner, self.steps + 1) for extreme in (np.maximum, np.minimum))
-        pairs = list(zip(most.tolist(), least.tolist(), strict=True))
+        largest = _sliding(np.maximum, inner, self.steps + 1)
+        smallest = _sliding(np.minimum, inner, self.steps + 1)
+        pairs = list(zip(largest.tolist(), smallest.tolist(), strict=True))
         for tail in (counts, counts[::-1]):  # the two clamped outputs take whole tails
             start = self.reach - self.margin - self.steps
             ends = np.cumsum(tail)[start : start + self.steps + 1].tolist()
@@ -170,12 +171,12 @@ class ShiftChannel(Channel):
 
     def _prove_delta(self, counts: Words) -> Proof:
         bound, worst = exp_lower(self.promise.epsilon), Fraction(0)
-        ways = [counts] if np.array_equal(counts, counts[::-1]) else [counts, counts[::-1]]
+        directions = [counts] if np.array_equal(counts, counts[::-1]) else [counts, counts[::-1]]
         widest = min(self.steps, counts.size)  # from there on nothing overlaps, and all shifts are as bad
         # the widest shift is mostly the worst, and most others are below it
-        for way, shift in product(ways, range(widest, 0, -1)):
-            if _hockey_stick_below(way, shift, bound) >= worst:
-                worst = max(worst, _hockey_stick(way, shift, bound))
+        for noise, shift in product(directions, range(widest, 0, -1)):
+            if _hockey_stick_below(noise, shift, bound) >= worst:
+                worst = max(worst, _hockey_stick(noise, shift, bound))
             if worst > self.promise.delta:
                 raise PrivacyProofError(
                     f"delta is {float(worst):.6g} at epsilon={float(self.promise.epsilon)}, above the "
@@ -216,22 +217,23 @@ class ShiftChannel(Channel):
             at = 2 * self.reach + 1 - np.minimum(self.reach + room, 2 * self.reach + 1)
             powers = share[::side] * noise ** np.arange(3)[:, None]
             tails = np.cumulative_sum(powers[:, ::-1], axis=1, include_initial=True)
-            beyond, weighted, squared = tails[:, at]
-            first -= side * (weighted - room * beyond)
-            second -= squared - room**2 * beyond
+            mass, weighted, squared = tails[:, at]
+            first -= side * (weighted - room * mass)
+            second -= squared - room**2 * mass
         return first, second - first**2
 
     def moments(self, labels: Numbers) -> tuple[Array, Array]:
         """Return mean and variance of the released value for each label, rounding included."""
-        (shift, spread), step = self._by_row, self._domain.step
-        mean, variance = self._domain.mixed_moments(labels, np.arange(self.steps + 1) + shift, spread)
+        bias, variance = self._by_row
+        step = self._domain.step
+        mean, variance = self._domain.mixed_moments(labels, np.arange(self.steps + 1) + bias, variance)
         return np.asarray(self.low + step * mean), np.asarray(step**2 * variance)
 
     @property
     def unbiased(self) -> bool:
-        """Whether clamping moves no row's mean by more than a trace of the noise."""
-        shift, variance = self._by_row
-        return bool(np.abs(shift).max() <= UNBIASED * np.sqrt(variance.min()))
+        """True if clamping moves no row's mean by more than a trace of the noise."""
+        bias, variance = self._by_row
+        return bool(np.abs(bias).max() <= UNBIASED * np.sqrt(variance.min()))
 
     def slope(self) -> float:
         """Return 1, the slope of E[z|y], or raise if outputs are biased."""
@@ -246,9 +248,9 @@ class ShiftChannel(Channel):
         grid = self._outputs
         released = np.arange(grid.first, grid.last + 1) * grid.step + grid.start
         outputs = np.searchsorted(released, points, side="right")  # at or below each point
-        lower, upper = (
-            below[np.clip(outputs + grid.first - place, 0, 2 * self.reach + 1)] for place in (row, row + 1)
-        )
+        cells = outputs + grid.first
+        lower = below[np.clip(cells - row, 0, 2 * self.reach + 1)]
+        upper = below[np.clip(cells - row - 1, 0, 2 * self.reach + 1)]
         result = (1 - up) * lower + up * upper
         return np.where(outputs == 0, 0.0, np.where(outputs == released.size, 1.0, result))
 
@@ -264,9 +266,9 @@ def _sliding(extreme: np.ufunc, values: Words, width: int) -> Words:
 
 
 def _hockey_stick_below(counts: Words, shift: int, bound: Fraction) -> Fraction:
-    """Return a number that `_hockey_stick` is not above, from floats and the most that they can be wrong.
+    """Return an upper bound of `_hockey_stick`, from floats and their largest errors.
 
-    A term's two parts are wrong by less than 2^-51 of themselves, and the parts of all terms sum to 2^64 and to
+    Both summands of a term are wrong by less than 2^-51 of themselves, and those of all terms sum to 2^64 and to
     bound · 2^64. Adding n terms that are not negative is wrong by less than n · 2^-52 of their sum.
     """
     floats = counts.astype(np.float64)
@@ -277,6 +279,7 @@ def _hockey_stick_below(counts: Words, shift: int, bound: Fraction) -> Fraction:
 
 def _hockey_stick(counts: Words, shift: int, bound: Fraction) -> Fraction:
     """Return Σ max(0, P(o) − bound·P(o − shift)), exactly, over all outputs o, in Python's integers."""
-    here = counts.astype(object) * bound.denominator
-    there = np.append([0] * shift, counts.astype(object) * bound.numerator)[: here.size]
-    return Fraction(np.maximum(here - there, 0).sum(), bound.denominator * WORDS)
+    counts = counts.astype(object)
+    shifted = np.append([0] * shift, counts)[: counts.size]
+    excess = counts * bound.denominator - shifted * bound.numerator
+    return Fraction(np.maximum(excess, 0).sum(), bound.denominator * WORDS)

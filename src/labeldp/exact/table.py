@@ -86,9 +86,9 @@ class TableChannel(Channel):
         values : sequence of float
             The released value of each output.
         counts : sequence of sequences of int
-            For each of equally spaced labels, how many of 2^64 words lead to each output.
+            For each of equally spaced labels, the number of the 2^64 words of each output.
         promise : Promise
-            What the counts must satisfy.
+            The ε that the counts must satisfy.
 
         Raises
         ------
@@ -152,10 +152,10 @@ class TableChannel(Channel):
 
     def _row_moments(self) -> tuple[Array, Array]:
         """Return mean (minus `low`) and variance of each row."""
-        share = self.counts().astype(np.float64) / WORDS
-        listed = self.values - self.low
-        mean = share @ listed
-        variance = np.einsum("ro,ro->r", share, (listed[None, :] - mean[:, None]) ** 2)
+        probability = self.counts().astype(np.float64) / WORDS
+        values = self.values - self.low
+        mean = probability @ values
+        variance = np.einsum("ro,ro->r", probability, (values[None, :] - mean[:, None]) ** 2)
         return mean, variance
 
     def moments(self, labels: Numbers) -> tuple[Array, Array]:

@@ -11,17 +11,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from labeldp._values import Array, Data, Index, Mask, Numbers, Words
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError, Setting
 from labeldp.exact.proof import WORDS, Channel, Promise, Proof, exp_lower, prove_pure
-from labeldp.exact.sampling import MOST_STEPS, Domain, Grid, frozen_copy, nearest_of, pieces, select
+from labeldp.exact.sampling import MAX_STEPS, Domain, Grid, frozen_copy, nearest_of, pieces, select
 from labeldp.exact.word_sources import CHUNK, WordSource
 
-FEWEST = 1 << 12
+MIN_CELLS = 1 << 12
 """A window, and its way across the range, have at least this many cells, so that ζ and ε are met."""
 
 
@@ -34,7 +33,7 @@ class WindowChannel(Channel):
     low, high : float
         Labels are clipped to this interval; its ends are the first and the last window.
     cells, window : int
-        The number of output cells, and how many of them a window spans.
+        The number of all output cells, and of those of a window.
     background, extra : int
         Words that every cell has, and words at most that a window cell has on top.
     promise : Promise
@@ -150,22 +149,21 @@ class WindowChannel(Channel):
         PrivacyProofError
             If these counts are not a valid channel, or break the promise.
         """
-        numbers = (self.cells, self.window, self.background, self.extra)
-        if not all(type(n) is int and n > 0 for n in numbers):
+        integers = (self.cells, self.window, self.background, self.extra)
+        if not all(type(n) is int and n > 0 for n in integers):
             raise PrivacyProofError("cells, window, background and extra must be positive integers")
-        cells, window, background, extra = numbers
-        starts, spare = self._starts, self._spare
-        if extra >= WORDS or cells >= 1 << 63 or starts >= MOST_STEPS:
+        starts, spare, extra = self._starts, self._spare, self.extra
+        if extra >= WORDS or self.cells >= 1 << 63 or starts >= MAX_STEPS:
             raise PrivacyProofError("extra, cells or the number of starts are too large for 64-bit words")
         if starts < 0 or (self.cuts is None and starts == 0):
             raise PrivacyProofError("the window leaves no room to move in the range of outputs")
-        if not 0 < spare <= extra * window:
+        if not 0 < spare <= extra * self.window:
             raise PrivacyProofError("the words that the background leaves are none, or do not fit into the window")
         if self.cuts is not None or self.values is not None:
             self._verify_bins()
         self._domain.verify()
-        more = min(extra, spare) if starts or self.spread_outside else 0  # spread over all cells, each gets less
-        return prove_pure([(background + more, background)], self.promise)
+        added = min(extra, spare) if starts or self.spread_outside else 0  # spread over all cells, each gets less
+        return prove_pure([(self.background + added, self.background)], self.promise)
 
     def _verify_bins(self) -> None:
         """Refuse cuts and values that do not lead every label to one of the cells."""
@@ -186,16 +184,16 @@ class WindowChannel(Channel):
         scratch = np.empty(words.size)
         threshold, grid, values = np.uint64(self._threshold), self._outputs, self.values
         for piece in pieces(labels.size):
-            some = labels[piece]
-            word, in_window = words[: some.size], buffer[: some.size]
+            chunk = labels[piece]
+            word, in_window = words[: chunk.size], buffer[: chunk.size]
             source.fill(word)
             np.subtract(word, threshold, out=in_window)
-            start = self._start(some, scratch[: some.size]).view(np.uint64)
+            start = self._start(chunk, scratch[: chunk.size]).view(np.uint64)
             offset = np.floor_divide(in_window, np.uint64(self.extra))
             offset += start
             if self.spread_outside:
                 in_window //= np.uint64(self._spread())
-                offset = select(self._outside(some), in_window, offset)
+                offset = select(self._outside(chunk), in_window, offset)
             is_background = word < threshold
             cell = select(is_background, self._background_cell(word), offset).view(np.int64)
             if values is None:
@@ -235,11 +233,11 @@ class WindowChannel(Channel):
         """The probability of the window."""
         return float(Fraction(self._spare, WORDS))
 
-    def _window_moments(self, each: int) -> tuple[float, float]:
-        """Return mean and variance of a window's output, in steps from its start, if cells get ``each`` words."""
-        full, left = divmod(self._spare, each)
-        first = each * full * (full - 1) // 2 + left * full
-        second = each * full * (full - 1) * (2 * full - 1) // 6 + left * full * full
+    def _window_moments(self, words: int) -> tuple[float, float]:
+        """Return mean and variance of a window's output, in steps from its start; a cell gets at most ``words``."""
+        full, remainder = divmod(self._spare, words)
+        first = words * full * (full - 1) // 2 + remainder * full
+        second = words * full * (full - 1) * (2 * full - 1) // 6 + remainder * full * full
         mean = Fraction(first, self._spare)
         centred = mean + Fraction(1 - self.window, 2)
         return float(centred), float(Fraction(second, self._spare) - mean**2)
@@ -248,23 +246,31 @@ class WindowChannel(Channel):
         """Return mean and variance of the released value for each label: a mixture of window and background."""
         labels = np.asarray(labels)
         start = self._start(labels, np.empty(labels.shape))
-        own: Numbers  # the mean of the window, minus `low`, and its variance; then those of the background
-        spread: Any
-        if self.values is not None:
-            listed = self.values - self.low
-            own, spread, middle, width = listed[start], 0.0, float(listed.mean()), float(listed.var())
-        else:
+        if self.values is None:
             step = self._domain.step
-            place, spread = self._window_moments(self.extra)
-            own, middle, width = start + place, self._starts / 2 * step, (self.cells**2 - 1) / 12 * step**2
-            if self.spread_outside:
-                outside, (place, wide) = self._outside(labels), self._window_moments(self._spread())
-                own, spread = np.where(outside, place, own), np.where(outside, wide, spread)
-            own, spread = own * step, spread * step**2
+            inner_mean, inner_variance = self._moments_in_window(labels, start)
+            outer_mean, outer_variance = self._starts / 2 * step, (self.cells**2 - 1) / 12 * step**2
+        else:
+            values = self.values - self.low
+            inner_mean, inner_variance = values[start], np.zeros(1)
+            outer_mean, outer_variance = float(values.mean()), float(values.var())
         share = self._share
-        mean = self.low + share * own + (1 - share) * middle
-        variance = share * spread + (1 - share) * width + share * (1 - share) * (own - middle) ** 2
+        mean = self.low + share * inner_mean + (1 - share) * outer_mean
+        variance = share * inner_variance + (1 - share) * outer_variance
+        variance = variance + share * (1 - share) * (inner_mean - outer_mean) ** 2
         return np.asarray(mean), np.asarray(variance)
+
+    def _moments_in_window(self, labels: Numbers, start: Index) -> tuple[Array, Array]:
+        """Return the mean of each label's window, minus `low`, and its variance."""
+        step = self._domain.step
+        center, variance = self._window_moments(self.extra)
+        means: Array = start + center
+        variances = np.full(labels.shape, variance)
+        if self.spread_outside:
+            center, variance = self._window_moments(self._spread())
+            outside = self._outside(labels)
+            means[outside], variances[outside] = center, variance
+        return means * step, variances * step**2
 
     def slope(self) -> float:
         """Return dE[z|y]/dy inside the interval, or raise if the mean is not linear in the label."""
@@ -285,12 +291,12 @@ class WindowChannel(Channel):
             weight = np.full(self.cells, float(self.background))
             weight[start] += self._spare
             return np.asarray([weight[self.values <= point].sum() / WORDS for point in points], dtype=np.float64)
-        places = (points - self.low) / self._domain.step + (self.window - 1) / 2
-        index = np.clip(np.floor(places) + 1, 0, self.cells)
-        own = self.extra
+        position = (points - self.low) / self._domain.step + (self.window - 1) / 2
+        index = np.clip(np.floor(position) + 1, 0, self.cells)
+        words = self.extra
         if self.spread_outside and bool(self._outside(array)[0]):
-            start, own = 0, self._spread()
-        inside = np.minimum(np.maximum(index - start, 0) * own, self._spare)
+            start, words = 0, self._spread()
+        inside = np.minimum(np.maximum(index - start, 0) * words, self._spare)
         result: Array = (index * float(self.background) + inside) / WORDS
         return result
 
@@ -303,40 +309,46 @@ def _starts_of(cuts: Array) -> Index:
 def _counts(width: float, zeta: float, promise: Promise) -> tuple[int, int, int, int]:
     """Return cells, window, background and extra whose ratio is just below e^ε.
 
-    The background is a power of two, so that a background cell is a shift of the word. With g of its words
-    and c = ⌊(e^ε − 1)g⌋, a window of m cells that moves by m/(2ζ/width) cells uses up all words if
-    m(c + g(1 + width/2ζ)) = 2^64. The number of cells follows, and extra is what is left for each.
+    With a background of g words and c = ⌊(e^ε − 1)g⌋, a window of m cells that moves by m/(2ζ/width) cells uses up
+    all words if m(c + g(1 + width/2ζ)) = 2^64. The number of cells follows; the other words are shared as extra.
     """
     gain = exp_lower(promise.epsilon) - 1
-    part = zeta / width
-    if not 2.0**-60 < part < 2.0**60:
-        raise _no_window(width, zeta, promise, small=part < 1)
-    ratio = Fraction(2 * part)
-    share, way = ratio / (1 + ratio), 1 / (1 + ratio)  # the window's part of the range, and its way
-    least_bits = max(1, math.ceil(14 - math.log2(gain)))
-    # 2^32 cells, or more where the window or its way across the range would be only a few cells.
-    fewest = min(share * min(gain, Fraction(1)), way)
-    cell_bits = min(50, max(32, math.ceil(20 - math.log2(fewest))))
-    bits = max(least_bits, math.floor(64 - cell_bits - math.log2(1 + share * gain)))
+    half_width = zeta / width
+    if not 2.0**-60 < half_width < 2.0**60:
+        raise _no_window(width, zeta, promise)
+    ratio = Fraction(2 * half_width)
+    share = ratio / (1 + ratio)
+    bits = _background_bits(gain, share)
     background = 1 << bits
-    most = math.floor(gain * background)
-    ideal = WORDS / (most + background * (1 + 1 / ratio))
+    most_extra = math.floor(gain * background)
+    ideal = WORDS / (most_extra + background * (1 + 1 / ratio))
     if share * gain < 1:  # round the window; a cell more or less matters little to ε
         window = round(ideal)
-        cells = -((window * most - WORDS) >> bits)
+        cells = -((window * most_extra - WORDS) >> bits)
     else:  # a window cell outweighs all background: round the cells
         window = math.ceil(ideal)
         cells = window + round(window / ratio)
-        cells += max(0, -((window * most + cells * background - WORDS) >> bits))
-    if min(gain, Fraction(1)) * window < FEWEST or cells - window < FEWEST:
-        raise _no_window(width, zeta, promise, small=part < 1)
+        cells += max(0, -((window * most_extra + cells * background - WORDS) >> bits))
+    if min(gain, Fraction(1)) * window < MIN_CELLS or cells - window < MIN_CELLS:
+        raise _no_window(width, zeta, promise)
     return cells, window, background, -(-(WORDS - cells * background) // window)
 
 
-def _no_window(width: float, zeta: float, promise: Promise, *, small: bool) -> ParameterError:
+def _background_bits(gain: Fraction, share: Fraction) -> int:
+    """Return k for a background of 2^k words a cell, so that a background cell is a shift of the word.
+
+    There are 2^32 cells, or more where the window or its way across the range would be only a few cells.
+    """
+    smallest = min(share * min(gain, Fraction(1)), 1 - share)
+    cell_bits = min(50, max(32, math.ceil(20 - math.log2(smallest))))
+    min_bits = max(1, math.ceil(14 - math.log2(gain)))
+    return max(min_bits, math.floor(64 - cell_bits - math.log2(1 + share * gain)))
+
+
+def _no_window(width: float, zeta: float, promise: Promise) -> ParameterError:
     return ParameterError(
         Setting("zeta", zeta),
-        f" is too {'small' if small else 'large'} for an interval {width} wide at ",
+        f" is too {'small' if zeta < width else 'large'} for an interval {width} wide at ",
         Setting("epsilon", float(promise.epsilon)),
         ": give one closer to the width of the interval",
     )

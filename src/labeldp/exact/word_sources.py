@@ -41,7 +41,7 @@ if hasattr(os, "register_at_fork"):  # Windows has no forks
 
 
 def this_process() -> tuple[int, int]:
-    """Return what no other process has: its id, which may be used again, and how many forks led to it.
+    """Return the id of this process, which may be used again, and the number of forks that led to it.
 
     A fork that Python does not see, such as one in C, changes the id alone.
     """
@@ -168,7 +168,7 @@ def resolve_source(random_state: int | WordSource | None, *, rows: int | None = 
     random_state : None, int or source
         None: secure words. An integer: `SeededWords`, with its warning. A source: itself.
     rows : int, optional
-        For how many labels words that belong to rows may be used; without it they are refused.
+        The number of labels, for words that belong to rows; without it such words are refused.
     """
     if getattr(random_state, "rows", rows) != rows:
         raise ParameterError(
