@@ -234,7 +234,7 @@ class WindowChannel(Channel):
         return float(Fraction(self._spare, WORDS))
 
     def _window_moments(self, words: int) -> tuple[float, float]:
-        """Return mean and variance of a window's output, in steps from its start; a cell gets at most ``words``."""
+        """Return mean and variance of a window's output in steps; a cell gets ``words`` at most."""
         full, remainder = divmod(self._spare, words)
         first = words * full * (full - 1) // 2 + remainder * full
         second = words * full * (full - 1) * (2 * full - 1) // 6 + remainder * full * full
