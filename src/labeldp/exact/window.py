@@ -264,7 +264,7 @@ class WindowChannel(Channel):
         """Return the mean of each label's window, minus `low`, and its variance."""
         step = self._domain.step
         center, variance = self._window_moments(self.extra)
-        means: Array = start + center
+        means = start.astype(np.float64) + center
         variances = np.full(labels.shape, variance)
         if self.spread_outside:
             center, variance = self._window_moments(self._spread())
