@@ -1,4 +1,4 @@
-"""What every mechanism has: parameters that make a channel, and the channel's methods."""
+"""The protocol of mechanisms: parameters that make a channel, and the channel's methods."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Mechanism(ABC):
     (3,)
     >>> mech.verify().epsilon <= 1.0                        # exact, or it raises
     True
-    >>> mech.mean([0.4, 2.5]).round(6).tolist()             # of what is released, exactly
+    >>> mech.mean([0.4, 2.5]).round(6).tolist()             # of released values, exactly
     [0.4, 2.5]
     >>> ldp.load_mechanism(mech.to_json()) == mech
     True
@@ -102,25 +102,25 @@ class Mechanism(ABC):
 
     @property
     def origin(self) -> Any:
-        """Where the private prior comes from that it was designed with; None if there is none."""
+        """The origin of the private prior that it was designed with; None if there is none."""
         return getattr(self, "_origin", None)
 
     def with_origin(self, origin: Any) -> Self:
-        """Return the same mechanism, which remembers what paid for its prior; None forgets it."""
+        """Return the same mechanism with the origin of its prior; None forgets it."""
         if origin is self.origin:
             return self
-        same = object.__new__(type(self))
+        twin = object.__new__(type(self))
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            object.__setattr__(same, field.name, getattr(self, field.name))
-        object.__setattr__(same, "_origin", origin)
-        return same
+            object.__setattr__(twin, field.name, getattr(self, field.name))
+        object.__setattr__(twin, "_origin", origin)
+        return twin
 
     @property
     def domain(self) -> Interval:
         """The range in which labels are distinguished; those outside are clipped."""
         return self.channel.low, self.channel.high
 
-    # ---- how one is made --------------------------------------------------------------------------
+    # ---- construction --------------------------------------------------------------------------
 
     @classmethod
     def for_bounds(
@@ -135,7 +135,7 @@ class Mechanism(ABC):
         epsilon : float
             Privacy budget.
         prior : Histogram, optional
-            What is known of labels, for a mechanism that is shaped by it; nothing is clipped for it.
+            The distribution of labels, for a mechanism that is shaped by it; nothing is clipped for it.
         **options
             Further parameters, such as ``delta`` where it is needed.
         """
@@ -164,7 +164,7 @@ class Mechanism(ABC):
         epsilon : float
             Privacy budget.
         rows : int, optional
-            How many labels a learner will see: the more, the less noise matters and the less is clipped.
+            Number of labels that a learner will see: the more, the less noise matters and the less is clipped.
             By default the error of a single label counts.
         **options
             As for `for_bounds`.
@@ -243,11 +243,11 @@ class Mechanism(ABC):
         Raises
         ------
         PrivacyProofError
-            If the counts do not satisfy what was promised.
+            If the counts do not satisfy the promise.
         """
         return self.channel.verify()
 
-    # ---- what the release is like ----------------------------------------------------------------
+    # ---- properties of the release ----------------------------------------------------------------
 
     def mean(self, labels: ArrayLike) -> Array:
         """Return the mean of the released value, given each label: exact, from the counts.
@@ -310,11 +310,11 @@ class Mechanism(ABC):
         ['label 0', 'label 5']
         """
         low, high = self.domain
-        chosen = np.ravel(Labels.parse(np.linspace(low, high, 3) if labels is None else labels).values)
-        mean, reach = self.mean(chosen), 4 * np.sqrt(self.variance(chosen)) + 0.02 * (high - low)
+        points = np.ravel(Labels.parse(np.linspace(low, high, 3) if labels is None else labels).values)
+        mean, reach = self.mean(points), 4 * np.sqrt(self.variance(points)) + 0.02 * (high - low)
         edges = np.linspace((mean - reach).min(), (mean + reach).max(), 201)
         axes = density_axes("released value")
-        for label in chosen.tolist():
+        for label in points.tolist():
             density = np.diff(self.channel.cumulative(label, edges)) / np.diff(edges)
             axes.stairs(density, edges, label=f"label {label:g}")
         axes.legend()
@@ -396,13 +396,13 @@ def _parameter_types(cls: type[Mechanism]) -> dict[str, Any]:
         return dict.fromkeys(declared)
 
 
-_NAMED: dict[str, Any] = {"epsilon": Epsilon, "delta": Delta, "bounds": Bounds, "interval": Bounds}
+_KINDS: dict[str, Any] = {"epsilon": Epsilon, "delta": Delta, "bounds": Bounds, "interval": Bounds}
 """Parameters that mean the same wherever they are named so."""
 
 
 def _parameter(name: str, declared: Any, value: Any) -> Any:
     """Return a parameter as plain data that does not change: by its name, else by its declared type."""
-    if kind := _NAMED.get(name):
+    if kind := _KINDS.get(name):
         return value if isinstance(value, kind) else kind(value, name)
     kinds = get_args(declared) or (declared,)
     if get_origin(declared) is Literal:
@@ -443,7 +443,7 @@ def _build_once(cls: type[Mechanism], values: tuple[Any, ...], _key: str) -> Mec
     object.__setattr__(mechanism, "channel", channel)
     promise = channel.promise
     epsilon, delta = mechanism.epsilon, mechanism.delta  # as they are now: building may complete them
-    # what a ledger is charged with must be all that the channel spends
+    # the channel must not spend more than a ledger is charged
     if not math.isfinite(epsilon + delta):
         raise PrivacyProofError("epsilon and delta of a mechanism must be finite")
     if promise is None or promise.epsilon > as_fraction(epsilon) or promise.delta > as_fraction(delta):
@@ -461,8 +461,10 @@ def array_bytes(array: Numbers) -> bytes:
 
 
 def join_fingerprints(prints: Sequence[str]) -> str:
-    """Return what one charge for labels says of the mechanisms it paid for: all fingerprints, in order."""
-    return prints[0] if len(prints) == 1 else "; ".join(f"part {k}: {one}" for k, one in enumerate(prints, 1))
+    """Return the fingerprints of all mechanisms that one charge for labels paid for, in order."""
+    if len(prints) == 1:
+        return prints[0]
+    return "; ".join(f"part {k}: {fingerprint}" for k, fingerprint in enumerate(prints, 1))
 
 
 def fingerprint(channel: Channel) -> str:

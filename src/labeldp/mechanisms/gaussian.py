@@ -22,8 +22,11 @@ from labeldp.mechanisms.registry import register
 SMALLEST_DELTA = 1e-10
 """Below, a 64-bit word cannot show δ to 0.1 %."""
 
-SMALLEST_SIGMA, LARGEST_SIGMA = 0.01, 6500.0
-"""Deviations, in label ranges, beyond which no supported budget is met, or no table is large enough."""
+SMALLEST_SIGMA = 0.01
+"""Standard deviation, in label ranges, below which no supported budget is met."""
+
+LARGEST_SIGMA = 6500.0
+"""Standard deviation, in label ranges, above which no table is large enough."""
 
 TABLE = 1 << 15
 STEPS = 1 << 8
@@ -101,7 +104,7 @@ class Gaussian(Mechanism):
         counts = counts_from_weights(_weights(in_steps))
         promise, rule = Promise.of(self.epsilon, self.delta), {"rule": "gaussian", "sigma": in_steps}
         channel = ShiftChannel.from_counts(low, high, steps, len(counts) // 2, counts, promise, rule)
-        object.__setattr__(self, "sigma", sigma)  # what a card needs to make the same counts on any machine
+        object.__setattr__(self, "sigma", sigma)  # so that a card makes the same counts on any machine
         return channel
 
 
@@ -130,9 +133,9 @@ def analytic_sigma(epsilon: float, delta: float) -> float:
     from scipy.special import log_ndtr  # noqa: PLC0415 (slow to import)
 
     def excess(sigma: float) -> float:
-        near, far = 1 / (2 * sigma) - epsilon * sigma, -1 / (2 * sigma) - epsilon * sigma
-        log_near, log_far = float(log_ndtr(near)), float(log_ndtr(far)) + epsilon
-        return math.exp(log_near) * -math.expm1(log_far - log_near) - delta
+        log_first = float(log_ndtr(1 / (2 * sigma) - epsilon * sigma))
+        log_second = float(log_ndtr(-1 / (2 * sigma) - epsilon * sigma)) + epsilon
+        return math.exp(log_first) * -math.expm1(log_second - log_first) - delta
 
     return _bisect(excess, 1e-3, 1e7)
 

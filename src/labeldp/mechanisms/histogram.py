@@ -1,4 +1,4 @@
-"""`Histogram`: what is known, publicly or privately, about how labels are distributed."""
+"""`Histogram`: a prior of labels, public or privately estimated."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Histogram:
     masses : array-like of k floats
         Weight of each bin, not negative; scaled to sum to 1. Empty bins are normal.
     origin : Origin, optional
-        What it was estimated from, and what paid for that; `estimate_prior` sets it. Without one it is taken to
-        be public.
+        The source of an estimate and its charge; `estimate_prior` sets it. Without one the prior is taken to be
+        public.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Histogram:
         Parameters
         ----------
         counts : array-like
-            How many labels, or what share of them, each bin holds, by public knowledge.
+            The number or share of labels in each bin, by public knowledge.
         bounds : (lo, hi)
             The left end of the first bin, and the right end of the last.
 

@@ -1,8 +1,8 @@
 """Designs: the interval that labels are clipped to, for an unbiased label and the paper's, and which mechanism.
 
 **For an unbiased label.** The variance of every mechanism here, on an interval of width W, is W² · v(q), where
-q = E[(p − m)²]/W² says how far the clipped label p lies from the middle m. Clipping trades that against the bias
-it brings:
+q = E[(p − m)²]/W² is the mean squared distance of the clipped label p from the middle m. Clipping reduces noise
+and adds bias:
 
     J = E[(clip(y) − y)²] + weight · W² · v(q).
 
@@ -77,25 +77,25 @@ def clipping_risks(prior: Histogram, ends: Array, i: Index, j: Index) -> tuple[A
 
 
 def _candidates(prior: Histogram) -> Array:
-    """Return places for an interval's ends, equally spaced and equally likely, where the prior is on [0, 1].
+    """Return candidates for an interval's ends, equally spaced and equally likely, where the prior is on [0, 1].
 
     They are nodes of a prior that was estimated: all labels of a bin may lie at one end of it, as zeros do, and
-    only a prior that is known to be even in each bin says what cutting through one costs.
+    the cost of cutting through a bin follows only from a prior that is known to be even in each bin.
     """
     nodes, _, below = _scaled(prior)
     estimated = prior.origin is not None
     if estimated and nodes.size <= _MOST_NODES:
         return nodes
-    parts, tails = np.linspace(0.0, 1.0, _CANDIDATES + 1), np.array([1e-4, 1e-3, 5e-3])
-    likely = np.interp([*parts, *tails, *(1 - tails)], below[0] / below[0, -1], nodes)
-    places = np.unique(np.concatenate([parts, likely]))
-    return np.unique(nodes[np.searchsorted(nodes, places)]) if estimated else places
+    shares, tails = np.linspace(0.0, 1.0, _CANDIDATES + 1), np.array([1e-4, 1e-3, 5e-3])
+    quantiles = np.interp([*shares, *tails, *(1 - tails)], below[0] / below[0, -1], nodes)
+    ends = np.unique(np.concatenate([shares, quantiles]))
+    return np.unique(nodes[np.searchsorted(nodes, ends)]) if estimated else ends
 
 
 def mean_square(prior: Histogram, bounds: Interval) -> float:
     """Return q of labels clipped to bounds: their mean squared distance from the middle, for a width of 1."""
-    left, right = prior.bounds
-    ends = (np.array(bounds) - left) / (right - left)
+    low, high = prior.bounds
+    ends = (np.array(bounds) - low) / (high - low)
     return float(clipping_risks(prior, ends, np.array([0]), np.array([1]))[1][0])
 
 
@@ -113,11 +113,11 @@ def best_interval(prior: Histogram, noise: UnitNoise, rows: int | None) -> Inter
     ends = _candidates(prior)
     i, j = np.triu_indices(ends.size, 1)
     wide = ends[j] - ends[i] > 1e-6
-    low, high = ends[i[wide]], ends[j[wide]]
+    starts, stops = ends[i[wide]], ends[j[wide]]
     bias, q = clipping_risks(prior, ends, i[wide], j[wide])
-    best = int(np.argmin(bias + noise_weight(rows) * (high - low) ** 2 * noise(q)))
-    left, right = prior.bounds
-    return left + float(low[best]) * (right - left), left + float(high[best]) * (right - left)
+    best = int(np.argmin(bias + noise_weight(rows) * (stops - starts) ** 2 * noise(q)))
+    low, high = prior.bounds
+    return low + float(starts[best]) * (high - low), low + float(stops[best]) * (high - low)
 
 
 def expected_risk(mechanism: Mechanism, prior: Histogram, rows: int | None = None) -> float:
@@ -166,19 +166,19 @@ def choose_mechanism(
         return cls._design(prior, epsilon, rows, **options).with_origin(prior.origin)
 
     if name != "auto":
-        chosen = design(mechanism_class(name))
+        mechanism = design(mechanism_class(name))
     else:
         candidates: list[Mechanism] = []
         for cls in auto_classes():
             with suppress(ParameterError):  # a linear programme may find no table; the others always exist
                 candidates.append(design(cls))
-        known = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows if clips else None)
-        chosen = min(candidates, key=lambda mechanism: expected_risk(mechanism, *known))
-    if chosen.epsilon > float(epsilon) or chosen.delta > options.get("delta", 0.0):
+        assumed = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows if clips else None)
+        mechanism = min(candidates, key=lambda candidate: expected_risk(candidate, *assumed))
+    if mechanism.epsilon > float(epsilon) or mechanism.delta > options.get("delta", 0.0):
         raise PrivacyProofError(
-            f"{type(chosen).__name__} costs more than what was asked for: ε = {chosen.epsilon:g}"
+            f"{type(mechanism).__name__} costs more than was asked for: ε = {mechanism.epsilon:g}"
         )
-    return chosen
+    return mechanism
 
 
 def optimal_interval(prior: Histogram, *, epsilon: float, zeta: float) -> Interval:

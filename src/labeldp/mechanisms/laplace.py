@@ -31,7 +31,7 @@ REACH = 18.0
 
 Period = Callable[[int, Fraction], tuple[list[int], Data]]
 """(steps, ε) → weights of 0 … steps − 1 in units of `SCALE`, whose ratio over ``steps`` steps is at most e^ε, and
-what a card says of their rule, beside ε and where the noise was cut at first."""
+the rule that a card states, without ε and the first cut of the noise."""
 
 
 @register("laplace")
@@ -130,7 +130,7 @@ def _counts(weights: list[int], reach: int, epsilon: Fraction) -> list[int]:
 def counts_from_weights(weights: list[int]) -> list[int]:
     """Return integer counts in proportion to ``weights``, of odd number, that sum to 2^64.
 
-    What rounding down leaves over, less than a word an entry, goes to the middle.
+    Words that rounding down leaves over, less than one an entry, go to the middle.
     """
     total = sum(weights)
     counts = [w * WORDS // total for w in weights]

@@ -25,14 +25,14 @@ MOST_VALUES = 2048
 @register("rr-on-bins")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RROnBins(Mechanism):
-    """Answer with the own bin's output with odds e^ε, else with another bin's, at random.
+    """Answer with the output of the label's bin with odds e^ε, else with another bin's, at random.
 
     Parameters
     ----------
     edges : d + 1 increasing floats
         Public bin edges; labels outside are clipped to the first and last.
     outputs : d floats
-        What is released for each bin.
+        The released value of each bin.
     epsilon : float
         Privacy budget, 0.001 to 20.
 
@@ -76,10 +76,10 @@ class RROnBins(Mechanism):
         starts = np.arange(0, prior.masses.size, -(-prior.masses.size // MOST_VALUES))
         nodes = np.append(prior.nodes[starts], prior.nodes[-1])
         prior = Histogram.of(nodes, np.add.reduceat(prior.masses, starts))
-        used = np.flatnonzero(prior.masses)
-        best = optimal_partition(prior.centers[used], prior.masses[used], epsilon)
+        filled = np.flatnonzero(prior.masses)
+        best = optimal_partition(prior.centers[filled], prior.masses[filled], epsilon)
         # Between the last label of one bin and the first of the next, cut half way.
-        first, last = used[best.starts[1:]], used[best.starts[1:] - 1]
+        first, last = filled[best.starts[1:]], filled[best.starts[1:] - 1]
         cuts = (prior.nodes[last + 1] + prior.nodes[first]) / 2
         edges = (prior.bounds[0], *cuts.tolist(), prior.bounds[1])
         return cls(edges=edges, outputs=tuple(best.outputs.tolist()), epsilon=epsilon)
@@ -91,8 +91,10 @@ class RROnBins(Mechanism):
             raise ParameterError(Setting("edges"), f" must be {count + 1} increasing numbers for {count} outputs")
         low, high = Bounds((edges[0], edges[-1]), "edges")
         promise = Promise.of(self.epsilon)
-        other = -(-WORDS // (exp_lower(promise.epsilon) + count - 1))  # up: towards privacy
-        background, extra = (other, WORDS - count * other) if count > 1 else (WORDS // 2, WORDS // 2)
+        background = WORDS // 2
+        if count > 1:
+            background = -(-WORDS // (exp_lower(promise.epsilon) + count - 1))  # up: towards privacy
+        extra = WORDS - count * background
         return WindowChannel(low, high, count, 1, background, extra, promise, _cuts(edges), outputs)
 
 
@@ -132,7 +134,7 @@ def optimal_partition(values: Array, masses: Array, epsilon: float) -> Partition
     With g = e^ε − 1, a bin B with output v costs Σ_y p_y (v − y)² + g Σ_{y∈B} p_y (v − y)², and d bins
     together lose the sum of their costs over g + d. For each d a dynamic programme over all cuts finds
     the cheapest bins, in O(n²): no shortcut through monotone cuts, which do not hold here. A bin costs
-    at least what a constant loses, so d bins lose at least d/(g + d) of that: once this exceeds the best
+    at least the loss of a constant, so d bins lose at least d/(g + d) of that: once this exceeds the best
     loss, no larger d can win.
 
     Parameters
@@ -156,22 +158,27 @@ def optimal_partition(values: Array, masses: Array, epsilon: float) -> Partition
         total = paths[came_from[-1], np.arange(n + 1)]
         if total[n] / (gain + d) < best_loss * (1 - 1e-12):  # of equals, the fewest bins
             best, best_loss = d, float(total[n]) / (gain + d)
-    cuts = [n]
-    for d in range(best, 0, -1):
-        cuts.append(int(came_from[d - 1][cuts[-1]]))
-    cuts.reverse()
-    starts, ends = np.array(cuts[:-1]), np.array(cuts[1:])
+    cuts = _trace_back(came_from[:best], n)
+    starts, ends = cuts[:-1], cuts[1:]
     return Partition(starts, output[starts, ends], best_loss)
 
 
+def _trace_back(came_from: list[Index], last: int) -> Index:
+    """Return the cuts on the cheapest path to the last one."""
+    cuts = [last]
+    for previous in reversed(came_from):
+        cuts.append(int(previous[cuts[-1]]))
+    return np.array(cuts[::-1])
+
+
 def _bin_costs(values: Array, masses: Array, gain: float) -> tuple[Array, Array]:
-    """Cost of each bin i … j−1, and its output: the mean of all labels, its own g times heavier."""
+    """Return the cost of each bin i … j−1, and its output: the mean of all labels, inside g times heavier."""
     middle = float(masses @ values)
     centred = values - middle
     powers = masses * centred ** np.arange(3)[:, None]
     mass, first, second = np.cumulative_sum(powers, axis=1, include_initial=True)
-    own = first[None, :] - first[:, None]
+    inside = first[None, :] - first[:, None]
     weight = 1 + gain * np.maximum(mass[None, :] - mass[:, None], 0.0)
-    cost = second[-1] + gain * (second[None, :] - second[:, None]) - (gain * own) ** 2 / weight
+    cost = second[-1] + gain * (second[None, :] - second[:, None]) - (gain * inside) ** 2 / weight
     cost[np.tril_indices(len(cost))] = np.inf  # no bin is empty
-    return cost, middle + gain * own / weight
+    return cost, middle + gain * inside / weight

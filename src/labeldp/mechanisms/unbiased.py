@@ -27,7 +27,7 @@ TABLE = 40
 """Rows of the table where it is one choice of several: a tenth of a second, and 0.3 % of the variance."""
 
 UNIT = 1 << 60
-"""Places are integers with this many steps to a label range."""
+"""Positions are integers with this many steps to a label range."""
 
 TOLERANCE = 1e-12
 """Rows average to their labels this closely, in label ranges."""
@@ -94,9 +94,9 @@ class Unbiased(Mechanism):
     bounds : (lo, hi)
         Labels of the first and the last row; labels outside are clipped.
     outputs : floats
-        What may be released.
+        The values that are released.
     counts : list of lists of int
-        For each of equally spaced labels, how many of 2^64 words lead to each output.
+        For each of equally spaced labels, the number of the 2^64 words of each output.
     epsilon : float
         Privacy budget, 0.001 to 20.
 
@@ -149,11 +149,11 @@ class Unbiased(Mechanism):
         for slack in SLACKS:
             budget = epsilon * (1 - slack)
             outputs = _output_grid(budget, size)
-            base, own = _solve(labels, masses, outputs, budget)
-            used = base > 2.0**-30 * base.max()
-            counts = _exact(labels, outputs[used], base[used], own[:, used], exact)
+            base, added = _solve(labels, masses, outputs, budget)
+            likely = base > 2.0**-30 * base.max()
+            counts = _exact(labels, outputs[likely], base[likely], added[:, likely], exact)
             if counts is not None:
-                values = (low + outputs[used] * (high - low)).tolist()
+                values = (low + outputs[likely] * (high - low)).tolist()
                 worst = max(max(column) / min(column) for column in zip(*counts, strict=True))
                 if worst > math.exp(0.999 * epsilon):  # so few outputs may not use all of ε
                     return cls(bounds=bounds, outputs=tuple(values), counts=counts, epsilon=epsilon)
@@ -192,9 +192,9 @@ def _output_grid(epsilon: float, size: int) -> Array:
     reach = 1 / math.expm1(epsilon / 2)
     if epsilon > 5:
         return np.linspace(-reach, 1 + reach, size)
-    near = 1 / math.expm1(epsilon)
-    even = np.linspace(-reach, 1 + reach, max(2, size - 2))
-    return np.unique(np.concatenate([even, [-near, 1 + near]]))
+    two_point = 1 / math.expm1(epsilon)
+    spaced = np.linspace(-reach, 1 + reach, max(2, size - 2))
+    return np.unique(np.concatenate([spaced, [-two_point, 1 + two_point]]))
 
 
 def _row_masses(prior: Histogram, low: float, high: float, size: int) -> Array:
@@ -205,9 +205,9 @@ def _row_masses(prior: Histogram, low: float, high: float, size: int) -> Array:
     fine = np.linspace(low, high, 16 * (size - 1) + 1)
     total = prior.cumulative(fine)
     mass = np.diff(total)
-    place = (fine[:-1] + np.diff(fine) / 2 - low) / (high - low) * (size - 1)
-    row = np.minimum(place.astype(np.int64), size - 2)
-    up = place - row
+    position = (fine[:-1] + np.diff(fine) / 2 - low) / (high - low) * (size - 1)
+    row = np.minimum(position.astype(np.int64), size - 2)
+    up = position - row
     masses = np.zeros(size)
     np.add.at(masses, row, mass * (1 - up))
     np.add.at(masses, row + 1, mass * up)
@@ -217,32 +217,20 @@ def _row_masses(prior: Histogram, low: float, high: float, size: int) -> Array:
 
 
 def _solve(labels: Array, masses: Array, outputs: Array, epsilon: float) -> tuple[Array, Array]:
-    """Return what every row gives each output, and what each row gives on top.
+    """Return the least probability of each output over all rows, and the probability that each row adds.
 
     Written as M = t + s with 0 ≤ s ≤ (e^ε − 1) t, the programme has half the rows of the usual one; the
     variables are τ = (e^ε − 1) t and s, which are of one size at every ε.
     """
-    from scipy import sparse  # noqa: PLC0415 (slow to import)
-    from scipy.optimize import linprog  # noqa: PLC0415
+    from scipy.optimize import linprog  # noqa: PLC0415 (slow to import)
 
     rows, columns = labels.size, outputs.size
     gain = math.expm1(epsilon)
     square = (outputs[None, :] - labels[:, None]) ** 2
     cost = np.concatenate([masses @ square / gain, (masses[:, None] * square).ravel()])
-    scale = max(1.0, float(np.abs(outputs).max()))
-    shared, identity = np.ones((rows, 1)), sparse.eye(rows)
-    weights = (np.ones((1, columns)), outputs[None, :] / scale)  # of sums, and of means
-    equal = [
-        sparse.hstack([sparse.csr_array(shared @ (one / gain)), sparse.kron(identity, one)]) for one in weights
-    ]
-    right = np.concatenate([np.ones(rows), labels / scale])
-    cap = sparse.hstack([sparse.kron(-shared, sparse.eye(columns)), sparse.eye(rows * columns)]).tocsr()
     result = linprog(
         cost / cost.max(),
-        A_ub=cap,
-        b_ub=np.zeros(rows * columns),
-        A_eq=sparse.vstack(equal).tocsr(),
-        b_eq=right,
+        **_constraints(labels, outputs, gain),
         bounds=(0, None),
         method="highs",
     )
@@ -250,30 +238,49 @@ def _solve(labels: Array, masses: Array, outputs: Array, epsilon: float) -> tupl
         raise ParameterError(
             "no unbiased table was found for ", Setting("epsilon", epsilon), f": {result.message}"
         )
-    own = result.x[columns:].reshape(rows, columns)
-    return result.x[:columns] / gain, own
+    base, added = result.x[:columns], result.x[columns:]
+    return base / gain, added.reshape(rows, columns)
+
+
+def _constraints(labels: Array, outputs: Array, gain: float) -> dict[str, Any]:
+    """Return the constraints on τ and s: rows sum to 1 and average to their labels, and s is at most τ."""
+    from scipy import sparse  # noqa: PLC0415 (slow to import)
+
+    rows, columns = labels.size, outputs.size
+    ones, identity = np.ones((rows, 1)), sparse.eye(rows)
+    scale = max(1.0, float(np.abs(outputs).max()))
+    equalities = []
+    for weights in (np.ones((1, columns)), outputs[None, :] / scale):  # of sums, and of means
+        shared = sparse.csr_array(ones @ (weights / gain))
+        equalities.append(sparse.hstack([shared, sparse.kron(identity, weights)]))
+    return {
+        "A_ub": sparse.hstack([sparse.kron(-ones, sparse.eye(columns)), sparse.eye(rows * columns)]).tocsr(),
+        "b_ub": np.zeros(rows * columns),
+        "A_eq": sparse.vstack(equalities).tocsr(),
+        "b_eq": np.concatenate([np.ones(rows), labels / scale]),
+    }
 
 
 def _exact(
-    labels: Array, outputs: Array, base: Array, own: Array, epsilon: Fraction
+    labels: Array, outputs: Array, base: Array, added: Array, epsilon: Fraction
 ) -> tuple[tuple[int, ...], ...] | None:
     """Return unbiased integer counts near a solution, with ratios up to e^ε and sums of 2^64, or None."""
-    floor = _whole(base * float(WORDS))
+    floor = _integers(base * float(WORDS))
     room = floor * (exp_lower(epsilon) - 1) // 1
-    places = np.array([round(Fraction(o) * UNIT) for o in outputs.tolist()], dtype=object)
+    positions = np.array([round(Fraction(o) * UNIT) for o in outputs.tolist()], dtype=object)
     spare: int = WORDS - sum(floor)
     table = []
-    for label, row in zip(labels.tolist(), own, strict=True):
-        words = np.clip(_whole(row * float(WORDS)), 0, room)
-        moment = round(Fraction(label) * UNIT) * WORDS - int(places @ floor)
-        exact = _balance(words, room, places, spare, moment)
+    for label, row in zip(labels.tolist(), added, strict=True):
+        words = np.clip(_integers(row * float(WORDS)), 0, room)
+        moment = round(Fraction(label) * UNIT) * WORDS - int(positions @ floor)
+        exact = _balance(words, room, positions, spare, moment)
         if exact is None:
             return None
         table.append(tuple((floor + exact).tolist()))
     return tuple(table)
 
 
-def _whole(numbers: Array) -> Numbers:
+def _integers(numbers: Array) -> Numbers:
     """Return numbers rounded towards 0, as Python's integers."""
     return np.array([int(number) for number in numbers.tolist()], dtype=object)
 
@@ -289,24 +296,25 @@ def _two_outputs(
     return (low - reach, high + reach), tuple((WORDS - up, up) for up in ups)
 
 
-def _balance(words: Numbers, room: Numbers, places: Numbers, spare: int, moment: int) -> Numbers | None:
-    """Return ``words``, changed a little so that they sum to ``spare`` and Σ place · word is near ``moment``.
+def _balance(words: Numbers, room: Numbers, positions: Numbers, spare: int, moment: int) -> Numbers | None:
+    """Return ``words``, changed a little so that they sum to ``spare`` and Σ position · word is near ``moment``.
 
-    What is missing or too much goes to or comes from cells that are neither empty nor full; then words
-    move from one cell to another until the mean is right.
+    First cells that are neither empty nor full take or give the difference of the sums; then words move from one
+    cell to another until the mean is right.
     """
     missing = spare - words.sum()
     for o in np.argsort(-np.minimum(words, room - words), kind="stable"):
         change = max(-words[o], min(room[o] - words[o], missing))
         words[o] += change
         missing -= change
-    error = moment - places @ words
-    givers, takers = (np.argsort(order, kind="stable").tolist() for order in (-words, words - room))
-    result, most, place = words.tolist(), room.tolist(), places.tolist()
+    error = moment - positions @ words
+    givers = np.argsort(-words, kind="stable").tolist()
+    takers = np.argsort(words - room, kind="stable").tolist()
+    result, limits, positions = words.tolist(), room.tolist(), positions.tolist()
     for giver, taker in product(givers, takers):
-        step = place[taker] - place[giver]
+        step = positions[taker] - positions[giver]
         if error * step > 0:
-            move = min(abs(error) // abs(step), result[giver], most[taker] - result[taker])
+            move = min(abs(error) // abs(step), result[giver], limits[taker] - result[taker])
             result[giver] -= move
             result[taker] += move
             error -= move * step
