@@ -11,8 +11,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
 
-import numpy as np
-
 from labeldp._atomic import StrPath, regular_handle
 from labeldp._values import parse_integer
 from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, refuse_long, refuse_overspend, total_of
@@ -299,38 +297,17 @@ def ledger_to_charge(ledger: Ledger | None, labels: Any) -> Ledger:
     return Ledger()
 
 
-_released: dict[tuple[int, ...], int] = {}
-"""How often labels were released without a ledger, by where they are in memory; never by what they are."""
-
-
-def _places_of(labels: Any) -> dict[tuple[int, ...], Any]:
-    """Return keys of where labels are in memory, each with what keeps them there.
-
-    Each ``frame["pay"]`` is another object, and a view of the same array. The object itself counts too: some, as
-    those of Arrow, are copied whenever they are read as an array.
-    """
-    base = array = np.asarray(labels) if hasattr(type(labels), "__array__") else np.zeros(0)
-    while isinstance(base.base, np.ndarray):
-        base = base.base
-    places: dict[tuple[int, ...], Any] = {(id(labels),): labels}
-    if base is not array:
-        places[id(base), array.ctypes.data, array.size] = base
-    return places
+_released: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+"""Labels that were released without a ledger, by their identity while they exist."""
 
 
 def warn_if_seen(labels: Any) -> None:
-    """Warn, once, if labels at this place in memory, whatever they are, were released before without a ledger."""
-    places = _places_of(labels)
-    for key, holder in places.items():
-        if key not in _released:
-            try:
-                weakref.finalize(holder, _released.pop, key, None)
-            except TypeError:  # a list, say
-                continue
-        _released[key] = _released.get(key, 0) + 1
-    if max(_released.get(key, 0) for key in places) == 2:
+    """Warn if the same object was released before without a ledger."""
+    if _released.get(id(labels)) is labels:
         warn(
             "these labels were released before: each release costs epsilon again, and the costs add up. "
             "Keep one release and reuse it, or pass a ledger that counts.",
             RepeatedReleaseWarning,
         )
+    with suppress(TypeError):  # a list has no weak references
+        _released[id(labels)] = labels
