@@ -130,7 +130,7 @@ def peers(samples: int, console: Console) -> Sheet:
                     number(found.epsilon),
                     worst.lens,
                     f"{worst.hits:,}",
-                    f"{worst.others:,}",
+                    f"{worst.false_hits:,}",
                     found.verdict,
                 ]
             )

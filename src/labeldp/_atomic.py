@@ -1,7 +1,7 @@
 """Files: which paths are accepted, how they are read, and how they appear complete or not at all.
 
 Only regular files are read: a FIFO or a device would block a program or never end, and a looping link has no
-file. What each system can promise of writing is in ``docs/faults.md``.
+file. ``docs/faults.md`` states the promises for each system.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from labeldp.errors import DataError, DataNotFoundError, ParameterError, Setting
 StrPath = str | os.PathLike[str]
 
 MARK = ".labeldp.part"
-"""How the name of a file ends that keeps another name."""
+"""End of the name of the empty file that reserves another name."""
 
 LONGEST_NAME = 255
 """Bytes of a name that common disks take."""
@@ -59,7 +59,7 @@ def as_path(path: StrPath, *, follow: bool = False) -> Path:
     """
     text = os.fspath(path)
     try:
-        is_long = any(len(part.encode()) > LONGEST_NAME for part in Path(text).parts)
+        is_long = any(len(name.encode()) > LONGEST_NAME for name in Path(text).parts)
     except UnicodeEncodeError:
         raise ParameterError(f"the path {text!r} is not valid UTF-8: rename the file or folder") from None
     if is_long or "\0" in text:
@@ -105,14 +105,7 @@ def regular_handle(path: StrPath, access: int = os.O_RDONLY) -> int:
         If it is a folder, a FIFO, a device, a socket, a looping link or no possible path.
     """
     regular_status(path)
-    flags = access | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-    handle = os.open(path, flags)
-    try:
-        regular_status(path, handle)  # it may have been replaced in between
-    except BaseException:
-        os.close(handle)
-        raise
-    return handle
+    return os.open(path, access | getattr(os, "O_BINARY", 0))
 
 
 def read_regular(path: StrPath, limit: int) -> bytes:
@@ -134,10 +127,10 @@ def read_regular(path: StrPath, limit: int) -> bytes:
     return content
 
 
-def regular_status(path: StrPath, handle: int | None = None) -> os.stat_result:
-    """Return the status of a regular file, or of its open handle; raise as `open_regular` does for all else."""
+def regular_status(path: StrPath) -> os.stat_result:
+    """Return the status of a regular file; raise as `regular_handle` does for all else."""
     try:
-        status = os.stat(path if handle is None else handle)
+        status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         raise DataNotFoundError(f"there is no file {os.fspath(path)}") from None
     except ValueError:
@@ -157,7 +150,9 @@ def regular_status(path: StrPath, handle: int | None = None) -> os.stat_result:
 
 
 @contextmanager
-def atomic_file(path: StrPath, *, public: bool = False, most: int = 0o666, replace: bool = True) -> Iterator[Path]:
+def atomic_file(
+    path: StrPath, *, public: bool = False, max_rights: int = 0o666, replace: bool = True
+) -> Iterator[Path]:
     """Give a temporary file beside ``path`` to write to; it takes that name only if nothing goes wrong.
 
     Parameters
@@ -166,7 +161,7 @@ def atomic_file(path: StrPath, *, public: bool = False, most: int = 0o666, repla
     public : bool
         Whether others may read it, as far as the umask lets them. By default only its owner may: files of data
         sets hold labels. On Windows the rights of its folder decide.
-    most : int
+    max_rights : int
         The most rights that a public file gets.
     replace : bool
         Whether it may take the place of another file, which may have appeared while this one was written.
@@ -179,8 +174,8 @@ def atomic_file(path: StrPath, *, public: bool = False, most: int = 0o666, repla
     Examples
     --------
     >>> target = Path(tempfile.mkdtemp(), "table.txt")
-    >>> with atomic_file(target) as part:
-    ...     _ = part.write_text("all of it")
+    >>> with atomic_file(target) as draft:
+    ...     _ = draft.write_text("all of it")
     >>> target.read_text(), len(list(target.parent.iterdir()))
     ('all of it', 1)
     """
@@ -188,38 +183,43 @@ def atomic_file(path: StrPath, *, public: bool = False, most: int = 0o666, repla
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".part")
     os.close(handle)
-    part = Path(name)
+    draft = Path(name)
     try:
-        yield part
-        _flush(part)
+        yield draft
+        _flush(draft)
         if public:
-            part.chmod(_rights(most))
+            draft.chmod(_rights(max_rights))
         if replace:
-            os.replace(part, path)
+            os.replace(draft, path)
         else:
-            _put(part, path)
+            _name_new(draft, path)
         flush_folder(path.parent)
     except BaseException:
-        part.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
 
 
-def _put(part: Path, path: Path) -> None:
+def _name_new(draft: Path, path: Path) -> None:
     """Give a temporary file a name that nothing has: of two that try at once, one fails."""
     try:
         if sys.platform == "win32":
-            os.rename(part, path)  # which replaces nothing there
-            return
-        try:
-            os.link(part, path)
-            part.unlink()
-        except FileExistsError:
-            raise
-        except OSError:  # a disk that knows no links
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
-            os.replace(part, path)
+            os.rename(draft, path)  # which replaces nothing there
+        else:
+            _link(draft, path)
     except FileExistsError:
         raise _name_conflict(path) from None
+
+
+def _link(draft: Path, path: Path) -> None:
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a disk without links
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+        os.replace(draft, path)
+    else:
+        draft.unlink()
 
 
 def _name_conflict(path: Path) -> ParameterError:
@@ -227,7 +227,9 @@ def _name_conflict(path: Path) -> ParameterError:
 
 
 @contextmanager
-def atomic_folder(path: StrPath, *, check: Callable[[], None] = lambda: None, most: int = 0o666) -> Iterator[Path]:
+def atomic_folder(
+    path: StrPath, *, check: Callable[[], None] = lambda: None, max_rights: int = 0o666
+) -> Iterator[Path]:
     """Give a temporary folder beside ``path`` to write files to; it takes that name only if nothing goes wrong.
 
     A folder of that name is removed once the new one is in its place. No system call swaps two folders everywhere:
@@ -240,48 +242,47 @@ def atomic_folder(path: StrPath, *, check: Callable[[], None] = lambda: None, mo
     check : callable
         Raises if a folder that is there may not be removed; called at the last moment, because much can happen to
         a folder while another one is written.
-    most : int
+    max_rights : int
         The most rights that its files get.
 
     Examples
     --------
     >>> target = Path(tempfile.mkdtemp(), "model")
-    >>> with atomic_folder(target) as part:
-    ...     _ = (part / "part.txt").write_text("all of it")
-    >>> [each.name for each in target.iterdir()], len(list(target.parent.iterdir()))
-    (['part.txt'], 1)
+    >>> with atomic_folder(target) as draft:
+    ...     _ = (draft / "model.txt").write_text("all of it")
+    >>> [file.name for file in target.iterdir()], len(list(target.parent.iterdir()))
+    (['model.txt'], 1)
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = beside(path, "part")
-    part.mkdir(0o777 if sys.platform == "win32" else 0o700)  # 0o700 would keep others out of it there, for good
+    draft = _temporary_name(path, "part")
+    draft.mkdir(0o777 if sys.platform == "win32" else 0o700)  # 0o700 would keep others out of it there, for good
     try:
-        yield part
-        rights = _rights(most)
-        for each in part.iterdir():
-            _flush(each)
-            each.chmod(rights)
-        flush_folder(part)
-        part.chmod(rights | (rights & 0o444) >> 2)  # whoever may read its files may enter it
-        is_full = path.is_dir() and any(path.iterdir())
+        yield draft
+        rights = _rights(max_rights)
+        for file in draft.iterdir():
+            _flush(file)
+            file.chmod(rights)
+        flush_folder(draft)
+        draft.chmod(rights | (rights & 0o444) >> 2)  # whoever may read its files may enter it
         if path.is_dir():
             check()
-        if is_full:
-            _swap(part, path)
+        if path.is_dir() and any(path.iterdir()):
+            _swap(draft, path)
         else:
-            _put_folder(part, path)
+            _name_new_folder(draft, path)
         flush_folder(path.parent)
     except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(draft, ignore_errors=True)
         raise
 
 
-def _put_folder(part: Path, path: Path) -> None:
+def _name_new_folder(draft: Path, path: Path) -> None:
     """Give a temporary folder a name that nothing has, or an empty folder: of two that try at once, one fails."""
     try:
         if sys.platform == "win32" and path.is_dir():
             path.rmdir()  # a rename replaces nothing there, and elsewhere an empty folder
-        os.rename(part, path)
+        os.rename(draft, path)
     except OSError:
         if os.path.lexists(path):
             raise _name_conflict(path) from None
@@ -290,15 +291,15 @@ def _put_folder(part: Path, path: Path) -> None:
 
 @contextmanager
 def reserve_name(path: StrPath) -> Iterator[None]:
-    """Keep a name for this block: who asks for it meanwhile, in another thread or process, is refused at once.
+    """Reserve a name for this block: another thread or process that asks for it is refused at once.
 
     The lock is on an empty file beside it, with ``.labeldp.part`` at its end, which goes with the block. A kill
-    may leave that file, but not the lock: it keeps nobody out. Where a disk knows no locks, no name is kept.
+    may leave that file, but not the lock: it keeps nobody out. Where a disk has no locks, no name is reserved.
 
     Raises
     ------
     ParameterError
-        If the name is kept for another, or something else has the name of that file.
+        If the name is reserved already.
     OSError
         If there is no such folder, or nothing can be written to it.
 
@@ -312,30 +313,31 @@ def reserve_name(path: StrPath) -> Iterator[None]:
     >>> list(target.parent.iterdir())
     []
     """
-    place = Path(path)
-    if place.name in ("", ".."):
-        place = place.resolve()
-    mark = place.parent.resolve() / f"{place.name}{MARK}"  # where the system puts it: links come before ..
+    target = Path(path)
+    if target.name in ("", ".."):
+        target = target.resolve()
+    mark = target.parent.resolve() / f"{target.name}{MARK}"  # as the system does, links come before ..
     handle = _lock(mark, path)
     try:
         yield
     finally:
         if sys.platform != "win32":  # which removes no open file; elsewhere another may have it once unlocked
-            _remove_mark(mark)
+            mark.unlink(missing_ok=True)
         with suppress(portalocker.LockException):  # closing does not unlock it while a forked child has it open
             portalocker.unlock(handle)
         os.close(handle)
         if sys.platform == "win32":
-            _remove_mark(mark)
+            with suppress(OSError):  # another has it open by now
+                mark.unlink()
 
 
 def _lock(mark: Path, path: StrPath) -> int:
-    """Return an open file that is locked; where a disk knows no locks, the second is refused at the end."""
+    """Return an open file that is locked; where a disk has no locks, the second is refused at the end."""
     for _ in range(100):
-        handle = _open_mark(mark)
+        handle = os.open(mark, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             portalocker.lock(handle, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
-            if os.path.samestat(os.fstat(handle), os.lstat(mark)):
+            if os.path.samestat(os.fstat(handle), os.stat(mark)):
                 return handle
         except portalocker.AlreadyLocked:
             os.close(handle)
@@ -346,62 +348,29 @@ def _lock(mark: Path, path: StrPath) -> int:
             return handle
         except FileNotFoundError:
             pass
-        os.close(handle)  # whoever had it has just removed it
-    return _open_mark(mark)  # a disk that gives a file another number each time
+        os.close(handle)  # its owner has just removed it
+    return os.open(mark, os.O_RDWR | os.O_CREAT, 0o600)  # a disk that gives a file another number each time
 
 
-def _open_mark(mark: Path) -> int:
-    """Open the file that keeps a name, and wait for nobody; refuse whatever else is there."""
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    try:
-        handle = os.open(mark, flags, 0o600)
-        if _is_mark(os.fstat(handle)):
-            return handle
-        os.close(handle)
-    except OSError:
-        if not os.path.lexists(mark):
-            raise
-    raise ParameterError(f"{mark} is in the way: move it elsewhere, or choose another name")
-
-
-def _is_mark(found: os.stat_result) -> bool:
-    """Whether this may be a file that keeps a name: nothing is lost with an empty one that has no second name."""
-    return stat.S_ISREG(found.st_mode) and found.st_size == 0 and found.st_nlink <= 1
-
-
-def _remove_mark(mark: Path) -> None:
-    with suppress(OSError):  # another has it open by now
-        if _is_mark(os.lstat(mark)):
-            mark.unlink()
-
-
-def _rights(most: int) -> int:
+def _rights(max_rights: int) -> int:
     """Return the rights of a new file that others may read; its owner may always write it."""
     mask = os.umask(0o077)  # it cannot be read without setting it; a file created meanwhile gets less, not more
     os.umask(mask)
-    return (most & 0o666 & ~mask) | 0o600
+    return (max_rights & 0o666 & ~mask) | 0o600
 
 
-def beside(path: Path, ending: str) -> Path:
-    """Return a name for something that lies beside a path for a while; nothing has it yet.
-
-    Examples
-    --------
-    >>> name, _, ending = beside(Path("model"), "old").name.split(".")
-    >>> name, ending
-    ('model', 'old')
-    """
+def _temporary_name(path: Path, ending: str) -> Path:
     return path.with_name(f"{path.name}.{secrets.token_hex(4)}.{ending}")
 
 
 def flush_file(handle: int) -> None:
-    """Wait until what was written to an open file is on the disk."""
+    """Wait until the content of an open file is on the disk."""
     if sys.platform == "darwin":  # where fsync leaves it in the memory of the disk itself
         import fcntl  # noqa: PLC0415
 
         try:
             fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
-        except OSError:  # a network's or a foreign disk that knows no such call
+        except OSError:  # a network's or a foreign disk without this call
             os.fsync(handle)
     else:
         os.fsync(handle)
@@ -421,12 +390,12 @@ def _flush(path: StrPath, flags: int = os.O_RDWR) -> None:
         os.close(handle)
 
 
-def _swap(part: Path, path: Path) -> None:
+def _swap(draft: Path, path: Path) -> None:
     """Put a folder in the place of another, which goes only once that has worked."""
-    aside = beside(path, "old")
+    aside = _temporary_name(path, "old")
     try:
         os.rename(path, aside)
-        os.rename(part, path)
+        os.rename(draft, path)
     finally:
         if not os.path.lexists(path):
             os.rename(aside, path)

@@ -1,6 +1,6 @@
 """Arguments as values that cannot be wrong: parsed once, where they come in, and trusted from there on.
 
-A public function makes an `Epsilon`, `Bounds`, `Labels` of what it was given, or raises `ParameterError` or
+A public function makes an `Epsilon`, `Bounds`, `Labels` of its arguments, or raises `ParameterError` or
 `LabelError`; functions inside take these types and check nothing again. To parse a parsed value is to return it.
 No message here ever contains a label.
 """
@@ -34,7 +34,7 @@ Data = dict[str, Any]
 """A JSON object."""
 
 EPSILON_RANGE = (0.001, 20.0)
-"""The budgets that every mechanism supports, with a proof within 0.1 % of what was asked."""
+"""The budgets that every mechanism supports, with a proof within 0.1 % of ε."""
 
 _CHUNK = 1 << 16
 _LAST = float(np.finfo(np.float64).max)
@@ -57,7 +57,8 @@ class Epsilon(float):
     def __new__(cls, value: object, name: str = "epsilon") -> Self:
         if isinstance(value, cls):
             return value
-        epsilon, (low, high) = parse_number(value, name), EPSILON_RANGE
+        epsilon = parse_number(value, name)
+        low, high = EPSILON_RANGE
         if epsilon <= 0:
             raise ParameterError(Setting(name), f" must be positive, got {epsilon}")
         if not low <= epsilon <= high:
@@ -107,7 +108,7 @@ class Bounds(tuple[float, float]):
     """
 
     __slots__ = ()
-    _fewest_floats = 2.0**10
+    _min_floats = 2.0**10
 
     def __new__(cls, value: Any, name: str = "bounds") -> Self:
         return value if isinstance(value, cls) else super().__new__(cls, cls._parse(value, name))
@@ -122,16 +123,17 @@ class Bounds(tuple[float, float]):
                 " must be a pair (lo, hi) that is known without looking at the labels; bounds read "
                 "off the data would reveal its extremes",
             ) from None
-        low, high = (end if type(end) is float else parse_number(end, name) for end in (first, second))
+        low = parse_number(first, name)
+        high = parse_number(second, name)
         if not -math.inf < low < high < math.inf:
             raise ParameterError(
                 Setting(name), f" must be two finite numbers, the smaller first, got ({low}, {high})"
             )
-        least = max(1e-140, cls._fewest_floats * math.ulp(max(abs(low), abs(high))))
-        if not least <= high - low < 1e140:
+        min_width = max(1e-140, cls._min_floats * math.ulp(max(abs(low), abs(high))))
+        if not min_width <= high - low < 1e140:
             raise ParameterError(
                 Setting(name),
-                f" must be between {least:g} and 1e140 wide there, got ({low}, {high}): change the unit, or "
+                f" must be between {min_width:g} and 1e140 wide there, got ({low}, {high}): change the unit, or "
                 "subtract a public offset from labels and bounds",
             )
         return low, high
@@ -144,7 +146,7 @@ class LabelBounds(Bounds):
     """
 
     __slots__ = ()
-    _fewest_floats = 2.0**34
+    _min_floats = 2.0**34
 
 
 # ---- labels -------------------------------------------------------------------------------------------
@@ -154,7 +156,7 @@ class LabelBounds(Bounds):
 class Labels:
     """Finite real numbers in an array of any shape; its text form shows none of them.
 
-    `Labels.parse` checks, once; the constructor is for what was computed from checked labels.
+    `Labels.parse` checks, once; the constructor is for values computed from checked labels.
     """
 
     values: NDArray[Any]
@@ -192,8 +194,10 @@ def _finite(labels: Any, allow_empty: bool) -> NDArray[Any]:
         raise LabelError("there are no labels: give at least one")
     if array.dtype.kind == "f":
         flat = array.reshape(-1)
-        pieces = (flat[start : start + _CHUNK] for start in range(0, flat.size, _CHUNK))
-        bad = flat.size - sum(int(np.count_nonzero(np.isfinite(piece))) for piece in pieces)
+        finite = 0
+        for start in range(0, flat.size, _CHUNK):
+            finite += int(np.count_nonzero(np.isfinite(flat[start : start + _CHUNK])))
+        bad = flat.size - finite
         if bad:
             raise LabelError(
                 f"{bad} of {array.size} labels are NaN or infinite: drop those rows or fill them first"
@@ -253,10 +257,10 @@ def parse_positive(value: object, name: str) -> float:
     return number
 
 
-def parse_integer(value: object, name: str, least: int = 1, most: float = math.inf) -> int:
+def parse_integer(value: object, name: str, low: int = 1, high: float = math.inf) -> int:
     """Return an integer between two others; booleans are none."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
-        limits = f"{least} or more" if most == math.inf else f"from {least} to {most:,}"
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
+        limits = f"{low} or more" if high == math.inf else f"from {low} to {high:,}"
         raise ParameterError(Setting(name), f" must be an integer, {limits}, got {describe(value)}")
     return int(value)
 
@@ -264,8 +268,8 @@ def parse_integer(value: object, name: str, least: int = 1, most: float = math.i
 def parse_choice(value: object, name: str, choices: Sequence[str]) -> str:
     """Return one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
-        listed = " or ".join(f'"{choice}"' for choice in choices)
-        raise ParameterError(Setting(name), f" must be {listed}, got {describe(value)}")
+        names = " or ".join(f'"{choice}"' for choice in choices)
+        raise ParameterError(Setting(name), f" must be {names}, got {describe(value)}")
     return value
 
 

@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
 from numbers import Number
 from types import FrameType
 from typing import Self
@@ -36,7 +35,7 @@ class Setting:
 
 
 class Message(str):
-    """Text with options in it, for what is no error: each interface spells the options in its own way.
+    """Text with options in it, for notes and hints: each interface spells the options in its own way.
 
     Examples
     --------
@@ -45,20 +44,21 @@ class Message(str):
     Leave it out with drop=["net"]. Leave it out with --drop.
     """
 
-    __slots__ = ("parts",)
-    parts: tuple[object, ...]
+    __slots__ = ("pieces",)
+    pieces: tuple[object, ...]
 
-    def __new__(cls, *parts: object) -> Self:
-        """Join the parts; a message or an error among them adds its own."""
-        message = super().__new__(cls, "".join(map(str, parts)))
-        inner = ((part.message if isinstance(part, LabelDPError) else part) for part in parts)
-        nested = [part.parts if isinstance(part, Message) else (part,) for part in inner]
-        message.parts = tuple(chain.from_iterable(nested))
+    def __new__(cls, *pieces: object) -> Self:
+        """Join the pieces; a message or an error among them adds its own."""
+        message = super().__new__(cls, "".join(map(str, pieces)))
+        message.pieces = ()
+        for piece in pieces:
+            inner = piece.message if isinstance(piece, LabelDPError) else piece
+            message.pieces += inner.pieces if isinstance(inner, Message) else (inner,)
         return message
 
     def spell(self, setting: Callable[[Setting], str]) -> str:
         """Return the message with settings as ``setting`` spells them."""
-        return "".join(setting(part) if isinstance(part, Setting) else str(part) for part in self.parts)
+        return "".join(setting(piece) if isinstance(piece, Setting) else str(piece) for piece in self.pieces)
 
 
 class LabelDPError(ValueError):
@@ -69,8 +69,8 @@ class LabelDPError(ValueError):
 
     Parameters
     ----------
-    *parts : str, Setting, Message or LabelDPError
-        The message; another one, or that of another error, can be a part of it.
+    *pieces : str, Setting, Message or LabelDPError
+        The message; it may include another one, or that of another error.
     option : str, optional
         The option that the error is about; by default the first that the message names.
 
@@ -84,11 +84,11 @@ class LabelDPError(ValueError):
     epsilon must be positive, got 0.0
     """
 
-    def __init__(self, *parts: object, option: str | None = None) -> None:
-        super().__init__(*parts)
-        self.message = Message(*parts)
-        named = [part.option.partition("[")[0] for part in self.message.parts if isinstance(part, Setting)]
-        self.option = option or next(iter(named), None)
+    def __init__(self, *pieces: object, option: str | None = None) -> None:
+        super().__init__(*pieces)
+        self.message = Message(*pieces)
+        options = [piece.option.partition("[")[0] for piece in self.message.pieces if isinstance(piece, Setting)]
+        self.option = option or next(iter(options), None)
 
     def __str__(self) -> str:
         return str(self.message)
@@ -231,7 +231,7 @@ class LedgerError(LabelDPError):
 
     Examples
     --------
-    Treat the whole limit as spent, or restore the file from a copy: what was spent must not be forgotten.
+    Treat the whole limit as spent, or restore the file from a copy: no charge must be forgotten.
 
     >>> import tempfile, pathlib, labeldp as ldp
     >>> path = pathlib.Path(tempfile.mkdtemp(), "budget.jsonl")
@@ -245,7 +245,7 @@ class LedgerError(LabelDPError):
 
 
 class DataError(LabelDPError):
-    """A file is damaged, or not what was expected. The message never contains a label.
+    """A file is damaged, or of another format than expected. The message never contains a label.
 
     Examples
     --------
@@ -307,7 +307,7 @@ class RepeatedReleaseWarning(UserWarning):
 
 
 class WeakModelWarning(UserWarning):
-    """A fitted model is next to useless, by what is private in it: a constant, at a bound, or fitted to noise.
+    """A fitted model is next to useless, by its private values: a constant, at a bound, or fitted to noise.
 
     Examples
     --------
@@ -326,7 +326,7 @@ class InsecureRandomnessWarning(UserWarning):
 
     Examples
     --------
-    Leave ``random_state`` out for a release. What was drawn from a seed says so, and so does its card.
+    Leave ``random_state`` out for a release. A release from a seed says so, and so does its card.
 
     >>> import warnings, labeldp as ldp
     >>> with warnings.catch_warnings(record=True) as caught:
@@ -356,7 +356,7 @@ def _package_of(frame: FrameType) -> str:
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the user's line: the first outside of this package, and of what may call it."""
+    """Warn at the user's line: the first outside of this package, scikit-learn and NumPy."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _package_of(frame) in ("labeldp", "sklearn", "numpy"):
         level, frame = level + 1, frame.f_back

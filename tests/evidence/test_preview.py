@@ -12,7 +12,7 @@ import pytest
 import labeldp as ldp
 from command_line import said
 from helpers import seeded
-from labeldp.evidence.accuracy_suite import share_kept
+from labeldp.evidence.accuracy_suite import model_share
 from labeldp.evidence.cautions import LEAST_POWER
 from labeldp.learning import epsilon_split
 
@@ -71,9 +71,9 @@ def test_more_budget_is_never_worse_and_the_curator_knows_the_mean_best():
 
 
 def test_models_keep_more_with_more_rows_and_nothing_is_said_where_nothing_was_measured():
-    few, many = share_kept(2000, 1.0), share_kept(20_000, 1.0)
+    few, many = model_share(2000, 1.0), model_share(20_000, 1.0)
     assert 0 < few.middle < many.middle <= 1
-    assert share_kept(20, 0.1) is None
+    assert model_share(20, 0.1) is None
     assert "not measured" in ldp.preview(rows=20, bounds=BOUNDS, epsilon=0.1).summary()
 
 

@@ -157,32 +157,6 @@ def test_a_release_that_ends_just_before_a_name_is_reserved_is_seen_before_the_c
     assert ledger.charges == ()
 
 
-OBSTACLES = {
-    "a user's file": lambda mark: mark.write_text("my only copy"),
-    "a second name": lambda mark: mark.hardlink_to("empty"),
-    "a folder": Path.mkdir,
-    "a link": lambda mark: mark.symlink_to("in.parquet"),
-    "a pipe": lambda mark: os.mkfifo(str(mark)),  # late: Windows has none
-}
-
-
-@posix_only
-@pytest.mark.parametrize("kind", OBSTACLES)
-def test_what_is_in_the_way_of_a_reservation_is_left_alone_and_nothing_is_paid(kind):
-    mark = Path("out.csv.labeldp.part")
-    Path("empty").touch()
-    OBSTACLES[kind](mark)
-    before = mark.lstat()
-    assert "is in the way" in str(refused("in.parquet"))
-    assert mark.lstat().st_ino == before.st_ino
-
-
-def test_what_comes_in_the_place_of_a_reservation_is_not_removed_with_it():
-    with _atomic.reserve_name("out.csv"):
-        Path("out.csv.labeldp.part").write_text("my only copy")
-    assert Path("out.csv.labeldp.part").read_text() == "my only copy"
-
-
 def test_a_reservation_that_is_given_back_while_another_asks_for_it_is_kept_for_that_one(monkeypatch):
     """Who locks a file that has just been removed holds nothing: a third could make that file again."""
     lock, reserving = portalocker.lock, _atomic.reserve_name("out.csv")

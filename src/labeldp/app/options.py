@@ -325,7 +325,7 @@ _TABLE = (
         "repeats",
         "Fits of each regressor at each ε: their errors vary by chance.",
         default=2,
-        parse=partial(parse_integer, name="repeats", least=1, most=100),
+        parse=partial(parse_integer, name="repeats", low=1, high=100),
         **_INTEGER,
     ),
     Option(
@@ -345,7 +345,7 @@ _TABLE = (
         "port",
         "The port; 0 takes any that is free.",
         default=0,
-        parse=partial(parse_integer, name="port", least=0, most=65535),
+        parse=partial(parse_integer, name="port", low=0, high=65535),
         **_INTEGER,
     ),
 )

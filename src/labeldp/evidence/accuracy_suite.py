@@ -15,8 +15,8 @@ import numpy as np
 
 from labeldp._values import Array, Data
 
-_SIGNAL = 0.9
-"""Tables on which boosted trees without privacy have more than this part of a constant's error are left out."""
+_MAX_ERROR = 0.9
+"""Tables on which boosted trees without privacy have more than this share of a constant's error are left out."""
 
 _LOG_MARGIN_BELOW = 0.1
 """Rows × ε below all measurements, as a logarithm, for which the lowest measurement is used."""
@@ -29,7 +29,7 @@ _MIN_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class KeptShare:
+class ModelShare:
     """The share of what features explain without privacy that private models reached, at one rows × ε.
 
     Attributes
@@ -42,8 +42,8 @@ class KeptShare:
     Examples
     --------
     >>> import labeldp as ldp
-    >>> kept = ldp.preview(rows=20_000, bounds=(0, 200), epsilon=1.0).budgets[0].kept
-    >>> 0 < kept.low <= kept.middle <= kept.high
+    >>> share = ldp.preview(rows=20_000, bounds=(0, 200), epsilon=1.0).budgets[0].model
+    >>> 0 < share.low <= share.middle <= share.high
     True
     """
 
@@ -61,24 +61,25 @@ def _curves() -> list[tuple[Array, Array]]:
     for table in content["tables"]:
         figures = [figure for figure in table["figures"] if figure["method"] == "model"]
         points = sorted((figure["rows"] * figure["epsilon"], figure["error"]) for figure in figures)
-        if points and table["trees"] < _SIGNAL:
+        if points and table["trees"] < _MAX_ERROR:
             powers, errors = np.array(points).T
-            curves.append((np.log(powers), np.clip((1 - errors) / (1 - table["trees"]), 0.0, 1.0)))
+            shares = (1 - errors) / (1 - table["trees"])
+            curves.append((np.log(powers), np.clip(shares, 0.0, 1.0)))
     return curves
 
 
-def share_kept(rows: int, epsilon: float) -> KeptShare | None:
+def model_share(rows: int, epsilon: float) -> ModelShare | None:
     """Return the share that models reached on the suite's tables, interpolated at this rows × ε.
 
     Returns
     -------
-    KeptShare or None
+    ModelShare or None
         None where too few tables were measured there.
 
     Examples
     --------
-    >>> kept = share_kept(20_000, 1.0)
-    >>> 0 <= kept.low <= kept.middle <= kept.high <= 1
+    >>> share = model_share(20_000, 1.0)
+    >>> 0 <= share.low <= share.middle <= share.high <= 1
     True
     """
     log_power = np.log(rows * epsilon)
@@ -89,4 +90,4 @@ def share_kept(rows: int, epsilon: float) -> KeptShare | None:
     if len(shares) < _MIN_SHARE * len(_curves()):
         return None
     low, middle, high = np.quantile(shares, [0.25, 0.5, 0.75]).tolist()
-    return KeptShare(middle, low, high, len(shares))
+    return ModelShare(middle, low, high, len(shares))

@@ -19,8 +19,8 @@ class EventResult:
         The label under which it is likely, and the one that it was tested against.
     lens : str
         The lens through which it looks at outputs.
-    hits, others : int
-        Its counts under each of them.
+    hits, false_hits : int
+        Its counts under the first and under the second.
     epsilon : float
         The lower bound on ε that follows from it; 0 if it shows nothing.
 
@@ -29,14 +29,14 @@ class EventResult:
     >>> import labeldp as ldp
     >>> result = ldp.audit(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0), samples=10_000)
     >>> worst = result.worst
-    >>> worst.pair in [("0", "5"), ("5", "0")], worst.hits > worst.others
+    >>> worst.pair in [("0", "5"), ("5", "0")], worst.hits > worst.false_hits
     (True, True)
     """
 
     pair: tuple[str, str]
     lens: str
     hits: int
-    others: int
+    false_hits: int
     epsilon: float
 
 
@@ -92,9 +92,10 @@ class Audit:
     @property
     def refuted(self) -> str:
         """The refuted statement: "claim", "proof", "claim and proof", or empty text."""
-        limits = {} if self.claimed is None else {"claim": self.claimed, "proof": self.proven}
-        above = [name for name, limit in limits.items() if limit is not None and self.epsilon > limit]
-        return " and ".join(above)
+        if self.claimed is None:
+            return ""
+        limits = {"claim": self.claimed, "proof": self.proven}
+        return " and ".join(name for name, limit in limits.items() if limit is not None and self.epsilon > limit)
 
     @property
     def detected(self) -> bool:
@@ -120,8 +121,8 @@ class Audit:
             f"{self.verdict}: epsilon is at least {self.epsilon:.4g} at delta {self.delta:.3g}; "
             f"that is wrong with probability {1 - self.confidence:.2g} at most",
             f"  {self.samples:,} samples each; {len(self.tested)} events, tested on the half that did not choose",
-            f"  worst: {worst.lens}, {worst.pair[0]} against {worst.pair[1]}: {worst.hits:,} and {worst.others:,} "
-            f"of {self.samples - self.samples // 2:,}",
+            f"  worst: {worst.lens}, {worst.pair[0]} against {worst.pair[1]}: {worst.hits:,} and "
+            f"{worst.false_hits:,} of {self.samples - self.samples // 2:,}",
             "  assumed: each output is drawn independently of all others",
         ]
         if self.claimed is not None:

@@ -32,7 +32,7 @@ NOTES = {
         "error below “error a score shows” is hidden by its noise."
     ),
     "model": (
-        "A model keeps this share of the explained variation: 100 % is as good as a good model without privacy, "
+        "A model reaches this share of the explained variation: 100 % is as good as a good model without privacy, "
         "0 % predicts the same for everybody. Median, and the middle half in brackets, over public tables where "
         "labeldp was measured (its accuracy suite), with as many rows × ε (up to {tables} tables). Your table may "
         "differ."

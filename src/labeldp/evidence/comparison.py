@@ -116,16 +116,19 @@ class Comparison:
     def table(self, of: Literal["label", "model"]) -> list[list[str]]:
         """Return the errors of one label, or of models: a line for each mechanism or model."""
         figures = self.figures[of]
-        names = dict.fromkeys(name for name, _ in figures)
-        return [[name, *(str(figures[name, epsilon]) for epsilon in self.budgets)] for name in names]
+        lines: dict[str, list[str]] = {}
+        for (name, _), error in figures.items():
+            lines.setdefault(name, [name]).append(str(error))
+        return list(lines.values())
 
     def records(self) -> list[Data]:
         """Return every figure in full, for a data frame: of a label or a model, its name, and ε."""
         records = []
         for of, figures in self.figures.items():
             for (name, epsilon), error in figures.items():
-                record = {"of": of, "name": name, "epsilon": epsilon}
-                records.append(record | {"error": float(error), "standard_error": error.standard_error})
+                record: Data = {"of": of, "name": name, "epsilon": epsilon, "error": float(error)}
+                record["standard_error"] = error.standard_error
+                records.append(record)
         return records
 
     def notes(self) -> list[str]:
@@ -205,17 +208,16 @@ def compare_table(
             progress("comparing", next(done), steps)
 
     noise: Figures = {}
-    biased = []
+    biased: dict[str, None] = {}
     for name in mechanisms:
         for epsilon in budgets:
             noise[name, epsilon], is_unbiased = label_error(name, labels, bounds, epsilon, delta)
-            if not is_unbiased and name not in biased:
-                biased.append(name)
+            if not is_unbiased:
+                biased[name] = None
             step()
-    models = _regressor_errors(rows, bounds, budgets, repeats, step)
-    models |= _baseline_errors(rows, bounds, budgets, step)
+    models = _model_errors(rows, bounds, budgets, repeats, step)
     figures = {"label": noise, "model": models}
-    return Comparison(tuple(budgets), rows.train.size, rows.test.size, figures, biased)
+    return Comparison(tuple(budgets), rows.train.size, rows.test.size, figures, list(biased))
 
 
 def _encode(X: Any) -> Array:
@@ -243,54 +245,48 @@ class HeldOutRows:
 
     def error(self, model: Any) -> Estimate:
         """Return a model's typical error on held-out rows; its standard error is by the choice of these rows."""
-        model.fit(self.features[self.train], self.labels[self.train])
-        predictions = model.predict(self.features[self.test])
-        squares = (predictions - self.labels[self.test]) ** 2
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", WeakModelWarning)  # the comparison shows how weak a model is
+            model.fit(self.features[self.train], self.labels[self.train])
+        squares = (model.predict(self.features[self.test]) - self.labels[self.test]) ** 2
         typical = math.sqrt(float(squares.mean()))
         if not typical:
             return Estimate(0.0)
         return Estimate(typical, float(squares.std()) / math.sqrt(self.test.size) / (2 * typical))
 
 
-def _regressor_errors(
+def _model_errors(
     rows: HeldOutRows, bounds: Interval, budgets: Sequence[float], repeats: int, step: Callable[[], None]
 ) -> Figures:
-    """Return the errors of private regressors, each fitted several times."""
+    """Return the errors of private regressors, of a mean with noise, and of boosted trees without privacy."""
     errors: Figures = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WeakModelWarning)  # the comparison shows how weak a model is
-        for name, make in REGRESSORS.items():
-            for epsilon in budgets:
-                fits = []
-                for _ in range(repeats):
-                    fits.append(rows.error(make(epsilon=epsilon, bounds=bounds, ledger=Ledger())))
-                    step()
-                errors[name, epsilon] = _mean(fits)
-    return errors
-
-
-def _baseline_errors(
-    rows: HeldOutRows, bounds: Interval, budgets: Sequence[float], step: Callable[[], None]
-) -> Figures:
-    """Return the errors of a mean with noise, and of boosted trees without privacy."""
+    for name, regressor in REGRESSORS.items():
+        for epsilon in budgets:
+            fits = []
+            for _ in range(repeats):
+                fits.append(rows.error(regressor(epsilon=epsilon, bounds=bounds, ledger=Ledger())))
+                step()
+            errors[name, epsilon] = _mean(fits)
     constant = rows.error(DummyRegressor())
     step()
     trees = rows.error(HistGradientBoostingRegressor(random_state=0))
     step()
-    errors: Figures = {}
     for epsilon in budgets:
         variance = mean_variance(as_fraction(epsilon), rows.train.size, bounds)
-        errors[CONSTANT, epsilon] = Estimate(math.sqrt(constant**2 + variance), constant.standard_error)
-    for epsilon in budgets:
+        errors[CONSTANT, epsilon] = Estimate(math.hypot(constant, math.sqrt(variance)), constant.standard_error)
         errors[TREES, epsilon] = trees
     return errors
 
 
 def _mean(fits: list[Estimate]) -> Estimate:
     """Return the mean error of repeated fits; its standard error is by their noise and by the choice of rows."""
-    by_noise = float(np.std(fits, ddof=1)) / math.sqrt(len(fits)) if len(fits) > 1 else 0.0
+    by_noise = _standard_deviation(fits) / math.sqrt(len(fits))
     by_rows = float(np.mean([fit.standard_error for fit in fits]))
     return Estimate(float(np.mean(fits)), math.hypot(by_noise, by_rows))
+
+
+def _standard_deviation(values: Sequence[float]) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
 def label_error(
@@ -332,6 +328,6 @@ def label_error(
     except TypeError as error:  # of its constructor
         why = f": {name} has settings without a default: give them one, or define for_bounds"
         raise ParameterError(Setting("mechanisms"), why) from error
-    squares = [np.mean(deviation**2 + bias**2) for deviation, bias, _ in draws]
-    by_prior = float(np.std(np.sqrt(squares), ddof=1)) if len(draws) > 1 else 0.0
-    return Estimate(math.sqrt(np.mean(squares)), by_prior), all(unbiased for *_, unbiased in draws)
+    errors = [math.sqrt(np.mean(deviation**2 + bias**2)) for deviation, bias, _ in draws]
+    typical = math.sqrt(np.mean(np.square(errors)))
+    return Estimate(typical, _standard_deviation(errors)), all(unbiased for *_, unbiased in draws)

@@ -13,25 +13,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labeldp._values import Array, Counts, Mask, Words
+from labeldp._values import Array, Counts, Index, Mask, Words
 from labeldp.evidence.loss_bounds import loss_at_least
 
 Outputs = NDArray[Any]
 Code = Callable[[Outputs], Words]
 Lens = Callable[[list[Outputs]], Code]
 
-_MOST_BINS = 256
-_PIECES = 64
-_MOST_CUTS = 256
+_MAX_BINS = 256
+"""Bins of the sizes of outputs."""
+
+_MIN_PER_BIN = 24
+"""Fewer outputs in a bin say nothing of their probability."""
+
+_REMAINDERS = 64
+"""Parts of a grid's step."""
+
+_MAX_CUTS = 256
+"""Sizes of an event that are tried."""
 
 
 def _bins(outputs: list[Outputs]) -> Code:
-    """Return between which two quantiles of all first outputs an output lies; with few outputs, few bins."""
+    """Return the number of the bin of an output, between quantiles of all first outputs."""
     pooled = np.concatenate(outputs).astype(np.float64)
     pooled = np.sort(pooled[np.isfinite(pooled)])
     if not pooled.size:
         return _zeros
-    count = int(np.clip(pooled.size // 24, 4, _MOST_BINS))
+    count = int(np.clip(pooled.size // _MIN_PER_BIN, 4, _MAX_BINS))
     edges = pooled[np.linspace(0, pooled.size - 1, count + 1).astype(np.int64)[1:-1]]
     # Values that many outputs share get a bin of their own, whichever side of it the others are on.
     edges = np.unique(np.concatenate([edges, np.nextafter(edges, np.inf)]))
@@ -43,7 +51,7 @@ def _zeros(z: Outputs) -> Words:
 
 
 def _remainder(outputs: list[Outputs]) -> Code:
-    """Return the place of an output between points of a grid: a label added in floating point shifts the grid.
+    """Return the remainder of an output on a grid: a label added in floating point shifts the grid.
 
     The grid's step is the smallest distance between two outputs of one label.
     """
@@ -53,8 +61,9 @@ def _remainder(outputs: list[Outputs]) -> Code:
 
     def code(z: Outputs) -> Words:
         with np.errstate(all="ignore"):
-            remainder = np.mod(z.astype(np.float64) / step + 0.5 / _PIECES, 1.0) * _PIECES
-        return np.asarray(np.clip(np.nan_to_num(remainder), 0, _PIECES - 1), dtype=np.uint64)
+            steps = z.astype(np.float64) / step
+            remainder = np.mod(steps + 0.5 / _REMAINDERS, 1.0) * _REMAINDERS
+        return np.asarray(np.nan_to_num(remainder), dtype=np.uint64)
 
     return code
 
@@ -88,13 +97,12 @@ def _last_16_bits(z: Outputs) -> Words:
 
 
 def _trailing_zeros(z: Outputs) -> Words:
-    """Return sign, exponent and the number of trailing zero bits: the 2^k that a float is a multiple of."""
+    """Return sign, exponent and the lowest bit that is set: the power of two that a float is a multiple of."""
     bits = _bits(z)
     width = _mantissa(z)
     fraction = bits & ((np.uint64(1) << width) - np.uint64(1))
     lowest = fraction & (~fraction + np.uint64(1))
-    zeros = np.where(fraction == 0, width, np.bitwise_count(lowest - np.uint64(1)).astype(np.uint64))
-    return bits >> width << np.uint64(6) | zeros
+    return bits >> width << np.uint64(7) | np.bitwise_count(lowest - np.uint64(1))
 
 
 LENSES: dict[str, Lens] = {
@@ -115,7 +123,8 @@ def _discriminant(outputs: list[Outputs]) -> Code:
     first, second = map(_finite, outputs)
     variance = first.var(axis=0) + second.var(axis=0)
     gap = first.mean(axis=0) - second.mean(axis=0)
-    weights = np.where(variance > 0, gap / np.where(variance > 0, variance, 1.0), np.sign(gap) * 1e3)
+    weights = np.sign(gap) * 1e3
+    np.divide(gap, variance, out=weights, where=variance > 0)
     code = _bins([first @ weights, second @ weights])
     return lambda z: code(_finite(z) @ weights)
 
@@ -160,10 +169,9 @@ class View:
         """
         ratio = (self.ranking[likely] + 0.5) / (self.ranking[unlikely] + 0.5)
         order = np.argsort(-ratio, kind="stable")
-        hits, false_hits = np.cumsum(cut[likely][order]), np.cumsum(cut[unlikely][order])
-        by_rank = np.linspace(0, order.size - 1, min(_MOST_CUTS, order.size)).astype(np.int64)
-        by_mass = np.searchsorted(hits + false_hits, np.linspace(0, 2 * trials, _MOST_CUTS))
-        cuts = np.unique(np.concatenate([by_rank, np.minimum(by_mass, order.size - 1)]))
+        hits = np.cumsum(cut[likely][order])
+        false_hits = np.cumsum(cut[unlikely][order])
+        cuts = _candidate_cuts(hits + false_hits, trials)
         bounds = loss_at_least(hits[cuts], false_hits[cuts], trials, delta, level)
         best = cuts[np.argmax(bounds)] if bounds.max() > 0 else np.argmax(hits - false_hits)
         mask = np.zeros(order.size, dtype=np.bool_)
@@ -171,16 +179,22 @@ class View:
         return mask
 
 
+def _candidate_cuts(hits: Counts, trials: int) -> Index:
+    """Return sizes of an event, evenly spaced by codes and by outputs."""
+    last = hits.size - 1
+    by_code = np.linspace(0, last, min(_MAX_CUTS, hits.size)).astype(np.int64)
+    by_output = np.searchsorted(hits, np.linspace(0, 2 * trials, _MAX_CUTS))
+    return np.unique(np.concatenate([by_code, np.minimum(by_output, last)]))
+
+
 def fit_views(names: tuple[str, ...], outputs: list[Outputs]) -> list[View]:
     """Return outputs through each lens, column by column; several columns of two cases together, too."""
-    columns = range(outputs[0].shape[1])
-    prefixes = [""] if len(columns) == 1 else [f"number {column + 1}, " for column in columns]
-    views = [
-        View.fit(f"{prefix}{name}", LENSES[name], column, outputs)
-        for column, prefix in enumerate(prefixes)
-        for name in names
-    ]
-    if len(columns) > 1 and len(outputs) == 2:
+    width = outputs[0].shape[1]
+    views = []
+    for column in range(width):
+        prefix = f"number {column + 1}, " if width > 1 else ""
+        views += [View.fit(f"{prefix}{name}", LENSES[name], column, outputs) for name in names]
+    if width > 1 and len(outputs) == 2:
         views.append(View.fit(ALL_NUMBERS, _discriminant, slice(None), outputs))
     return views
 

@@ -14,14 +14,14 @@ from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.budget import Budget, rounded_up
 from labeldp.accounts.numbers import number, percent, times
 from labeldp.errors import ParameterError, Setting
-from labeldp.evidence.accuracy_suite import KeptShare, share_kept
+from labeldp.evidence.accuracy_suite import ModelShare, model_share
 from labeldp.evidence.cautions import NOTES, cautions
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.curator import mean_variance
 from labeldp.release.plan import Request
 
 GROUPS = {"hundred": 100, "thousand": 1000}
-"""Rows of the groups that errors are shown for."""
+"""Rows of groups whose means are shown."""
 
 HELD_OUT = 10
 """A score takes one row of this many, as ``labeldp fit --score`` does."""
@@ -50,7 +50,7 @@ class BudgetPreview:
     score : float
         The smallest root mean squared error that `private_score` could distinguish from none, for this ε more
         on a tenth of the rows, held out; infinite where it would refuse.
-    kept : KeptShare or None
+    model : ModelShare or None
         The share of explained variation that a model may keep, by the accuracy suite.
     coefficient : float or None
         If ``columns`` was given, the ± of 95 % intervals of `private_ols`: of a column with a standard deviation
@@ -72,7 +72,7 @@ class BudgetPreview:
     mean: float
     curator_mean: float
     score: float
-    kept: KeptShare | None
+    model: ModelShare | None
     coefficient: float | None
 
 
@@ -125,16 +125,16 @@ class Preview:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return a header, and a line for each thing that could be released."""
-        points, names = self.budgets, self.names
+        points = self.budgets
+        names = self.names
         if self.columns is not None:
-            names = names | {"coefficient": f"coefficient per SD, {self.columns} columns"}
-        scores = [number(point.score, 3) if math.isfinite(point.score) else "nothing" for point in points]
+            names["coefficient"] = f"coefficient per SD, {self.columns} columns"
         header = ["", *(f"ε = {rounded_up(point.epsilon)}" for point in points)]
         lines = [["odds grow by up to", *(times(self.rows_per_person * point.epsilon) for point in points)]]
         for name, text in names.items():
             lines.append([text, *(f"±{number(getattr(point, name), 3)}" for point in points)])
-        lines.append(["error a score shows", *scores])
-        lines.append(["what a model keeps", *(_share(point.kept) for point in points)])
+        lines.append(["error a score shows", *(_score(point.score) for point in points)])
+        lines.append(["model quality", *(_share(point.model) for point in points)])
         return header, lines
 
     def records(self) -> list[Data]:
@@ -143,7 +143,7 @@ class Preview:
         records = []
         for point in self.budgets:
             figures = {text: getattr(point, name) for name, text in names.items()}
-            figures["kept by a model"] = point.kept.middle if point.kept else None
+            figures["model quality"] = point.model.middle if point.model else None
             for quantity, figure in figures.items():
                 if figure is not None:
                     records.append({"of": quantity, "epsilon": point.epsilon, "figure": figure})
@@ -151,7 +151,7 @@ class Preview:
 
     def notes(self) -> list[str]:
         """Return the basis of the figures, in sentences."""
-        tables = [point.kept.tables for point in self.budgets if point.kept is not None]
+        tables = [point.model.tables for point in self.budgets if point.model is not None]
         notes = [
             NOTES["basis"].format(labels=NOTES["even" if self.prior is None else "prior"]),
             NOTES["score"].format(held=f"{self.rows // HELD_OUT:,}"),
@@ -173,8 +173,9 @@ class Preview:
         low, high = self.bounds
         text = [f"{self.rows:,} rows, labels in ({number(low)}, {number(high)})"]
         for name, *figures in cells:
-            columns = [figure.rjust(width) for figure, width in zip(figures, widths[1:], strict=True)]
-            text.append("  ".join([name.ljust(widths[0]), *columns]).rstrip())
+            line = [name.ljust(widths[0])]
+            line += [figure.rjust(width) for figure, width in zip(figures, widths[1:], strict=True)]
+            text.append("  ".join(line).rstrip())
         return "\n".join([*text, *self.notes(), *self.cautions()])
 
     def __str__(self) -> str:
@@ -246,20 +247,26 @@ def _preview_budget(
     free = {"epsilon_prior": 0.0} if prior is None else {"prior": prior}
     mechanism = Request(epsilon=epsilon, bounds=bounds, **free).plan(rows).mechanism_for(prior)
     accuracy = Accuracy.under(mechanism, prior, bounds)
-    counts = {"label": 1, **GROUPS, "mean": rows}
-    errors = accuracy.error_of_mean(np.array(list(counts.values()), dtype=np.float64)).tolist()
+    counts = [1.0, *GROUPS.values(), rows]
+    label, hundred, thousand, mean = accuracy.error_of_mean(np.array(counts)).tolist()
+    coefficient = None
+    if columns is not None:
+        coefficient = 1.96 * (bounds[1] - bounds[0]) * expected_error(rows, columns, epsilon)
     return BudgetPreview(
         epsilon=epsilon,
-        **dict(zip(counts, errors, strict=True)),
+        label=label,
+        hundred=hundred,
+        thousand=thousand,
+        mean=mean,
         curator_mean=math.sqrt(mean_variance(as_fraction(epsilon), rows, bounds)),
         score=_least_score(max(rows // HELD_OUT, 1), bounds, epsilon),
-        kept=share_kept(rows, epsilon),
-        coefficient=columns and 1.96 * (bounds[1] - bounds[0]) * expected_error(rows, columns, epsilon),
+        model=model_share(rows, epsilon),
+        coefficient=coefficient,
     )
 
 
 def _least_score(rows: int, bounds: Interval, epsilon: float) -> float:
-    """Return the root mean squared error that is twice the noise of its square, as `private_score` says it."""
+    """Return the root mean squared error whose square is twice its noise, as `private_score` states it."""
     from labeldp.learning.score_sums import MOST_ROWS, ScorePlan  # noqa: PLC0415 (scikit-learn takes a second)
 
     try:
@@ -269,7 +276,11 @@ def _least_score(rows: int, bounds: Interval, epsilon: float) -> float:
     return plan.least_rmse if 12 * plan.least_rmse**2 < (bounds[1] - bounds[0]) ** 2 else math.inf
 
 
-def _share(share: KeptShare | None) -> str:
+def _score(error: float) -> str:
+    return number(error, 3) if math.isfinite(error) else "nothing"
+
+
+def _share(share: ModelShare | None) -> str:
     if share is None:
         return "not measured"
     return f"{percent(share.middle)} ({100 * share.low:.0f}–{100 * share.high:.0f})"

@@ -22,8 +22,13 @@ from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
 
 _CHUNK = 1 << 17
-_MOST_RANKED = 1 << 20
+"""Outputs drawn at a time."""
+
+_MAX_RANKED = 1 << 20
 """More than this many samples for each label teach the ranking nothing; memory stays flat."""
+
+_LARGEST_INTEGER = 1 << 53
+"""Up to this one, different integers are different floats."""
 
 Randomizer = Callable[[Array], ArrayLike]
 
@@ -205,20 +210,25 @@ class Settings:
         cls, samples: int, confidence: float, epsilon: float | None, delta: float | None, lenses: Sequence[str]
     ) -> Settings:
         """Return settings, or raise `ParameterError`."""
-        samples = parse_integer(samples, "samples", 20)
         if not 0.5 <= parse_number(confidence, "confidence") < 1:
             raise ParameterError(Setting("confidence"), f" must be at least 0.5 and below 1, got {confidence}")
-        if epsilon is not None and parse_number(epsilon, "epsilon") < 0:
+        claim = math.inf if epsilon is None else parse_number(epsilon, "epsilon")
+        if claim < 0:
             raise ParameterError(Setting("epsilon"), f" must not be negative, got {epsilon}")
-        if not lenses or not LENSES.keys() >= set(lenses):
+        if not lenses or set(lenses) - LENSES.keys():
             raise ParameterError(Setting("lenses"), f" must be some of {', '.join(LENSES)}")
-        claim = None if epsilon is None or math.isinf(epsilon) else float(epsilon)
-        return cls(samples, confidence, claim, Delta(delta or 0.0), tuple(lenses))
+        return cls(
+            samples=parse_integer(samples, "samples", 20),
+            confidence=confidence,
+            claim=None if math.isinf(claim) else claim,
+            delta=Delta(delta or 0.0),
+            lenses=tuple(lenses),
+        )
 
 
 def _measure(draw: Draw, names: Sequence[str], settings: Settings, proven: float | None = None) -> Audit:
-    """Rank outputs, cut events and test them, each on outputs of its own."""
-    ranking = min(settings.samples // 4, _MOST_RANKED)
+    """Rank outputs, cut events and test them, each on fresh outputs."""
+    ranking = min(settings.samples // 4, _MAX_RANKED)
     cutting = settings.samples // 2 - ranking
     testing = settings.samples - settings.samples // 2
     cases = range(len(names))
@@ -232,16 +242,20 @@ def _measure(draw: Draw, names: Sequence[str], settings: Settings, proven: float
         for likely, unlikely in pairs:
             event = view.event(likely, unlikely, cut, cutting, settings.delta, level)
             hits = int(test[likely][event].sum())
-            others = int(test[unlikely][event].sum())
-            bound = float(loss_at_least(hits, others, testing, settings.delta, level))
-            events.append(EventResult((names[likely], names[unlikely]), view.name, hits, others, bound))
-    events.sort(key=lambda event: (-event.epsilon, event.others - event.hits))
+            false_hits = int(test[unlikely][event].sum())
+            bound = float(loss_at_least(hits, false_hits, testing, settings.delta, level))
+            events.append(EventResult((names[likely], names[unlikely]), view.name, hits, false_hits, bound))
+    events.sort(key=lambda event: (-event.epsilon, event.false_hits - event.hits))
+    detectable = None
+    if settings.claim is not None:
+        limit = settings.claim if proven is None else min(settings.claim, proven)
+        detectable = detectable_loss(testing, limit, settings.delta, level)
     return Audit(
         epsilon=events[0].epsilon,
         claimed=settings.claim,
         proven=proven,
         delta=settings.delta,
-        detectable=_detectable(settings, proven, testing, level),
+        detectable=detectable,
         confidence=settings.confidence,
         samples=settings.samples,
         tested=tuple(events),
@@ -256,7 +270,7 @@ def _chunks(draw: Draw, case: int, size: int) -> Iterator[Numbers]:
 
 def _counts(draw: Draw, views: Sequence[View], size: int) -> list[Counts]:
     """Return for each view the counts of its codes in fresh outputs: cases × codes."""
-    counts = [np.zeros(view.ranking.shape, dtype=np.int64) for view in views]
+    counts = [np.zeros_like(view.ranking) for view in views]
     for case in range(len(counts[0])):
         for outputs in _chunks(draw, case, size):
             for view, total in zip(views, counts, strict=True):
@@ -264,33 +278,23 @@ def _counts(draw: Draw, views: Sequence[View], size: int) -> list[Counts]:
     return counts
 
 
-def _detectable(settings: Settings, proven: float | None, testing: int, level: float) -> float | None:
-    """Return the smallest detectable ε, or None without a claim."""
-    if settings.claim is None:
-        return None
-    limit = settings.claim if proven is None else min(settings.claim, proven)
-    return detectable_loss(testing, limit, settings.delta, level)
-
-
 def _as_floats(values: Any) -> Numbers:
     """Return outputs as floats that differ wherever the outputs do, or refuse: a conversion could hide a leak."""
     columns = values if isinstance(values, list | tuple) else [values]
-    arrays = [np.zeros(0, dtype=np.bool_)]
-    for column in columns:
-        array = np.asarray(column)
-        is_hidden = isinstance(column, list | tuple | np.ma.MaskedArray)
-        if is_hidden or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-            raise ParameterError(
-                "outputs must be booleans, integers or floats of at most 64 bits, in an array or a list of them, "
-                "not masked: a conversion could hide a leak; encode them as such numbers"
-            )
-        if array.dtype.kind in "iu" and ((array > _LARGEST_INTEGER) | (array < -_LARGEST_INTEGER)).any():
-            raise ParameterError("outputs are integers above 2^53, which floats cannot hold: return two parts")
-        arrays.append(array.reshape(-1))
-    joined = np.concatenate(arrays)
+    joined = np.concatenate([np.zeros(0, dtype=np.bool_), *map(_number_array, columns)])
     is_short = joined.dtype.kind == "f" and joined.dtype.itemsize <= 4
     return joined.astype(np.float32 if is_short else np.float64, copy=False)
 
 
-_LARGEST_INTEGER = 1 << 53
-"""Integers up to this one have a float of their own each."""
+def _number_array(column: Any) -> Numbers:
+    """Return a flat array of numbers that a float can hold, or refuse."""
+    array = np.asarray(column)
+    is_nested = isinstance(column, list | tuple | np.ma.MaskedArray)
+    if is_nested or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+        raise ParameterError(
+            "outputs must be booleans, integers or floats of at most 64 bits, in an array or a list of them, "
+            "not masked: a conversion could hide a leak; encode them as such numbers"
+        )
+    if array.dtype.kind in "iu" and ((array > _LARGEST_INTEGER) | (array < -_LARGEST_INTEGER)).any():
+        raise ParameterError("outputs are integers above 2^53, which floats cannot hold: return two parts")
+    return array.reshape(-1)

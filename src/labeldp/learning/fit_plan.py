@@ -277,7 +277,7 @@ class FitRequest(Request):
         if self.rounds == "auto":
             parts: Sequence[float] = ROUNDS if rows >= FEWEST else (1.0,)
         else:
-            parts = range(1, 1 + parse_integer(self.rounds, "rounds", most=MOST_ROUNDS))
+            parts = range(1, 1 + parse_integer(self.rounds, "rounds", high=MOST_ROUNDS))
             if rows < sum(parts):
                 raise ParameterError(Setting("rounds", self.rounds), f" needs {sum(parts)} rows, got {rows}")
         total = np.cumsum([0.0, *parts])

@@ -23,7 +23,7 @@ def importances(
         raise ParameterError("importances need rows that are not sparse: pass X.toarray()")
     rng, before = np.random.default_rng(0), predict(X)  # public: rows and predictions are
     squares = dict.fromkeys(columns, 0.0)
-    for _ in range(parse_integer(repeats, "repeats", most=1000)):
+    for _ in range(parse_integer(repeats, "repeats", high=1000)):
         order = rng.permutation(len(X))
         for name, place in columns.items():
             shuffled = X.copy()

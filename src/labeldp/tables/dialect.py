@@ -97,7 +97,7 @@ class Dialect:
                 raise ParameterError(Setting(name), f" must be {text}, not {mark!r}")
         for name in ("skip", "skip_last"):
             if getattr(self, name) is not None:
-                parsed[name] = parse_integer(getattr(self, name), name, least=0)
+                parsed[name] = parse_integer(getattr(self, name), name, low=0)
         if self.encoding is not None:
             parsed["encoding"] = _parse_encoding(self.encoding)
         for name, value in parsed.items():

@@ -275,6 +275,6 @@ def _remedy(error: LabelDPError) -> Setting | None:
 
     A decimal mark is not tried: whether labels are numbers is public only by the mark that their owner names.
     """
-    setting = next((part for part in error.message.parts if isinstance(part, Setting)), Setting(""))
+    setting = next((part for part in error.message.pieces if isinstance(part, Setting)), Setting(""))
     is_known = setting.option in ("skip", "skip_last", "encoding") and setting.option == error.option
     return setting if is_known and setting.value is not None else None

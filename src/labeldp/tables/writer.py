@@ -95,7 +95,7 @@ class TableWriter:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._path = stack.enter_context(
-                atomic_file(self._to, public=True, most=self._most, replace=self._force)
+                atomic_file(self._to, public=True, max_rights=self._most, replace=self._force)
             )
             stream = stack.enter_context(pa.OSFile(str(self._path), "wb"))
             self._encoder: Any = (

@@ -103,5 +103,5 @@ def write_page(path: StrPath, page: str, *, force: bool = False, like: StrPath |
     """
     Target(str(path), force).refuse()
     most = 0o666 if like is None or not os.path.isfile(like) else os.stat(like).st_mode
-    with atomic_file(path, public=True, most=most, replace=force) as unfinished:
+    with atomic_file(path, public=True, max_rights=most, replace=force) as unfinished:
         unfinished.write_text(page, encoding="utf-8", newline="\n")
