@@ -2,9 +2,8 @@
 
 Ratios are of processor time, one thread on both sides, which take turns on the same rows; wall time on all cores
 is told beside them. A million rows are fitted once each, with the largest resident size of that process. A busy
-machine is one with two spinning processes for each core: a fit has a third of a core there, and more threads than
-idle cores make it wait. Parts: ``ratios``, ``million``, ``busy``; without any, all are measured, and the page is
-written.
+machine is one with two spinning processes for each core: a fit has a third of a core there. Parts: ``ratios``,
+``million``, ``busy``; without any, all are measured, and the page is written.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.report import Sheet, commit, cpu, load, met
 from labeldp import LabelReleaseRegressor, ModelReleaseRegressor
-from labeldp.learning import base, learner, threads
 
 HERE = Path(__file__).parent
 REGRESSORS = {"labels": LabelReleaseRegressor, "model": ModelReleaseRegressor}
@@ -97,12 +95,9 @@ def artificial_load(processes: int) -> Iterator[None]:
             process.join()
 
 
-def busy(limited: int) -> dict[str, float]:
-    """Return wall seconds of a fit on a quiet and on a busy machine, with threads limited or not."""
+def busy() -> dict[str, float]:
+    """Return wall seconds of a fit on a quiet and on a busy machine."""
     X, y = table(20_000, 20)
-    if not limited:
-        for module in (base, learner):
-            module.idle_cores = threads.usable_cores  # as before there was a limit
 
     def fit() -> None:
         LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(X, y)
@@ -152,15 +147,14 @@ def million_sheet(console: Console) -> Sheet:
 
 
 def busy_sheet(console: Console) -> Sheet:
-    columns = ["labels, 20,000 × 20, ε = 1", "quiet, wall s", "busy, wall s", "ratio"]
+    columns = ["", "quiet, wall s", "busy, wall s", "ratio"]
     sheet = Sheet("Beside two spinning processes for each core", columns)
-    for limited in (1, 0):
-        found = alone("busy", limited)
-        ratio = found["busy"] / found["quiet"]
-        told = f"{ratio:.1f}" + (f" ({met(ratio, BUSY, at_most=True)})" if limited else "")
-        name = "threads limited to idle cores" if limited else "threads for all cores, as before"
-        sheet.rows.append([name, f"{found['quiet']:.1f}", f"{found['busy']:.1f}", told])
-        console.print(" | ".join(sheet.rows[-1]))
+    seconds = alone("busy")
+    ratio = seconds["busy"] / seconds["quiet"]
+    cells = [f"{seconds['quiet']:.1f}", f"{seconds['busy']:.1f}"]
+    cells.append(f"{ratio:.1f} ({met(ratio, BUSY, at_most=True)})")
+    sheet.rows.append(["labels, 20,000 × 20, ε = 1", *cells])
+    console.print(" | ".join(sheet.rows[-1]))
     return sheet
 
 

@@ -17,6 +17,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp.learning import threads
+from labeldp.learning.features import PIECE
 from labeldp.learning.fit_plan import LabelSummary
 from labeldp.learning.label_rounds import ClippingInterval, InMemoryRows, Round, draw_part
 
@@ -340,23 +342,22 @@ def test_constant_and_repeated_columns_do_no_harm(regressor):
     assert np.isfinite(only.predict(np.ones((2, 2)))).all()
 
 
-THREADS = []
+def test_a_model_does_not_depend_on_the_number_of_threads(monkeypatch):
+    table = np.random.default_rng(0).normal(size=(PIECE + 500, 2))
+    predictions = []
+    for workers, library_threads in ((1, 1), (3, 2)):
+        monkeypatch.setattr(threads, "worker_count", lambda workers=workers: workers)
+        with threadpool_limits(library_threads):
+            model = ldp.ModelReleaseRegressor(epsilon=0.5, bounds=BOUNDS, random_state=seeded(1))
+            predictions.append(model.fit(table, 2.5 + table[:, 0]).predict(table))
+            assert {library["num_threads"] for library in threadpool_info()} == {library_threads}
+    np.testing.assert_array_equal(*predictions)
 
 
-class Spy(Ridge):
-    """Notes how many threads numerical libraries have while a model is fitted."""
-
-    def fit(self, *rows, **options):
-        THREADS.append({pool["num_threads"] for pool in threadpool_info()})
-        return super().fit(*rows, **options)
-
-
-def test_a_fit_has_no_more_threads_than_cores_and_sets_all_back(monkeypatch):
-    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+def test_libraries_have_one_thread_in_every_piece_of_work():
     with threadpool_limits(2):
-        label_model(Spy(), epsilon=4.0).fit(X[:60], Y[:60])
-        assert {pool["num_threads"] for pool in threadpool_info()} == {2}
-    assert (THREADS[0], THREADS[-1]) == ({2}, {1}), "a trial before the fit, and the fit"
+        (pools,) = threads.in_parallel(lambda _: threadpool_info(), [0])
+    assert {pool["num_threads"] for pool in pools} == {1}
 
 
 @both

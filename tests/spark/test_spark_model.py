@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
-from threadpoolctl import threadpool_limits
 
 import labeldp as ldp
 from labeldp.exact.row_ids import Ids, public_places
@@ -36,13 +35,6 @@ def by_hash(X, y, ids):
     """Return rows in the order in which they come to the driver, which is public."""
     order = np.argsort(public_places(Ids("integer", ids))[:, 0])
     return X[order], y[order]
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """The last bits of products follow from the number of threads, and that from how busy the machine is."""
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.mark.parametrize(("rows", "epsilon", "paid"), [(400, 0.5, ["sums"]), (4200, 1.0, ["sums and labels"])])

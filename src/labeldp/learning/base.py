@@ -48,7 +48,7 @@ from labeldp.learning.label_rounds import (
     release_sums,
 )
 from labeldp.learning.learner import WEAKNESS_ROWS, Ensemble, describe_weakness
-from labeldp.learning.threads import idle_cores, limit_threads
+from labeldp.learning.threads import limit_libraries
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.names import name_of_labels
 from labeldp.release.plan import state_terms
@@ -221,14 +221,13 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._refuse_estimator(X, request)
         source = resolve_source(self.random_state)
         scale = LabelScale.parse(request.bounds, request.label_transform)
-        with limit_threads(idle_cores()):
-            rows = InMemoryRows(FeatureTable.fit(X), scale.units(labels), source, self.verbose)
-            try:
-                fitting.fit_rows(request, rows, source, y=y)
-            except BaseException:
-                if getattr(fitting, "release_", None) is not getattr(self, "release_", None):
-                    self._replace_state(fitting)
-                raise
+        rows = InMemoryRows(FeatureTable.fit(X), scale.units(labels), source, self.verbose)
+        try:
+            fitting.fit_rows(request, rows, source, y=y)
+        except BaseException:
+            if getattr(fitting, "release_", None) is not getattr(self, "release_", None):
+                self._replace_state(fitting)
+            raise
         self._replace_state(fitting)
         if self.weakness_ is not None:
             warn(self.weakness_, WeakModelWarning)
@@ -264,6 +263,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self._ensemble = replace(self._ensemble, error=_spread(self._ensemble, sum_results))
         self.weakness_ = self._weakness(rows.table.X)
 
+    @limit_libraries()
     def _learn(self, rows: InMemoryRows, parts: list[RowPart], sum_results: SumResults) -> None:
         """Fit the model to the released sums, and to the released labels if there are any."""
         if not parts:

@@ -23,7 +23,6 @@ from scipy.linalg import cholesky, solve_triangular
 
 from labeldp._values import Array, Index, Small
 from labeldp.learning.feature_maps import BLOCKS, INTERACTIONS
-from labeldp.learning.threads import limit_threads
 
 _UNLIKELY = 8.0
 """Priors whose log evidence is lower than the best one by more than this are skipped."""
@@ -185,7 +184,6 @@ def _positions(values: Array, used: Array) -> Index:
     return np.searchsorted(np.unique(values[used]), values)
 
 
-@limit_threads(1)  # matrices are too small for several threads to help
 def solve_many(
     observations: list[Observations], block: Index, mean_variance: float, options: Choices
 ) -> tuple[Array, Array]:

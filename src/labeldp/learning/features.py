@@ -47,7 +47,7 @@ from labeldp.learning.feature_maps import (
     varies,
 )
 from labeldp.learning.fit_plan import Limits
-from labeldp.learning.threads import in_parallel
+from labeldp.learning.threads import in_parallel, limit_libraries
 
 T = TypeVar("T")
 
@@ -62,13 +62,13 @@ WIDE = 300
 """Tables with more columns are projected first: the work grows with the cube of the columns."""
 
 ALL_PAIRS, PAIRED = 12, 8
-"""With more columns than the first, so many leading directions are paired instead of columns: 15 pairs."""
+"""With more columns than the first, so many leading directions are paired instead of columns: 28 pairs."""
 
 _PAIR_WAVES, _PAIR_WAVES_OF_MANY, _MANY_PAIRED = 4, 2, 8
 """Waves of each column of a pair, and where more columns than the last are paired: 16 or 4 products a pair."""
 
 FOURIER = 300
-"""Features of the Fourier block: 300 were no better."""
+"""Features of the Fourier block."""
 
 WAVES, FEW_WAVES, FEW_COLUMNS = 14, 3, 20
 """Waves of each column, and of each of more columns than the last: shapes down to a 14th, or a third, of the
@@ -362,6 +362,7 @@ class FeatureTable:
         Log odds against interactions on the lengths of the features.
     """
 
+    @limit_libraries()
     def __init__(self, public: PublicFeatures, X: Any) -> None:
         self.public = public
         self.X = X
@@ -372,6 +373,7 @@ class FeatureTable:
         self._earlier: dict[bytes, tuple[Small, Array]] = {}  # those of the same rows with other interactions
 
     @classmethod
+    @limit_libraries()
     def fit(cls, X: Any) -> FeatureTable:
         """Return the features of public rows, by maps that are fitted to them."""
         table = cls(replace(PublicFeatures.fit(X), exact=True), X)
@@ -494,6 +496,7 @@ class FeatureTable:
         return gram.astype(np.float64) / rows.size
 
     @cached_property
+    @limit_libraries()
     def spectrum(self) -> Array:
         """The leading eigenvalues of the mean products, by which the risk of a learner is estimated."""
         weight = np.sqrt(_SPECTRUM_WEIGHTS[self.public.block])

@@ -32,6 +32,7 @@ from labeldp.learning.label_queries import CELLS, Query, find_range
 from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble
 from labeldp.learning.relevance import can_learn, learn_lengths
 from labeldp.learning.sum_model import SumModel, fit_mean, fit_sums
+from labeldp.learning.threads import limit_libraries
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise
@@ -258,6 +259,7 @@ class SumResults:
         return Ensemble(constant, None, 0.0, rest, label_summary.variance, label_summary)
 
 
+@limit_libraries()
 def release_sums(rows: InMemoryRows, plan: Plan, source: WordSource) -> SumResults:
     """Release the range of labels, noisy sums, and the spread of labels around the model fitted to the sums.
 
@@ -278,6 +280,7 @@ def release_sums(rows: InMemoryRows, plan: Plan, source: WordSource) -> SumResul
     )
 
 
+@limit_libraries()
 def draw_rounds(
     rows: InMemoryRows, sum_results: SumResults, plan: Plan, noise: UnitNoise, ends: Array
 ) -> tuple[list[RowPart], SumResults]:

@@ -23,7 +23,7 @@ from labeldp.learning.bayes import Observations, Posterior, explained_risk, unkn
 from labeldp.learning.feature_maps import Codes
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import LabelSummary, Pair
-from labeldp.learning.threads import idle_cores, limit_threads
+from labeldp.learning.threads import limit_libraries
 
 _AT_BOUND, _AT_BOUND_SPREAD, _NEARLY_ALL = 0.01, 0.5, 0.95
 """A prediction is at a bound if its distance is less than the first number in widths of the bounds, and than the
@@ -82,13 +82,13 @@ class Ensemble:
     error: float
     label_summary: LabelSummary
 
+    @limit_libraries()
     def predict(self, table: FeatureTable, rows: Index) -> Array:
         """Return predictions inside the range for some rows of a table."""
         linear = self.label_summary.clip(table.predict(self.linear, rows))
         if self.trees is None:
             return linear
-        with limit_threads(idle_cores()):
-            trees = self.label_summary.clip(self.trees.predict(table.codes(rows)))
+        trees = self.label_summary.clip(self.trees.predict(table.codes(rows)))
         return np.asarray(linear + self.weight * (trees - linear))
 
 
@@ -202,8 +202,7 @@ class Growth:
             random_state=seed,
         )
         middle = self.coarse // 2  # so that thresholds lie between codes
-        with limit_threads(idle_cores()):
-            return trees.fit(codes // self.coarse * self.coarse + middle, labels, weight)
+        return trees.fit(codes // self.coarse * self.coarse + middle, labels, weight)
 
 
 def add_trees(

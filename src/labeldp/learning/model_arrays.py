@@ -22,7 +22,6 @@ from labeldp.learning.feature_maps import BLOCKS, FREQUENCIES, Projection
 from labeldp.learning.features import ALL_PAIRS, WIDE, PublicFeatures, wave_count
 from labeldp.learning.fit_plan import LabelSummary
 from labeldp.learning.learner import Ensemble
-from labeldp.learning.threads import idle_cores
 
 _MAX_TREES, _MAX_TREE = 1_000, 127
 """Trees of a model, and nodes of a tree; labeldp grows 250 trees of 61 nodes at most."""
@@ -166,12 +165,12 @@ class Forest:
         inputs = np.ascontiguousarray(X, dtype=np.float64)
         if inputs.shape[1:] != (self.features,):  # compiled code would read foreign memory
             raise CardError(f"the model's trees need {self.features} columns, got shape {inputs.shape}")
-        no_categories, threads = np.zeros((0, 8), dtype=np.uint32), idle_cores()
+        no_categories = np.zeros((0, 8), dtype=np.uint32)
         nowhere = np.zeros(self.features, dtype=np.uint32)
         result = np.full(len(inputs), self.baseline)
         for nodes in np.split(self.nodes, np.cumsum(self.sizes)[:-1]):
             tree = TreePredictor(nodes, no_categories, no_categories)
-            result += tree.predict(inputs, no_categories, nowhere, threads)
+            result += tree.predict(inputs, no_categories, nowhere, 1)
         return result
 
 

@@ -25,6 +25,7 @@ from labeldp.learning.ols_design import GUESS, Design
 from labeldp.learning.ols_estimate import estimate
 from labeldp.learning.ols_sums import Query
 from labeldp.learning.regression_table import RegressionTable
+from labeldp.learning.threads import limit_libraries
 from labeldp.release.names import UNNAMED, name_of_labels
 from labeldp.release.plan import Plan, state_terms
 from labeldp.tables.frames import frame_names, is_frame, refuse_other_order
@@ -35,6 +36,7 @@ _MOST_NOISE = 0.25
 """The largest standard deviation of the noise, in widths of the bounds; no coefficient is above half a width."""
 
 
+@limit_libraries()
 def private_ols(
     X: Any,
     y: Any,
