@@ -54,7 +54,6 @@ READ = {  # what is replaced, and what reads it: a command, or a function
     "load_model, its labels": ("labels/release.npz", lambda: ldp.load_model("labels")),
     "predict MODEL": ("model/card.json", ["predict", "model", "table.csv", "-o", "out.csv"]),
     "ChosenFolder.source": ("table.csv", lambda: ChosenFolder(".").source("table.csv")),
-    "ChosenFolder.source of a folder": ("parts/b.csv", lambda: ChosenFolder(".").source("parts")),
 }  # fmt: skip
 WRITTEN = {  # what may be replaced, where nothing is lost by it
     "privatize -o": ("out.csv", PRIVATIZE),
@@ -74,9 +73,7 @@ KINDS = {
 FINE = {
     ("page FOLDER", "folder"),
     ("ChosenFolder.source", "folder"),
-    ("ChosenFolder.source of a folder", "folder"),
 }
-FINE |= {("ChosenFolder.source", "dangling"), ("ChosenFolder.source of a folder", "dangling")}
 """What may well succeed: a folder in the place of a folder, and folders in it that hold nothing."""
 
 

@@ -68,7 +68,7 @@ class Client:
         """
         given = {"host": HOST, "cookie": self.cookie, **dict(headers)}
         if method == "POST":
-            own = {"origin": f"http://{HOST}", "sec-fetch-site": "same-origin", "content-length": str(len(body))}
+            own = {"origin": f"http://{HOST}", "content-length": str(len(body))}
             given = {"content-type": "application/x-www-form-urlencoded", **own, **given}
         base, path = self.site.keys.base if base is None else base, path.removeprefix(self.site.keys.base)
         parts, sent = urlsplit(base + path), []

@@ -26,7 +26,7 @@ from labeldp.app.page.site import Site, go, show, site_of
 from labeldp.app.page.unfinished import Unfinished, unfinished_of
 from labeldp.app.sentences import EXPLAINED
 
-MOST_FIELDS = 100_000
+MAX_FIELDS = 100_000
 """Of a form, which has some for each column."""
 
 STEPS: dict[str, tuple[Callable[..., str], Callable[[Site, Unfinished], dict[str, Any] | str]]] = {
@@ -80,13 +80,13 @@ def end_form(request: Request, form: FormData) -> Response:
     return show(request, "closed", busy=site.is_busy)
 
 
-def _form(handler: Callable[..., Response], max_files: int = 0) -> Callable[[Request], Awaitable[Response]]:
+def _form(handler: Callable[..., Response]) -> Callable[[Request], Awaitable[Response]]:
     """Return an endpoint that calls a handler in a thread, with the form if one was sent."""
 
     async def answer(request: Request) -> Response:
         if request.method != "POST":
             return await run_in_threadpool(handler, request)
-        async with request.form(max_files=max_files, max_fields=MOST_FIELDS) as form:
+        async with request.form(max_files=1, max_fields=MAX_FIELDS) as form:
             return await run_in_threadpool(handler, request, form)
 
     return answer
@@ -118,13 +118,13 @@ def build_app(site: Site) -> ASGIApp:
     }
     forms: dict[str, Callable[..., Response]] = {
         "/open": table_step.open_form,
+        "/upload": table_step.upload_form,
         "/work/{work}/stop": release_step.stop_form,
         "/end": end_form,
     }
     routes = [
         *(Route(path, page, methods=["GET"]) for path, page in pages.items()),
         *(Route(path, _form(handler), methods=["POST"]) for path, handler in forms.items()),
-        Route("/upload", _form(table_step.upload_form, max_files=1), methods=["POST"]),
         Route("/new/{id}/{step}", _form(step_page), methods=["GET", "POST"]),
         Mount("/static", StaticFiles(packages=[("labeldp.app.page", "static")])),
     ]

@@ -150,7 +150,7 @@ def _parse(
         return None
     format = "csv" if unfinished.header.format == "xlsx" else unfinished.header.format
     ending = {"table": f".{format}", "regression": ".html"}.get(kind, "")
-    out = folder.inside(folder.free_name(f"{_stem(unfinished)}.{word}", ending))
+    out = folder.root / folder.free_name(f"{_stem(unfinished)}.{word}", ending)
     release = ReleaseRequest(kind, source, out, ledger, options.pop("limit"), options)
     with collect_problem(problems, "epsilon", FIELDS):
         Plan(**{name: options[name] for name in ("epsilon", "bounds", "rows_per_person")})

@@ -1,22 +1,16 @@
-"""The folder that the page works in: which paths are in it, and which tables, cards and ledgers."""
+"""The folder of the page: its paths, tables, cards and ledgers. Nothing outside of it is read or written."""
 
 from __future__ import annotations
 
 import os
-import re
-import stat
-from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from labeldp._atomic import StrPath, as_path
 from labeldp.app.card_files import is_card_name
-from labeldp.app.sentences import printable
 from labeldp.errors import ParameterError
 from labeldp.tables.paths import format_in
 
-MOST_LISTED = 200
-LONGEST = 1000
+MAX_LISTED = 200
 
 
 class ChosenFolder:
@@ -35,66 +29,37 @@ class ChosenFolder:
 
     # ---- paths --------------------------------------------------------------------------------------------
 
-    def inside(self, text: str) -> Path:
-        """Return the path that a text names: parts of names below the folder, none of which is a link.
+    def target(self, name: str) -> Path:
+        """Return the path of a name, links followed, to be written.
 
         Raises
         ------
         ParameterError
-            If it is elsewhere; the message does not depend on whether there is anything.
+            If it leads out of the folder, or into a folder that does not exist.
         """
-        path = self.root / Path(text)
-        is_name = text.isprintable() and len(text) <= LONGEST and not {"..", "~"}.intersection(path.parts)
-        if not is_name or path == self.root or not self._is_here(path):
-            raise ParameterError(f"name something inside the folder {self.root.name}, not {text[:200]!r}")
-        return path
-
-    def _is_here(self, path: Path) -> bool:
-        """Whether a path is in the folder, and no link leads to it."""
-        try:
-            return as_path(path, follow=True) == path and self.root in (path, *path.parents)
-        except (OSError, ParameterError):  # too long, or links that lead in circles
-            return False
-
-    def is_plain(self, path: Path) -> bool:
-        """Whether a path is a file or a folder of files, and no link leads to it or out of it.
-
-        Nothing else is read, because a link beside somebody's card may lead to the true labels.
-        """
-        try:
-            kinds = [part.lstat().st_mode for part in (path, *path.rglob("*"))]
-        except OSError:
-            return False
-        return self._is_here(path) and all(stat.S_ISREG(kind) or stat.S_ISDIR(kind) for kind in kinds)
-
-    def is_plain_file(self, path: Path) -> bool:
-        """Whether a path is a file of the folder, and no link."""
-        return path.is_file() and self.is_plain(path)
-
-    def refuse_elsewhere(self, *paths: Path) -> None:
-        """Refuse what leads out of the folder by now, or is no file: it may be a link since it was named."""
-        for path in paths:
-            if not self.is_plain(path) and (os.path.lexists(path) or not self._is_here(path)):
-                raise ParameterError(
-                    f"{printable(path.name, 200)!r} is, or contains, something else than files of the folder"
-                )
-
-    def source(self, text: str) -> Path:
-        """Return a file that is there to be read."""
-        path = self.inside(text)
-        if not self.is_plain_file(path):
-            raise ParameterError(f"there is no file {text[:200]!r} in the folder")
-        return path
-
-    def target(self, text: str) -> Path:
-        """Return a path in the folder where something may be written; the folder around it is there."""
-        path = self.inside(text)
+        path = as_path(self.root / name, follow=True)
+        if not name.isprintable() or self.root not in path.parents:
+            raise ParameterError(f"name something inside the folder {self.root.name}, not {name[:200]!r}")
         if not path.parent.is_dir():
-            raise ParameterError(f"there is no folder {Path(text).parent} for {path.name}")
+            raise ParameterError(f"there is no folder {path.parent.name} for {path.name}")
+        return path
+
+    def source(self, name: str) -> Path:
+        """Return the path of an existing file."""
+        path = self.target(name)
+        if not path.is_file():
+            raise ParameterError(f"there is no file {name[:200]!r} in the folder")
+        return path
+
+    def card(self, name: str) -> Path:
+        """Return the path of a card."""
+        path = self.source(name)
+        if not is_card_name(path.name):
+            raise ParameterError(f"{name[:200]!r} is no card")
         return path
 
     def new_table(self, name: str) -> Path:
-        r"""Return where a table goes that a browser sends, by the last part of the name that the browser gives.
+        r"""Return the path for a table that a browser sends, by the last part of its name.
 
         Examples
         --------
@@ -103,53 +68,16 @@ class ChosenFolder:
         >>> [folder.name(folder.new_table(name)) for name in ("../../flats.csv", "C:\\tables\\flats.xlsx")]
         ['flats.csv', 'flats.xlsx']
         """
-        last = name.replace("\\", "/").rpartition("/")[2]
-        if format_in(last) is None or not re.fullmatch(r"\w[\w .,;&'+@=#%!()\[\]-]*", last):
+        file_name = name.replace("\\", "/").rpartition("/")[2]
+        if format_in(file_name) is None or file_name.startswith("."):
             raise ParameterError(
-                f"{printable(last, 200)!r} is not a name of a table: rename the file, such as table.csv"
+                f"{file_name[:200]!r} is not a name of a table: rename the file, such as table.csv"
             )
-        path = self.target(last)
-        if os.path.lexists(path):
-            raise ParameterError(f"there is a file {last!r} in the folder already: choose that, or rename yours")
-        return path
-
-    def name(self, path: Path) -> str:
-        """Return what to call a path in the folder."""
-        return path.relative_to(self.root).as_posix()
-
-    def card(self, text: str) -> Path:
-        """Return the plain file of a card, anywhere in the folder."""
-        path = self.source(text)
-        if not is_card_name(path.name) or self.name(path) != text:
-            raise ParameterError(f"there is no card {printable(text, 100)!r} in the folder")
-        return path
-
-    # ---- what is there ------------------------------------------------------------------------------------
-
-    def tables(self) -> list[str]:
-        """Return the names of files that look like tables, here and one folder down."""
-        names = self._near(["*", "[!.]*/*"])
-        return [name for name in names if format_in(name) and not Path(name).name.startswith("~$")][:MOST_LISTED]
-
-    def cards(self) -> list[str]:
-        """Return the names of cards, here and one folder down, and of models one further down, newest first."""
-        names = self._near(
-            ["*.card.json", "card.json", "[!.]*/*.card.json", "[!.]*/card.json", "[!.]*/[!.]*/card.json"]
-        )
-        return sorted(names, key=lambda name: -(self.root / name).stat().st_mtime_ns)[:MOST_LISTED]
-
-    def ledgers(self) -> list[str]:
-        """Return the names of files that may be ledgers, here and one folder down."""
-        return self._near(["*.jsonl", "[!.]*/*.jsonl"])[:MOST_LISTED]
-
-    def _near(self, patterns: Iterable[str]) -> list[str]:
-        """Return the names of plain files that fit, as far as they can be asked for by their names."""
-        names = list[str]()
-        for path in sorted(path for pattern in patterns for path in self.root.glob(pattern)):
-            with suppress(OSError, ParameterError):
-                if not path.name.startswith(".") and self.inside(self.name(path)).is_file():
-                    names.append(self.name(path))
-        return names
+        if os.path.lexists(self.root / file_name):
+            raise ParameterError(
+                f"there is a file {file_name!r} in the folder already: choose that, or rename yours"
+            )
+        return self.target(file_name)
 
     def free_name(self, stem: str, ending: str) -> str:
         """Return a name that nothing in the folder has yet.
@@ -167,3 +95,38 @@ class ChosenFolder:
             number += 1
             name = f"{stem}-{number}{ending}"
         return name
+
+    def name(self, path: Path) -> str:
+        """Return the name of a path, below the folder."""
+        return path.relative_to(self.root).as_posix()
+
+    # ---- lists --------------------------------------------------------------------------------------------
+
+    def tables(self) -> list[str]:
+        """Return the names of tables, here and one folder down; lock files of Excel are none."""
+        return [
+            name
+            for name in self._files("*", "*/*")
+            if format_in(name) is not None and not Path(name).name.startswith("~$")
+        ]
+
+    def cards(self) -> list[str]:
+        """Return the names of cards, newest first: here and one folder down, and of models one further down."""
+        names = self._files("*card.json", "*/*card.json", "*/*/card.json")
+        cards = [name for name in names if is_card_name(Path(name).name)]
+        return sorted(cards, key=lambda name: -(self.root / name).stat().st_mtime_ns)
+
+    def ledgers(self) -> list[str]:
+        """Return the names of files that may be ledgers, here and one folder down."""
+        return self._files("*.jsonl", "*/*.jsonl")
+
+    def _files(self, *patterns: str) -> list[str]:
+        """Return the names of visible files of the folder that match."""
+        paths = [path for pattern in patterns for path in self.root.glob(pattern)]
+        names = [self.name(path) for path in sorted(paths) if self.has_file(path)]
+        visible = [name for name in names if name.isprintable() and not f"/{name}".count("/.")]
+        return visible[:MAX_LISTED]
+
+    def has_file(self, path: Path) -> bool:
+        """Test whether a path leads to a file of the folder."""
+        return path.is_file() and self.root in path.resolve().parents

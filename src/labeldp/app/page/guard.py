@@ -1,4 +1,4 @@
-"""Who may use the page: its owner's browser, from the page itself, and nobody else.
+"""Access to the page: for its owner's browser, from the page itself, and nobody else.
 
 A server on 127.0.0.1 can be reached by every program of this machine and by every web site that its browser shows.
 So each request must name this machine (Starlette's `TrustedHostMiddleware` refuses other names that were bound to
@@ -30,16 +30,14 @@ HEADERS = {
         "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     ),
     "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
     "referrer-policy": "same-origin",  # no-referrer would hide the origin of the page's own forms, too
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cache-control": "no-store",
 }
 """On every response, unless it has its own."""
 
-_secret = partial(field, default_factory=partial(secrets.token_urlsafe, 32), repr=False)
+_SECRET = partial(secrets.token_urlsafe, 32)
 
 
 @dataclass
@@ -49,21 +47,21 @@ class Keys:
     The token works once: whoever sees the address later, in a history or a list of processes, is too late.
     """
 
-    token: str = _secret()
-    cookie: str = _secret()
+    token: str = field(default_factory=_SECRET, repr=False)
+    cookie: str = field(default_factory=_SECRET, repr=False)
     base: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(12)}", repr=False)
-    used: bool = False
+    is_used: bool = False
 
     @property
     def address(self) -> str:
-        """Where the page is entered, at its port."""
+        """The address that the page is entered by, at its port."""
         return f"{self.base}/?token={self.token}"
 
     def accept_token(self, token: str) -> bool:
-        """Whether this is the token, for the first time."""
-        fits = _same(token, self.token) and not self.used
-        self.used |= fits
-        return fits
+        """Test for the token, and accept it for the first time only."""
+        is_valid = not self.is_used and _equals(token, self.token)
+        self.is_used |= is_valid
+        return is_valid
 
 
 class OwnerOnly:
@@ -91,13 +89,15 @@ class OwnerOnly:
         base = self._keys.base
         if not request.scope["path"].startswith(f"{base}/"):
             return bare_page(403, "The page is at the address that labeldp page printed.")
-        is_owner = _same(request.cookies.get(COOKIE, ""), self._keys.cookie)
+        is_owner = _equals(request.cookies.get(COOKIE, ""), self._keys.cookie)
         token = request.query_params.get("token")
         if request.method == "GET" and token is not None:
             return RedirectResponse(f"{base}/", status_code=303) if is_owner else self._enter(token)
-        if is_owner:
-            return bare_page(403, "Another site cannot use the page.") if _is_foreign(request) else None
-        return bare_page(403, "The page knows its owner by a cookie, which this browser did not send.", base)
+        if not is_owner:
+            return bare_page(403, "The page knows its owner by a cookie, which this browser did not send.", base)
+        if request.method not in ("GET", "HEAD") and not _is_own_form(request):
+            return bare_page(403, "Another site cannot use the page.")
+        return None
 
     def _enter(self, token: str) -> Response:
         base = self._keys.base
@@ -113,19 +113,13 @@ class OwnerOnly:
         return response
 
 
-def _same(one: str, other: str) -> bool:
-    return secrets.compare_digest(one.encode(), other.encode())
+def _equals(secret: str, other: str) -> bool:
+    return secrets.compare_digest(secret.encode(), other.encode())
 
 
-def _is_foreign(request: Request) -> bool:
-    """Whether another site, or another port of this machine, made the browser send a request."""
-    headers = request.headers
-    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-    if request.method in ("GET", "HEAD"):
-        return site not in (None, "none", "same-origin") and headers.get("sec-fetch-mode") != "navigate"
-    if origin is None:
-        return site != "same-origin"
-    return origin != f"http://{headers['host']}" or site not in (None, "same-origin")
+def _is_own_form(request: Request) -> bool:
+    """Test for the page's own origin; browsers send the origin of every form."""
+    return request.headers.get("origin") == f"http://{request.headers['host']}"
 
 
 class SafeAnswers:

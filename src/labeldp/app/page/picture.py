@@ -67,5 +67,5 @@ def _draw(plot: Callable[[Any], object], height: float) -> str:
     figure, file = Figure(figsize=(5.2, height), layout="constrained"), io.BytesIO()
     axes = figure.subplots()
     plot(axes)
-    figure.savefig(file, format="png", dpi=140)
+    figure.savefig(file, format="png", dpi=140, transparent=True)
     return f"data:image/png;base64,{b64encode(file.getvalue()).decode()}"

@@ -44,7 +44,6 @@ def take_release(site: Site, unfinished: Unfinished, form: FormData, problems: d
     release, work = unfinished.request, unfinished.release
     if release is not None and (work is None or work.state != "done"):
         if form.get("request") == release.id:
-            site.folder.refuse_elsewhere(release.out, release.ledger)
             ledger = release.open_ledger()
             task, page = partial(_carry_out, site.folder, release, ledger), unfinished.at("release")
             unfinished.release = site.start(task, page, unfinished.refuse_changed, ledger)
@@ -72,7 +71,7 @@ def release_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
         "score": score_of(release, rows),
         "no_score": no_score(rows),
         "other_ledgers": note_other_ledgers(
-            book, {name: site.folder.inside(name) for name in site.folder.ledgers()}
+            book, {name: site.folder.target(name) for name in site.folder.ledgers()}
         ),
         "result": work.result if work and state == "done" else None,
     }

@@ -12,7 +12,6 @@ from starlette.responses import FileResponse, Response
 from labeldp.accounts.budget import missing_charges
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.reading import ReadCard, read_any_card
-from labeldp.accounts.verification import verify_card
 from labeldp.app.card_check import verify_files
 from labeldp.app.card_files import read_card_file, reports_beside
 from labeldp.app.page.chosen_folder import ChosenFolder
@@ -40,7 +39,7 @@ def releases_page(request: Request) -> Response:
     for name in folder.cards():
         cards[name] = None
         with suppress(*EXPLAINED):
-            cards[name] = card = read_any_card(read_card_file(folder.inside(name))[1])
+            cards[name] = card = read_any_card(read_card_file(folder.target(name))[1])
             paid |= {charge.key: name for charge in card.terms.charges}
     ledgers, problems = _ledgers_in(folder)
     return show(request, "releases", cards=cards, paid=paid, ledgers=ledgers, problems=problems)
@@ -51,7 +50,7 @@ def _ledgers_in(folder: ChosenFolder) -> tuple[dict[str, Ledger], dict[str, str]
     ledgers, problems = dict[str, Ledger](), dict[str, str]()
     for name in folder.ledgers():
         with collect_problem(problems, name):
-            ledgers[name] = Ledger.open(folder.inside(name), create="never")
+            ledgers[name] = Ledger.open(folder.target(name), create="never")
     return ledgers, problems
 
 
@@ -59,18 +58,16 @@ def _ledgers_in(folder: ChosenFolder) -> tuple[dict[str, Ledger], dict[str, str]
 
 
 def card_page(request: Request) -> Response:
-    """Verify a card, read once, against its ledger and what is beside it as plain files; say what it means."""
-    folder, name = site_of(request).folder, request.query_params.get("name", "")
+    """Verify a card, read once, against the file beside it, and explain it with its ledger."""
+    folder = site_of(request).folder
+    name = request.query_params.get("name", "")
     path = folder.card(name)
     text = read_card_file(path)[1]
-    verification = verify_card(text)
-    card, ledger, explanation, beside = verification.card, None, None, None
-    if card is not None:
-        ledger = _ledger_of(card, _ledgers_in(folder)[0].values())
-        file = "." if card.kind == "model" else card.content.get("file", {}).get("name", "None")
-        beside = path.parent if folder.is_plain(path.parent / file) else None
-        explanation = card.explain(ledger.charges if ledger else None)
-    result = verify_files(text, verification=verification, folder=beside)
+    result = verify_files(text, folder=path.parent)
+    explanation = None
+    if result.card is not None:
+        ledger = _ledger_of(result.card, _ledgers_in(folder)[0].values())
+        explanation = result.card.explain(ledger.charges if ledger else None)
     report = _report_of(folder, path)
     return show(request, "card", name=name, result=result, explanation=explanation, report=report)
 
@@ -82,10 +79,12 @@ def _ledger_of(card: ReadCard, ledgers: Iterable[Ledger]) -> Ledger | None:
 
 
 def _report_of(folder: ChosenFolder, card: Path) -> Path | None:
-    """Return the report of a card, or the page of a regression, if it is there as a plain file."""
+    """Return the report of a card, or the page of a regression, if the folder has it."""
+    pages = reports_beside(card)
     subject = card.with_name(card.name.removesuffix(".card.json"))
-    pages = [*reports_beside(card), *([subject] if subject.suffix == ".html" else [])]
-    return next(filter(folder.is_plain_file, pages), None)
+    if subject.suffix == ".html":
+        pages.append(subject)
+    return next(filter(folder.has_file, pages), None)
 
 
 def report_page(request: Request) -> Response:

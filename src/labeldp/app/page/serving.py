@@ -105,7 +105,7 @@ def _server(site: Site, entry_page: Path | None) -> uvicorn.Server:
     """Return a server that ends when nobody is there any more; the entry page is removed once it was used."""
 
     async def check() -> None:
-        if site.keys.used:
+        if site.keys.is_used:
             _remove(entry_page)
         server.should_exit |= site.is_over(time.monotonic())
 

@@ -189,6 +189,5 @@ def unfinished_of(request: Request) -> Iterator[tuple[Site, Unfinished]]:
     unfinished = site.unfinished.get(request.path_params["id"])
     if unfinished is None:
         raise ParameterError("labeldp was started again since: begin with the table")
-    site.folder.refuse_elsewhere(unfinished.source)  # each time: it may be a link by now
     with unfinished.lock:
         yield site, unfinished
