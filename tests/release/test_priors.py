@@ -51,6 +51,14 @@ def usual_distance(kind, labels, **how):
     return np.mean([distance(prior, labels) for prior in tries])
 
 
+@pytest.mark.parametrize("bins", [1, 2, 40, 1024])
+def test_counts_are_those_of_a_plain_histogram(bins):
+    extremes = [-1e308, 1e308, 0.0, 1.0, 0.25, 0.5]
+    labels = np.concatenate([np.random.default_rng(3).normal(0.5, 0.4, 70_000), extremes])
+    by_hand = np.histogram(np.clip(labels, 0.0, 1.0), np.linspace(0.0, 1.0, bins + 1))[0]
+    assert ldp.release.curator.count(labels, (0.0, 1.0), bins).tolist() == by_hand.tolist()
+
+
 # ---- accuracy ----------------------------------------------------------------------------------------
 
 
