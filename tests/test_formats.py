@@ -51,13 +51,6 @@ def test_a_ledger_that_was_ever_written_counts_what_was_spent_and_takes_further_
     assert ldp.Ledger.open(path).charges == ledger.charges
 
 
-@pytest.mark.parametrize("name", ["model", "labels"])
-def test_a_model_that_was_ever_saved_predicts_what_it_did(folder, name):
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"town": ["Bath", "York", None] * 20, "size": np.arange(60.0)})
-    np.testing.assert_allclose(ldp.load_model(folder / name).predict(frame), expected(folder)[name], rtol=1e-12)
-
-
 def test_a_release_that_was_ever_saved_has_the_labels_it_had(folder):
     for name in ("rows.npz", "labels/release.npz"):
         np.testing.assert_array_equal(ldp.learning.RowRelease.load(folder / name).labels, expected(folder)["rows"])
@@ -75,12 +68,6 @@ def test_files_of_a_later_version_are_refused_by_name_and_not_called_damaged(fol
     ledger.write_text(re.sub("labeldp.ledger/[0-9]", "labeldp.ledger/4", text), encoding="utf-8")
     with pytest.raises(ldp.errors.LedgerError, match=f"has version 4, {NEWER} 3: update labeldp"):
         ldp.Ledger.open(ledger)
-
-    model = folder / "model/card.json"
-    content = json.loads(model.read_text(encoding="utf-8"))
-    model.write_text(forged({**content, "format": 5}), encoding="utf-8")
-    with pytest.raises(ldp.errors.UncheckableError, match=f"the format of the model .* has version 5, {NEWER} 4"):
-        ldp.load_model(folder / "model")
 
     np.savez(folder / "rows.npz", card=np.array(card))
     with pytest.raises(ldp.errors.UncheckableError, match=f"the card has version 5, {NEWER}"):

@@ -7,7 +7,7 @@ neither is accepted here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from labeldp.errors import CardError
 from labeldp.learning.array_files import Arrays, ArraySpec, read_arrays
 from labeldp.learning.bayes import Posterior
 from labeldp.learning.feature_maps import BLOCKS, FREQUENCIES, Projection
-from labeldp.learning.features import ALL_PAIRS, WIDE, PublicFeatures, wave_count
+from labeldp.learning.features import ALL_PAIRS, FOURIER, PAIRED, WIDE, PublicFeatures, wave_count
 from labeldp.learning.fit_plan import LabelSummary
 from labeldp.learning.learner import Ensemble
 
@@ -36,10 +36,8 @@ public_direction_ranks  <f8  quantiles,directions
 public_directions       <f8  columns,directions
 public_weights          <f8  columns,frequencies
 public_phases           <f8  frequencies
-public_waves            <i8  -                     1  14
 public_means            <f8  features
 public_norms            <f8  features              positive
-public_block            <i8  features              0  4
 public_turns            <f8  columns,turns
 narrow_matrix           <f8  numbers,columns
 narrow_shift            <f8  columns
@@ -56,7 +54,6 @@ known_variance          <f8  -
 known_residual          <f8  -
 known_sums              <i8  -                     0
 trees_baseline          <f8  -
-trees_features          <i8  -                     1
 trees_sizes             <i8  trees                 1  127
 trees_value             <f8  nodes
 trees_feature           <i8  nodes                 0
@@ -82,8 +79,8 @@ _OPTIONAL = ("public_direction", "public_turns", "narrow_", "trees_")
 _SIZES = {
     "columns": (1, WIDE),
     "quantiles": (2, 255),
-    "directions": (1, 8),  # as in 0.3.0, which had more of both
-    "frequencies": (1, 300),
+    "directions": (1, PAIRED),
+    "frequencies": (1, FOURIER),
     "turns": (1, FREQUENCIES),
     "features": (1, 1 << 14),
     "coefficients": (2, 1 + (1 << 14)),
@@ -155,7 +152,7 @@ class Forest:
     def arrays(self) -> Arrays:
         """Return all numbers of the trees, by the names of `MODEL_ARRAYS`."""
         fields = {name: self.nodes[theirs] for name, theirs in _FIELDS.items()}
-        numbers = {"baseline": self.baseline, "features": self.features, "sizes": self.sizes, **fields}
+        numbers = {"baseline": self.baseline, "sizes": self.sizes, **fields}
         return {f"trees_{name}": np.asarray(value) for name, value in numbers.items()}
 
     def predict(self, X: Array) -> Array:
@@ -205,19 +202,25 @@ def read_model_arrays(path: StrPath, numbers: int) -> tuple[PublicFeatures, Ense
     for name, array in arrays.items():
         part, _, attribute = name.partition("_")
         parts.setdefault(part, {})[attribute] = array if array.ndim else array.item()
-    narrowing = Projection(**parts["narrow"]) if "narrow" in parts else None
-    public = PublicFeatures(**parts["public"], narrowing=narrowing)
-    linear, known = Posterior(**parts["linear"], likely=()), LabelSummary(**parts["known"])
-    trees: Any = Forest.from_arrays(**parts["trees"]) if "trees" in parts else None
-    columns = len(public.center)
-    fits = (
-        (narrowing is not None or columns == numbers)
-        and public.waves == wave_count(columns)
-        and (public.directions is not None) == (columns > ALL_PAIRS)
-        and np.array_equal(public.block, np.repeat(np.arange(BLOCKS), public.block_sizes()))
-        and linear.weights.size == public.size
-        and (trees is None or trees.features == columns)
-    )
-    if not fits:
+    public = _public_features(numbers=numbers, narrow=parts.get("narrow"), **parts["public"])
+    linear, summary = Posterior(**parts["linear"], likely=()), LabelSummary(**parts["known"])
+    if linear.weights.size != public.size:
         raise CardError("the model's arrays do not fit together")
-    return public, Ensemble(linear, trees, **parts["blend"], label_summary=known)
+    trees: Any = None
+    if "trees" in parts:
+        trees = Forest.from_arrays(features=len(public.center), **parts["trees"])
+    return public, Ensemble(linear, trees, **parts["blend"], label_summary=summary)
+
+
+def _public_features(*, numbers: int, narrow: dict[str, Any] | None, **arrays: Any) -> PublicFeatures:
+    """Return feature maps from their arrays, or refuse those that do not fit together."""
+    columns = arrays["center"].size
+    narrowing = None if narrow is None else Projection(**narrow)
+    no_block = np.zeros(0, dtype=np.int64)
+    public = PublicFeatures(**arrays, waves=wave_count(columns), block=no_block, narrowing=narrowing)
+    block = np.repeat(np.arange(BLOCKS), public.block_sizes())
+    has_columns = narrowing is not None or columns == numbers
+    has_directions = (public.directions is not None) == (columns > ALL_PAIRS)
+    if not (has_columns and has_directions and block.size == public.means.size):
+        raise CardError("the model's arrays do not fit together")
+    return replace(public, block=block)

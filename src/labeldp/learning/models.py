@@ -28,7 +28,7 @@ from labeldp._atomic import StrPath, as_path, atomic_folder, read_regular
 from labeldp._values import Array
 from labeldp.accounts.reading import ReadCard, read_any_card
 from labeldp.accounts.terms import Terms
-from labeldp.errors import CardError, DataNotFoundError, ParameterError
+from labeldp.errors import CardError, DataNotFoundError, LabelDPError, ParameterError
 from labeldp.learning.array_files import MAX_FILE
 from labeldp.learning.base import column_encoder
 from labeldp.learning.features import FeatureTable, PublicFeatures
@@ -48,8 +48,8 @@ from labeldp.tables.frames import as_table
 from labeldp.tables.paths import MODEL_FILES, Target, reserve, sha256
 
 CARD, COLUMNS, MODEL, RELEASE = "card.json", "columns.json", "model.npz", "release.npz"
-FORMAT, IN_LABEL_UNITS = 4, 3
-"""The format that is written, in units of the bounds; and the one before, in the label's own unit, still read."""
+FORMAT = 1
+"""The version of arrays and columns. Predictions are in units of the bounds."""
 
 _PACKAGES = ("labeldp", "numpy", "scikit-learn")
 """Whose versions are on a card."""
@@ -226,7 +226,7 @@ class SavedModel:
     encoder: TableEncoder
     _public: PublicFeatures
     _ensemble: Ensemble
-    _scale: LabelScale | None
+    _scale: LabelScale
 
     def __repr__(self) -> str:
         return f"<SavedModel of {self.label!r} from {len(self.encoder.names)} columns, {self.card.terms.cost}>"
@@ -264,7 +264,7 @@ class SavedModel:
             result = self._ensemble.predict(FeatureTable(self._public, X), np.arange(len(X)))
         if not np.isfinite(result).all():
             raise CardError("the model's numbers are so large that a prediction is not a number: do not use it")
-        return result if self._scale is None else self._scale.from_units(result, self._ensemble.error)
+        return self._scale.from_units(result, self._ensemble.error)
 
 
 def load_model(folder: StrPath) -> SavedModel:
@@ -302,15 +302,17 @@ def load_model(folder: StrPath) -> SavedModel:
         return _read_model(Path(folder))
     except DataNotFoundError as error:
         raise DataNotFoundError(f"there is no model here, or it is not complete: {error}") from None
+    except (LabelDPError, OSError):
+        raise
+    except Exception as error:  # a stranger's files must not end in any other way
+        raise CardError(f"{folder} is damaged, or was not written by labeldp: {type(error).__name__}") from None
 
 
 def _read_model(folder: Path) -> SavedModel:
     card = read_any_card(_read_text(folder / CARD, card_format.MAX_TEXT))
     if card.kind != "model" or "files" not in card.content:
         raise CardError(f"{folder / CARD} is not the card of a saved model")
-    is_old = card.content.get("format") == IN_LABEL_UNITS
-    if not is_old:
-        card_format.require_version(f"the format of the model {folder}", card.content.get("format"), FORMAT)
+    card_format.require_version(f"the model {folder}", card.content.get("format"), FORMAT)
     hashes, label = card.content["files"], card.content.get("label")
     if not {COLUMNS, MODEL} <= set(hashes) <= MODEL_FILES:
         raise CardError(f"{folder / CARD} names other files than a model has")
@@ -323,11 +325,10 @@ def _read_model(folder: Path) -> SavedModel:
     if listed := encoder.listed(label):
         raise CardError(f"the model predicts {label!r}, and lists {listed!r} among its columns: do not use it")
     public, ensemble = read_model_arrays(folder / MODEL, encoder.width)
-    bounds = card.terms.bounds[0]
-    low, high = bounds if is_old else UNIT
-    if not low <= ensemble.label_summary.low < ensemble.label_summary.high <= high:
+    summary = ensemble.label_summary
+    if not UNIT[0] <= summary.low < summary.high <= UNIT[1]:
         raise CardError("the model predicts outside the bounds on its card")
-    scale = None if is_old else LabelScale(bounds, card.terms.label_transform)
+    scale = LabelScale(card.terms.bounds[0], card.terms.label_transform)
     return SavedModel(card, label, encoder, public, ensemble, scale)
 
 
