@@ -82,22 +82,6 @@ def test_every_label_has_a_row_that_exists(label, steps, bits):
     assert all(0 <= row <= steps for row in rows)
 
 
-def test_a_place_that_is_not_a_number_gets_a_row_that_exists():
-    """No label is not a number, and no interval that was verified makes one so; but an index is never let off."""
-    domain = Domain(0.0, 1.0, 8)
-    odd = np.array([np.nan, -np.nan, np.inf, -np.inf])
-    for rows in (domain.nearest(odd, np.empty(4)), domain.rounded(odd, np.zeros(4, np.uint32), np.empty(4))):
-        assert ((rows >= 0) & (rows <= 8)).all()
-    assert ((domain.piece(odd, np.empty(4)) >= 0) & (domain.piece(odd, np.empty(4)) < 8)).all()
-
-
-def test_labels_of_32_bits_are_read_as_numbers_of_64_before_anything_is_computed():
-    domain = Domain(0.1, 0.9, 1 << 40)
-    labels = np.array([0.3, 0.7], dtype=np.float32)
-    wide = labels.astype(np.float64)
-    assert domain.nearest(labels, np.empty(2)).tolist() == domain.nearest(wide, np.empty(2)).tolist()
-
-
 # ---- where a label's window is, seen through the sampler -----------------------------------------------
 
 

@@ -6,8 +6,6 @@ A step is one instruction of Python, in whatever function it runs (docs/proofs/n
 import gc
 import sys
 from fractions import Fraction
-from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -32,12 +30,7 @@ class Counted:
 
 
 def work(noise, size, seed):
-    """Return a draw, and how many words and steps it took."""
-    return counted(lambda source: noise.sample(size, source), seed)
-
-
-def counted(call, seed):
-    """Return what a call with a source returns, and how many words and steps it took."""
+    """Return a draw, and the number of words and steps that it took."""
     source, steps = Counted(seed), 0
 
     def trace(frame, event, _):
@@ -50,11 +43,11 @@ def counted(call, seed):
     gc.disable()  # what is called back when garbage is collected would count
     sys.settrace(trace)
     try:
-        result = call(source)
+        values = noise.sample(size, source)
     finally:
         sys.settrace(before)
         gc.enable()
-    return result, source.words, steps
+    return values, source.words, steps
 
 
 def work_of_draws(noise, size, draws=DRAWS):
@@ -68,22 +61,6 @@ def work_of_draws(noise, size, draws=DRAWS):
 def test_every_draw_takes_the_same_work(noise):
     _, words, steps = work_of_draws(noise, 1)
     assert np.ptp(words) == np.ptp(steps) == 0
-
-
-def scores_and_steps(seeds):
-    """Return private scores, each with its noise, and the steps that they took."""
-    model = SimpleNamespace(predict=lambda X: np.zeros(len(X)))
-    score = partial(ldp.private_score, model, np.zeros((20, 1)), np.full(20, 0.5), epsilon=3.0, bounds=(0, 1))
-    runs = [counted(lambda source: score(random_state=source).mse, seed) for seed in seeds]
-    return [mse for mse, _, _ in runs], {steps for _, _, steps in runs[2:]}  # the first two fill caches
-
-
-def test_every_private_score_takes_the_same_steps(monkeypatch):
-    scores, steps = scores_and_steps(range(50))
-    assert len(set(scores)) == 50
-    assert len(steps) == 1
-    monkeypatch.setattr(ldp.exact.DiscreteLaplace, "sample", lambda self, *how: LoopNoise(self).sample(*how))
-    assert len(scores_and_steps(range(50))[1]) > 10, "coins that stop early are not detected"
 
 
 def test_noise_from_coins_that_stop_early_is_detected():

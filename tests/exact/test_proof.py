@@ -154,17 +154,6 @@ def test_draw_maps_as_many_words_to_each_output_as_recount_claims(counts):
     assert [n % WORDS for n in total] == recounted(table)
 
 
-@given(rows(), st.integers(0, WORDS - 1))
-def test_draw_reads_the_row_that_it_is_given(counts, word):
-    other = [*counts[1:], counts[0]]
-    table = np.array([sampling.alias_tables([counts])[0], sampling.alias_tables([other])[0]])
-    for row in (0, 1):
-        start = np.array([row * table.shape[1]])
-        together = sampling.draw(table, start, np.array([word], dtype=np.uint64))
-        alone = sampling.draw(table[row], None, np.array([word], dtype=np.uint64))
-        assert together.tolist() == alone.tolist()
-
-
 @pytest.mark.parametrize(
     "counts",
     [

@@ -56,13 +56,6 @@ def test_a_forked_copy_of_a_seeded_source_does_repeat_words():
     assert np.array_equal(in_child("fork", source), draw(source))
 
 
-@pytest.mark.slow
-def test_a_spawned_child_never_repeats_its_parents_words():
-    assert_no_common_word(
-        draw(ldp.exact.default_source()), in_child("spawn", None), draw(ldp.exact.default_source())
-    )
-
-
 @posix_only
 def test_a_fork_while_another_thread_holds_the_lock_does_not_deadlock():
     source = ldp.exact.SecureWords()
@@ -83,26 +76,3 @@ def test_a_fork_while_another_thread_holds_the_lock_does_not_deadlock():
         release.set()
         thread.join()
     assert_no_common_word(before, words, draw(source))
-
-
-@posix_only
-@pytest.mark.slow
-def test_forks_of_a_process_whose_threads_draw_words_share_no_word():
-    source, stop, drawn = ldp.exact.SecureWords(), threading.Event(), []
-
-    def work():
-        while not stop.is_set():
-            drawn.append(draw(source, 1 << 14)[::32])  # of 64 words in a row, two are kept
-
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    try:
-        children = [in_child("fork", source) for _ in range(4)]
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-    words, counts = np.unique(np.concatenate(children), return_counts=True)
-    assert counts.max() == 1
-    assert not np.isin(words, np.concatenate(drawn)).any()

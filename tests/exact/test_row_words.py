@@ -13,8 +13,6 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 import labeldp as ldp
 from exact.word_cases import as_ids
@@ -107,11 +105,6 @@ def test_a_channel_gets_words_for_its_rows_or_half_as_many_more_and_nothing_else
         assert np.unique(rounding[:rows]).size == rounding[:rows].size
 
 
-def test_text_and_bytes_and_numbers_have_words_of_their_own():
-    same = [words(SECRET, ids)[0][0] for ids in ([49], ["1"], [b"1"])]
-    assert len(set(same)) == 3
-
-
 # ---- recomputation ------------------------------------------------------------------------------------
 
 
@@ -143,17 +136,6 @@ def test_whatever_names_a_word_changes_it():
     key = row_words.ReleaseKey(1)
     key.release = "another"
     assert words(key.secret(**base), [1])[0][0] not in first
-
-
-FIELDS = st.lists(st.one_of(st.text(max_size=6), st.integers(-3, 12)), max_size=4)
-
-
-@given(FIELDS, FIELDS)
-@settings(max_examples=50, deadline=None)
-@example(["ab", "c"], ["a", "bc"])
-@example([1], ["1"])
-def test_no_two_lists_of_fields_are_encoded_alike(fields, other):
-    assert (row_words._encoded(*fields) == row_words._encoded(*other)) == (fields == other)
 
 
 def test_a_key_serves_each_column_and_round_once():

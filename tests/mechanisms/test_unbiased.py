@@ -128,11 +128,3 @@ HALF = 2**63
 def test_tables_of_wrong_shape_are_refused(outputs, counts):
     with pytest.raises(ldp.LabelDPError):
         ldp.Unbiased(bounds=(0, 1), outputs=outputs, counts=counts, epsilon=1.0)
-
-
-def test_a_table_has_at_most_as_many_entries_as_are_proven_in_a_moment(set_constants):
-    rows = ((HALF, HALF),) * 4
-    set_constants({"mechanisms.unbiased.MOST_ENTRIES": 8})
-    assert len(ldp.Unbiased(bounds=(0, 1), outputs=(0, 1), counts=rows, epsilon=1.0).counts) == 4
-    with pytest.raises(ldp.errors.ParameterError, match="more than 8 entries"):
-        ldp.Unbiased(bounds=(0, 1), outputs=(0, 1), counts=(*rows, rows[0]), epsilon=1.0)
