@@ -26,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 sys.path.insert(0, str(Path(__file__).parent))
 
 # What tests start in processes of their own.
-collect_ignore = ["tables/irregular.py", "windows_like.py", "spark/quick_daemon.py", "spark/connect_program.py"]
+collect_ignore = ["tables/irregular.py", "spark/quick_daemon.py", "spark/connect_program.py"]
 collect_ignore += ["spark/trouble_program.py"]
 if find_spec("pyspark") is None or sys.platform == "win32":  # where Spark needs programs of Hadoop's own
     collect_ignore += ["spark"]

@@ -6,11 +6,9 @@ end are how many models were accepted and how many refused.
 """
 
 import faulthandler
-import io
 import sys
 import tempfile
 import warnings
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -34,18 +32,10 @@ def odd_values(array, rng):
         flat[at] = rng.choice(ODD)
     else:
         ends = np.iinfo(array.dtype)
-        near = [int(flat[at[0]]) + step for step in (-2, -1, 1, 2)]
-        odd = [0, 1, 61, 127, 128, 2**31, ends.min, ends.max]
-        flat[at] = min(max((near + odd)[rng.integers(12)], ends.min), ends.max)
+        value = int(flat[at[0]])
+        odd = [value - 1, value + 1, 0, 1, 127, 2**31, ends.min, ends.max]
+        flat[at] = min(max(odd[rng.integers(8)], ends.min), ends.max)
     return array
-
-
-def some_bytes(array, rng):
-    """Change some bytes of the numbers."""
-    data = bytearray(array.tobytes())
-    for at in rng.integers(0, len(data), rng.integers(1, 4)):
-        data[at] = rng.integers(256)
-    return np.frombuffer(data, array.dtype).reshape(array.shape)
 
 
 def other_shape(array, rng):
@@ -55,7 +45,7 @@ def other_shape(array, rng):
 
 
 CHANGES = [
-    *(odd_values, odd_values, odd_values, some_bytes, other_shape),
+    *(odd_values, odd_values, odd_values, other_shape),
     lambda array, rng: rng.permutation(array.reshape(-1)).reshape(array.shape),
     lambda array, rng: array.astype(rng.choice(DTYPES)),
     lambda array, rng: np.full(array.shape, rng.choice(ODD)).astype(array.dtype),
@@ -99,28 +89,17 @@ def mutated(arrays, rng):
     return arrays
 
 
-def packed(arrays, rng):
-    """Return the bytes of the arrays' file, in some of which bytes are changed too."""
-    result = io.BytesIO()
-    kind = rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA], p=[0.93, 0.06, 0.01])
-    with zipfile.ZipFile(result, "w", int(kind)) as out:
-        for name, array in arrays.items():
-            member = io.BytesIO()
-            np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=True)
-            out.writestr(f"{name}.npy", member.getvalue())
-    data = bytearray(result.getvalue())
-    if rng.random() < 0.1:
-        end = len(data) if rng.random() < 0.5 else 300  # half of them at the directory
-        for at in rng.integers(max(0, end - 300), end, rng.integers(1, 4)):
-            data[at] = rng.integers(256)
-    return bytes(data)
-
-
 def kinds():
     """Return a model of each kind and its encoder; trees are the most dangerous, and come more often."""
     own = model_cases.encoder()
     trees, plain = (model_cases.with_trees(), own), (model_cases.fitted(), own)
     return [trees, trees, trees, plain, model_cases.wide(25)[:2], model_cases.wide(310)[:2]]
+
+
+def stated_hash(cards, path):
+    """Return the hash that a model's card states for one of its files."""
+    card = cards[(path.parent / "card.json").read_text()]
+    return card.content["files"][path.name]
 
 
 @np.errstate(all="ignore")
@@ -130,9 +109,7 @@ def main(first, count):
     folders = [model_cases.saved(model, place / f"model {k}", own) for k, (model, own) in enumerate(models_of)]
     cards = {text: models.read_any_card(text) for text in ((each / "card.json").read_text() for each in folders)}
     models.read_any_card = cards.__getitem__  # checked once: what changes here are arrays
-    models.sha256 = lambda path, limit=None: cards[(path.parent / "card.json").read_text()].content["files"][
-        path.name
-    ]
+    models.sha256 = lambda path, limit=None: stated_hash(cards, path)
     whole = [model_cases.arrays_in(folder) for folder in folders]
     accepted = 0
     for number in range(first, first + count):
@@ -140,7 +117,7 @@ def main(first, count):
         print(number, file=sys.stderr)
         rng = np.random.default_rng(number)
         which = int(rng.integers(len(folders)))
-        (folders[which] / "model.npz").write_bytes(packed(mutated(whole[which], rng), rng))
+        np.savez(folders[which] / "model.npz", **mutated(whole[which], rng))
         X = rng.choice([0.0, 1.0, -1e100, 1e100, 3.5], (5, models_of[which][1].width))
         try:
             predicted = models.load_model(folders[which]).predict_numbers(X)

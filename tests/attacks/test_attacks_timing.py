@@ -44,7 +44,7 @@ def sign_test(differences):
 
 
 def shift_and_spread(took):
-    """Return for each pair how much slower the first was, and how much further from the median of all calls."""
+    """Return for each pair the delay of the first, and its larger distance from the median of all calls."""
     return took[:, 0] - took[:, 1], -np.diff(np.abs(took - np.median(took)), axis=1)[:, 0]
 
 
@@ -53,23 +53,10 @@ def pvalue(took):
     return min(1.0, 2 * min(map(sign_test, shift_and_spread(took))))
 
 
-def would_show(took):
-    """Return the delay in seconds that this test would have found, whichever of the two it had been added to."""
-    differences = shift_and_spread(took)[0]
-    needed = int(stats.binom.isf(FALSE_ALARM / 4, differences.size, 0.5)) + 1
-    return float(max(np.sort(-differences)[needed - 1], np.sort(differences)[needed - 1]))
-
-
-def expect_the_same(what, call, one, other):
-    took = times(call, one, other)
-    print(f"{what}: a delay of {would_show(took) * 1e6:.2f} µs in {ROWS} labels would have shown")
-    assert pvalue(took) > FALSE_ALARM
-
-
 @pytest.mark.parametrize("labels", [(0.0, 1.0), (0.3, 1e300)], ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_time_of_a_release_does_not_tell_the_label(name, labels):
-    expect_the_same(f"{name}, {labels}", mechanisms(1.0)[name].randomize, *labels)
+    assert pvalue(times(mechanisms(1.0)[name].randomize, *labels)) > FALSE_ALARM
 
 
 SPREAD = np.random.default_rng(4).random(ROWS)
@@ -78,8 +65,9 @@ SPREAD = np.random.default_rng(4).random(ROWS)
 @pytest.mark.parametrize("name", ["rp", "laplace", "staircase", "gaussian"])
 def test_the_time_of_a_release_does_not_tell_how_labels_are_spread(name):
     """Where no table is looked up by the label, for such a table may be in the cache or not."""
-    expect_the_same(f"{name}, spread", mechanisms(1.0)[name].randomize, 0.5, SPREAD)
-    expect_the_same(f"{name}, sorted", mechanisms(1.0)[name].randomize, SPREAD, np.sort(SPREAD))
+    randomize = mechanisms(1.0)[name].randomize
+    assert pvalue(times(randomize, 0.5, SPREAD)) > FALSE_ALARM
+    assert pvalue(times(randomize, SPREAD, np.sort(SPREAD))) > FALSE_ALARM
 
 
 def rejecting(labels):
@@ -108,13 +96,3 @@ def unsteady(labels):
 @pytest.mark.parametrize("call", [rejecting, branching, unsteady])
 def test_a_loop_or_a_branch_that_depends_on_the_label_is_found(call):
     assert pvalue(times(call, 0.0, 1.0)) < FALSE_ALARM
-
-
-def test_the_stated_delay_is_what_the_test_finds():
-    """That delay added to either is found, and a tenth of it is not."""
-    noise = np.random.default_rng(3).normal(0, 1e-6, (PAIRS, 2))
-    delay = would_show(noise)
-    assert delay > 0
-    for which in ([1.0001, 0.0], [0.0, 1.0001]):
-        assert pvalue(noise + delay * np.array(which)) < FALSE_ALARM
-        assert pvalue(noise + delay / 10 * np.array(which)) > FALSE_ALARM
