@@ -95,7 +95,6 @@ def audited():
 
 def test_all_noisy_sums_together_satisfy_epsilon_dp():
     found, most = audited()
-    print(f"charged {CLAIM:g}, found {found.epsilon:.3f}; at most {most:.3f} was lost in any run")
     assert not found.detected
     assert 0.5 * CLAIM < most <= CLAIM * (1 + 1e-9)
 
@@ -108,6 +107,5 @@ def test_a_statistic_with_next_to_no_noise_is_detected(what, monkeypatch):
 
     monkeypatch.setattr(ldp.accounts.Statistic, "noise", property(noise))
     found, most = audited()
-    print(f"charged {CLAIM:g}, found {found.epsilon:.3f}")
     assert found.detected
     assert most > CLAIM

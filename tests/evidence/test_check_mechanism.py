@@ -38,14 +38,11 @@ def test_the_coin_of_the_guide_conforms():
 FORMS = {
     "list": lambda y: y.tolist(),
     "column": lambda y: y[:, None],
-    "view": lambda y: np.repeat(y, 2)[::2],
     "float32": lambda y: y.astype(np.float32),
-    "float16": lambda y: y.astype(np.float16),
     "integers": lambda y: np.rint(y).astype(np.int64),
     "objects": lambda y: y.astype(object),
     "more than a piece": lambda y: np.resize(y, 70_001),
     "number": lambda y: float(y[5]),
-    "array of no dimension": lambda y: np.array(y[5]),
     "list of one": lambda y: [float(y[5])],
 }
 
@@ -67,16 +64,16 @@ def test_labels_in_any_form_give_the_channels_own_draws_bit_for_bit(name, form):
 def with_own(name):
     """Return a coin with a method that does the same as the one of `Mechanism`."""
     inherited = getattr_static(ldp.mechanisms.Mechanism, name)
-    function = getattr(inherited, "__func__", None) or getattr(inherited, "fget", None) or inherited
+    function = getattr(inherited, "fget", inherited)
 
     def own(self, *arguments, **options):
         return function(self, *arguments, **options)
 
-    wrap = type(inherited) if isinstance(inherited, classmethod | property) else lambda function: function
-    return coin(f"own-{name}", **{name: wrap(own)})(epsilon=1.1)
+    method = property(own) if isinstance(inherited, property) else own
+    return coin(f"own-{name}", **{name: method})(epsilon=1.1)
 
 
-@pytest.mark.parametrize("name", ["randomize", "verify", "mean", "to_json", "__reduce__", "origin"])
+@pytest.mark.parametrize("name", ["randomize", "verify", "origin"])
 def test_what_mechanism_does_for_everybody_is_left_to_it(name):
     with pytest.raises(ldp.errors.ConformanceError, match=rf"^inherited: .*\.{name} "):
         ldp.evidence.check_mechanism(with_own(name), samples=SAMPLES)

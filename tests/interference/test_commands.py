@@ -178,8 +178,6 @@ PREDICT = {
     "honest": (None, [], 0),
     "honest, an id kept": (None, ["--keep", "id"], 0),
     "honest, the label kept": (None, ["--keep", tables.LABEL], 2),
-    "honest, the label kept by another case": (None, ["--keep", tables.LABEL.title()], 2),
-    "the label left out": (left_out(tables.LABEL), [], 4),
     "the label in capitals left out": (left_out(tables.LABEL.upper()), [], 4),
     "the label used": (used(tables.LABEL), [], 4),
     "the label left out, and the card names another": (left_out(tables.LABEL, "other"), [], 0),

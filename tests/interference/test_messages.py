@@ -1,6 +1,5 @@
 """Errors, warnings, logs and what is printed: the same whatever the labels are, but for which are missing."""
 
-import datetime
 import decimal
 import logging
 import warnings
@@ -46,18 +45,13 @@ DATES = np.datetime64("2020-01-01") + np.arange(40)
 BAD = {
     "NaN": with_one(lambda *_: np.nan),
     "infinite": with_one(lambda *_: np.inf),
-    "negative infinite": with_one(lambda *_: -np.inf),
     "text": with_one(lambda first, _: "secret" if first else "much longer secret"),
     "None": with_one(lambda *_: None),
     "Decimal NaN": with_one(lambda *_: decimal.Decimal("NaN")),
     "boolean": with_one(lambda first, _: first),
     "complex": with_one(lambda _, number: complex(number, 1)),
-    "date": with_one(lambda first, _: datetime.date(2000 + first, 1, 1)),
     "object that raises": with_one(lambda _, number: _Raises(number)),
     "all text": lambda labels, _: np.array([str(value) for value in labels]),
-    "bytes": lambda labels, _: np.array([str(value).encode() for value in labels]),
-    "all boolean": lambda labels, _: labels > 0,
-    "all complex": lambda labels, _: labels + 1j,
     "all dates": lambda _, first: DATES[::-1] if first else DATES,
     "masked": lambda labels, _: np.ma.masked_array(labels, mask=np.arange(40) == 7),
     "long double": lambda labels, _: labels.astype(np.longdouble),
@@ -149,29 +143,25 @@ def test_what_is_said_of_arguments(options, tmp_path):
 
 
 def labels_in_place_of_something_else():
-    options = OPTIONS
-    private = ldp.ModelReleaseRegressor(**options, random_state=1).fit(X, X[:, 0])
-    return tried(
-        [
-            lambda y: ldp.ModelReleaseRegressor(**options).fit(y, X),
-            private.predict,
-            lambda y: ldp.LabelReleaseRegressor(y, **options).fit(X, X[:, 0]),
-            lambda y: ldp.LabelReleaseRegressor(**options, trust=list(y)).fit(X, X[:, 0]),
-            lambda y: ldp.preview(rows=y, bounds=BOUNDS),
-            lambda y: ldp.privatize(X[:, 0], **options, mechanism=list(y)),
-            lambda y: ldp.privatize(X[:, 0], **options, trust=y),
-            lambda y: ldp.privatize(X[:, 0], **options, rows_per_person=y),
-            lambda y: ldp.estimate_prior(X[:, 0], **options, rows_per_person=y),
-            lambda y: ldp.private_score(y, X, X[:, 0], **options),
-        ]
-    )
+    other = X[:, 0]
+    private = ldp.ModelReleaseRegressor(**OPTIONS, random_state=1).fit(X, other)
+    calls = [
+        lambda y: ldp.ModelReleaseRegressor(**OPTIONS).fit(y, X),
+        private.predict,
+        lambda y: ldp.LabelReleaseRegressor(y, **OPTIONS).fit(X, other),
+        lambda y: ldp.preview(rows=y, bounds=BOUNDS),
+        lambda y: ldp.private_score(y, X, other, **OPTIONS),
+    ]
+    options = ("mechanism", "trust", "rows_per_person")
+    calls += [lambda y, o=option: ldp.privatize(other, **OPTIONS, **{o: list(y)}) for option in options]
+    return tried(calls)
 
 
 def test_labels_in_the_place_of_another_argument_are_refused_and_not_quoted(tmp_path):
     with pytest.warns(ldp.InsecureRandomnessWarning):
         way = labels_in_place_of_something_else()
     first = assert_same(way, ONE, OTHER, tmp_path)
-    assert str(first.result).count("ParameterError") >= 10
+    assert str(first.result).count("ParameterError") >= 8
 
 
 def test_what_is_said_when_the_budget_is_spent(tmp_path):
