@@ -143,7 +143,6 @@ def pipelines(which: str, listed: Pipelines, part: float, workers: int, console:
                 samples=samples,
                 confidence=1 - 1e-7,
                 epsilon=ledger.total.epsilon,
-                delta=ledger.total.delta,
                 executor=pool,
             )
             minutes = (time.perf_counter() - started) / 60

@@ -8,6 +8,8 @@ charges. How labeldp finds the integers it does not check. It prints a line for 
     0: holds          all of it follows, and the stated epsilon and delta are right
     1: does not hold  something is false, or is not private
     2: cannot tell    it may hold, and this file does not know enough to say
+
+Only the card of the mechanism Gaussian alone has a delta.
 """
 
 import argparse
@@ -26,7 +28,7 @@ from typing import Any
 from unicodedata import category
 
 Card = dict[str, Any]
-Amount = tuple[Fraction, Fraction]  # ε and δ
+Amount = tuple[Fraction, Fraction]  # the promise of a channel: ε and δ
 Proof = tuple[float, float, Fraction | None]  # ε and δ, rounded up, and the worst ratio of counts
 WORDS, ONE = 2**64, 2**192  # random words, of which a count is a number; the unit of exponentials
 MOST_CHARACTERS, MOST_NOISE = 2**23, 2**17  # of a card; values of noise, or counts of a table
@@ -76,7 +78,7 @@ def parse(data: bytes) -> Card:
 
 
 def canonical(content: Any) -> str:
-    """Return the canonical text: "JSON with keys sorted by code point, no blanks"."""
+    """Return one text for equal data: "JSON with keys sorted by code point, no blanks"."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
@@ -86,34 +88,45 @@ def sha256(text: str) -> str:
 
 
 def read_card(data: bytes) -> Card:
-    """Check schema, version, fields and checksum, "the SHA-256 of the canonical text of the card without" it."""
+    """Check schema, version, fields and checksum: "the SHA-256 of all that follows the first 86 characters"."""
     card = parse(data)
     schema, version = str(card.get("schema")), card.get("version", 0)
     require(schema in OBJECTS and schema.startswith("labeldp."), "the schema is that of no card")
-    require(type(version) is int and version >= 2, "the version is that of no card")
-    require(version in (3, 4), f"this file reads versions 3 and 4; labeldp may read version {version}", OPEN)
-    checksum = "sha256:" + sha256(canonical({key: value for key, value in card.items() if key != "checksum"}))
-    require(card.get("checksum") == checksum, f"without its checksum, the card has {checksum}")
+    require(type(version) is int and version >= 1, "the version is that of no card")
+    require(version == 1, f"this file reads version 1; labeldp may read version {version}", OPEN)
+    text = data.decode("ascii").strip(" \t\r\n")
+    checksum = "sha256:" + sha256(text[86:])
+    require(text[:86] == f'{{"checksum":"{checksum}",', f"the text after the checksum has {checksum}")
     conform(card, schema)
     return card
 
 
 # ---- "Every object below has the fields listed for it and no others." -------------------------------------------
-FRACTION, HIDDEN = re.compile("[0-9]+(/0*[1-9][0-9]*)?"), {"Cc", "Cf", "Cs", "Zl", "Zp"}
+FRACTION, HIDDEN = re.compile("[0-9]+(/[1-9][0-9]*)?"), {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def is_large(value: Any) -> bool:
+    """Tell an integer "above 2^53 and up to 2^64, as text"."""
+    return (
+        type(value) is str and re.fullmatch("[1-9][0-9]{15,19}", value) is not None and 2**53 < int(value) <= WORDS
+    )
+
+
 TESTS: dict[str, Callable[[Any], Any]] = {
     "any": lambda _: True,
     "text": lambda value: type(value) is str,
     "line": lambda one: type(one) is str and one.strip() and not one[500:] and not HIDDEN & {*map(category, one)},
     "boolean": lambda value: type(value) is bool,
-    "integer": lambda value: type(value) is int and 0 <= value < 2**63,  # "`true` is none"
-    "size": lambda value: type(value) is int and 1 <= value < 2**63,
-    "count": lambda value: type(value) is int and 0 <= value <= WORDS,
+    "integer": lambda value: type(value) is int and 0 <= value <= 2**53,  # "`true` is none"
+    "size": lambda value: type(value) is int and 1 <= value <= 2**53,
+    "count": lambda value: (type(value) is int and 0 <= value <= 2**53) or is_large(value),
     "number": lambda value: type(value) in (int, float),
     "positive": lambda value: type(value) in (int, float) and value > 0,
     "error": lambda value: type(value) in (int, float) and value >= 0,
     "part": lambda value: type(value) in (int, float) and 0 <= value <= 1,
-    "epsilon": lambda value: type(value) in (int, float) or value == "infinite",
-    "fraction": lambda value: type(value) is str and len(value) <= 400 and FRACTION.fullmatch(value),
+    "fraction": lambda one: (
+        type(one) is str and not one[400:] and FRACTION.fullmatch(one) and str(Fraction(one)) == one
+    ),
     "amount": lambda value: TESTS["fraction"](value) and Fraction(value) > 0,
     "hash": lambda value: type(value) is str and re.fullmatch("[0-9a-f]{64}", value),
     "hashes": lambda value: all(map(TESTS["hash"], value.values() if type(value) is dict else [value])),
@@ -124,12 +137,12 @@ COMMON = """schema:text version:integer checksum:text guarantee:text cost:cost s
     trust:curator/local bounds:bounds* mechanisms:mechanism* parts:integer* priors:prior|null* charges:charge*
     statistics:statistic* purpose?:line recipient?:line bounds_reason?:line rounding?:positive|null* """
 FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a pair, type% an object with any names
-    "cost": "epsilon:number delta:number",
-    "charge": """what:text budget:fraction& when:text mechanism:text|null rows_per_person:size column:integer|null
-        purpose:labels/prior/mean/sums/score/intervals/other""",
+    "cost": "epsilon:number",
+    "charge": """description:text budget:amount when:text mechanism:text|null rows_per_person:size
+        column:integer|null purpose:labels/prior/mean/sums/score/intervals/other""",
     "statistic": """what:text kind:text size:size steps:size sensitivity:integer epsilon:amount noise:text
         scale:fraction purpose:text""",
-    "proof": "epsilon:epsilon delta:number ratio:fraction|null",
+    "proof": "epsilon:number delta:number ratio:fraction|null",
     "mechanism": "mechanism:text parameters:any% channel:kind= proof:proof origin?:origin",
     "reports": "mechanism:text parameters:any% channel:kind= proof:proof",
     "origin": "charge:charge secure:boolean statistics:statistic* reports?:reports",
@@ -151,7 +164,6 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "labeldp.row-release": COMMON + "rounds:size arrays?:hash% knowledge:knowledge label_transform?:log/sqrt",
     "labeldp.model": COMMON + """model:text label?:text note?:text features?:text* format?:integer files?:hash%
         versions?:text% quality?:quality split?:split regression?:regression fit?:fit label_transform?:log/sqrt""",
-    "kind=identity": "kind:text",
     "kind=table": DOMAIN + "values:number* counts:count**",
     "kind=window": DOMAIN + """cells:count window:count background:count extra:count spread_outside:boolean
         bins:integer*|null cuts:number|null*|null values:number*|null""",
@@ -241,7 +253,7 @@ def pure(pairs: list[tuple[int, int]], promise: Amount) -> Proof:
 
 def prove_table(channel: Card, promise: Amount) -> Proof:
     """Compare the counts of each output over all rows."""
-    rows, values = channel["counts"], channel["values"]
+    rows, values = [list(map(int, row)) for row in channel["counts"]], channel["values"]
     require(len(rows) >= 2 and all(len(row) == len(values) for row in rows), "the table is not rectangular")
     require(len(rows) * len(values) <= MOST_NOISE, f"a table has more than {MOST_NOISE:,} counts")
     require(all(sum(row) == WORDS for row in rows), "a row of the table does not sum to 2^64")
@@ -250,7 +262,7 @@ def prove_table(channel: Card, promise: Amount) -> Proof:
 
 def prove_window(channel: Card, promise: Amount) -> Proof:
     """Compare the background of a cell with its background and window."""
-    M, m, b, c = (channel[name] for name in ("cells", "window", "background", "extra"))
+    M, m, b, c = (int(channel[name]) for name in ("cells", "window", "background", "extra"))
     S, values, bins, cuts = WORDS - M * b, channel["values"], channel["bins"], channel["cuts"]
     require(min(M, m, b, c) > 0 and c < WORDS and M < 2**63 and M - m < 2**51 and m <= M, "cells are out of range")
     require(S > 0 and (S - 1) // c < m, "the words of the window do not fit into the cells of the window")
@@ -294,7 +306,7 @@ def noise_counts(channel: Card) -> list[int]:
     rule, r, N, name = channel["counts"], channel["reach"], channel["steps"], channel["counts"]["rule"]
     require(r >= 1 and 2 * r < MOST_NOISE and N >= 1 and N <= 2**51, "steps or reach are out of range")
     if name == "listed":
-        return list(rule["listed"])
+        return list(map(int, rule["listed"]))
     half = gaussian_weights(rule, r) if name == "gaussian" else periodic_weights(rule, N, r)
     weights, total = half[:0:-1] + half, 2 * sum(half) - half[0]
     counts = [weight * WORDS // total for weight in weights]
@@ -367,7 +379,6 @@ def check_mechanism(mechanism: Card, proven: dict[str, Proof]) -> str:
     """Prove the channel again; "refuse if `proof` is not what the pseudocode gives"."""
     name, stated, channel = mechanism["mechanism"], mechanism["proof"], mechanism["channel"]
     kind, text = channel["kind"], canonical(channel)
-    require(kind != "identity", "labels are released as they are: not private")
     conform([float(channel["low"]), float(channel["high"])], "bounds", "low and high")
     if text not in proven:
         require(len(proven) < MOST_PROOFS, f"this file proves up to {MOST_PROOFS} channels of a card", OPEN)
@@ -397,57 +408,48 @@ def check_statistic(one: Card) -> str:
     return f"{size} {kind}, sensitivity {moved}, scale {moved / epsilon}, epsilon {epsilon}"
 
 
-def budget(charge: Card) -> Amount:
-    """Return the exact amount of a charge: "ε above 0"."""
-    require(Fraction(charge["budget"][0]) > 0, "a charge is of epsilon 0")
-    return Fraction(charge["budget"][0]), Fraction(charge["budget"][1])
-
-
-def cost_of(thing: Card) -> Amount:
-    """Return what one row costs by a mechanism, "the proof's doubles count as decimals", or by an origin."""
+def cost_of(thing: Card) -> Fraction:
+    """Return the cost of one row by a mechanism, "the proof's double counts as a decimal", or by an origin."""
     if "proof" in thing:
-        require(thing["proof"]["epsilon"] != "infinite", "an infinite epsilon is not private")
-        return Fraction(repr(thing["proof"]["epsilon"])), Fraction(repr(thing["proof"]["delta"]))
+        require(thing["proof"]["delta"] == 0, "a mechanism has a delta, and no charge pays for one")
+        return Fraction(repr(thing["proof"]["epsilon"]))
     if "reports" in thing:
         return cost_of(thing["reports"])
-    return exact_sum(Fraction(one["epsilon"]) for one in thing["statistics"]), Fraction(0)
+    return exact_sum(Fraction(one["epsilon"]) for one in thing["statistics"])
 
 
-def require_paid(cost: Amount, charge: Card, what: str) -> None:
-    """Refuse more than was charged: "(kε, min(1, k·exp_upper((k − 1)ε)·δ)) for k rows of a person"."""
-    k, (epsilon, delta), paid = charge["rows_per_person"], cost, budget(charge)
-    x = min((k - 1) * epsilon, Fraction(1024))  # no delta of a card is below 10^-400, and e^1024 is above 10^400
-    upper = Fraction(exp_lower(x), ONE) * (1 + Fraction(1, 2**90)) if k > 1 else Fraction(1)
-    right = k * epsilon <= paid[0] and min(Fraction(1), k * upper * delta) <= paid[1]
+def require_paid(cost: Fraction, charge: Card, what: str) -> None:
+    """Refuse more than was charged: "kε for k rows of a person"."""
+    right = charge["rows_per_person"] * cost <= Fraction(charge["budget"])
     require(right, f"{what} costs more than was charged for it")
 
 
 # ---- "Agreement. Refuse a card unless all of this holds." -------------------------------------------------------
 def check_cost(card: Card) -> str:
     """Check (1) to (3): the cost is the sum of all charges, or the larger of two, and the guarantee states it."""
-    charges, k, most = card["charges"], card["charges"][0]["rows_per_person"], sys.float_info.max
+    charges, k, most = card["charges"], card["charges"][0]["rows_per_person"], Fraction(sys.float_info.max)
     require(all(one["rows_per_person"] == k for one in charges), "charges have different rows_per_person")
     larger, mixed = "split" in card and k == 1, card.get("file", {}).get("row_order") == "shuffled"
-    split = [[budget(one) for one in charges if (one["purpose"] == "score") == of] for of in (True, False)]
+    split = [
+        [Fraction(one["budget"]) for one in charges if (one["purpose"] == "score") == of] for of in (True, False)
+    ]
     groups = split if larger else [split[0] + split[1]]
-    epsilon, delta = (max(exact_sum(one[i] for one in group) for group in groups) for i in (0, 1))
-    exact = {"epsilon": epsilon, "delta": min(delta, Fraction(1))}
-    for name, x in exact.items():  # "the smallest doubles that, written as decimals, are at least these"
-        up = smallest_double(lambda double: Fraction(repr(double)), x, most)
-        require(card["cost"][name] == up and x <= Fraction(most), f"the charges make up {name} {up}")
-    digits = {"epsilon": Context(prec=6, rounding=ROUND_CEILING), "delta": Context(prec=3, rounding=ROUND_CEILING)}
-    rounded = {name: up.divide(*map(Decimal, exact[name].as_integer_ratio())) for name, up in digits.items()}
-    E, D, both = f"{float(rounded['epsilon']):.6g}", f"{float(rounded['delta']):.3g}", bool(delta)
+    epsilon = max(map(exact_sum, groups))
+    # "the smallest double that, written as a decimal, is at least this"
+    up = smallest_double(lambda double: Fraction(repr(double)), epsilon, sys.float_info.max)
+    require(card["cost"]["epsilon"] == up and epsilon <= most, f"the charges make up epsilon {up}")
+    rounded = Context(prec=6, rounding=ROUND_CEILING).divide(*map(Decimal, epsilon.as_integer_ratio()))
+    E = f"{float(rounded):.6g}"
     whose = f"all labels of a person with up to {k} rows" if k > 1 else "one row's label"
     says = (
-        f"label differential privacy with ε = {E}{f' and δ = {D}' * both} for all that this card lists: changing "
-        f"{whose} changes the probability of any of it by at most a factor e^{E}{f', up to {D}' * both}"
+        f"label differential privacy with ε = {E} for all that this card lists: changing "
+        f"{whose} changes the probability of any of it by at most a factor e^{E}"
         + "; no row is in both the model and its score" * larger
         + "; features, the number and order of rows, and bounds are public"
     )
     require(card["secure"], "NOT PRIVATE: the noise can be repeated from a seed")
     require(card["guarantee"] in (says, says.replace(" and order" * mixed, "")), "the guarantee is another one")
-    return f"{len(charges)} charges make up epsilon {epsilon}, delta {exact['delta']}, for {k} rows of a person"
+    return f"{len(charges)} charges make up epsilon {epsilon}, for {k} rows of a person"
 
 
 def check_statistics(card: Card) -> str:
@@ -458,7 +460,7 @@ def check_statistics(card: Card) -> str:
     for purpose in {one["purpose"] for one in card["statistics"]}:
         charges = [one for one in card["charges"] if one["purpose"] == purpose not in ("labels", "prior")]
         bought = [one for one in card["statistics"] if one["purpose"] == purpose]
-        paid = exact_sum(budget(one)[0] for one in charges)
+        paid = exact_sum(Fraction(one["budget"]) for one in charges)
         cost = exact_sum(Fraction(one["epsilon"]) for one in bought) * card["charges"][0]["rows_per_person"]
         require(cost <= paid, f"statistics for {purpose} cost epsilon {cost}, and {paid} was charged for them")
         noted = [one["mechanism"] for one in charges if one["mechanism"] is not None]
@@ -466,7 +468,7 @@ def check_statistics(card: Card) -> str:
         right = not noted or purpose == both or "; ".join(noted) == "; ".join(noise)
         require(right, f"charges for {purpose} note other noise")
         if purpose == both:  # a proof may be a little below the epsilon of its labels
-            most = max(cost_of(one)[0] for one in card["mechanisms"]) * card["charges"][0]["rows_per_person"]
+            most = max(map(cost_of, card["mechanisms"])) * card["charges"][0]["rows_per_person"]
             cost = paid if cost + most >= paid * Fraction(99, 100) else cost
         unsaid -= {purpose} if cost == paid else set()
     require(not unsaid, f"the card does not say what all charges for {', '.join(sorted(unsaid))} bought", OPEN)
@@ -476,9 +478,7 @@ def check_statistics(card: Card) -> str:
 def pays_for_both(card: Card) -> Any:
     """Return whether one charge pays for the sums and the labels of a fit: its purpose is sums."""
     purposes = {one["purpose"] for one in card["charges"]}
-    return (
-        card["version"] >= 4 and card["schema"] != "labeldp.release" and card["parts"] and "labels" not in purposes
-    )
+    return card["schema"] != "labeldp.release" and card["parts"] and "labels" not in purposes
 
 
 def check_labels(card: Card) -> str:
@@ -500,8 +500,8 @@ def check_labels(card: Card) -> str:
     require(columns and notes == several, "charges note other columns, noise or mechanisms")
     spent = exact_sum(Fraction(one["epsilon"]) for one in sums)
     for i, part in enumerate(parts if release else range(len(mechanisms))):
-        epsilon, delta = cost_of(mechanisms[part])
-        require_paid((epsilon + spent, delta), charges[i if release else 0], mechanisms[part]["mechanism"])
+        cost = cost_of(mechanisms[part]) + spent
+        require_paid(cost, charges[i if release else 0], mechanisms[part]["mechanism"])
     return f"{len(parts)} parts cost no more than was charged for them"
 
 
@@ -511,13 +511,16 @@ def check_origins(card: Card) -> str:
     held = [*enumerate(priors), *((None, one) for one in card.get("mechanisms", [card]))]
     found = [(i, part["origin"]) for i, part in held if part and "origin" in part]
     charges = card.get("charges", [origin["charge"] for _, origin in found])
-    paid = {canonical({**one, "budget": [*map(str, budget(one))]}): one for one in charges}
+    paid = {canonical(one): one for one in charges}
     noise: dict[str, list[Card]] = {key: [] for key, one in paid.items() if one["purpose"] == "prior"}
     for i, origin in found:
         charge = origin["charge"]
         said = {name: origin[name] for name in ("statistics", "reports") if name in origin}
-        key = canonical({**charge, "budget": [*map(str, budget(charge))]})
-        require(key in noise and charge["what"].startswith("prior ("), "a private prior has no charge for a prior")
+        key = canonical(charge)
+        require(
+            key in noise and charge["description"].startswith("prior ("),
+            "a private prior has no charge for a prior",
+        )
         require(all(one["purpose"] == "prior" for one in said["statistics"]), "a statistic has another purpose")
         many = len(said["statistics"]) > (256 if len(said) == 1 else 0)
         require(not many, "a prior has more than 256 statistics, or reports as well")
@@ -525,15 +528,16 @@ def check_origins(card: Card) -> str:
         require(origin["secure"] or not card.get("secure", True), "a prior from a seed is not private")
         what = f"prior ({card.get('trust')})" + f", column {i}" * (len(priors) > 1)
         if i is not None and charge["column"] is not None:
-            require((charge["column"], charge["what"]) == (i, what), f"prior {i} names the charge of another")
+            require(
+                (charge["column"], charge["description"]) == (i, what), f"prior {i} names the charge of another"
+            )
             require(card["trust"] == "curator" or not said["statistics"], "counts need a trusted curator")
         noise[key] += [] if said in noise[key] else [said]
         require(len(noise[key]) <= 64, "this file adds up to 64 priors of one charge", OPEN)
     listed = [one for one in charges if one["purpose"] == "prior"]
     require(all(noise.values()) and len(noise) == len(listed), "a charge for a prior has no prior of its own")
     for key, different in noise.items():
-        total = exact_sum(cost_of(one)[0] for one in different), exact_sum(cost_of(one)[1] for one in different)
-        require_paid(total, paid[key], "the noise of a prior")
+        require_paid(exact_sum(map(cost_of, different)), paid[key], "the noise of a prior")
     return f"{sum(map(len, noise.values()))} private priors cost no more than was charged for them"
 
 
@@ -602,7 +606,8 @@ def verify(data: bytes) -> tuple[str, str]:
     if verdict != HOLDS:
         return verdict, "nothing is shown"
     found, cost = {run(*check)[0] for check in checks(card)}, card.get("cost", card.get("proof"))
-    return min(found, key=(FALSE, OPEN, HOLDS).index), f"epsilon = {cost['epsilon']}, delta = {cost['delta']}"
+    delta = f", delta = {cost['delta']}" if cost.get("delta") else ""
+    return min(found, key=(FALSE, OPEN, HOLDS).index), f"epsilon = {cost['epsilon']}{delta}"
 
 
 def main() -> int:

@@ -61,12 +61,15 @@ def labels_for(cell: Cell, y: Array, bounds: tuple[float, float], dataset: str, 
         options = {"mechanism": key}
     else:
         options = {"mechanism": _additive(key, bounds, cell.epsilon)}
-    limit = ldp.Budget(cell.epsilon, DELTA if key == "gaussian" else 0.0)
+    if key == "gaussian":
+        gaussian = ldp.Gaussian(bounds=bounds, epsilon=cell.epsilon, delta=DELTA)
+        return Labels(gaussian.randomize(y, random_state=source), cell.epsilon, DELTA, _detail(gaussian))
+    limit = ldp.Budget(cell.epsilon)
     release = ldp.privatize(
         y, epsilon=cell.epsilon, bounds=bounds, ledger=ldp.Ledger(limit=limit), random_state=source, **options
     )
     values = release.debiased if key == "rp-debiased" else release.labels
-    return Labels(values, release.cost.epsilon, release.cost.delta, _detail(release.mechanism))
+    return Labels(values, release.cost.epsilon, 0.0, _detail(release.mechanism))
 
 
 def private_mean(cell: Cell, y: Array, bounds: tuple[float, float], dataset: str) -> tuple[float, ldp.Budget]:
@@ -97,8 +100,6 @@ def regressor(cell: Cell, bounds: tuple[float, float], dataset: str) -> Any:
 @cache
 def _additive(key: str, bounds: tuple[float, float], epsilon: float) -> ldp.mechanisms.Mechanism:
     """Return noise that needs no prior; it is the same in every trial, so it is built once."""
-    if key == "gaussian":
-        return ldp.Gaussian(bounds=bounds, epsilon=epsilon, delta=DELTA)
     if key == "staircase":
         return ldp.Staircase(bounds=bounds, epsilon=epsilon, minimise="squared")
     return ldp.Laplace(bounds=bounds, epsilon=epsilon)

@@ -91,9 +91,9 @@ def fit(cell: Cell) -> Result:
             model = regressor(cell, data.bounds, protocol.dataset).fit(X[train], y)
             predicted = model.predict(X[test])
         cost = model.ledger_.total
-        detail = ", ".join(f"{charge.what} {charge.budget.epsilon:.4g}" for charge in model.ledger_.charges)
+        detail = ", ".join(f"{charge.description} {charge.budget.epsilon:.4g}" for charge in model.ledger_.charges)
     error = float(np.mean((predicted - data.y[test]) ** 2))
-    costs = cost.epsilon, cost.delta
+    costs = cost.epsilon, 0.0
     return Result(data.name, cell.trial, column.key, cell.epsilon, error, column.private, *costs, detail)
 
 

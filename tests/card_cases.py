@@ -23,6 +23,7 @@ WHEN = "2026-01-01T00:00:00+00:00"
 STRONG, WEAK = (ldp.TwoPoint(bounds=(0, 5), epsilon=epsilon) for epsilon in (1.0, 2.0))
 PARTS = tuple(ldp.TwoPoint(bounds=(0, 1), epsilon=epsilon) for epsilon in (1.0, 0.9))
 NORMAL = ldp.Gaussian(bounds=(0, 5), epsilon=16.0, delta=0.01)
+"""A mechanism with a δ, which no card of a release may have."""
 OTHERS = [
     ldp.RPWithPrior(interval=(0, 5), zeta=0.5, epsilon=1.0),
     ldp.RROnBins(edges=[0, 1, 5], outputs=[0.8, 2.1], epsilon=1.0),
@@ -51,10 +52,10 @@ def paid(prior, column, charges):
     return ldp.Histogram(prior.nodes, prior.masses, origin)
 
 
-def labels(mechanism=STRONG, epsilon=1, delta=0, *, column=0, people=1):
+def labels(mechanism=STRONG, epsilon=1, *, column=0, people=1):
     return Charge(
         "labels",
-        Budget(epsilon, delta),
+        Budget(epsilon),
         WHEN,
         fingerprint(mechanism.channel),
         people,
@@ -63,8 +64,8 @@ def labels(mechanism=STRONG, epsilon=1, delta=0, *, column=0, people=1):
     )
 
 
-def prior(what="prior (curator)", epsilon=0.5, *, column=0, people=1):
-    return Charge(what, Budget(epsilon), WHEN, None, people, "prior", column)
+def prior(description="prior (curator)", epsilon=0.5, *, column=0, people=1):
+    return Charge(description, Budget(epsilon), WHEN, None, people, "prior", column)
 
 
 SUMS = (

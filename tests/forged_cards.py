@@ -9,9 +9,8 @@ import json
 def forged(content):
     """Return a card with the right checksum for whatever it says, made from its description alone."""
     content = {key: value for key, value in content.items() if key != "checksum"}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    checksum = "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-    return json.dumps({**content, "checksum": checksum}, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))[1:]
+    return f'{{"checksum":"sha256:{hashlib.sha256(text.encode()).hexdigest()}",{text}'
 
 
 def get(content, path):

@@ -108,6 +108,8 @@ MAKERS = {
 EVERY = tuple(MAKERS)
 NAMES = tuple(name for name in MAKERS if "," not in name)
 """One of each: those with a comma are variants."""
+PURE = tuple(name for name in NAMES if name != "gaussian")
+"""Those of pure ε, which labels are released with."""
 
 
 @cache
@@ -134,6 +136,9 @@ def python(code, *arguments, check, **options):
 
 
 def built_in_choices():
-    """Return "auto" and the names of the library's own mechanisms: other tests register some of theirs."""
+    """Return "auto" and the names of the library's mechanisms of pure ε: other tests register some of theirs."""
     classes = {name: ldp.mechanisms.mechanism_class(name) for name in ldp.mechanisms.mechanism_names()}
-    return ["auto", *(name for name, each in classes.items() if each.__module__.startswith("labeldp."))]
+    own = [
+        name for name, each in classes.items() if each.__module__.startswith("labeldp.") and not each.needs_delta
+    ]
+    return ["auto", *own]

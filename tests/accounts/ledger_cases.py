@@ -6,17 +6,16 @@ import json
 import labeldp as ldp
 
 WHEN = "2026-01-01T00:00:00+00:00"
-HEADER = {"schema": "labeldp.ledger/3", "limit": ["3", "1/1000"], "id": "0" * 32}
+HEADER = {"schema": "labeldp.ledger/1", "limit": "3", "id": "0" * 32}
 ENTRY = {
-    "what": "café",
-    "budget": ["1/3", "1/10000"],
+    "description": "café",
+    "budget": "1/3",
     "when": WHEN,
     "mechanism": None,
     "rows_per_person": 2,
     "purpose": "labels",
     "column": 1,
 }
-NAMED = {"describes": 0, "mechanism": "sha256:0123"}
 
 
 def canonical(record):
@@ -32,6 +31,6 @@ def chained(*records):
     return "".join(lines).encode("ascii")
 
 
-def charge(what, epsilon, delta=0):
+def charge(description, epsilon):
     """Return a charge for something else than labels, at a fixed time."""
-    return ldp.accounts.Charge(what, ldp.Budget(epsilon, delta), WHEN)
+    return ldp.accounts.Charge(description, ldp.Budget(epsilon), WHEN)

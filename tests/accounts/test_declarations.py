@@ -77,12 +77,3 @@ def test_a_forged_card_or_ledger_says_nothing_that_no_owner_could_say(wrong, tmp
     path.write_bytes(chained(HEADER, {"charges": [ENTRY], "declaration": {"purpose": wrong}}))
     with pytest.raises(ldp.errors.LedgerError):
         ldp.Ledger.open(path)
-
-
-def test_a_ledger_that_an_older_version_reads_stays_readable_for_it(tmp_path):
-    path = tmp_path / "budget.jsonl"
-    path.write_bytes(chained({**HEADER, "schema": "labeldp.ledger/2"}))
-    ledger = ldp.Ledger.open(path)
-    ldp.privatize(LABELS, **GIVEN, ledger=ledger, **SAID)
-    assert "rent index" not in path.read_text()
-    assert ldp.Ledger.open(path).charges == ledger.charges

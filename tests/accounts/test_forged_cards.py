@@ -85,14 +85,6 @@ def test_a_card_of_one_mechanism_is_no_card_of_another():
                     assert other == "unbiased"
 
 
-def test_a_card_of_no_privacy_is_refused():
-    content = {"mechanism": "no-privacy", "parameters": {}, "channel": {"kind": "identity"}, "proof": {}}
-    assert (
-        ldp.verify_card(forged({"schema": "labeldp.mechanism", "version": 3, **content})).verdict
-        == "does not hold"
-    )
-
-
 LOADER = """
 import sys, json, labeldp
 texts = json.loads(sys.argv[1])

@@ -3,7 +3,6 @@
 import json
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 import labeldp as ldp
@@ -17,11 +16,8 @@ SEVERAL = 4
 
 def hostile_card():
     """Return a card with several distinct Gaussians of the finest grid."""
-    release = ldp.privatize(
-        np.linspace(1, 4, 50), epsilon=0.5, bounds=BOUNDS, mechanism="gaussian", delta=1e-5, ledger=ldp.Ledger()
-    )
-    content = json.loads(release.to_card())
-    sigma = release.mechanism.sigma
+    content = json.loads(card("release"))
+    sigma = ldp.Gaussian(bounds=BOUNDS, epsilon=0.5, delta=1e-5).sigma
     many = [
         ldp.Gaussian(bounds=BOUNDS, epsilon=0.5, delta=1e-5, sigma=sigma * (1 + k / 1000)).as_data()
         for k in range(SEVERAL)
@@ -53,7 +49,7 @@ def test_a_mechanism_that_many_columns_share_is_proven_a_few_times(monkeypatch):
 def card_with_amounts(amounts):
     """Return a release's card with further charges of these amounts."""
     content = json.loads(card("release"))
-    extra = [{**content["charges"][0], "budget": [amount, "0"], "purpose": "other"} for amount in amounts]
+    extra = [{**content["charges"][0], "budget": amount, "purpose": "other"} for amount in amounts]
     return forged({**content, "charges": [*content["charges"], *extra]})
 
 
@@ -77,21 +73,16 @@ def test_thousands_of_label_columns_keep_a_readable_card():
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "people"),
-    [
-        (0.12345678901234566, 1.2345678901234567e-10, 50),
-        (19.123456789012345, 0.1, 2),
-        (1.0, 2.2250738585072014e-308, 1),
-    ],
+    ("epsilon", "people"), [(0.12345678901234566, 50), (19.123456789012345, 2), (2.2250738585072014e-308, 1)]
 )
-def test_every_amount_that_a_release_can_cost_fits(epsilon, delta, people):
-    cost = ldp.Ledger().charge("labels", epsilon=epsilon, delta=delta, rows_per_person=people).budget
+def test_every_amount_that_a_release_can_cost_fits(epsilon, people):
+    cost = ldp.Ledger().charge("labels", epsilon=epsilon, rows_per_person=people).budget
     assert ldp.Budget.from_data(cost.as_data()) == cost
 
 
 def test_an_amount_that_no_card_could_hold_is_refused_before_it_is_charged():
     ledger = ldp.Ledger()
-    with pytest.raises(ldp.errors.ParameterError, match="round them up"):
+    with pytest.raises(ldp.errors.ParameterError, match="round it up"):
         ledger.charge("labels", epsilon=Fraction(1, 10**500 + 1))
     assert ledger.charges == ()
 
@@ -102,4 +93,4 @@ def test_a_card_nested_at_any_depth_is_an_error_of_a_card():
         for start, end in (("[", "]"), ('{"a":', "}")):
             nested = start * depth + "1" + end * depth
             with pytest.raises(ldp.errors.CardError):
-                read_any_card(f'{{"schema":"labeldp.mechanism","version":2,"x":{nested}}}')
+                read_any_card(f'{{"schema":"labeldp.mechanism","version":1,"x":{nested}}}')

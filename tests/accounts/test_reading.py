@@ -60,16 +60,13 @@ GOOD = {
     "public prior": release(labels()),
     "nobody trusted": release(labels(), prior("prior (local)"), priors=(REPORTED,), trust="local"),
     "three rows a person": release(labels(epsilon=3, people=3)),
-    "delta": release(labels(NORMAL, 16, 0.01), mechanisms=(NORMAL,)),
     "two columns": release(
         labels(WEAK, 2), labels(STRONG, 1, column=1), prior("prior (curator), column 1", column=1),
         mechanisms=(WEAK, STRONG),
     ),
     "one mechanism for two columns": release(labels(), labels(column=1), mechanisms=(STRONG,) * 2),
     "an unknown purchase beside it": release(labels(), other("mean")),
-    "a real one, for groups, with delta": ldp.privatize(
-        [1.0, 2.0] * 9, epsilon=4.0, delta=1e-4, bounds=(0, 5), mechanism="gaussian", rows_per_person=3
-    ).terms,
+    "a real one, for groups": ldp.privatize([1.0, 2.0] * 9, epsilon=4.0, bounds=(0, 5), rows_per_person=3).terms,
 }  # fmt: skip
 
 
@@ -107,8 +104,6 @@ UNDERPAID = {
     "no charge for labels": release(prior()),
     "a score pays for labels": release(dataclasses.replace(labels(), purpose="score"), priors=(None,)),
     "one row's price for three": release(labels(epsilon=2, people=3)),
-    "no delta": release(labels(NORMAL, 16), mechanisms=(NORMAL,)),
-    "one row's delta for three": release(labels(NORMAL, 48, 0.01, people=3), mechanisms=(NORMAL,)),
     "another mechanism": release(labels(WEAK, 2)),
     "no mechanism": release(dataclasses.replace(labels(), mechanism=None)),
     "a charge of nothing": release(labels(), other("score", 0)),
@@ -150,15 +145,19 @@ def test_the_one_charge_for_rows_pays_for_each_of_their_mechanisms(kind):
         refuse(of_terms(kind, dataclasses.replace(TERMS[kind], charges=(*charges, other("mean")))))
 
 
-@pytest.mark.parametrize("mechanism", [STRONG, NORMAL])
-def test_a_charge_pays_for_epsilon_and_delta_to_the_last_digit(mechanism):
-    proof = mechanism.verify()
-    exact = labels(mechanism, proof.epsilon, proof.delta)
-    assert read_any_card(release(exact, mechanisms=(mechanism,)).to_card()).terms.charges == (exact,)
-    less = [labels(mechanism, math.nextafter(proof.epsilon, 0), proof.delta)]
-    less += [labels(mechanism, proof.epsilon, math.nextafter(proof.delta, 0))] if proof.delta else []
-    for charge in less:
-        refuse(release(charge, mechanisms=(mechanism,)).to_card(), "cost more")
+def test_a_charge_pays_for_epsilon_to_the_last_digit():
+    proof = STRONG.verify()
+    exact = labels(STRONG, proof.epsilon)
+    assert read_any_card(release(exact).to_card()).terms.charges == (exact,)
+    refuse(release(labels(STRONG, math.nextafter(proof.epsilon, 0))).to_card(), "cost more")
+
+
+def test_no_charge_pays_for_a_mechanism_with_a_delta():
+    reported = ldp.Histogram([0, 1, 5], [1, 3], ldp.accounts.Origin(reports=NORMAL))
+    paid = prior("prior (local)", 100), labels(epsilon=100)
+    refuse(release(labels(NORMAL, 100), mechanisms=(NORMAL,)).to_card(), "pure")
+    refuse(release(*paid, priors=(reported,), trust="local").to_card(), "pure")
+    assert ldp.verify_card(NORMAL.to_json()).holds
 
 
 def test_what_is_known_of_rows_is_paid_for():

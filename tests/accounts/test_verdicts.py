@@ -5,7 +5,6 @@ import dataclasses
 import json
 import sys
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -108,7 +107,7 @@ def test_a_statistic_or_noise_of_a_kind_that_is_not_known_cannot_be_checked():
 def test_what_does_not_hold_is_said_even_where_something_else_cannot_be_checked():
     seeded = dataclasses.replace(TERMS["model"], secure=False, statistics=())
     assert verify_card(of_terms("model", seeded)).verdict == "does not hold"
-    cheaper = card("model", statistics=[], cost={"epsilon": 0.1, "delta": 0.0})
+    cheaper = card("model", statistics=[], cost={"epsilon": 0.1})
     assert verify_card(cheaper).verdict == "does not hold"
 
 
@@ -223,7 +222,7 @@ def test_the_card_of_a_model_with_a_score_costs_what_the_ledger_charged(epsilon,
         assert read_any_card(text).terms.cost == Budget(people * cost)
         check = next(check for check in verify_card(text).checks if check.name == "held out")
         assert (check.holds, check.needed) == (True if split else None, False)
-        less = {"epsilon": Budget(people * model).epsilon, "delta": 0.0}
+        less = {"epsilon": Budget(people * model).epsilon}
         if Budget(people * cost) != Budget(people * model):
             refuse(forged({**json.loads(text), "cost": less}), "cost")
 
@@ -252,74 +251,6 @@ def test_a_score_is_paid_for_and_what_is_paid_for_is_shown():
     refuse(forged({**good, "quality": {"rows": 30, "figures": {"rmse": negative}}}), "figures")
     refuse(forged({**good, "quality": {"rows": 30, "figures": {"accuracy": {"value": 1.0}}}}), "figure")
     assert open_because(forged({**good, "statistics": good["statistics"][:-1]}), "charged for score")
-
-
-def test_a_card_of_version_2_counts_the_score_on_rows_held_out_that_its_cost_left_out():
-    """Its verdict stays; what it cost is said in full, and that nobody can check which rows were scored."""
-    text = VERSION_2.read_text(encoding="utf-8")
-    stated = json.loads(text)
-    read = read_any_card(text)
-    assert verify_card(text).verdict == "holds"
-    score = Fraction(stated["quality"]["charge"]["budget"][0])
-    assert read.terms.cost == Budget(Fraction(stated["cost"]["epsilon"]) + score)
-    assert [charge.purpose for charge in read.terms.charges][-1] == "score"
-    assert next(check for check in verify_card(text).checks if check.name == "held out").holds is None
-    assert "which nobody can check" in " ".join(read.explain().sections["What is released"])
-
-
-def kept_card(name):
-    """Return what a card that 0.2.0 wrote says."""
-    path = Path(__file__).parents[1] / "data" / "0.2.0" / name / "card.json"
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def test_a_free_figure_on_a_card_of_version_2_is_left_out_and_needs_private_labels():
-    free = {"how": "assumed", "rows": 250, "epsilon": 0.0, "figures": {"rmse": [10.0, 0.7]}, "statistics": []}
-    text = forged({**kept_card("labels"), "quality": free})
-    assert verify_card(text).verdict == "holds"
-    assert "quality" not in read_any_card(text).content
-    for lie in ({"epsilon": 0.1}, {"how": "exact"}):
-        assert verify_card(forged({**kept_card("labels"), "quality": {**free, **lie}})).verdict != "holds"
-    assert verify_card(forged({**kept_card("model"), "quality": free})).verdict == OPEN
-
-
-def test_a_card_of_version_2_that_states_other_noise_than_it_lists_does_not_hold():
-    kept, scored = kept_card("model"), json.loads(VERSION_2.read_text(encoding="utf-8"))
-    (sums,), (first, *others), quality = kept["charges"], kept["statistics"], scored["quality"]
-    noted, (errors,) = quality["charge"], quality["statistics"]
-    dear = {"statistics": [{**errors, "epsilon": "50", "scale": "34359738368/25"}], "epsilon": 50.0}
-    for lie in (
-        {**kept, "charges": [{**sums, "mechanism": sums["mechanism"].replace("10000", "90000")}]},
-        {**kept, "statistics": [{**first, "because": "a label moves nothing"}, *others]},
-        {**scored, "quality": {**quality, "charge": {**noted, "rows_per_person": 2}}},
-        {**scored, "quality": {**quality, "charge": {**noted, "purpose": "other"}}},
-        {**scored, "quality": {**quality, **dear, "charge": {**noted, "budget": ["50", "0"]}}},
-        {**scored, "quality": {**quality, "epsilon": 0.001}},
-    ):
-        assert verify_card(forged(lie)).verdict == "does not hold"
-    assert verify_card(forged(kept)).holds
-    assert verify_card(forged(scored)).holds
-
-
-@pytest.mark.parametrize(
-    "field",
-    [
-        {"fit": {"pvalue": 0.5}},
-        {"purpose": "a study"},
-        {"label_transform": "log"},
-        {"rounding": [0.1]},
-        {"secure": True},
-        {"parts": []},
-        {"note 2": ""},
-    ],
-    ids=str,
-)
-def test_a_card_of_version_2_has_no_field_of_another_version(field):
-    assert verify_card(forged({**kept_card("model"), **field})).verdict == "does not hold"
-
-
-VERSION_2 = Path(__file__).with_name("model_with_score.2.json")
-"""A model's card that 0.2.0 wrote, with a score on rows held out."""
 
 
 def test_what_verify_says_does_not_hold_is_neither_explained_nor_reported(tmp_path):

@@ -34,7 +34,6 @@ CASES = {
     "bounds_reason": (["by law"], [" "]),
     "mechanism": (["laplace"], ["magic"]),
     "zeta": ([0.5], [0.0, -1.0]),
-    "delta": ([0.0], [1.0, -0.1]),
     "epsilon_prior": ([0.0, 0.5], [1.0, -0.1]),
     "trust": (["local"], ["nobody"]),
     "debiased": (["no"], ["yes", "add"]),
@@ -214,12 +213,12 @@ def test_the_page_refuses_the_same_way_to_write_a_file_by_the_name_of_its_field(
 # ---- limits, and how options are spelled ----------------------------------------------------------------------
 
 
-LIMITS = [({"limit": "2"}, "limit"), ({"limit_delta": "0.1"}, "limit_delta"), ({"limit": "-1"}, "limit")]
+LIMITS = [({"limit": "2"}, "limit"), ({"limit": "-1"}, "limit")]
 
 
 @pytest.mark.parametrize(("given", "named"), LIMITS)
 def test_a_limit_needs_a_ledger_and_is_an_amount(given, named):
-    typed = {"ledger": None, "limit": None, "limit_delta": None, **given}
+    typed = {"ledger": None, "limit": None, **given}
     with pytest.raises(ldp.LabelDPError) as error:
         option.parse_options(OPTIONS, typed)
     assert error.value.option == named

@@ -106,7 +106,6 @@ PRIVATIZE_WITH = {
     "shuffled": ["--shuffle", "--mechanism", "two-point"],
     "no ledger left": ["--limit", "0.5"],
     "biased": ["--mechanism", "rr-on-bins"],
-    "gaussian": ["--mechanism", "gaussian", "--delta", "1e-6", "--limit", "2", "--limit-delta", "1e-5"],
 }
 
 
@@ -121,7 +120,7 @@ FITS = {
     "model": [],
     "labels": ["--release", "labels"],
     "score": ["--score", "4"],
-    "limits": ["--limit", "2", "--limit-delta", "1e-5", "--categories", "kind"],
+    "limits": ["--limit", "2", "--categories", "kind"],
 }
 
 

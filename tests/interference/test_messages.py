@@ -130,7 +130,7 @@ ARGUMENTS = [
     *({"epsilon": epsilon} for epsilon in (0.0, 0.001, 20.0)),
     {"bounds": (2.0, 1.0)},
     {"mechanism": "no such"},
-    {"delta": 0.5},
+    {"mechanism": "gaussian"},
     {"random_state": 3},
     {"epsilon_prior": 2.0},
     {"prior": ldp.Histogram([100.0, 101.0], [1.0])},

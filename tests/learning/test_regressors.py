@@ -110,7 +110,7 @@ def test_every_charge_names_its_noise_or_the_mechanism_of_each_round():
         (charge,) = fit.terms_.charges
         assert (charge,) == fit.ledger_.charges
         assert charge.purpose == "sums"
-        assert charge.what == ("sums and labels" if parts else "sums")
+        assert charge.description == ("sums and labels" if parts else "sums")
         assert charge.mechanism.count("sha256") == len(fit.mechanism_) == parts
         assert "discrete Laplace noise of scale" in charge.mechanism
     assert sums.mechanism_ == ()
@@ -148,7 +148,7 @@ REFUSED = [
     ({"estimator": Ridge}, "cannot learn"),
     ({"estimator": StandardScaler()}, "must have fit and predict"),
     ({"mechanism": ldp.Laplace(bounds=(0, 1), epsilon=1.0)}, "one of"),
-    ({"mechanism": "gaussian"}, "delta"),
+    ({"mechanism": "gaussian"}, "mechanism"),
     ({"mechanism": "rr-on-bins"}, "unbiased label"),
     ({"mechanism": "none"}, "one of"),
 ]

@@ -283,7 +283,7 @@ def fit_locally(rows=2_000):
 
 def test_with_local_trust_no_sum_count_or_range_is_computed(untouchable):
     model = fit_locally()
-    assert [charge.what for charge in model.charges_] == ["labels"]
+    assert [charge.description for charge in model.charges_] == ["labels"]
     known = model.release_.label_summary
     assert (known.low, known.high, known.residual, known.sums) == (*BOUNDS, 0.0, 0)
 

@@ -48,7 +48,7 @@ def test_a_logarithm_comes_closer_to_the_mean_of_skewed_labels(kind):
 def test_a_transform_is_on_the_ledger_and_the_cards_and_comes_back_with_a_saved_model(kind, transform, tmp_path):
     ledger = ldp.Ledger()
     model = fitted(kind, transform, ledger=ledger, random_state=None)
-    assert all(charge.what.endswith(f"({transform})") for charge in ledger.charges)
+    assert all(charge.description.endswith(f"({transform})") for charge in ledger.charges)
     ldp.save_model(model, tmp_path / "model")
     card = (tmp_path / "model" / "card.json").read_text()
     assert json.loads(card)["label_transform"] == transform

@@ -74,7 +74,7 @@ def test_a_mechanism_with_a_tuple_among_its_parameters_keeps_the_contract(own):
     assert ldp.evidence.check_mechanism(own(bounds=(0.0, 5.0), epsilon=1.0, weights=(3, 4)), samples=5000)
 
 
-@pytest.mark.parametrize(("attribute", "why"), [("unbiased", "no unbiased label"), ("needs_delta", "needs delta")])
+@pytest.mark.parametrize(("attribute", "why"), [("unbiased", "no unbiased label"), ("needs_delta", "pure ε")])
 def test_it_is_refused_for_a_property_and_not_for_its_name(own, attribute, why):
     @ldp.mechanisms.register("other")
     @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from labeldp.mechanisms.gaussian import SMALLEST_DELTA
 from labeldp.release.plan import prior_budget
 
 BOUNDS = (0.0, 5.0)
 PRIOR = ldp.Histogram([0, 1, 2, 5], [3, 2, 1])
 LABELS = np.random.default_rng(1).gamma(2.0, 0.8, 1000)
-MADE = ldp.Gaussian(bounds=(0, 5), epsilon=1.0, delta=1e-3)
+MADE = ldp.Laplace(bounds=(0, 5), epsilon=1.0)
 
 
 def request(**how):
@@ -48,10 +47,10 @@ def test_prior_and_labels_share_epsilon_exactly(how, part):
     assert (made.for_prior, made.for_labels) == (part, 1 - Fraction(part))
 
 
-def test_a_window_asks_for_rp_and_a_mechanism_made_already_for_its_own_delta():
+def test_a_window_asks_for_rp_and_a_mechanism_made_already_for_its_epsilon():
     assert plan(mechanism="auto", zeta=0.7).request.mechanism == "rp"
     assert plan(mechanism="auto").request.mechanism == "auto"
-    assert plan(mechanism=MADE).charges()[0].budget == ldp.Budget(1, 1e-3)  # what it costs is charged, said or not
+    assert plan(mechanism=MADE).charges()[0].budget == ldp.Budget(1)
 
 
 def test_a_known_prior_is_cut_to_the_bounds():
@@ -69,11 +68,8 @@ REFUSED = {
     "a part below nothing": {"epsilon_prior": -0.1},
     "a window of another mechanism": {"zeta": 0.5, "mechanism": "laplace"},
     "a window of a mechanism made already": {"zeta": 0.5, "mechanism": MADE},
-    "a delta for the best": {"delta": 1e-5, "mechanism": "auto"},
-    "no delta": {"mechanism": "gaussian"},
-    "all delta": {"mechanism": "gaussian", "delta": 1.0},
-    "a delta below nothing": {"mechanism": "gaussian", "delta": -1e-5},
-    "a small delta": {"mechanism": "gaussian", "delta": SMALLEST_DELTA * 0.99},
+    "a mechanism with a delta, by name": {"mechanism": "gaussian"},
+    "a mechanism with a delta": {"mechanism": ldp.Gaussian(bounds=BOUNDS, epsilon=1.0, delta=1e-3)},
     "a mechanism for more": {"mechanism": MADE, "epsilon": 1.5},
     "a mechanism for less": {"mechanism": MADE, "epsilon": 0.5},
 }
@@ -91,14 +87,13 @@ def test_what_does_not_go_together_is_refused_before_any_label_is_read(case):
 
 def test_charges_are_for_labels_first_and_then_for_priors():
     def listed(made):
-        return [(c.what, c.budget, c.rows_per_person, c.mechanism) for c in made.charges()]
+        return [(c.description, c.budget, c.rows_per_person, c.mechanism) for c in made.charges()]
 
     assert listed(plan(prior=PRIOR)) == [("labels", ldp.Budget(1), 1, None)]
     assert listed(plan(epsilon_prior=0.25, trust="local", rows_per_person=2)) == [
         ("labels", ldp.Budget(1.5), 2, None),
         ("prior (local)", ldp.Budget(0.5), 2, None),
     ]
-    assert listed(plan(mechanism="gaussian", delta=1e-5)) == [("labels", ldp.Budget(1, 1e-5), 1, None)]
 
 
 # ---- bounds -----------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def test_a_charge_for_a_prior_says_so_and_counts_every_row_of_a_person(trust):
     how = {"epsilon": 0.3, "bounds": (0, 5), "trust": trust, "ledger": ledger}
     estimate_prior([1.0, 2.0], **how)
     estimate_prior([1.0, 2.0], rows_per_person=3, **how)
-    assert all("prior" in charge.what for charge in ledger.charges)
+    assert all("prior" in charge.description for charge in ledger.charges)
     assert [charge.rows_per_person for charge in ledger.charges] == [1, 3]
     assert ledger.total == ldp.Budget(1.2)
 

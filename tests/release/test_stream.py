@@ -24,7 +24,6 @@ ORDERS = {
     "no prior": {"epsilon_prior": 0},
     "known prior": {"prior": PRIOR},
     "window": {"zeta": 0.7},
-    "delta": {"mechanism": "gaussian", "delta": 1e-5},
     "people": {"rows_per_person": 3},
     "made already": {"mechanism": ldp.TwoPoint(bounds=(1, 4), epsilon=1.0)},
     "nobody trusted": {"trust": "local"},

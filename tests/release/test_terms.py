@@ -13,8 +13,8 @@ STRONG = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
 PRIOR = ldp.Histogram([0, 1, 5], [1, 3])
 
 
-def charge(epsilon, delta=0, *, purpose="labels", column=0, people=1):
-    return ldp.accounts.Charge(purpose, Budget(epsilon, delta), WHEN, None, people, purpose, column)
+def charge(epsilon, *, purpose="labels", column=0, people=1):
+    return ldp.accounts.Charge(purpose, Budget(epsilon), WHEN, None, people, purpose, column)
 
 
 def terms(*charges, mechanisms=(STRONG,), trust="local", secure=True, **more):
@@ -43,7 +43,7 @@ def test_whoever_counted_labels_for_a_prior_saw_them_also_where_noise_was_added_
 
 
 SCORED = (charge(1), charge(0.5, purpose="sums"), charge(0.25, purpose="score"))
-SPLIT = ldp.accounts.Split(0, 70, 4000)
+SPLIT = ldp.accounts.Split(0, 70, 4000, (WHEN, WHEN), WHEN)
 
 
 @pytest.mark.parametrize(("split", "epsilon"), [(None, "1.75"), (SPLIT, "1.5")])
@@ -55,7 +55,7 @@ def test_a_model_costs_what_its_score_costs_too_unless_this_library_split_the_ro
     assert ("one label costs ε = 1.5." in told["What it cost"][-1]) == (split is not None)
     assert "measured on 4,000 rows for ε = 0.25" in told["How noisy it is"][1]
     assert f"ε = {epsilon} for all that this card lists" in model.guarantee
-    assert terms(charge(1, 1e-6), charge(2, purpose="score"), split=SPLIT).cost == Budget(2, 1e-6)
+    assert terms(charge(1), charge(1), charge(3, purpose="score"), split=SPLIT).cost == Budget(3)
     assert terms(charge(1, people=2), charge(2, purpose="score", people=2), split=SPLIT).cost == Budget(3)
 
 

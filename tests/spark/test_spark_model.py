@@ -47,7 +47,7 @@ def test_a_model_is_that_of_one_machine_to_the_bit(spark, set_constants, rows, e
     assert isinstance(model, ldp.ModelReleaseRegressor)
     names = pytest.importorskip("pandas").DataFrame(X, columns=ASK["features"])
     np.testing.assert_array_equal(model.predict(names), alone.predict(X))
-    assert [charge.what for charge in model.charges_] == paid
+    assert [charge.description for charge in model.charges_] == paid
     assert [c.mechanism for c in model.charges_] == [c.mechanism for c in alone.charges_]
     assert ledger.total.epsilon == epsilon
     assert model.terms_.rows == rows
@@ -71,7 +71,7 @@ def test_sums_over_more_rows_than_the_driver_takes_are_those_of_one_machine(spar
     for partitions in (1, 3, 5):
         runs.append([])
         model = fit_model(frame(spark, X, y, ids, partitions), epsilon=0.8, **ASK)
-        assert [charge.what for charge in model.charges_] == ["sums"]
+        assert [charge.description for charge in model.charges_] == ["sums"]
         predicted.append(model.predict(names).tolist())
     assert predicted[0] == predicted[1] == predicted[2]
     assert float(np.mean((np.array(predicted[0]) - y) ** 2)) < 0.3 * y.var()
@@ -87,7 +87,7 @@ def test_labels_of_a_sample_are_released_once_each_and_the_model_learns_from_all
     set_constants({"spark.dataframe_model.GROWN": 1500, "learning.learner._WORTH": 1e9})
     X, y, ids = table(4200)
     model = fit_model(frame(spark, X, y, ids), epsilon=1.0, **ASK)
-    assert [charge.what for charge in model.charges_] == ["sums and labels"]
+    assert [charge.description for charge in model.charges_] == ["sums and labels"]
     assert model.ledger_.total == ldp.Budget(1.0)
     assert (len(model.mechanism_), model.terms_.rows) == (3, 4200)
     names = pytest.importorskip("pandas").DataFrame(X, columns=ASK["features"])

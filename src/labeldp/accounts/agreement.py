@@ -15,13 +15,14 @@ from labeldp.accounts.budget import Budget, Charge, group_budget, total_of
 from labeldp.accounts.statistic import Origin, origins_of, proven_cost
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError
-from labeldp.mechanisms.base import fingerprint, join_fingerprints
+from labeldp.mechanisms.base import fingerprint, is_pure, join_fingerprints
 from labeldp.mechanisms.typed_data import canonical, plain
 
 Rules = Iterator[tuple[bool, str]]
 """Whether a rule holds, and what contradicts it otherwise; what follows relies on what was checked before."""
 
 _NO_SOURCE = "its charges do not fit the source of a prior"
+_NOT_PURE = "a mechanism has a δ, and charges pay for pure ε"
 _DEAR_PRIOR = "the noise of a prior costs more than is charged for it"
 
 
@@ -79,11 +80,12 @@ def _labels(kind: str, card: Data, terms: Terms) -> Rules:
         yield columns == len(terms.priors) == len(parts), "each mechanism needs bounds, and a prior or none"
     else:
         groups = [parts] if parts else []
-        if groups and not paying and card["version"] >= 4:
+        if groups and not paying:
             paying = terms.charges_for("sums")  # one charge for sums and for labels around them
         one_for_all = len(paying) == len(groups)
         yield one_for_all, "its mechanisms need one charge for labels, and such a charge needs mechanisms"
         yield columns == 1 and not terms.priors, "it must have one pair of bounds, and no prior beside it"
+    yield all(map(is_pure, distinct)), _NOT_PURE
     costs = [group_budget(proven_cost(mechanism), terms.rows_per_person) for mechanism in distinct]
     prints = [fingerprint(mechanism.channel) for mechanism in distinct]
     for group, charge in zip(groups, paying, strict=True):
@@ -112,7 +114,7 @@ def _columns(card: Data, terms: Terms) -> Rules:
         yield is_inside or origin.reports is not None, "a prior lies outside its bounds"
         if origin.charge is not None and origin.charge.column is not None:
             name = f"prior ({terms.trust})" + (f", column {column}" if len(terms.priors) > 1 else "")
-            yield (origin.charge.column, origin.charge.what) == (column, name), _NO_SOURCE
+            yield (origin.charge.column, origin.charge.description) == (column, name), _NO_SOURCE
             trusted = terms.trust == "curator" or not origin.statistics
             yield trusted, "with local trust nobody can count labels, and its prior is from counts"
     rows = card.get("file", {}).get("rows", terms.rows)
@@ -122,13 +124,14 @@ def _columns(card: Data, terms: Terms) -> Rules:
 def charge_of_origin(origin: Origin) -> Charge:
     """Return what paid for a prior; refuse an origin that is wrong by itself."""
     charge, reports = origin.charge, origin.reports
-    if charge is None or charge.purpose != "prior" or not charge.what.startswith("prior ("):
+    if charge is None or charge.purpose != "prior" or not charge.description.startswith("prior ("):
         raise CardError(f"the card contradicts itself: {_NO_SOURCE}")
     of_prior = all(one.purpose == "prior" for one in origin.statistics)
     one_source = reports is None or not (origin.statistics or reports.origin)
     require(
         of_prior and one_source, "a prior is either from counts or from reports, which have no prior of their own"
     )
+    require(reports is None or is_pure(reports), _NOT_PURE)
     is_paid = origin.cost is None or group_budget(origin.cost, charge.rows_per_person) <= charge.budget
     require(is_paid, _DEAR_PRIOR)
     return charge

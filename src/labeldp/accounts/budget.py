@@ -1,4 +1,4 @@
-"""Amounts of privacy: ε and δ as exact fractions, rounded up for people."""
+"""Amounts of privacy: ε as an exact fraction, rounded up for people."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ from unicodedata import category
 
 from labeldp._values import parse_number
 from labeldp.errors import BudgetError, ParameterError, Setting
-from labeldp.exact.proof import exp_upper
 from labeldp.mechanisms.typed_data import LONGEST_AMOUNT, Limit, Natural, Positive, optional, parse_fraction
 
 MOST_BITS = 8192
 """Bits of the numerator and the denominator of an exact sum: thousands of honest amounts need a few hundred."""
 
 LONGEST_STATEMENT = 500
-"""Characters of what an owner says of a release."""
+"""Characters of one statement of an owner."""
 
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Unicode's categories of characters that end a line, or change how text around them is shown."""
@@ -47,7 +46,7 @@ def float_at_least(value: Fraction | float) -> float:
 
 
 def rounded_up(amount: float | Fraction, digits: int = 6) -> str:
-    """Return an amount of ε or δ for people: with a few digits, and never less than it is.
+    """Return an amount of ε for people: with a few digits, and never less than it is.
 
     Examples
     --------
@@ -64,93 +63,72 @@ def rounded_up(amount: float | Fraction, digits: int = 6) -> str:
 
 @dataclass(frozen=True, slots=True, init=False, eq=True, order=False, repr=False)
 class Budget:
-    """An amount of privacy: ε, and δ where a mechanism needs one.
+    """An amount of privacy: ε.
 
     Parameters
     ----------
-    epsilon, delta : float or Fraction
-        Floats count as the decimal that was written: 0.1 is 1/10.
+    epsilon : float or Fraction
+        A float counts as the decimal that was written: 0.1 is 1/10.
 
     Attributes
     ----------
-    exact_epsilon, exact_delta : Fraction
-        ε and δ exactly.
+    exact_epsilon : Fraction
 
     Examples
     --------
-    Budgets add up exactly, and compare; ``minus`` says what is left.
+    Budgets add up exactly, and compare; ``minus`` subtracts, down to 0.
 
     >>> import labeldp as ldp
     >>> spent = ldp.Budget(epsilon=0.1) + ldp.Budget(epsilon=0.2)
     >>> spent, spent.exact_epsilon
     (Budget(epsilon=0.3), Fraction(3, 10))
-    >>> spent <= ldp.Budget(epsilon=0.3, delta=1e-6)
+    >>> spent <= ldp.Budget(epsilon=0.3)
     True
     >>> ldp.Budget(epsilon=1.0).minus(spent)
     Budget(epsilon=0.7)
     """
 
     exact_epsilon: Fraction
-    exact_delta: Fraction
 
-    def __init__(self, epsilon: float | Fraction, delta: float | Fraction = Fraction(0)) -> None:
-        exact_epsilon, exact_delta = _exact(epsilon, "epsilon"), _exact(delta, "delta")
-        if exact_epsilon < 0:
+    def __init__(self, epsilon: float | Fraction) -> None:
+        exact = epsilon if isinstance(epsilon, Fraction) else _exact(epsilon)
+        if exact < 0:
             raise ParameterError(Setting("epsilon"), f" must not be negative, got {epsilon}")
-        if not 0 <= exact_delta <= 1:
-            raise ParameterError(Setting("delta"), f" must lie in [0, 1], got {delta}")
-        object.__setattr__(self, "exact_epsilon", exact_epsilon)
-        object.__setattr__(self, "exact_delta", exact_delta)
-
-    @classmethod
-    def of(cls, epsilon: Fraction, delta: Fraction = Fraction(0)) -> Budget:
-        """Return the budget of exact amounts that are known to be some."""
-        budget = object.__new__(cls)
-        object.__setattr__(budget, "exact_epsilon", epsilon)
-        object.__setattr__(budget, "exact_delta", delta)
-        return budget
+        object.__setattr__(self, "exact_epsilon", exact)
 
     @property
     def epsilon(self) -> float:
         """ε as a float, for people, never less than it is; infinite where no float is as large."""
         return float_at_least(self.exact_epsilon)
 
-    @property
-    def delta(self) -> float:
-        """δ as a float, for people, never less than it is."""
-        return float_at_least(self.exact_delta)
-
     def __add__(self, other: Budget) -> Budget:
         return _sum([self, other])
 
     def __le__(self, other: Budget) -> bool:
-        return self.exact_epsilon <= other.exact_epsilon and self.exact_delta <= other.exact_delta
+        return self.exact_epsilon <= other.exact_epsilon
 
     def minus(self, other: Budget) -> Budget:
-        """Return what is left of this after another budget, at least nothing.
+        """Return the difference to another budget, at least 0.
 
         Parameters
         ----------
         other : Budget
         """
-        none, delta = Fraction(0), self.exact_delta - other.exact_delta
-        return Budget.of(max(none, self.exact_epsilon - other.exact_epsilon), max(none, delta))
+        return Budget(max(Fraction(0), self.exact_epsilon - other.exact_epsilon))
 
     def __str__(self) -> str:
-        delta = f" and δ = {rounded_up(self.exact_delta, 3)}" if self.exact_delta else ""
-        return f"ε = {rounded_up(self.exact_epsilon)}{delta}"
+        return f"ε = {rounded_up(self.exact_epsilon)}"
 
     def __repr__(self) -> str:
-        delta = f", delta={self.delta!r}" if self.exact_delta else ""
-        return f"Budget(epsilon={self.epsilon!r}{delta})"
+        return f"Budget(epsilon={self.epsilon!r})"
 
     def rounded(self) -> dict[str, float]:
-        """Return ε and δ as floats, rounded up, as a card states its cost."""
-        return {"epsilon": self.epsilon, "delta": self.delta}
+        """Return ε as a float, rounded up, as a card states its cost."""
+        return {"epsilon": self.epsilon}
 
-    def as_data(self) -> list[str]:
-        """Return ε and δ as pure data, exactly: the text of two fractions."""
-        return [str(self.exact_epsilon), str(self.exact_delta)]
+    def as_data(self) -> str:
+        """Return ε as pure data, exactly: the text of a fraction."""
+        return str(self.exact_epsilon)
 
     @classmethod
     def from_data(cls, data: Any) -> Budget:
@@ -161,31 +139,28 @@ class Budget:
         ParameterError
             If it is not a valid budget.
         """
-        if not isinstance(data, list) or len(data) != 2:
-            raise ParameterError("an amount must be a list of epsilon and delta, as fractions in text")
-        return cls(*map(parse_fraction, data))
+        return cls(parse_fraction(data))
 
 
 def refuse_long(budgets: Iterable[Budget]) -> None:
     """Refuse budgets that `Budget.from_data` would refuse; called before one is spent, or is a limit."""
-    amounts = [amount for budget in budgets for amount in (budget.exact_epsilon, budget.exact_delta)]
+    amounts = [budget.exact_epsilon for budget in budgets]
     if any(_is_long(amount) or len(str(amount)) > LONGEST_AMOUNT for amount in amounts):
         raise ParameterError(
-            f"epsilon and delta must have at most {LONGEST_AMOUNT} characters as fractions: round them up"
+            Setting("epsilon"), f" must have at most {LONGEST_AMOUNT} characters as a fraction: round it up"
         )
 
 
 def _sum(budgets: Iterable[Budget]) -> Budget:
     """Return what budgets are together; many hostile amounts end before their sum takes long to compute."""
-    epsilon = delta = Fraction(0)
+    epsilon = Fraction(0)
     for budget in budgets:
         epsilon += budget.exact_epsilon
-        delta = min(Fraction(1), delta + budget.exact_delta)
-        if _is_long(epsilon) or _is_long(delta):
+        if _is_long(epsilon):
             raise ParameterError(
                 f"the exact sum of the amounts needs more than {MOST_BITS} bits: round them up first"
             )
-    return Budget.of(epsilon, delta)
+    return Budget(epsilon)
 
 
 def _is_long(amount: Fraction) -> bool:
@@ -193,25 +168,16 @@ def _is_long(amount: Fraction) -> bool:
     return max(amount.numerator, amount.denominator).bit_length() > MOST_BITS
 
 
-def _exact(value: Any, name: str) -> Fraction:
-    if isinstance(value, Fraction):
-        return value
-    number = parse_number(value, name)
+def _exact(value: float) -> Fraction:
+    number = parse_number(value, "epsilon")
     if not math.isfinite(number):
-        raise ParameterError(Setting(name), f" must be finite, got {number}")
+        raise ParameterError(Setting("epsilon"), f" must be finite, got {number}")
     return Fraction(repr(number))
 
 
 def group_budget(budget: Budget, rows_per_person: int) -> Budget:
-    """Return what a person with this many rows is exposed to: k·ε, and k·e^((k−1)ε)·δ."""
-    k, epsilon, delta = rows_per_person, budget.exact_epsilon, budget.exact_delta
-    if k == 1:
-        return budget
-    if delta and float((k - 1) * epsilon) > -math.log(delta):  # e^((k−1)ε) is never written out
-        delta = Fraction(1)
-    elif delta:
-        delta = min(Fraction(1), k * exp_upper((k - 1) * epsilon) * delta)
-    return Budget.of(k * epsilon, delta)
+    """Return the cost to a person with k rows: k·ε."""
+    return Budget(rows_per_person * budget.exact_epsilon)
 
 
 Purpose = Literal["labels", "prior", "mean", "sums", "score", "intervals", "other"]
@@ -288,10 +254,10 @@ class Charge:
 
     Attributes
     ----------
-    what : str
-        What was released, in words.
+    description : str
+        The output in words.
     budget : Budget
-        What it cost, group privacy included.
+        The cost, group privacy included.
     when : str
         Time of the charge, UTC.
     mechanism : str or None
@@ -310,11 +276,11 @@ class Charge:
     >>> import labeldp as ldp
     >>> ledger = ldp.Ledger()
     >>> _ = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), mechanism="laplace", ledger=ledger)
-    >>> [(charge.purpose, charge.what, charge.budget) for charge in ledger.charges]
+    >>> [(charge.purpose, charge.description, charge.budget) for charge in ledger.charges]
     [('labels', 'labels', Budget(epsilon=1.0))]
     """
 
-    what: str
+    description: str
     budget: Budget
     when: str
     mechanism: str | None = field(default=None, compare=False)
@@ -324,7 +290,7 @@ class Charge:
     declaration: Declaration = field(default=Declaration(), compare=False, repr=False, metadata={"data": False})
 
     def __str__(self) -> str:
-        return f"{rounded_up(self.budget.epsilon)} for {self.what}"
+        return f"{rounded_up(self.budget.epsilon)} for {self.description}"
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -333,7 +299,7 @@ class Charge:
 
 
 def new_charge(
-    what: str,
+    description: str,
     budget: Budget,
     *,
     purpose: Purpose,
@@ -344,7 +310,7 @@ def new_charge(
     """Return a charge at the present time, at the price for all of a person's rows."""
     when = datetime.now(UTC).isoformat(timespec="microseconds")  # no two are the same
     cost = group_budget(budget, rows_per_person)
-    return Charge(what, cost, when, mechanism, rows_per_person, purpose, column, _declaration.get())
+    return Charge(description, cost, when, mechanism, rows_per_person, purpose, column, _declaration.get())
 
 
 def total_of(charges: Iterable[Charge]) -> Budget:
@@ -368,12 +334,8 @@ def refuse_overspend(limit: Budget | None, spent: Sequence[Charge], charges: Seq
     if limit is None or total_of([*spent, *charges]) <= limit:
         return
     price, left = total_of(charges), limit.minus(total_of(spent))
-    room = f"of {limit} only {left} is left" if spent else f"the limit is {limit}"
-    parts: list[object] = [f"this would cost {price}, and {room}; nothing was spent or released"]
-    if price.exact_delta > left.exact_delta:
-        parts += [
-            "; how much δ may be spent is set when a ledger is created, by ",
-            Setting("limit_delta"),
-            ", in Python by limit=Budget(epsilon, delta)",
-        ]
-    raise BudgetError(*parts, option="ledger")
+    raise BudgetError(
+        f"Budget exceeded: this costs {price}, and {rounded_up(left.exact_epsilon)} of "
+        f"{rounded_up(limit.exact_epsilon)} is left. Nothing was spent.",
+        option="ledger",
+    )

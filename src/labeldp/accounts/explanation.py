@@ -11,7 +11,7 @@ from labeldp.accounts.accuracy import clipping_sentence, noise_sentence
 from labeldp.accounts.budget import Budget, rounded_up, total_of
 from labeldp.accounts.numbers import EXAMPLE, WEAK, is_weak, odds_figures, times
 from labeldp.accounts.scores import describe_quality
-from labeldp.accounts.statistic import origins_of, proven_cost
+from labeldp.accounts.statistic import describe_proof, origins_of, proof_of
 
 if TYPE_CHECKING:
     from labeldp.accounts.terms import Terms
@@ -83,8 +83,8 @@ _SEEDED = (
     "This is for tests and experiments only; do not pass it on."
 )
 _DELTA = (
-    "The guarantee has a second number, δ = {delta}: the probability of any set of results may pass the factor "
-    "e^ε by that much, no more. The odds above leave δ aside."
+    "NOT PURE: the guarantee has a second number, δ = {delta}. The probability of any set of results may pass the "
+    "factor e^ε by that much, no more. No release takes this mechanism."
 )
 _WHATEVER = (
     "It holds whatever else someone knows or will learn, and however much they compute, short of breaking "
@@ -156,12 +156,15 @@ def explain(
     kind = "regression" if "regression" in about else kind
     wording, name = _WORDING[kind], about.get("file", {}).get("name")
     label = about.get("label", "private labels")
-    budget = terms.cost if terms.charges else proven_cost(terms.mechanisms[0])
+    proof = None if terms.charges else proof_of(terms.mechanisms[0])
+    budget = terms.cost if proof is None else Budget(proof.epsilon)
     ledger = None if others is None else total_of(terms.charges) + others
     if ledger is not None and ledger <= budget:
         ledger = None
     worst, reason = (ledger or budget).epsilon, not_private(terms)
     warnings = [reason] if reason else [WEAK.format(**odds_figures(worst))] * is_weak(worst)
+    if proof is not None and proof.delta:
+        warnings.append(_DELTA.format(delta=rounded_up(proof.delta, 3)))
     sections = {**_sections(terms, wording, about), "What it means": _meaning(terms, wording, budget, ledger)}
     if reason:
         sections |= _NOTHING
@@ -190,9 +193,12 @@ def _sections(terms: Terms, wording: Wording, about: Data) -> dict[str, list[str
     counted = any(one.statistics for one in origins_of([*terms.priors, *terms.mechanisms]))
     is_curated = counted or terms.trust == "curator"  # who counts labels for a prior sees them
     who = "only the curator, who already held them," if is_curated else "nobody"
-    spent = total_of(terms.charges) if is_used else proven_cost(terms.mechanisms[0])
+    spent = str(total_of(terms.charges)) if is_used else describe_proof(terms.mechanisms[0])
     done = wording.done.format(rows=terms.rows, cost=spent)
-    proofs = dict.fromkeys(f"{type(one).__name__}, with a proof of {proven_cost(one)}" for one in terms.mechanisms)
+    proofs = dict.fromkeys(
+        f"{type(mechanism).__name__}, with a proof of {describe_proof(mechanism)}"
+        for mechanism in terms.mechanisms
+    )
     columns = "the other columns of the file" if "columns" in file else "every feature"
     unbiased = f"the column {file['unbiased_column']}" if file.get("unbiased_column") else "the debiased labels"
     return {
@@ -248,7 +254,6 @@ def _meaning(terms: Terms, wording: Wording, budget: Budget, ledger: Budget | No
     return [
         f"{said} = {times(budget.epsilon)}{more}.",
         EXAMPLE.format(after=f"{wording.seen} alone", **odds_figures(budget.epsilon)),
-        _DELTA.format(delta=rounded_up(budget.delta, 3)) if budget.delta else "",
         _WHATEVER,
     ]
 
@@ -272,7 +277,8 @@ def _cost_of_use(terms: Terms) -> list[str]:
     """Return what a mechanism costs that was not used yet."""
     paid = [origin.charge.budget for origin in origins_of(terms.mechanisms) if origin.charge is not None]
     designed = [f"Its design used a private prior, for {spent} more, once." for spent in paid]
-    return [f"{proven_cost(terms.mechanisms[0])} for each use, proven. Uses on the same label add up.", *designed]
+    cost = describe_proof(terms.mechanisms[0])
+    return [f"{cost} for each use, proven. Uses on the same label add up.", *designed]
 
 
 def _noise(terms: Terms, wording: Wording, about: Data) -> list[str]:

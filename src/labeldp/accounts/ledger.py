@@ -136,10 +136,9 @@ class Ledger:
 
     def charge(
         self,
-        what: str,
+        description: str,
         *,
         epsilon: float | Fraction,
-        delta: float | Fraction = 0,
         purpose: Purpose = "other",
         mechanism: str | None = None,
         rows_per_person: int = 1,
@@ -148,10 +147,10 @@ class Ledger:
 
         Parameters
         ----------
-        what : str
+        description : str
             What is released, in words.
-        epsilon, delta : float or Fraction
-            What it costs for one row.
+        epsilon : float or Fraction
+            The cost of one row.
         purpose : {"labels", "prior", "mean", "sums", "score", "intervals", "other"}
             What is released, for programs.
         mechanism : str, optional
@@ -168,9 +167,9 @@ class Ledger:
         BudgetError
             If the limit would be passed; then nothing is spent.
         """
-        budget = Budget(epsilon, delta)
+        budget = Budget(epsilon)
         people = parse_integer(rows_per_person, "rows_per_person")
-        charge = new_charge(what, budget, purpose=purpose, mechanism=mechanism, rows_per_person=people)
+        charge = new_charge(description, budget, purpose=purpose, mechanism=mechanism, rows_per_person=people)
         self.charge_all([charge])
         return charge
 

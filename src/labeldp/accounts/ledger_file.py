@@ -27,13 +27,11 @@ import portalocker
 from labeldp._atomic import as_path, atomic_file, flush_file, regular_handle
 from labeldp._values import Data
 from labeldp.accounts.budget import Budget, Charge, Declaration, refuse_long, refuse_overspend
-from labeldp.errors import DataError, LabelDPError, LedgerError, ParameterError, Setting
-from labeldp.mechanisms.typed_data import Natural, canonical, plain, read
+from labeldp.errors import CardError, DataError, LabelDPError, LedgerError, ParameterError, Setting
+from labeldp.mechanisms.card_format import VERSION, require_version
+from labeldp.mechanisms.typed_data import canonical, plain, read
 
-VERSION = 3
-SCHEMA = f"labeldp.ledger/{VERSION}"
-SCHEMA_2 = "labeldp.ledger/2"
-"""Of ledgers that 0.2.0 created; it reads no declarations, so that none are written into them."""
+SCHEMA = "labeldp.ledger/1"
 MOST_BYTES = 1 << 28
 """A longer ledger is refused; a charge takes about 300 bytes."""
 MOST_LINE = 1 << 23
@@ -55,13 +53,6 @@ class _Charged(TypedDict):
     declaration: NotRequired[Declaration]
 
 
-class _Described(TypedDict):
-    """A record of which mechanism a charge was for, where that was decided after charging."""
-
-    describes: Natural
-    mechanism: str
-
-
 class LedgerFile:
     """The charges of a ledger that is kept in a file; see `Ledger.open`."""
 
@@ -75,7 +66,6 @@ class LedgerFile:
         self._lock = threading.RLock()
         self._count, self._last = 0, ""  # how many records there were at the last look, and the hash of the last
         self._charges: list[Charge] = []  # in these records
-        self._schema = SCHEMA
         is_there = os.path.lexists(self.path)
         if create == "now" and not is_there:
             self._create()
@@ -99,7 +89,7 @@ class LedgerFile:
             refuse_overspend(self.limit, self._charges, [*charges, *reserve])
             record: Data = {"charges": plain(list(charges))}
             said = plain(charges[0].declaration) if charges else {}
-            if said and self._schema == SCHEMA:
+            if said:
                 record["declaration"] = said
             self._last = _append(handle, record, self._last)
             self._count += 1
@@ -152,25 +142,16 @@ class LedgerFile:
                     f"the ledger {self.path} has {known}, not {self.limit}: leave out ",
                     Setting("limit"),
                 )
-            self.limit, self.exists, self._schema = on_file, True, records[0]["schema"]
+            self.limit, self.exists = on_file, True
         for record in records[max(1, self._count) :]:
             self._add(record)
         self._count, self._last = len(hashes), hashes[-1]
 
     def _add(self, record: Data) -> None:
-        """Add the charges of a record, or what it says of a charge before it, which 0.3.0 and before wrote."""
-        if "charges" in record:
-            spent = _parse_record(_Charged, record, self.path)
-            said = spent.get("declaration", Declaration())
-            self._charges += [dataclasses.replace(charge, declaration=said) for charge in spent["charges"]]
-            return
-        note = _parse_record(_Described, record, self.path)
-        position = note["describes"]
-        if position >= len(self._charges):
-            raise LedgerError(
-                f"the ledger {self.path} has a record that is not valid: it has no charge {position}"
-            )
-        self._charges[position] = dataclasses.replace(self._charges[position], mechanism=note["mechanism"])
+        """Add the charges of a record."""
+        spent = _parse_record(_Charged, record, self.path)
+        declaration = spent.get("declaration", Declaration())
+        self._charges += [dataclasses.replace(charge, declaration=declaration) for charge in spent["charges"]]
 
 
 def _lock(handle: int, path: str, *, exclusive: bool) -> None:
@@ -219,8 +200,8 @@ def _read(handle: int, path: str) -> tuple[list[Data], list[str], bytes]:
             record, digest = _read_line(line.removesuffix(b"\n"), last)
             if record is None and records and _is_torn(line, last):
                 break
-            if record is None or (not records and record.get("schema") not in (SCHEMA, SCHEMA_2)):
-                _refuse_newer(b"" if records else line, path)
+            if record is None or (not records and record.get("schema") != SCHEMA):
+                _refuse_version(b"" if records else line, path)
                 raise LedgerError(
                     f"line {len(records) + 1} of {path} is damaged, was changed, or is not a ledger's: the file "
                     "is not used, and not repaired. Treat its whole limit as spent"
@@ -238,15 +219,14 @@ def _is_torn(line: bytes, last: str) -> bool:
     return not line.endswith(b"\n") and _parse(line) is None and _read_line(line[:-1], last)[0] is None
 
 
-def _refuse_newer(line: bytes, path: str) -> None:
-    """Refuse a ledger of a later version by name: it is not damaged, and nobody should count it as spent."""
+def _refuse_version(line: bytes, path: str) -> None:
+    """Refuse a ledger of another version by name: it is not damaged, and nobody should count it as spent."""
     header = _parse(line) or {}
     version = re.fullmatch(r"labeldp\.ledger/([0-9]{1,9})", str(header.get("schema")))
-    if version and int(version[1]) > VERSION:
-        raise LedgerError(
-            f"the ledger {path} has version {version[1]}, which a newer labeldp wrote; this one reads version "
-            f"{VERSION}: update labeldp"
-        )
+    try:
+        require_version(f"the ledger {path}", int(version[1]) if version else VERSION)
+    except CardError as error:
+        raise LedgerError(str(error)) from None
 
 
 def _mend_tail(handle: int, tail: bytes) -> None:

@@ -12,7 +12,6 @@ from labeldp.accounts.budget import Charge, Declaration, missing_charges, total_
 from labeldp.accounts.explanation import Explanation, explain
 from labeldp.accounts.schema import CARDS
 from labeldp.accounts.terms import Terms
-from labeldp.accounts.version_2 import upgrade
 from labeldp.errors import CardError
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
@@ -31,7 +30,7 @@ class ReadCard:
     kind : {"mechanism", "release", "row-release", "model"}
         What it is the card of.
     content : dict
-        All that it says, as version 3 of the format has it.
+        All that it says, as docs/formats.md has it.
     terms : Terms
         With mechanisms built anew from their parameters. Those of a mechanism alone have no rows and no charges.
 
@@ -115,8 +114,6 @@ def read_content(content: Data) -> ReadCard:
     """Return what a card says whose text was parsed, as `read_any_card` does."""
     kind = content["schema"].removeprefix("labeldp.")
     _refuse_many(content)
-    if content["version"] == 2:
-        content = upgrade(content)
     if kind == "mechanism":
         return ReadCard(kind, content, _terms_of_mechanism(content))
     card = read(CARDS[content["schema"]], content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -31,10 +32,9 @@ class Envelope(TypedDict):
 
 
 class Amounts(TypedDict):
-    """ε and δ, rounded up."""
+    """ε, rounded up."""
 
     epsilon: float
-    delta: float
 
 
 class ProofEntry(TypedDict):
@@ -209,6 +209,17 @@ def _mechanism(data: Any) -> Mechanism:
     return _rebuild(registered_class(data["mechanism"]), canonical(data))
 
 
+_LARGE = re.compile("[1-9][0-9]{15,19}", re.ASCII)
+"""An integer above 2^53 in text, and below 2^67; a channel is compared with the text of its own integers."""
+
+
+def _integers(data: Any) -> Any:
+    """Return large integers, alone or in lists, that stand on a card as text."""
+    if isinstance(data, list):
+        return [_integers(item) for item in data]
+    return int(data) if isinstance(data, str) and _LARGE.fullmatch(data) else data
+
+
 _BUILT = {
     "channel": "the card's counts cannot be rebuilt from its parameters",
     "parameters": "the card's parameters are not written as its mechanism writes them",
@@ -223,7 +234,7 @@ def _rebuild(cls: Any, text: str) -> Mechanism:
     entry: MechanismEntry = read(MechanismEntry, data, "the mechanism")
     if not set(cls.in_channel.values()) <= entry["channel"].keys():
         raise CardError("the card's channel is not that of its mechanism")
-    repeated = {name: entry["channel"][field] for name, field in cls.in_channel.items()}
+    repeated = {name: _integers(entry["channel"][field]) for name, field in cls.in_channel.items()}
     if repeated.keys() & entry["parameters"].keys():
         raise CardError("a parameter that is in the channel must not be repeated")
     mechanism = build_mechanism(entry["mechanism"], {**entry["parameters"], **repeated})

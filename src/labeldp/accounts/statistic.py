@@ -10,19 +10,32 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
-from labeldp.accounts.budget import Budget, Charge
+from labeldp.accounts.budget import Budget, Charge, rounded_up
 from labeldp.exact.integers import RULES, Statistic
-from labeldp.mechanisms.base import Mechanism, proof_of
+from labeldp.mechanisms.base import Mechanism, proof_of, require_pure
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.typed_data import at_most, optional
 
-__all__ = ["RULES", "Origin", "Statistic", "cost_of", "origins_of", "proof_of", "proven_cost"]
+__all__ = ["RULES", "Origin", "Statistic", "cost_of", "describe_proof", "origins_of", "proof_of", "proven_cost"]
 
 
 def proven_cost(mechanism: Mechanism) -> Budget:
-    """Return what is proven for each use of a mechanism."""
+    """Return the proven ε of each use of a mechanism; one with a δ is refused.
+
+    Raises
+    ------
+    ParameterError
+        If the guarantee has a δ.
+    """
+    require_pure(mechanism)
+    return Budget(proof_of(mechanism).epsilon)
+
+
+def describe_proof(mechanism: Mechanism) -> str:
+    """Return the proven ε, and the proven δ where there is one, in words."""
     proof = proof_of(mechanism)
-    return Budget(proof.epsilon, proof.delta)
+    delta = f" and δ = {rounded_up(proof.delta, 3)}" if proof.delta else ""
+    return f"{Budget(proof.epsilon)}{delta}"
 
 
 def cost_of(statistics: Iterable[Statistic]) -> Budget:

@@ -122,8 +122,7 @@ class Terms:
             return total_of(self.charges)
         score = total_of(self.charges_for("score"))
         model = total_of(charge for charge in self.charges if charge.purpose != "score")
-        epsilon = max(score.exact_epsilon, model.exact_epsilon)
-        return Budget(epsilon, max(score.exact_delta, model.exact_delta))
+        return Budget(max(score.exact_epsilon, model.exact_epsilon))
 
     @property
     def is_disjoint(self) -> bool:
@@ -149,7 +148,6 @@ class Terms:
         return (
             f"label differential privacy with {cost} for all that this card lists: changing {who} changes the "
             f"probability of any of it by at most a factor e^{rounded_up(cost.epsilon)}"
-            + (f", up to {rounded_up(cost.delta, 3)}" if cost.delta else "")
             + ("; no row is in both the model and its score" if self.is_disjoint else "")
             + "; features, the number and order of rows, and bounds are public"
         )

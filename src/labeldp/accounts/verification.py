@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labeldp.accounts.agreement import charge_of_origin, spent_on
-from labeldp.accounts.budget import Budget, group_budget, total_of
+from labeldp.accounts.budget import group_budget, total_of
 from labeldp.accounts.explanation import not_private
 from labeldp.accounts.numbers import times
 from labeldp.accounts.reading import ReadCard, read_content
 from labeldp.accounts.schema import CARDS
-from labeldp.accounts.statistic import RULES, Origin, Statistic, origins_of, proof_of, proven_cost
+from labeldp.accounts.statistic import RULES, Origin, Statistic, describe_proof, origins_of, proof_of, proven_cost
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError, LabelDPError, UncheckableError
 from labeldp.mechanisms import card_format
@@ -221,7 +221,7 @@ def noise_checks(card: ReadCard) -> Iterator[Check]:
 def _proof(mechanism: Mechanism, name: str) -> Check:
     proof = proof_of(mechanism)
     ratio = "" if proof.worst_ratio is None else f"; worst ratio of counts {proof.worst_ratio}"
-    proven = f"{type(mechanism).__name__}: {Budget(proof.epsilon, proof.delta)}"
+    proven = f"{type(mechanism).__name__}: {describe_proof(mechanism)}"
     return Check(name, True, f"{proven}{ratio}")
 
 
@@ -240,7 +240,7 @@ def _priors(terms: Terms) -> Iterator[Check]:
 
 def _origin(origin: Origin, name: str) -> Iterator[Check]:
     charge = charge_of_origin(origin)
-    paid = f"paid for by {charge.what}, {charge.budget}"
+    paid = f"paid for by {charge.description}, {charge.budget}"
     if origin.cost is None:
         yield Check(name, None, f"{paid}, and the card does not say with which noise", needed=True)
     else:
@@ -286,6 +286,5 @@ def _privacy(card: ReadCard) -> Check:
     if card.kind == "mechanism":
         return Check("privacy", True, "nothing is released yet")
     cost = card.terms.cost
-    aside = ", δ left aside" if cost.delta else ""
-    odds = f"odds rise by {times(cost.epsilon)} at most{aside}"
+    odds = f"odds rise by {times(cost.epsilon)} at most"
     return Check("privacy", True, f"{cost} for all that this card lists: {odds}")

@@ -14,8 +14,7 @@ from typing import Any
 from labeldp.accounts.budget import Budget
 from labeldp.accounts.ledger import Ledger
 from labeldp.errors import ParameterError, Setting
-from labeldp.release.number_patterns import CURRENCY, GROUPS, number_pattern
-from labeldp.tables.dialect import Dialect
+from labeldp.tables.dialect import CURRENCY, GROUPS, Dialect, number_pattern
 
 REQUIRED: Any = ...
 """The default of an option that must be given."""
@@ -102,7 +101,7 @@ def readings(text: str, decimals: str = ".,") -> list[str]:
 
 
 def parse_amount(text: str, name: str) -> float:
-    """Return an ε or a δ that was typed: a point in it is its decimal mark.
+    """Return an ε that was typed: a point in it is its decimal mark.
 
     Examples
     --------
@@ -230,11 +229,9 @@ def parse_options(options: Mapping[str, Option], typed: Mapping[str, Any]) -> di
     return values
 
 
-def open_ledger(ledger: Path | None, limit: float | None = None, limit_delta: float = 0.0) -> Ledger:
+def open_ledger(ledger: Path | None, limit: float | None = None) -> Ledger:
     """Return the ledger to charge; a new file is created with its first charge, so that a refusal leaves none."""
-    if limit is None and limit_delta:
-        raise ParameterError(Setting("limit_delta"), " goes with ", Setting("limit"))
-    budget = None if limit is None else Budget(limit, limit_delta)
+    budget = None if limit is None else Budget(limit)
     if ledger is not None:
         return Ledger.open(ledger, limit=budget, create="late")
     if budget is not None:

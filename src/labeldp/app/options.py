@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from labeldp._values import Delta, Epsilon, LabelBounds, parse_integer, parse_positive
+from labeldp._values import Epsilon, LabelBounds, parse_integer, parse_positive
 from labeldp.accounts.budget import parse_statement
 from labeldp.app.option import REQUIRED, Option, parse_amount, split_names
 
@@ -104,7 +104,6 @@ _TABLE = (
         default="auto",
         metavar="NAME",
     ),
-    Option("delta", "δ, for mechanisms that need one.", default=0.0, **_number("δ")),
     Option("zeta", "Half-width of rp's window, as in the paper.", **_number("ζ")),
     Option(
         "epsilon_prior",
@@ -177,13 +176,6 @@ _TABLE = (
         **_number("ε", partial(parse_positive, name="limit")),
         **_LEDGER,
         field="Limit of the ledger (ε)",
-    ),
-    Option(
-        "limit_delta",
-        "The limit of δ, for a new ledger.",
-        default=0.0,
-        **_number("δ", partial(Delta, name="limit_delta")),
-        **_LEDGER,
     ),
     Option(
         "rows_per_person",
@@ -330,7 +322,7 @@ _TABLE = (
     ),
     Option(
         "mechanisms",
-        "Some of {mechanisms}, with commas; by default all. Those that need a δ are compared if --delta is given.",
+        "Some of {mechanisms}, with commas; by default all.",
         default=(),
         parse=split_names,
         metavar="NAMES",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal, Self
@@ -26,7 +26,7 @@ from labeldp.evidence.curves import draw_comparison
 from labeldp.exact.word_sources import resolve_source
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
-from labeldp.mechanisms.histogram import Histogram
+from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.registry import mechanism_class
 from labeldp.release.curator import mean_variance
 from labeldp.release.plan import Request
@@ -289,6 +289,20 @@ def _standard_deviation(values: Sequence[float]) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
+def _designs(name: str, labels: Array, bounds: Interval, epsilon: float, delta: float) -> Iterator[Mechanism]:
+    """Yield the mechanism of a name; a few draws of one that is designed with a noisy prior."""
+    if name != "auto" and mechanism_class(name).needs_delta:  # no release takes it
+        yield mechanism_class(name).for_bounds(bounds, epsilon, delta=delta)
+        return
+    request = Request(epsilon=epsilon, bounds=bounds, mechanism=name)
+    plan, source = request.plan(labels.size), resolve_source(None)
+    if not plan.for_prior:
+        yield plan.mechanism_for(None)
+        return
+    for _ in range(_DRAWS):
+        yield plan.mechanism_for(request.estimate_prior(labels, plan.for_prior, source))
+
+
 def label_error(
     name: str, labels: Array, bounds: Interval, epsilon: float, delta: float = 0.0
 ) -> tuple[Estimate, bool]:
@@ -317,17 +331,12 @@ def label_error(
     >>> bool(7.0 < plain < 7.2 and window < plain)
     True
     """
-    needs_delta = name != "auto" and mechanism_class(name).needs_delta
-    request = Request(epsilon=epsilon, bounds=bounds, mechanism=name, delta=delta if needs_delta else 0.0)
-    plan, source = request.plan(labels.size), resolve_source(None)
-    priors: list[Histogram | None] = [None]
-    if plan.for_prior:
-        priors = [request.estimate_prior(labels, plan.for_prior, source) for _ in range(_DRAWS)]
     try:
-        draws = [noise_and_bias(plan.mechanism_for(prior), labels) for prior in priors]
+        mechanisms = list(_designs(name, labels, bounds, epsilon, delta))
     except TypeError as error:  # of its constructor
         why = f": {name} has settings without a default: give them one, or define for_bounds"
         raise ParameterError(Setting("mechanisms"), why) from error
+    draws = [noise_and_bias(mechanism, labels) for mechanism in mechanisms]
     errors = [math.sqrt(np.mean(deviation**2 + bias**2)) for deviation, bias, _ in draws]
     typical = math.sqrt(np.mean(np.square(errors)))
     return Estimate(typical, _standard_deviation(errors)), all(unbiased for *_, unbiased in draws)

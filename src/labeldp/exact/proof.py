@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from labeldp.exact.word_sources import WordSource
 
 WORDS = 1 << 64
 """The number of equally likely random words; the counts of every row sum to it."""
+LARGEST_NUMBER = 1 << 53
+"""Larger integers stand on cards as text."""
 
 
 @lru_cache(maxsize=1024)
@@ -65,15 +68,17 @@ def exp_lower(x: Fraction, bits: int = 192) -> Fraction:
     return Fraction(total, 1 << bits)
 
 
-def exp_upper(x: Fraction) -> Fraction:
-    """Return a rational number at least e^x and within 2^-90 of it, relatively, for x ≥ 0.
+def portable(data: Any) -> Any:
+    """Return integers above 2^53, alone or in lists, as text: many languages read numbers as doubles.
 
     Examples
     --------
-    >>> exp_lower(Fraction(3)) < exp_upper(Fraction(3))
-    True
+    >>> portable([7, 1 << 64])
+    [7, '18446744073709551616']
     """
-    return exp_lower(x) * (1 + Fraction(1, 1 << 90))
+    if isinstance(data, list):
+        return [portable(item) for item in data]
+    return str(data) if isinstance(data, int) and data > LARGEST_NUMBER else data
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,17 @@ import numpy as np
 
 from labeldp._values import Array, Data, Numbers, Words
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError
-from labeldp.exact.proof import NO_PROMISE, WORDS, Channel, Promise, Proof, exp_lower, float_above, prove_pure
+from labeldp.exact.proof import (
+    NO_PROMISE,
+    WORDS,
+    Channel,
+    Promise,
+    Proof,
+    exp_lower,
+    float_above,
+    portable,
+    prove_pure,
+)
 from labeldp.exact.sampling import Domain, Grid, alias_tables, draw, frozen_copy, recount, verified_counts
 from labeldp.exact.word_sources import WordSource
 
@@ -124,7 +134,7 @@ class ShiftChannel(Channel):
     def as_data(self) -> Data:
         """Return the integers as pure data, for a card; long counts by the rule that they follow from."""
         counts = self.counts().tolist()
-        rule = self.rule or {"rule": "listed", "listed": counts}
+        rule = self.rule or {"rule": "listed", "listed": portable(counts)}
         return {
             "kind": "shift",
             **{name: getattr(self, name) for name in ("low", "high", "steps", "margin", "reach")},

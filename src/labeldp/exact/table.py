@@ -14,7 +14,7 @@ import numpy as np
 
 from labeldp._values import Array, Data, Numbers, Words
 from labeldp.errors import NotUnbiasedError, PrivacyProofError
-from labeldp.exact.proof import WORDS, Channel, Promise, Proof, prove_pure
+from labeldp.exact.proof import WORDS, Channel, Promise, Proof, portable, prove_pure
 from labeldp.exact.sampling import (
     Domain,
     alias_tables,
@@ -119,7 +119,7 @@ class TableChannel(Channel):
             "high": self.high,
             "promise": self.promise.as_data(),
             "values": self.values.tolist(),
-            "counts": self.counts().tolist(),
+            "counts": portable(self.counts().tolist()),
         }
 
     def verify(self) -> Proof:

@@ -16,7 +16,7 @@ import numpy as np
 
 from labeldp._values import Array, Data, Index, Mask, Numbers, Words
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError, Setting
-from labeldp.exact.proof import WORDS, Channel, Promise, Proof, exp_lower, prove_pure
+from labeldp.exact.proof import WORDS, Channel, Promise, Proof, exp_lower, portable, prove_pure
 from labeldp.exact.sampling import MAX_STEPS, Domain, Grid, frozen_copy, nearest_of, pieces, select
 from labeldp.exact.word_sources import CHUNK, WordSource
 
@@ -104,7 +104,7 @@ class WindowChannel(Channel):
         names = ("low", "high", "cells", "window", "background", "extra", "spread_outside")
         return {
             "kind": "window",
-            **{name: getattr(self, name) for name in names},
+            **{name: portable(getattr(self, name)) for name in names},
             "promise": self.promise.as_data(),
             "bins": None,  # cards of other versions may state them
             "cuts": None if self.cuts is None else self.cuts[self.cuts < np.inf].tolist(),

@@ -17,7 +17,7 @@ import numpy as np
 from labeldp._values import EPSILON_RANGE, Array, Bounds, Epsilon, parse_choice, parse_integer
 from labeldp.errors import ParameterError, Setting
 from labeldp.learning.epsilon_split import share_for_labels
-from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.base import Mechanism, require_pure
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise, auto_classes, choose_mechanism
 from labeldp.mechanisms.registry import mechanism_class
@@ -247,16 +247,15 @@ class FitRequest(Request):
         """The name of the transform in brackets, for the text of a charge; empty without one."""
         return "" if self.label_transform is None else f" ({self.label_transform})"
 
-    def _delta(self) -> float:
-        """Return 0, since fits spend no δ; raise if a model cannot learn from the mechanism's output."""
+    def _refuse_mechanism(self) -> None:
+        """Refuse a mechanism whose output no model can learn from, and one without pure ε."""
         if self.mechanism == "auto":
-            return 0.0
-        kind, named = mechanism_class(self.mechanism), Setting("mechanism", self.mechanism)
-        if kind.needs_delta:
-            raise ParameterError(named, " needs delta, and labels are released with pure epsilon here")
+            return
+        kind = mechanism_class(self.mechanism)
+        require_pure(kind)
         if not kind.unbiased:
+            named = Setting("mechanism", self.mechanism)
             raise ParameterError(named, " has no unbiased label to learn from; use it through privatize")
-        return 0.0
 
     def plan(self, rows: int) -> Plan:
         """Return the plan for this many rows; under local trust, all of ε is for labels."""

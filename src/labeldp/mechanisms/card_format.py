@@ -1,6 +1,8 @@
-"""Cards as text: canonical JSON with a schema, a version and a checksum; the same content gives the same bytes.
+"""Cards as text: JSON that begins with a checksum of its own text; the same content gives the same bytes.
 
-The checksum finds damage; against a forger, who can compute checksums too, the proof is what counts.
+A card is ``{"checksum":"sha256:H",`` and the rest of its text, of which H is the hash, so that no language has to
+write the JSON again to check it. The checksum finds damage; against a forger, who can compute checksums too, the
+proof is what counts.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from itertools import chain
 from typing import Any, NoReturn
 
 from labeldp._values import Data
@@ -15,19 +18,29 @@ from labeldp.errors import CardError, UncheckableError
 from labeldp.mechanisms.typed_data import canonical
 
 SCHEMA = "labeldp.mechanism"
-VERSION, OLDEST = 4, 2
+VERSION = 1
+LENGTH_HEAD = 86
+"""Characters of a card before the text that its checksum is of."""
 MAX_TEXT = 1 << 23
 """Longer cards are refused unread: JSON can take 50 times its text in memory. The largest table takes 3 MB."""
 
 
-def _checksum(content: Data) -> str:
-    return "sha256:" + hashlib.sha256(canonical(content).encode()).hexdigest()
+UNPUBLISHED = range(2, 5)
+"""Versions of cards, ledgers and models that were written before 0.5.0."""
+MAX_DEPTH = 32
+"""Objects and lists within each other; a card of this library has 10 at most."""
 
 
 def dump(content: Data, schema: str = SCHEMA) -> str:
     """Return the card's text: ``content`` with schema, version and checksum."""
-    content = {"schema": schema, "version": VERSION, **content}
-    return canonical({**content, "checksum": _checksum(content)})
+    text = canonical({"schema": schema, "version": VERSION, **content})[1:]
+    return _head(text) + text
+
+
+def _head(text: str) -> str:
+    """Return the beginning of a card, by the rest of its text."""
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    return f'{{"checksum":"sha256:{digest}",'
 
 
 def _no_constants(_: str) -> NoReturn:
@@ -46,16 +59,39 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> Data:
     return content
 
 
-def require_version(what: str, version: object, known: int, oldest: int | None = None) -> None:
-    """Refuse a version that is not read here; a later one by name, because it may well be sound."""
-    if type(version) is int and (known if oldest is None else oldest) <= version <= known:
-        return
-    if type(version) is int and version > known:
+def require_version(name: str, version: object, known: int = VERSION) -> None:
+    """Refuse a file of another version: it may be sound, and nothing here can tell.
+
+    Examples
+    --------
+    >>> require_version("the card", 4)
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.UncheckableError: the card was written by a version of labeldp that was never published (4): ...
+    """
+    if type(version) is not int or version < 1:
+        raise CardError(f"{name} has no version: it was not written by labeldp")
+    if version in UNPUBLISHED:
         raise UncheckableError(
-            f"{what} has version {version}, which a newer labeldp wrote; this one reads version {known}: update "
-            "labeldp"
+            f"{name} was written by a version of labeldp that was never published ({version}): write it again"
         )
-    raise CardError(f"{what} has version {version!r}; this labeldp reads version {known}")
+    if version != known:
+        raise UncheckableError(f"{name} was written by a newer version of labeldp ({version}): update labeldp")
+
+
+def _require_shallow(content: Any) -> None:
+    """Refuse data with too many objects and lists within each other, without recursion."""
+    level = [content]
+    for _ in range(MAX_DEPTH):
+        inner = [
+            value.values() if isinstance(value, dict) else value
+            for value in level
+            if isinstance(value, dict | list)
+        ]
+        level = list(chain.from_iterable(inner))
+        if not level:
+            return
+    raise CardError(f"the card has more than {MAX_DEPTH} objects and lists within each other")
 
 
 def parse(text: str, *schemas: str) -> Data:
@@ -75,11 +111,13 @@ def parse(text: str, *schemas: str) -> Data:
         raise
     except (ValueError, RecursionError):
         raise CardError("this is not a card: it is not valid JSON") from None
+    _require_shallow(content)
     expected = schemas or (SCHEMA,)
     if not isinstance(content, dict) or content.get("schema") not in expected:
         raise CardError(f"this is another kind of card, or none: its schema is not {' or '.join(expected)}")
-    require_version("the card", content.get("version"), VERSION, OLDEST)
-    checksum = content.pop("checksum", None)
-    if checksum != _checksum(content):
+    require_version("the card", content.get("version"))
+    text = text.strip()
+    if text[:LENGTH_HEAD] != _head(text[LENGTH_HEAD:]):
         raise CardError("the card was changed after it was written: its checksum does not fit")
+    del content["checksum"]
     return content

@@ -72,8 +72,6 @@ def register(name: str) -> Callable[[T], T]:
 
 def registered_class(name: object) -> Any:
     """Return the class that a card names; nothing is imported for it."""
-    if name == "no-privacy":  # cards of it were written by 0.2.0
-        raise CardError("this card gives no privacy at all: labels are released as they are")
     if not isinstance(name, str) or name not in REGISTRY:
         raise (UncheckableError if isinstance(name, str) else CardError)(
             f"the card names an unknown mechanism, {str(name)[:60]!r}, which cannot be checked here. If you trust "

@@ -58,8 +58,10 @@ def like(pattern: str, text: str) -> Limit:
     return Limit(lambda value: re.fullmatch(pattern, value, re.ASCII) is not None, text)
 
 
-Natural = Annotated[int, between(0, (1 << 63) - 1)]
-Positive = Annotated[int, between(1, (1 << 63) - 1)]
+LARGEST_INTEGER = 1 << 53
+"""Many languages read the numbers of JSON as doubles, which are exact up to here."""
+Natural = Annotated[int, between(0, LARGEST_INTEGER)]
+Positive = Annotated[int, between(1, LARGEST_INTEGER)]
 Hash = Annotated[str, like("[0-9a-f]{64}", "a SHA-256 hash of 64 hexadecimal digits")]
 
 LONGEST_AMOUNT = 400
@@ -68,7 +70,7 @@ LONGEST_AMOUNT = 400
 LARGEST = 1.7e308
 """Numbers are smaller, so that integers among them fit a float."""
 
-_FRACTION = re.compile(r"[0-9]+(/[0-9]+)?", re.ASCII)
+_FRACTION = re.compile(r"[0-9]+(/[1-9][0-9]*)?", re.ASCII)
 
 
 def read(hint: Any, data: Any, where: str = "the card") -> Any:
@@ -141,13 +143,12 @@ def optional() -> Any:
 
 
 def parse_fraction(text: Any) -> Fraction:
-    """Return what `str` of a fraction gave. `Fraction` itself would take 1e999999999, and all memory with it."""
-    if not isinstance(text, str) or len(text) > LONGEST_AMOUNT or not _FRACTION.fullmatch(text):
-        raise CardError(f'must be a fraction in text, such as "1/20", of at most {LONGEST_AMOUNT} characters')
-    try:
-        return Fraction(text)
-    except ZeroDivisionError:
-        raise CardError("must be a fraction, and not over 0") from None
+    """Return the fraction of a text in lowest terms. `Fraction` alone would take 1e999999999, and all memory."""
+    if isinstance(text, str) and len(text) <= LONGEST_AMOUNT and _FRACTION.fullmatch(text):
+        value = Fraction(text)
+        if str(value) == text:
+            return value
+    raise CardError(f'must be a fraction in lowest terms, such as "1/20", of at most {LONGEST_AMOUNT} characters')
 
 
 READERS: dict[Any, Callable[[Any], Any]] = {Fraction: parse_fraction}

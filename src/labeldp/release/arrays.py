@@ -92,7 +92,6 @@ def privatize(
     method: Literal["laplace"] | None = None,
     epsilon_prior: float | None = None,
     zeta: float | None = None,
-    delta: float = 0.0,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     purpose: str | None = None,
@@ -115,7 +114,7 @@ def privatize(
         Public bounds. Never read them off the data.
     mechanism : str
         ``"auto"`` takes the one whose unbiased label serves a learner best under the private prior;
-        or ``"rp"``, ``"laplace"``, ``"gaussian"``, ``"staircase"``, ``"two-point"``, ``"rr-on-bins"``,
+        or ``"rp"``, ``"laplace"``, ``"staircase"``, ``"two-point"``, ``"rr-on-bins"``,
         ``"unbiased"``; or a mechanism instance with this ε.
     prior : Histogram, optional
         What is publicly known about the labels; costs nothing. This is the paper's Algorithm 2.
@@ -128,8 +127,6 @@ def privatize(
         then nothing but the bounds clips labels.
     zeta : float, optional
         Half-width of RPWithPrior's window, with the paper's interval (Algorithm 1).
-    delta : float
-        For ``mechanism="gaussian"`` only.
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
@@ -177,7 +174,6 @@ def privatize(
         method=method,
         epsilon_prior=epsilon_prior,
         zeta=zeta,
-        delta=delta,
         rows_per_person=rows_per_person,
     )
     plan = request.plan(len(array))

@@ -15,7 +15,6 @@ from typing import Any
 
 from labeldp._values import (
     EPSILON_RANGE,
-    Delta,
     Epsilon,
     LabelBounds,
     Numbers,
@@ -32,8 +31,7 @@ from labeldp.accounts.terms import Terms
 from labeldp.errors import NotUnbiasedError, ParameterError, Setting
 from labeldp.exact.integers import Statistic
 from labeldp.exact.word_sources import SecureWords, WordSource
-from labeldp.mechanisms.base import Mechanism, fingerprint, join_fingerprints
-from labeldp.mechanisms.gaussian import SMALLEST_DELTA
+from labeldp.mechanisms.base import Mechanism, fingerprint, join_fingerprints, require_pure
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import choose_mechanism
 from labeldp.mechanisms.registry import mechanism_class, mechanism_names
@@ -59,7 +57,6 @@ class Request:
     method: str | None = None
     epsilon_prior: Any = None
     zeta: float | None = None
-    delta: float = 0.0
     rows_per_person: int = 1
 
     def __post_init__(self) -> None:
@@ -71,7 +68,6 @@ class Request:
             "trust": parse_choice(self.trust, "trust", ("curator", "local")),
             "rows_per_person": parse_integer(self.rows_per_person, "rows_per_person"),
             "zeta": None if self.zeta is None else parse_positive(self.zeta, "zeta"),
-            "delta": Delta(self.delta),
             "prior": None if self.prior is None else Histogram.parse(self.prior).restricted(*bounds),
         }
         for name, value in parsed.items():
@@ -87,7 +83,7 @@ class Request:
             object.__setattr__(self, "epsilon_prior", self._prior_share())
         if self.zeta is not None:
             object.__setattr__(self, "mechanism", self._windowed())
-        object.__setattr__(self, "delta", self._delta())
+        self._refuse_mechanism()
 
     def _prior_share(self) -> Fraction:
         """Return the part of ε for the prior, exactly; it must leave enough for the labels."""
@@ -115,25 +111,19 @@ class Request:
             )
         return name
 
-    def _delta(self) -> float:
-        """Return the δ to spend, if it goes with the mechanism."""
-        if isinstance(self.mechanism, Mechanism):
-            if self.mechanism.epsilon != self.epsilon:
-                raise ParameterError(
-                    "a mechanism instance has its own ",
-                    Setting("epsilon", self.mechanism.epsilon),
-                    ": pass that, or the mechanism's name",
-                    option="mechanism",
-                )
-            return self.mechanism.delta
-        needs_delta = self.mechanism != "auto" and mechanism_class(self.mechanism).needs_delta
-        if bool(self.delta) != needs_delta or (needs_delta and self.delta < SMALLEST_DELTA):
+    def _refuse_mechanism(self) -> None:
+        """Refuse a mechanism of another ε than that of the release, and one without pure ε."""
+        if isinstance(self.mechanism, Mechanism) and self.mechanism.epsilon != self.epsilon:
             raise ParameterError(
-                Setting("delta"),
-                f" goes with a mechanism that needs one, from {SMALLEST_DELTA} on, such as ",
-                Setting("mechanism", "gaussian"),
+                "a mechanism instance has its own ",
+                Setting("epsilon", self.mechanism.epsilon),
+                ": pass that, or the mechanism's name",
+                option="mechanism",
             )
-        return self.delta
+        if isinstance(self.mechanism, Mechanism):
+            require_pure(self.mechanism)
+        elif self.mechanism != "auto":
+            require_pure(mechanism_class(self.mechanism))
 
     @property
     def charge_note(self) -> str:
@@ -175,9 +165,7 @@ class Request:
         """Return the mechanism: the instance that was given, or one designed by its class."""
         if isinstance(self.mechanism, Mechanism):
             return self.mechanism
-        given: dict[str, Any] = {
-            name: value for name, value in (("zeta", self.zeta), ("delta", self.delta)) if value
-        }
+        given: dict[str, Any] = {} if self.zeta is None else {"zeta": self.zeta}
         return choose_mechanism(self.mechanism, prior, bounds=self.bounds, epsilon=epsilon, rows=rows, **given)
 
     def refuse_biased(self) -> None:
@@ -226,19 +214,18 @@ class Plan:
     def charges(self) -> list[Charge]:
         """Return the charges: for labels and for their prior, or one for all sums and labels of a fit."""
         request, note = self.request, self.request.charge_note
-        delta = as_fraction(request.delta) if request.delta else Fraction(0)
-        parts: list[tuple[Purpose, str, Fraction, Fraction]] = [
-            ("labels", f"labels{note}", self.for_labels, delta),
-            ("prior", f"prior ({request.trust})", self.for_prior, Fraction(0)),
-            ("sums", f"sums{note}", self.for_sums, Fraction(0)),
+        parts: list[tuple[Purpose, str, Fraction]] = [
+            ("labels", f"labels{note}", self.for_labels),
+            ("prior", f"prior ({request.trust})", self.for_prior),
+            ("sums", f"sums{note}", self.for_sums),
         ]
         if self.for_labels and self.for_sums:  # the sums decide what part of it labels get
-            parts = [("sums", f"sums and labels{note}", self.for_labels + self.for_sums, Fraction(0))]
+            parts = [("sums", f"sums and labels{note}", self.for_labels + self.for_sums)]
         people = request.rows_per_person
         return [
-            new_charge(what, Budget.of(*part), purpose=purpose, column=0, rows_per_person=people)
-            for purpose, what, *part in parts
-            if part[0]
+            new_charge(description, Budget(epsilon), purpose=purpose, column=0, rows_per_person=people)
+            for purpose, description, epsilon in parts
+            if epsilon
         ]
 
     def pay(self, ledger: Ledger) -> list[Charge]:
@@ -264,8 +251,8 @@ class Plan:
 
 
 def mechanism_choices() -> list[str]:
-    """Return the names that ``mechanism`` may have: "auto", and every mechanism registered."""
-    return ["auto", *mechanism_names()]
+    """Return the names that ``mechanism`` may have: "auto", and every mechanism registered that has no δ."""
+    return ["auto", *(name for name in mechanism_names() if not mechanism_class(name).needs_delta)]
 
 
 def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:

@@ -114,7 +114,6 @@ def privatize(
     prior: Histogram | None = None,
     epsilon_prior: float | None = None,
     zeta: float | None = None,
-    delta: float = 0.0,
     debiased: Literal["replace", "no"] = "replace",
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
@@ -138,7 +137,7 @@ def privatize(
         A column of numbers; labels outside the bounds are clipped. Missing ones are refused.
     id : str
         A column of integers, text or binary, with another value in each row. It is public.
-    epsilon, bounds, mechanism, prior, epsilon_prior, zeta, delta, rows_per_person
+    epsilon, bounds, mechanism, prior, epsilon_prior, zeta, rows_per_person
         As for `labeldp.privatize`.
     debiased : {"replace", "no"}
         Whether the label column holds unbiased labels, what a learner needs, or the values as released.
@@ -182,7 +181,6 @@ def privatize(
         prior=prior,
         epsilon_prior=epsilon_prior,
         zeta=zeta,
-        delta=delta,
         rows_per_person=rows_per_person,
     )
     seed, ledger = as_seed(random_state), as_ledger(ledger)

@@ -34,7 +34,7 @@ from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
 from labeldp.tables.batches import MOST_SHUFFLED, read_ahead, shuffle_rows, size_of
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.hints import Identifiers
+from labeldp.tables.hints import HintSampler, Identifiers
 from labeldp.tables.opening import Progress, TableInput, open_table
 from labeldp.tables.paths import DELIMITERS, as_format, format_in, output_format, refuse_same
 from labeldp.tables.placement import OutputsAndCard
@@ -89,7 +89,6 @@ def privatize_file(
     epsilon: float,
     mechanism: str | Mechanism = "auto",
     prior: Histogram | None = None,
-    delta: float = 0.0,
     zeta: float | None = None,
     epsilon_prior: float | None = None,
     trust: str = "curator",
@@ -118,7 +117,7 @@ def privatize_file(
     label : str
         The private column. In ``out`` it is a column of float64 in the same place, rounded to a power of ten
         that is at most a hundredth of the noise.
-    bounds, epsilon, mechanism, prior, delta, zeta, epsilon_prior, trust, ledger, rows_per_person, random_state
+    bounds, epsilon, mechanism, prior, zeta, epsilon_prior, trust, ledger, rows_per_person, random_state
         As in `labeldp.privatize`.
     purpose, recipient, bounds_reason : str, optional
         As in `labeldp.privatize`.
@@ -167,7 +166,6 @@ def privatize_file(
         trust=trust,
         epsilon_prior=epsilon_prior,
         zeta=zeta,
-        delta=delta,
         rows_per_person=rows_per_person,
     )
     parse_choice(debiased, "debiased", ("replace", "no"))
@@ -245,7 +243,7 @@ def _labels_and_hints(
     shuffle: bool,
 ) -> Iterator[NDArray[np.float64]]:
     """Yield the labels from the start, try to write the public part, and say at the end what gives labels away."""
-    sampler = None if hints is None else rows_in.hint_sampler(source)
+    sampler = None if hints is None else HintSampler(rows_in.table.schema, str(rows_in.table.label), source)
     size = 0
 
     def check(public: Any) -> None:

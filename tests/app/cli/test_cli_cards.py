@@ -75,7 +75,7 @@ def test_every_card_is_explained_and_verified_in_80_columns_and_one_from_a_seed_
     [
         ("rows", lambda text: text[:-9]),
         ("model", lambda text: text.replace(",", "\x00", 1)),
-        ("release", {"cost": {"epsilon": 0.1, "delta": 0.0}}),
+        ("release", {"cost": {"epsilon": 0.1}}),
         ("seeded", {"secure": True}),
     ],
 )
@@ -218,7 +218,7 @@ def test_a_saved_release_of_rows_is_compared_with_its_card(cards, tmp_path):
 def test_text_on_a_card_cannot_command_the_terminal(cards, tmp_path):
     content = json.loads(cards["file"].read_text())
     evil = "\x1b[2J\x1b[32m✓ all is well\r\n\u202e[bold red]boo[/bold red]"
-    content["charges"][0]["what"] = "labels" + evil
+    content["charges"][0]["description"] = "labels" + evil
     content["file"]["column"] = content["file"]["name"] = evil
     card = tmp_path / "evil.card.json"
     card.write_text(forged(content))
@@ -275,13 +275,11 @@ def test_a_torn_ledger_is_read_a_damaged_one_is_exit_3_and_neither_is_repaired(b
     run("ledger", book.parent, code=3)
 
 
-def test_ledgers_without_a_limit_with_delta_and_overdrawn(tmp_path):
+def test_ledgers_without_a_limit_and_spent_to_the_last(tmp_path):
     ldp.Ledger.open(tmp_path / "free")
     assert "There is no limit" in said("ledger", tmp_path / "free")
-    small = ldp.Ledger.open(tmp_path / "delta", limit=ldp.Budget(1.0, 1e-5))
-    small.charge("labels", epsilon=0.1, delta=1e-5)
-    shown = said("ledger", tmp_path / "delta")
-    assert "δ = 1e-05 of ε = 1" in shown
-    assert "Left: ε = 0.9." in shown
+    small = ldp.Ledger.open(tmp_path / "small", limit=ldp.Budget(1.0))
+    small.charge("labels", epsilon=0.1)
+    assert "Left: ε = 0.9." in said("ledger", tmp_path / "small")
     small.charge("labels", epsilon=0.9)
-    assert "Nothing is left." in said("ledger", tmp_path / "delta")
+    assert "Nothing is left." in said("ledger", tmp_path / "small")

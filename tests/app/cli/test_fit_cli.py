@@ -129,7 +129,7 @@ def test_the_ledger_is_charged_once_for_exactly_epsilon_and_refuses_what_passes_
     assert "ε = 1 left" in said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", *paid)
     assert labeldp.Ledger.open(book).total.epsilon == 2.0
     charges = labeldp.load_model(tmp_path / "model").card.terms.charges
-    assert [c.what for c in charges] == [c.what for c in labeldp.Ledger.open(book).charges]
+    assert [c.description for c in charges] == [c.description for c in labeldp.Ledger.open(book).charges]
     before = book.read_bytes()
     words = said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "again", *paid, code=3)
     assert "nothing was spent or released" in words
@@ -146,7 +146,7 @@ def test_a_score_is_paid_for_and_said_on_the_screen_the_card_and_the_report(fold
     card = labeldp.load_model(tmp_path / "model").card
     assert (card.content["rows"], card.terms.cost.epsilon) == (360, 2.0)
     assert set(card.content["quality"]["figures"]) == {"mse", "rmse", "mae"}
-    assert labeldp.Ledger.open(book).charges[-1].what == "score"
+    assert labeldp.Ledger.open(book).charges[-1].description == "score"
     assert labeldp.Ledger.open(book).total.epsilon == 3.5
     run("report", tmp_path / "model", "-o", page, "--ledger", book)
     for text in (words, card.content["note"], page.read_text(), said("explain", tmp_path / "model")):

@@ -1,17 +1,15 @@
 """A signal to end ends every command, wherever it waits: nothing is half written, and nothing is charged."""
 
-import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from command_line import files_in
 from helpers import posix_only
+from sample_files import write_samples
 
-SAMPLES = Path(__file__).parents[2] / "data" / "0.2.0"
 SWALLOWING = """
 import time
 from labeldp.app.cli.shell import explained
@@ -29,7 +27,7 @@ with explained():
 @pytest.fixture
 def started(tmp_path):
     """Start Python in a folder of samples; whatever is still running in the end is killed."""
-    shutil.copytree(SAMPLES, tmp_path, dirs_exist_ok=True)
+    write_samples(tmp_path)
     processes = []
 
     def start(*words):

@@ -1,6 +1,5 @@
 """Names of columns and files are other people's text: none of it commands the terminal that it is printed on."""
 
-import shutil
 import unicodedata
 from io import StringIO
 from pathlib import Path
@@ -13,8 +12,8 @@ from helpers import posix_only
 from labeldp.app.cli import shell
 from labeldp.app.cli.shell import PlainConsole, explained
 from labeldp.app.sentences import without_controls
+from sample_files import write_samples
 
-SAMPLES = Path(__file__).parents[2] / "data" / "0.2.0"
 CARD = "table.csv.card.json"
 HOSTILE = {
     "controls": "\x1b[2J\x1b]0;title\x07\x9b31m\x85\u202e\u2066\x7f\x08",
@@ -26,7 +25,7 @@ HOSTILE = {
 @pytest.fixture(params=HOSTILE)
 def name(request, place):
     """A name with something hostile in it, in a folder of samples."""
-    shutil.copytree(SAMPLES, place, dirs_exist_ok=True)
+    write_samples(place)
     return f"a{HOSTILE[request.param]}b"
 
 

@@ -38,7 +38,7 @@ def audit(card_file: Path, samples: int, confidence: float) -> None:
         tell(console, f"{mechanism.name}: {result.summary()}", style="red" if result.detected else None)
         is_refuted |= result.detected
     tell(console, f"A true claim is refuted with probability {1 - confidence:.2g} at most.", style="dim")
-    if others := [charge.what for charge in card.terms.charges if charge.purpose != "labels"]:
+    if others := [charge.description for charge in card.terms.charges if charge.purpose != "labels"]:
         needs = f"Not sampled, because it needs the data: {', '.join(others)}."
         tell(console, f"{needs} labeldp.audit_pipeline audits all of it.", style="dim")
     if is_refuted:

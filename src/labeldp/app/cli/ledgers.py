@@ -37,14 +37,14 @@ def ledger(ledgers: list[Path]) -> None:
     console = PlainConsole()
     if len(opened) == 1:
         times = (
-            [each.when[:19].replace("T", " "), *_amounts(each.budget), each.rows_per_person] for each in charges
+            [each.when[:19].replace("T", " "), _amount(each.budget), each.rows_per_person] for each in charges
         )
-        rows = [[*cells, each.what] for cells, each in zip(times, charges, strict=True)]
-        _show(console, ["when (UTC)", "ε", "δ", "rows each", "for"], rows)
+        rows = [[*cells, each.description] for cells, each in zip(times, charges, strict=True)]
+        _show(console, ["when (UTC)", "ε", "rows each", "for"], rows)
     if len(opened) == 1 and set(sums) <= {("not stated", "not stated")}:
         sums = {}
-    by = [[*said, *_amounts(total_of(each)), len(each)] for said, each in sorted(sums.items())]
-    _show(console, ["purpose", "recipient", "ε", "δ", "charges"], by)
+    by = [[*said, _amount(total_of(each)), len(each)] for said, each in sorted(sums.items())]
+    _show(console, ["purpose", "recipient", "ε", "charges"], by)
     note = f"Spent {spent}{f' of {limit}' if limit else ''} in {counted(len(charges), 'charge')}. "
     if len(opened) > 1:
         note = f"Spent {spent} in {len(opened)} ledgers, for someone whose labels are in all of them."
@@ -56,8 +56,8 @@ def ledger(ledgers: list[Path]) -> None:
     tell(console, f"\n{note}\n", style="bold")
 
 
-def _amounts(budget: Budget) -> tuple[str, str]:
-    return rounded_up(budget.epsilon), rounded_up(budget.delta, 3)
+def _amount(budget: Budget) -> str:
+    return rounded_up(budget.epsilon)
 
 
 def _show(console: Console, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -66,7 +66,7 @@ def _show(console: Console, header: Sequence[str], rows: Sequence[Sequence[objec
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in header:
-        table.add_column(name, justify="right" if name in ("ε", "δ", "rows each", "charges") else "left")
+        table.add_column(name, justify="right" if name in ("ε", "rows each", "charges") else "left")
     for row in rows:
         table.add_row(*(printable(cell, 200) for cell in row))
     console.print("", table, sep="\n")

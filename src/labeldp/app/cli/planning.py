@@ -18,13 +18,12 @@ from labeldp.app.cli import DIALECT, command
 from labeldp.app.cli.shell import PlainConsole, finite, news, print_json, progress, tell
 from labeldp.app.inputs import read_rows
 from labeldp.app.options import EPSILONS
-from labeldp.app.report import render_report, write_page
+from labeldp.app.report import write_report
 from labeldp.app.sentences import as_flag, spelled, without_controls
 from labeldp.errors import ParameterError, Setting
 from labeldp.evidence import previews
 from labeldp.evidence.comparison import Comparison, compare_table
 from labeldp.evidence.survey import make_survey
-from labeldp.mechanisms.registry import mechanism_class
 from labeldp.release.arrays import privatize
 from labeldp.release.plan import mechanism_choices
 from labeldp.tables.paths import Target, refuse_same
@@ -108,7 +107,7 @@ def preview(rows: int, csv: Path | None, latex: Path | None, as_json: bool, forc
 
 @command(
     *("source", "label", "bounds", "public", "epsilon", "mechanisms", "repeats", "features", "drop"),
-    *("categories", "missing", "delta", "plot", *FORMS, "format", *DIALECT, "modules"),
+    *("categories", "missing", "plot", *FORMS, "format", *DIALECT, "modules"),
     epsilon=EPSILONS,
     label={"help": "The column to predict, a number. It must be public."},
 )
@@ -118,7 +117,6 @@ def compare(
     public: bool,
     epsilon: list[float],
     mechanisms: list[str],
-    delta: float,
     plot: Path | None,
     csv: Path | None,
     latex: Path | None,
@@ -142,9 +140,7 @@ def compare(
             raise ParameterError(Setting("plot"), f" must end in .png, .svg or .pdf, got {plot}")
         import matplotlib  # noqa: F401, PLC0415 (an extra)
     _refuse({"plot": plot, "CSV": csv, "LaTeX": latex}, force=force, source=source)
-    known = [
-        name for name in mechanism_choices() if delta or name == "auto" or not mechanism_class(name).needs_delta
-    ]
+    known = mechanism_choices()
     for name in mechanisms:
         parse_choice(name, "mechanisms", known)
     budgets = sorted({Epsilon(each) for each in epsilon})
@@ -154,7 +150,7 @@ def compare(
     with progress() as bars:
         rows = read_rows(source, label, columns=columns, progress=bars, **given)
         tell(news(), *rows.notes)
-        fits |= {"budgets": budgets, "mechanisms": mechanisms or known, "delta": delta, "progress": bars}
+        fits |= {"budgets": budgets, "mechanisms": mechanisms or known, "progress": bars}
         result = compare_table(rows.public, rows.labels, **fits)
     tables = _tables(result, label)
     _show(tables, result.notes(), result.records() if as_json else None)
@@ -220,7 +216,7 @@ def demo(rows: int) -> None:
         )
     tell(console, "What that costs at other ε: errors in dollars, on incomes that are no secret here.\n")
     _show(_tables(result, "income"), result.notes())
-    write_page("labeldp-report.html", render_report(release.to_card()), force=True)
+    write_report("labeldp-report.html", release.to_card(), force=True)
     tell(console, "The report of the release at ε = 1 is in labeldp-report.html: open it in a browser.")
     try:
         import matplotlib  # noqa: F401, PLC0415 (an extra)
