@@ -231,7 +231,7 @@ def test_a_header_of_numbers_is_shown_once_it_is_confirmed_and_a_label_still_nee
 
 
 def test_a_first_row_that_may_be_no_header_shows_no_number_until_it_is_confirmed(client):
-    for name, rows in {"half.csv": "York,oak,31415,20", "some.tsv": "York\toak\tab\t31,415 zł"}.items():
+    for name, rows in {"half.csv": "York,oak,31415,20", "some.tsv": "York\toak\tab\t31,415 €"}.items():
         (client.site.folder.root / name).write_text("\n".join([rows] * 60) + "\n")
         answer = client.post("/open", path=name)
         begun = client.unfinished(answer)
