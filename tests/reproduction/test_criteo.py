@@ -3,7 +3,6 @@
 import os
 from functools import partial
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -111,16 +110,6 @@ def test_numbers_agree_with_a_count_by_hand_for_every_category(twin, raw):
 # ---- files -------------------------------------------------------------------------------------------
 
 
-def test_a_missing_log_says_how_to_get_it_and_offers_the_twin(tmp_path):
-    with pytest.raises(ldp.errors.DataNotFoundError, match="make_criteo_like"):
-        load_criteo(download=False)
-    with pytest.raises(ldp.errors.DataNotFoundError, match="there is no file"):
-        load_criteo(tmp_path / "nothing.tsv")
-    nowhere = mock.patch.object(reader, "URL", "http://127.0.0.1:1/log.tar.gz")
-    with nowhere, pytest.raises(ldp.errors.DataNotFoundError, match="could not be fetched"):
-        load_criteo()
-
-
 SECRET = 271.83
 
 
@@ -159,14 +148,6 @@ def test_the_encoded_table_is_kept_and_used_again(cache, twin):
     finally:
         twin.write_bytes(content)
         os.utime(twin, ns=(time, time))
-
-
-def test_a_changed_file_is_noticed_even_if_its_size_is_the_same(tmp_path):
-    path = log(tmp_path, line(amount=10))
-    assert load_criteo(path).y.tolist() == [10.0]
-    log(tmp_path, line(amount=20))
-    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
-    assert load_criteo(path).y.tolist() == [20.0]
 
 
 # ---- the twin -------------------------------------------------------------------------------------------

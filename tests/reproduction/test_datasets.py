@@ -1,20 +1,14 @@
-"""The two public tables: looked for, checked, downloaded and preprocessed as promised."""
+"""The two public tables: looked for, checked and preprocessed as promised."""
 
 import gzip
-import hashlib
-import http.server
-import io
 import os
-import tarfile
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-import sklearn.datasets._california_housing as scikit_housing
 
 import labeldp as ldp
-from reproduction.datasets import crime, data_files
+from reproduction.datasets import data_files
 from reproduction.datasets.crime import load_crime
 from reproduction.datasets.housing import load_housing
 
@@ -27,37 +21,6 @@ def needs(name):
 
 needs_crime = needs("communities.data.gz")
 needs_housing = needs("california_housing.csv.gz")
-
-
-@pytest.fixture
-def served(tmp_path):
-    """The folder of a web server, from which both tables are downloaded."""
-    folder = tmp_path / "served"
-    folder.mkdir()
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *args):
-            super().__init__(*args, directory=str(folder))
-
-        def log_message(self, *args):
-            pass
-
-    serving = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=serving.serve_forever)
-    thread.start()
-    host = f"http://127.0.0.1:{serving.server_port}"
-    archive = scikit_housing.ARCHIVE._replace(url=f"{host}/housing.tgz")
-    before = crime.URL, scikit_housing.ARCHIVE
-    crime.URL, scikit_housing.ARCHIVE = f"{host}/communities.data", archive
-    yield folder
-    crime.URL, scikit_housing.ARCHIVE = before
-    serving.shutdown()
-    thread.join()
-    serving.server_close()
-
-
-def leftovers(folder):
-    return [path.name for path in folder.iterdir()] if folder.exists() else []
 
 
 # ---- the tables --------------------------------------------------------------------------------------
@@ -134,48 +97,3 @@ def test_without_file_or_network_the_error_says_how_to_get_the_file(cache, load)
     assert isinstance(caught.value, ldp.errors.LabelDPError)
     assert isinstance(caught.value, FileNotFoundError)
     assert "by hand" in str(caught.value)
-
-
-# ---- fetching ----------------------------------------------------------------------------------------
-
-
-@needs_crime
-def test_crime_is_downloaded_checked_kept_and_not_downloaded_again(cache, served):
-    content = gzip.decompress((FOLDER / "communities.data.gz").read_bytes())
-    (served / "communities.data").write_bytes(content)
-    assert load_crime().X.shape == (1994, 99)
-    assert leftovers(cache) == ["communities.data"]
-    (served / "communities.data").unlink()
-    assert load_crime().X.shape == (1994, 99)
-
-
-def test_a_download_with_the_wrong_checksum_is_refused_and_not_kept(cache, served):
-    (served / "communities.data").write_text("something else")
-    with pytest.raises(ldp.errors.DataError, match="sha256") as caught:
-        load_crime()
-    assert not isinstance(caught.value, ldp.errors.DataNotFoundError)
-    assert "communities.data" in str(caught.value)
-    assert "by hand" in str(caught.value)
-    assert leftovers(cache) == []
-
-
-def archive_of(rows):
-    """Return a table of numbers packed as scikit-learn expects California Housing."""
-    text = "\n".join(",".join(f"{x:.4f}" for x in row) for row in rows).encode()
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        member = tarfile.TarInfo("CaliforniaHousing/cal_housing.data")
-        member.size = len(text)
-        archive.addfile(member, io.BytesIO(text))
-    return packed.getvalue()
-
-
-def test_housing_comes_through_scikit_learns_fetcher_and_is_kept(cache, served):
-    packed = archive_of(np.random.default_rng(0).uniform(1, 2, (50, 9)))
-    (served / "housing.tgz").write_bytes(packed)
-    scikit_housing.ARCHIVE = scikit_housing.ARCHIVE._replace(checksum=hashlib.sha256(packed).hexdigest())
-    first = load_housing()
-    assert first.X.shape == (50, 8)
-    assert first.columns[-1] == "Longitude"
-    (served / "housing.tgz").unlink()
-    assert np.array_equal(load_housing().X, first.X)

@@ -1,13 +1,7 @@
-"""A run can be killed and resumed to the same bytes; other settings are refused; the command line works."""
+"""Chunks are whole or absent, other settings are refused, and the command line works."""
 
 import math
 import os
-import shutil
-import signal
-import subprocess
-import sys
-import time
-from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -16,47 +10,12 @@ from tests.reproduction.tiny_tables import quick, small, tiny
 from typer.testing import CliRunner
 
 import labeldp as ldp
-from helpers import posix_only
-from reproduction import datasets, runtime
+from reproduction import datasets
 from reproduction.cli import app
 from reproduction.run import run
 from reproduction.store import Result, Store
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = """
-import sys, time
-from pathlib import Path
-sys.path.insert(0, ".")
-from tests.reproduction.tiny_tables import quick, tiny
-from reproduction.run import run
-table = tiny(trials=3, protocol=quick(epochs=5))
-is_begun = lambda: any(Path(sys.argv[1]).glob("chunks/*.json"))
-run(table, sys.argv[1], lambda *_: time.sleep(600 if "endless" in sys.argv and is_begun() else 0))
-"""
-
-
-def start(cache, *arguments):
-    once = {"JAX_COMPILATION_CACHE_DIR": str(cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    command = [sys.executable, "-c", SCRIPT, *map(str, arguments)]
-    return subprocess.Popen(command, env={**os.environ, **once}, cwd=ROOT)  # noqa: S603
-
-
-@pytest.mark.slow
-@posix_only
-def test_a_killed_run_continues_to_the_same_bytes(tmp_path):
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    run(tiny(trials=3, protocol=quick(epochs=5)), whole)
-    victim = start(tmp_path, broken, "endless")
-    while not list(broken.glob("chunks/*.json")) and victim.poll() is None:
-        time.sleep(0.01)
-    victim.send_signal(signal.SIGKILL)
-    assert victim.wait(60) == -signal.SIGKILL
-    done = len(list(broken.glob("chunks/*.json")))
-    assert 0 < done < len(list(whole.glob("chunks/*.json")))
-    assert start(tmp_path, broken).wait(600) == 0
-    for path in whole.rglob("*"):
-        if path.is_file():
-            assert (broken / path.relative_to(whole)).read_bytes() == path.read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -81,14 +40,13 @@ def test_a_folder_with_other_settings_or_other_files_is_refused(finished, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_folder_that_another_machine_finished_is_shown_and_not_resumed(finished, tmp_path):
-    folder = shutil.copytree(finished[0], tmp_path / "results")
-    manifest = folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"platform": "cpu"', '"platform": "gpu"'))
-    assert run(tiny(trials=1), folder) == finished[1]
+def test_a_run_without_one_of_its_chunks_continues_to_the_same_bytes(finished):
+    folder, results = finished
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    before = [path.read_bytes() for path in files]
     next((folder / "chunks").glob("networks-*")).unlink()
-    with pytest.raises(ldp.errors.ParameterError, match="platform was gpu, is cpu"):
-        run(tiny(trials=1), folder)
+    assert run(tiny(trials=1), folder) == results
+    assert [path.read_bytes() for path in files] == before
 
 
 @pytest.mark.slow
@@ -157,16 +115,6 @@ def test_diabetes_needs_no_download_and_is_not_the_papers(tmp_path):
     assert shown.exit_code == 0, shown.output
     assert "other data than the paper's" in shown.output
     assert "442 patients" in (tmp_path / "table.md").read_text()
-
-
-@pytest.mark.usefixtures("housing")
-@pytest.mark.parametrize("command", ["error", "runtime"])
-def test_error_and_runtime_write_their_tables(command, tmp_path):
-    short = tuple(replace(growth, sizes=(8, 16)) for growth in runtime.GROWTH)
-    with mock.patch.object(runtime, "GROWTH", short):
-        shown = CliRunner().invoke(app, [command, "--data", "housing", "--out", str(tmp_path)])
-    assert shown.exit_code == 0, shown.output
-    assert (tmp_path / f"{command}.md").exists()
 
 
 def test_the_library_does_without_the_reproduction():

@@ -11,7 +11,7 @@ from tests.reproduction.tiny_tables import quick, small, tiny
 
 import labeldp as ldp
 from helpers import seeded
-from reproduction import error_formula, published, runtime
+from reproduction import error_formula, published
 from reproduction.as_published import leaking_interval
 from reproduction.columns import COLUMNS, NO_PRIVACY, Cell, choose_columns
 from reproduction.data import subsample
@@ -130,12 +130,6 @@ def test_the_corrected_formula_agrees_with_counts_and_simulation():
     assert "| housing | 0.05 |" in error_formula.as_markdown(rows)
 
 
-def test_the_papers_search_and_ours_find_the_same_interval():
-    search, ours = runtime.GROWTH[1].design, runtime.GROWTH[2].design
-    prior = ldp.Histogram.from_counts(np.random.default_rng(1).random(60), (0.0, 1.0))
-    assert search(prior, 60) == pytest.approx(ours(prior, 60))
-
-
 # ---- networks ---------------------------------------------------------------------------------------------
 
 
@@ -160,29 +154,6 @@ def test_networks_with_categories_together_equal_networks_one_at_a_time():
     for trial in range(2):
         for k in (0, 1, 3):
             assert alone.fit(batch, trial, k) == pytest.approx(errors[trial, k], rel=1e-4)
-
-
-@pytest.mark.slow
-def test_a_network_learns_from_true_labels():
-    data = small(400)
-    protocol = quick(epochs=50)
-    trainer, batch = example(data, protocol, trials=1, columns=("rp",))
-    batch.labels[0] = data.y[split(400, "housing", 0)[0]][:, None]
-    assert trainer.fit(batch).max() < 0.5 * data.y.var()
-
-
-def test_plans_have_one_shape_and_cover_every_cell_once():
-    table = tiny(("laplace", "gaussian", "rp"), budgets=(1.0, 2.0, 8.0, math.inf), trials=6)
-    cells = table.network_cells()
-    assert len(cells) == 10
-    for at_once, devices in ((1, 1), (3, 2), (4, 2), (10, 1), (25, 2), (1000, 4)):
-        chunks = plan(table, at_once, devices)
-        shapes = {(len(c.trials), len(c.networks) + c.padding) for c in chunks}
-        assert len(shapes) == 1
-        assert next(iter(shapes))[1] % devices == 0
-        seen = [(t, column.key, e) for c in chunks for t in c.trials for column, e in c.networks]
-        assert sorted(seen) == sorted((t, column.key, e) for t in range(6) for column, e in cells)
-        assert len({c.name for c in chunks}) == len(chunks)
 
 
 # ---- what people see --------------------------------------------------------------------------------------
