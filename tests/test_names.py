@@ -66,8 +66,6 @@ X = pd.DataFrame({"a": np.arange(ROWS) * 1.0, "b": np.arange(ROWS) % 7 * 1.0})
 HOW = {"epsilon": 1.0, "bounds": (0, 5)}
 SERIES = {
     "pandas": lambda name: pd.Series(Y, name=name),
-    "pandas frame": lambda name: pd.DataFrame({name: Y}),
-    "polars": lambda name: pl.Series(str(name), Y),
     "polars frame": lambda name: pl.DataFrame({str(name): Y}),
     "arrow": lambda name: pa.table({str(name): Y}),
 }
@@ -93,21 +91,6 @@ def test_a_label_whose_name_reads_as_a_number_or_is_long_is_refused_before_the_c
     for name in ("66993", " 66,993.5 €", "６６９９３"):
         assert name not in refused(entry, "reads as a value", SERIES[source](name))
     assert len(refused(entry, "more than 1,000 characters", SERIES[source]("y" * 1001))) < 200
-
-
-def test_a_frame_with_no_names_but_its_own_numbering_has_a_label_called_label(tmp_path):
-    frame = pd.DataFrame(np.column_stack([X, Y]))
-    model = ldp.ModelReleaseRegressor(**HOW).fit(frame[[0, 1]], frame[2])
-    ldp.save_model(model, tmp_path / "model")
-    assert ldp.load_model(tmp_path / "model").label == "label"
-    refused("model release", "X has a column", frame[2], frame)
-
-
-def test_a_model_is_not_saved_under_a_number(tmp_path):
-    model = ldp.ModelReleaseRegressor(**HOW).fit(X, Y)
-    with pytest.raises(ldp.errors.ParameterError, match="reads as a value"):
-        ldp.save_model(model, tmp_path / "model", label="66993")
-    assert not (tmp_path / "model").exists()
 
 
 SAME_NAME, SEVERAL = "which is the name of y", "one column of labels, got the shape"

@@ -5,14 +5,12 @@ from contextlib import chdir
 
 import pytest
 
-import labeldp as ldp
-from command_line import files_in, homes, said
+from command_line import files_in, said
 from helpers import posix_only
 
 pytestmark = posix_only
 ODD = {
     "not UTF-8": (os.fsdecode(b"out\xff\xfe"), "not valid UTF-8"),
-    "lone surrogate": ("out\ud800", "not valid UTF-8"),
     "null": ("out\0", "null character"),
     "long": ("x" * 300, "too long"),
     "long beside": ("x" * 240, "too long"),
@@ -59,11 +57,3 @@ def test_an_odd_name_is_refused_before_the_charge(folder, kind, option):
     output = said("fit" if option == "fit -o" else "privatize", source, *words, *RELEASE, code=code)
     assert message in output or kind == "loop" or "Usage:" in output  # Typer refuses what no shell can pass
     assert files_in(folder) == before
-
-
-def test_predictions_go_to_no_odd_name_either(folder):
-    table = homes().to_pandas()
-    model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(table[["area"]], table["price"])
-    ldp.save_model(model, "model")
-    for name, message in ODD.values():
-        assert message in said("predict", "model", "in.csv", "-o", f"{name}.csv", code=2)

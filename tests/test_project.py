@@ -1,11 +1,8 @@
 """What the project's own files promise: workflows, changelog, citation."""
 
-import importlib.util
-import json
 import re
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -19,13 +16,6 @@ WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
 def text(name):
     return (ROOT / name).read_text(encoding="utf-8")
-
-
-def script(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / f".github/scripts/{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
@@ -54,24 +44,6 @@ def test_the_changelog_and_the_citation_describe_the_version(tmp_path):
     assert f"\nversion: {ldp.__version__}\n" in text("CITATION.cff")
     dates = re.findall(rf"^## \[{re.escape(ldp.__version__)}\] - (.*)$", text("CHANGELOG.md"), re.MULTILINE)
     assert [f'date-released: "{date}"' in text("CITATION.cff") for date in dates] == [True]
-
-
-def test_a_site_holds_all_versions_and_leads_to_the_newest_release_that_is_final(tmp_path):
-    (tmp_path / "built/_static").mkdir(parents=True)
-    (tmp_path / "archives").mkdir()
-    releases = ["0.11.0rc1", "0.10.0", "0.10.0rc10", "0.10.0rc9", "0.9.0"]
-    for version in reversed(releases):
-        (tmp_path / "built/index.html").write_text(version)
-        with tarfile.open(tmp_path / f"archives/labeldp-{version}-site.tar.gz", "w:gz") as archive:
-            archive.add(tmp_path / "built", ".")
-    (tmp_path / "built/index.html").write_text("latest")
-    out = tmp_path / "out"
-    script("lay_out_site").lay_out(tmp_path / "built", tmp_path / "archives", out)
-    listed = json.loads((out / "0.9.0/_static/versions.json").read_text())
-    assert [entry["version"] for entry in listed] == ["latest", *releases]
-    assert [entry["version"] for entry in listed if entry["preferred"]] == ["0.10.0"]
-    assert all((out / entry["version"] / "index.html").read_text() == entry["version"] for entry in listed)
-    assert (out / "index.html").read_text() == "0.10.0"
 
 
 def test_the_figures_of_the_readme_are_those_of_the_benchmarks():

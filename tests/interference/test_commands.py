@@ -77,16 +77,6 @@ def test_privatize_with_changes_of_labels(change, tmp_path):
     assert_codes([0, 0], out, *CHANGES[change], tmp_path)
 
 
-@pytest.mark.parametrize("change", ["sorted", "constant"])
-def test_a_release_from_another_ledger_beside_the_first(change, tmp_path):
-    """What is said of the first ledger follows from its name."""
-    again = [{"out.parquet": "b.parquet", "ledger.jsonl": "b.jsonl"}.get(word, word) for word in PRIVATIZE]
-    two_point = ["--mechanism", "two-point"]
-    out = way([*PRIVATIZE, *two_point], [*again, *two_point])
-    first = assert_codes([0, 0], out, *CHANGES[change], tmp_path)
-    assert b"Other ledgers" in b" ".join(first.stderr.split())
-
-
 def test_hints_on_a_terminal_reach_nothing_else(tmp_path):
     """Somebody looks: what is told there follows from true labels. All else that leaves is equal."""
 

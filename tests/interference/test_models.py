@@ -11,10 +11,10 @@ from sklearn.linear_model import Ridge
 import labeldp as ldp
 from fuzzing import LONG, tries
 from interference import changes
-from interference.harness import Way, assert_nothing_leaks, assert_same, overspending, run
+from interference.harness import Way, assert_nothing_leaks, assert_same, overspending
 from interference.outputs import described_error
 from interference.replay import replaced
-from labeldp.learning import epsilon_split, label_queries, ols_estimate, ols_sums, relevance
+from labeldp.learning import epsilon_split, label_queries, ols_estimate, ols_sums
 
 BOUNDS = changes.BOUNDS
 ROWS = 240
@@ -172,11 +172,6 @@ def of_data_frames(labels):
     return left
 
 
-def fitted_twice(labels):
-    model = label_model(epsilon=1.0, rounds=2)
-    return [fitted(model, labels)[1:5], model.fit(features(labels.size), labels[::-1].copy()).to_card()]
-
-
 PUBLIC = Ridge().fit(features(50), features(50)[:, 0])
 
 
@@ -208,7 +203,6 @@ def fitted_and_scored(labels):
 ACTS = {
     both_models: CHANGES if LONG else SOME,
     of_data_frames: ["all rows"],
-    fitted_twice: ["all rows"],
     scored: ["all rows", "last"],
     with_intervals: ["all rows", "first row 1e300", "last"],
     fitted_and_scored: ["all rows", "last"],
@@ -239,26 +233,6 @@ def test_rounds_of_odd_sizes_leave_no_memory_that_was_not_written(rounds, tmp_pa
 
 
 # ---- without replay -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("model", ["labels", "sums"])
-def test_without_replay_charges_words_and_public_parts_of_a_model_are_equal(model, tmp_path):
-    """Channels draw a fixed number of words a label, and no other module draws any.
-
-    Which sums are released next, and lengths of columns, may follow from what was released before: so there is one
-    sum here, and no length.
-    """
-
-    def act(labels):
-        with replaced((epsilon_split, "FEWEST_FOR_GROUPS", np.inf), (relevance, "MOST_COLUMNS", 0)):
-            fit = MODELS[model]().fit(features(labels.size), labels)
-        return fit.ledger_.total, fit.public_model()[0], fit.terms_.rows, fit.terms_.bounds
-
-    (one, tape), (other, again) = (run(Way(act), labels, tmp_path) for labels in pair("all rows"))
-    assert tape.outside == again.outside == 0
-    assert [size for _, size in tape.calls[: len(again.calls)]] == [size for _, size in again.calls]
-    assert one.value == other.value
-    assert one.error is None
 
 
 class Constant:
