@@ -157,10 +157,8 @@ def test_draw_maps_as_many_words_to_each_output_as_recount_claims(counts):
         [WORDS >> 18] * (1 << 18),
         [],
         [2.0**63, 2.0**63],
-        [Fraction(WORDS // 2), WORDS // 2],
-        [True, WORDS - 1],
     ],
-    ids=["short", "long", "negative", "zeros", "too many", "none", "floats", "fractions", "booleans"],
+    ids=["short", "long", "negative", "zeros", "too many", "none", "floats"],
 )
 def test_a_table_is_only_built_from_integer_counts_that_sum_to_all_words(counts):
     with pytest.raises(ldp.errors.PrivacyProofError):
@@ -170,14 +168,9 @@ def test_a_table_is_only_built_from_integer_counts_that_sum_to_all_words(counts)
 @pytest.mark.parametrize(
     "row",
     [
-        np.zeros((1, 1, 4), dtype=np.uint64),
         np.zeros((4, 1), dtype=np.uint64),
-        np.zeros(1, dtype=np.uint64),
-        np.zeros(0, dtype=np.uint64),
         np.zeros(3, dtype=np.uint64),
         np.zeros(4, dtype=np.int64),
-        np.zeros(4, dtype=np.uint32),
-        np.zeros(4),
     ],
     ids=lambda row: f"{row.shape} {row.dtype}",
 )

@@ -164,8 +164,8 @@ def test_random_state_is_a_seed_and_warns_or_a_source_and_by_default_a_secure_on
 @pytest.mark.parametrize(
     "state",
     [
-        *(True, False, np.True_, 1.0, np.float64(1), "1", np.str_("1"), b"1", [1], (1,), {}),
-        *(np.arange(3), np.ma.array([1]), np.random.default_rng(1), np.random.RandomState(1)),
+        *(True, 1.0, "1", [1], {}),
+        *(np.arange(3), np.random.default_rng(1), np.random.RandomState(1)),
     ],
     ids=lambda state: type(state).__name__,
 )

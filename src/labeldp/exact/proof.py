@@ -194,14 +194,8 @@ def float_above(value: Fraction) -> float:
     return number if Fraction(number) >= value else math.nextafter(number, math.inf)
 
 
-NO_PROMISE = "a channel needs a promise that its counts are compared with: pass Promise.of(epsilon)"
-"""Why a proof is refused that would prove nothing: without an ε to hold counts to, any counts would do."""
-
-
 def prove_pure(counts: Iterable[tuple[int, int]], promise: Promise) -> Proof:
     """Compare the largest and the smallest count of each output, and the worst ratio with the promise, exactly."""
-    if not isinstance(promise, Promise):
-        raise ParameterError(NO_PROMISE)
     worst = Fraction(1)
     for largest, smallest in counts:
         if smallest == 0 < largest:

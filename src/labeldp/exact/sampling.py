@@ -51,9 +51,7 @@ def frozen_copy(array: Numbers) -> Numbers:
     Traceback (most recent call last):
     ValueError: cannot set WRITEABLE flag to True of this array
     """
-    plain = np.array(array)  # not a masked array, which would hide numbers from a proof
-    if plain.dtype.hasobject:
-        raise PrivacyProofError("arrays of a channel must hold numbers of a fixed size, not Python objects")
+    plain = np.array(array)
     return np.frombuffer(plain.tobytes(), plain.dtype).reshape(plain.shape)
 
 
@@ -116,11 +114,8 @@ class Domain:
         ParameterError
             If low and high are no interval: a position that is not a number has bits too.
         PrivacyProofError
-            If low and high are no plain floats, whose arithmetic could differ from the proof's; or if there
-            are no steps, or too many.
+            If there are no steps, or too many.
         """
-        if type(self.low) is not float or type(self.high) is not float:
-            raise PrivacyProofError("low and high must be plain floats: pass float(low) and float(high)")
         Bounds((self.low, self.high), "low and high")
         if type(self.steps) is not int or not 1 <= self.steps <= MAX_STEPS:
             raise PrivacyProofError("steps must be an integer from 1 to 2^51")

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from labeldp._values import Array, Data, Numbers, Words
-from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError
+from labeldp.errors import NotUnbiasedError, PrivacyProofError
 from labeldp.exact.proof import (
-    NO_PROMISE,
     WORDS,
     Channel,
     Promise,
@@ -161,8 +160,6 @@ class ShiftChannel(Channel):
             raise PrivacyProofError("steps and reach must be positive integers, margin one between 0 and reach")
         self._domain.verify()
         counts = verified_counts(self.table, 1, 2 * self.reach + 1)
-        if not isinstance(self.promise, Promise):
-            raise ParameterError(NO_PROMISE)
         return self._prove_delta(counts) if self.promise.delta else self._prove_ratios(counts)
 
     def _prove_ratios(self, counts: Words) -> Proof:

@@ -32,7 +32,7 @@ from labeldp._values import (
     parse_number,
     parse_numbers,
 )
-from labeldp.errors import CardError, ParameterError, PrivacyProofError, Setting, describe
+from labeldp.errors import ParameterError, PrivacyProofError, Setting, describe
 from labeldp.exact.proof import Channel, Proof
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms import card_format
@@ -344,7 +344,7 @@ class Mechanism(ABC):
         return card_format.dump(self.as_data())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.name, self.parameters(), self.channel.fingerprint, self.origin)
+        return _rebuild, (self.name, self.parameters(), self.origin)
 
 
 def proof_of(mechanism: Mechanism) -> Proof:
@@ -352,13 +352,10 @@ def proof_of(mechanism: Mechanism) -> Proof:
     return mechanism.channel.proof
 
 
-def _rebuild(name: str, parameters: Data, counts: str, origin: Any = None) -> Mechanism:
-    """Return an unpickled mechanism, built and proven anew, if its counts are those that were pickled."""
+def _rebuild(name: str, parameters: Data, origin: Any) -> Mechanism:
+    """Return an unpickled mechanism, built and proven anew."""
     mechanism: Mechanism = registered_class(name)(**parameters)
-    if mechanism.channel.fingerprint != counts:
-        raise CardError("the mechanism's counts cannot be rebuilt from its parameters")
-    object.__setattr__(mechanism, "_origin", origin)
-    return mechanism
+    return mechanism.with_origin(origin)
 
 
 def channel_field() -> Any:
@@ -404,26 +401,32 @@ def _parameter(name: str, declared: Any, value: Any) -> Any:
     """Return a parameter as plain data that does not change: by its name, else by its declared type."""
     if kind := _KINDS.get(name):
         return value if isinstance(value, kind) else kind(value, name)
-    kinds = get_args(declared) or (declared,)
-    if get_origin(declared) is Literal:
-        return value if type(value) is str and value in kinds else parse_choice(value, name, kinds)
-    if value is None and NoneType in kinds:
+    origin, options = get_origin(declared), get_args(declared)
+    if value is None and NoneType in options:
         return None
-    if get_origin(declared) is tuple and kinds[0] is float:
+    if origin is Literal:
+        return parse_choice(value, name, options)
+    if origin is not tuple:
+        kinds = options or (declared,)
+        if float in kinds:
+            return _finite(value, name)
+        if int in kinds and (isinstance(value, bool) or not isinstance(value, Integral)):
+            raise ParameterError(Setting(name), f" must be an integer, got {describe(value)}")
+    elif options[0] is float:
         return tuple(parse_numbers(value, name).tolist())
-    if float in kinds:
-        number = value if type(value) is float else parse_number(value, name)
-        if not math.isfinite(number):
-            raise ParameterError(Setting(name), f" must be a finite number, got {number}")
-        return number
-    if declared in (int, int | None) and (isinstance(value, bool) or not isinstance(value, Integral)):
-        raise ParameterError(Setting(name), f" must be an integer, got {describe(value)}")
     try:
         return _frozen(json.loads(json.dumps(value, allow_nan=False, default=methodcaller("tolist"))))
     except (TypeError, ValueError, AttributeError, RecursionError):
         raise ParameterError(
             Setting(name), " must be finite numbers, text, booleans, None or lists of them, which a card can hold"
         ) from None
+
+
+def _finite(value: object, name: str) -> float:
+    number = parse_number(value, name)
+    if not math.isfinite(number):
+        raise ParameterError(Setting(name), f" must be a finite number, got {number}")
+    return number
 
 
 def _frozen(data: Any) -> Any:
