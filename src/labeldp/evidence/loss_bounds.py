@@ -62,8 +62,8 @@ def detectable_loss(trials: int, epsilon: float, delta: float, level: float) -> 
     """Return an ε' that some event would show to be above ε with probability `POWER`; infinite if there is none.
 
     The best case, over events of 120 probabilities q under y', and e^ε' q + δ under y: most randomisers have no
-    such event. Each of both counts is as bad as one in ten at most. q is at most 1/(1 + e^ε), beyond which the
-    event's complement shows more.
+    such event. Both counts are unlucky at once with probability 1 − `POWER` at most. q is at most 1/(1 + e^ε),
+    beyond which the event's complement shows more.
 
     Examples
     --------
@@ -72,18 +72,17 @@ def detectable_loss(trials: int, epsilon: float, delta: float, level: float) -> 
     """
     from scipy import stats  # noqa: PLC0415
 
-    unlucky = 1 - math.sqrt(POWER)
+    lucky = math.sqrt(POWER)
     largest = 1 / (1 + math.exp(epsilon))
     q = np.concatenate([np.geomspace(0.1 / trials, largest, 60), np.linspace(largest / 2, largest, 60)])
-    false_hits = stats.binom.isf(unlucky, trials, q)
-    low, high = q, np.ones(q.size)
-    for _ in range(40):
-        middle = (low + high) / 2
-        hits = stats.binom.ppf(unlucky, trials, middle)
-        shows = loss_at_least(hits, false_hits, trials, delta, level) > epsilon
-        low, high = np.where(shows, low, middle), np.where(shows, middle, high)
+    false_hits = stats.binom.isf(1 - lucky, trials, q)
+    lower = delta + math.exp(epsilon) * share_at_most(false_hits, trials, level / 2)  # the bound to exceed
+    hits = stats.binom.isf(level / 2, trials, np.minimum(lower, 1.0)) + 1  # the least count that exceeds it
+    p = np.ones(q.size)
+    is_possible = hits <= trials
+    p[is_possible] = stats.beta.ppf(lucky, hits[is_possible], trials - hits[is_possible] + 1)
     with np.errstate(divide="ignore"):
-        loss = np.log(np.maximum(high - delta, 0.0) / q)
-        of_complement = np.log((1 - q - delta) / (1 - high))
-    is_largest = (high < 1) & (of_complement <= loss)
+        loss = np.log(np.maximum(p - delta, 0.0) / q)
+        of_complement = np.log((1 - q - delta) / (1 - p))
+    is_largest = (p < 1) & (of_complement <= loss)
     return float(np.where(is_largest, loss, math.inf).min())
