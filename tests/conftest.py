@@ -38,7 +38,7 @@ QUICK_TESTS = 3
 """Of each file, `make test-fast` runs so many tests, those that are not slow, with one case each."""
 
 SHARED = {
-    "spark": ("spark_examples", "spark_interference", "spark_model", "spark_release"),
+    "spark": ("spark_interference", "spark_model", "spark_release"),
     "a cluster in trouble": ("spark_trouble",),
     "reports": ("report", "report_browser"),
     "saved models": ("hostile_models", "model_files", "fuzz_models"),

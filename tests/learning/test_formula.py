@@ -79,12 +79,6 @@ def test_the_label_is_refused(name):
     assert caught.value.option == "on"
 
 
-@pytest.mark.parametrize("name", ["C(wide)", "C(gaps)"])
-def test_missing_values_are_refused_with_the_name_of_the_column(name):
-    with pytest.raises(ldp.LabelDPError, match="missing"):
-        Formula.parse(name).fit(PEOPLE).transform(PEOPLE)
-
-
 def test_a_column_that_names_every_row_is_not_a_category():
     people = pa.table({"id": [str(k) for k in range(MAX_LEVELS + 2)]})
     with pytest.raises(ldp.LabelDPError, match="leave it out"):

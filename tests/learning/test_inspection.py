@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
@@ -79,15 +78,3 @@ def test_importances_name_the_columns_that_matter_in_the_labels_unit_and_cost_no
     assert fitted.ledger_.total == spent
     ldp.save_model(fitted, tmp_path / "model")
     assert ldp.load_model(tmp_path / "model").importances(frame) == found
-    plain = model().fit(X, Y)
-    assert next(iter(plain.importances(X))) == "x1"
-    with pytest.raises(ldp.errors.ParameterError, match="toarray"):
-        plain.importances(sparse.csr_array(X))
-
-
-def test_several_label_columns_are_refused():
-    for kind in REGRESSORS:
-        with pytest.raises(ldp.errors.LabelError, match="a model for each column"):
-            model(kind).fit(X, np.column_stack([Y, Y]))
-        with pytest.raises(ldp.errors.ParameterError):
-            model(kind, bounds=[(0, 5), (0, 5)]).fit(X, Y)

@@ -20,10 +20,10 @@ import labeldp as ldp
 from forged_cards import forged
 from helpers import FALSE_ALARM, seeded
 from labeldp.accounts.statistic import Statistic
-from labeldp.errors import DataError, LabelDPError
+from labeldp.errors import LabelDPError
 from labeldp.exact import DiscreteLaplace
 from labeldp.learning.epsilon_split import SumBudget
-from labeldp.learning.estimate_law import EstimateLaw, Spread, possible_variances
+from labeldp.learning.estimate_law import EstimateLaw
 from labeldp.learning.ols_design import WEIGHT, Design
 from labeldp.learning.ols_squares import Squares
 from labeldp.learning.ols_sums import GRID, Center, Query, curve_of
@@ -70,15 +70,6 @@ def test_labels_on_a_plane_give_its_coefficients_where_noise_is_zero(epsilon):
     y = 10 + X @ [6.0, -3.0, 0.0]
     table = quiet_ols(X, y, NoNoise(), epsilon=epsilon)
     np.testing.assert_allclose(table.params, [10, 6, -3, 0], atol=0.03)
-
-
-def test_with_much_epsilon_it_is_least_squares():
-    X, y = data(20_000)
-    table = quiet_ols(X, y, NoNoise(), epsilon=20.0)
-    plain = least_squares(X, y)
-    assert (np.abs(table.params - plain) < 0.1 * table.bse).all()
-    ends = np.column_stack([plain, plain]) + np.outer(1.96 * table.bse_without_privacy, [-1, 1])
-    np.testing.assert_allclose(np.diff(table.conf_int()), np.diff(ends), rtol=0.15)
 
 
 def unequal(rng):
@@ -182,22 +173,6 @@ def test_the_law_of_many_parts_is_that_of_a_simulation():
         assert share == pytest.approx(alpha, abs=5 * np.sqrt(alpha / 400_000))
 
 
-def test_possible_variances_close_in_on_exact_squares_and_stay_positive():
-    exact = possible_variances(Spread(0.01, 1e-9), [Spread(0.02, 1e-9), Spread(0.005, 1e-9)])
-    assert [values @ weights for values, weights in exact] == pytest.approx([0.01, 0.02, 0.005], rel=1e-4)
-    for variances, probabilities in possible_variances(Spread(-0.05, 0.02), [Spread(-0.1, 0.5)]):
-        assert (variances > 0).all()
-        assert probabilities.sum() == pytest.approx(1)
-
-
-def test_variances_that_noise_hides_are_learnt_from_all_coefficients_together():
-    def deviation(others):
-        variances, probabilities = possible_variances(Spread(0.01, 0.02), [Spread(0.01, 0.02)] * (1 + others))[1]
-        return np.sqrt((variances - variances @ probabilities) ** 2 @ probabilities)
-
-    assert deviation(10) < 0.75 * deviation(0)
-
-
 # ---- what one label moves -------------------------------------------------------------------------------------
 
 
@@ -264,23 +239,6 @@ def test_one_label_moves_all_sums_together_by_what_the_card_says(linear, tilt, c
     ends = [exact(label) for label in np.linspace(0, 1, 41)]
     moved = max(np.abs(one - two).sum() for one in ends for two in ends)
     assert 0.99 * (GRID + 1) * WEIGHT < moved <= (GRID + 1) * WEIGHT
-
-
-def test_the_curve_of_every_label_is_exact_and_takes_steps_that_no_label_changes():
-    """A division with rest took 4 ns more for a label in the middle than for one at an end."""
-
-    used = set()
-
-    class Recorded(np.ndarray):
-        def __array_ufunc__(self, ufunc, method, *inputs, **more):
-            used.add(ufunc.__name__)
-            return getattr(ufunc, method)(*(np.asarray(each) for each in inputs), **more).view(Recorded)
-
-    k = np.arange(GRID + 1)
-    for factor in (1, 2):
-        exact = np.minimum(factor * (2 * k - GRID) ** 2 // (4 * GRID), (2 * factor - 1) * GRID // (4 * factor))
-        assert (np.asarray(curve_of(k.astype(np.float64).view(Recorded), factor)) == exact).all()
-    assert used == {"subtract", "multiply", "floor", "minimum"}
 
 
 def judged(labels, leak, monkeypatch):
@@ -368,12 +326,6 @@ def test_a_seed_is_not_private_and_the_card_says_so():
     assert not ldp.verify_card(table.to_card()).holds
 
 
-def test_strict_settings_of_numpy_lose_no_table_that_is_paid_for():
-    X, y = np.random.default_rng(0).normal(size=(2000, 2)), np.full(2000, 50.0)
-    with np.errstate(all="raise"):
-        assert ldp.private_ols(X, y, epsilon=4.0, bounds=(0, 100), random_state=seeded(1)).params[0] > 0
-
-
 def test_an_interrupted_call_has_paid():
     class Interrupted:
         def fill(self, words):
@@ -423,15 +375,7 @@ def test_bad_input_is_refused_before_the_charge(case):
     assert not ledger.charges
 
 
-def test_a_rare_level_among_many_rows_gives_a_table_in_any_order():
-    group = np.repeat(np.arange(5), [5000, 4000, 7, 3, 2])
-    labels = np.linspace(0, 100, group.size)
-    for shuffled in (group, np.random.default_rng(0).permutation(group)):
-        table = quiet_ols(pd.DataFrame({"g": shuffled}), labels, seeded(0), on="C(g)", label="pay")
-        assert np.isfinite(table.conf_int()).to_numpy().all()
-
-
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_any_public_columns_are_refused_before_the_charge_or_give_a_table(seed):
     rng = np.random.default_rng(seed)
     sizes = rng.choice([1, 2, 3, 5, 40, 300, 5000], size=rng.integers(2, 7), p=[0.1, 0.2, 0.2, 0.1, 0.2, 0.1, 0.1])
@@ -469,38 +413,23 @@ def test_data_frames_keep_their_names_and_booleans_are_numbers(make):
     columns = {"age": X[:, 0], "urban": X[:, 1] > 3, "rooms": np.arange(200) % 7}
     table = quiet_ols(make(columns), pd.Series(Y, name="price"), seeded(0), epsilon=3.0)
     assert (table.names, table.label, table.nobs) == (["Intercept", "age", "urban", "rooms"], "price", 200)
-    as_numbers = np.column_stack([np.asarray(one, dtype=float) for one in columns.values()])
-    same = quiet_ols(as_numbers, Y, seeded(0), epsilon=3.0)
+    numbers = np.column_stack([np.asarray(column, dtype=float) for column in columns.values()])
+    same = quiet_ols(numbers, Y, seeded(0), epsilon=3.0)
     np.testing.assert_array_equal(np.asarray(table.params), same.params)
     turned = make({name: columns[name] for name in ("rooms", "age", "urban")})
-    np.testing.assert_allclose(table.predict(turned), same.predict(as_numbers))
-    if make is pd.DataFrame:
-        assert list(table.params.index) == list(table.cov_params()) == table.names
-        assert table.conf_int(0.1).shape == (4, 2)
+    np.testing.assert_allclose(table.predict(turned), same.predict(numbers))
 
 
 def test_a_table_prints_as_text_latex_frame_and_picture():
     table = quiet_ols(FRAME.rename(columns={"a": "a_b & c"}), Y, seeded(0))
-    text = table.summary()
-    assert all(name in text for name in (*table.names, "P>|t|", "[0.025", "without privacy", "ε = 1"))
-    assert r"a\_b \& c" in table.to_latex()
+    assert all(name in table.summary() for name in (*table.names, "P>|t|", "[0.025"))
+    latex = table.to_latex(caption="Pay & rent", label="tab:pay")
+    assert all(part in latex for part in (r"a\_b \& c", r"\caption{Pay \& rent}", r"\label{tab:pay}"))
     assert list(table.to_frame(0.1).columns[4:6]) == ["[0.05", "0.95]"]
     assert [label.get_text() for label in table.plot().get_yticklabels()] == table.names[1:]
-    assert pyplot.gca().get_xlabel().startswith("coefficient")  # so that pyplot.savefig writes it
     pyplot.close()
-    floating = table.to_latex(caption="Pay & rent", label="tab:pay")
-    for part in (r"\caption{Pay \& rent}", r"\label{tab:pay}", r"$\varepsilon$", "N = 200", r"\end{table}"):
-        assert part in floating
-    assert (np.diff(table.conf_int(0.01)) > np.diff(table.conf_int(0.1))).all(axis=None)
     with pytest.raises(LabelDPError, match="alpha"):
         table.conf_int(0)
-
-
-@pytest.mark.parametrize(("unit", "bound"), [(1e3, "100"), (1e-3, "0"), (1.0, None)])
-def test_a_note_says_that_all_fitted_values_lie_at_a_bound(unit, bound):
-    X, y = data(2000)
-    notes = " ".join(quiet_ols(X, unit * (20 + y), seeded(0), epsilon=8.0).notes())
-    assert (f"at the bound {bound}:" in notes) if bound else "at the bound" not in notes
 
 
 @pytest.mark.parametrize("factor", [1, 10])
@@ -509,23 +438,12 @@ def test_what_noise_would_hide_is_left_blank_on_every_output(factor):
     X, y = data(1500)
     bounds = (50 - 50 * factor, 50 + 50 * factor)
     table = quiet_ols(X, y, seeded(0), bounds=bounds, epsilon=10.0 if factor == 1 else 1.0)
-    text, card, known = table.summary(), json.loads(table.to_card()), factor == 1
+    card, known = json.loads(table.to_card()), factor == 1
     assert (table.rsquared is not None) is known is bool(np.isfinite(table.bse_without_privacy).all())
     assert ("fit" in card) is ("bse_ols" in card["regression"]) is known
-    assert ("R² is not estimated" not in text) is ("hidden by noise" not in text) is known
-    assert "nan" not in text + table.to_latex()
-    assert ("without privacy" in str(table.plot().get_legend_handles_labels()[1])) is known
-    pyplot.close()
-    for shown in (text, table.to_latex(), str(list(table.to_frame()))):
+    for shown in (table.summary(), table.to_latex(), str(list(table.to_frame()))):
         assert ("std err without privacy" in shown) is known
-
-
-def test_predictions_need_the_same_columns():
-    table = quiet_ols(FRAME, Y, seeded(0))
-    with pytest.raises(DataError, match="'c'"):
-        table.predict(FRAME[["a", "b"]])
-    with pytest.raises(LabelDPError, match="3 columns"):
-        table.predict(X[:, :2])
+        assert "nan" not in shown
 
 
 def test_a_preview_says_how_wide_intervals_will_be():
@@ -535,10 +453,6 @@ def test_a_preview_says_how_wide_intervals_will_be():
     expected = ldp.preview(rows=4000, bounds=BOUNDS, epsilon=1.0, columns=3)
     width = np.diff(quiet_ols(X, y, seeded(2)).conf_int()[1:]).mean() / 2
     assert expected.budgets[0].coefficient == pytest.approx(width, rel=0.25)
-    assert "coefficient per SD, 3 columns" in expected.summary()
-    assert ldp.preview(rows=4000, bounds=BOUNDS).budgets[0].coefficient is None
-    with pytest.raises(LabelDPError, match="columns"):
-        ldp.preview(rows=10, bounds=BOUNDS, columns=5)
 
 
 def test_a_formula_codes_categories_and_predicts_other_rows_in_the_same_way():
@@ -546,11 +460,8 @@ def test_a_formula_codes_categories_and_predicts_other_rows_in_the_same_way():
     frame = pd.DataFrame({"unit price": X[:, 0], "town": np.where(np.arange(len(X)) % 3 == 0, "York", "Bath")})
     table = quiet_ols(frame, y, seeded(0), epsilon=5.0, on="`unit price` + C(town, ref='York')", label="pay")
     assert table.names == ["Intercept", "unit price", "town[Bath]"]
-    assert "town = York" in table.summary()
     constant, slope, bath = table.params
     np.testing.assert_allclose(table.predict(frame.iloc[[1, 3]]), constant + slope * X[[1, 3], 0] + [bath, 0])
-    with pytest.raises(ldp.errors.ParameterError, match="data frame"):
-        ldp.private_ols(X, y, epsilon=5.0, bounds=BOUNDS, on="x1")
 
 
 @pytest.mark.parametrize(("bend", "bounds"), [(0, BOUNDS), (4, BOUNDS), (4, (-1000, 1000))])
@@ -577,19 +488,6 @@ def test_the_test_of_fit_rejects_a_straight_line_as_rarely_as_it_says():
         y = np.clip(20 + X @ [6.0, 0.0] + 4 * rng.normal(size=4000), *BOUNDS)
         pvalues.append(quiet_ols(X, y, source, epsilon=16.0).fit_pvalue)
     assert np.sum(np.array(pvalues) < 0.05) <= stats.binom.ppf(1 - FALSE_ALARM, 60, 0.05)
-
-
-def test_weights_become_those_of_least_squares_until_a_bend_moves_coefficients_by_a_quarter_error_at_most():
-    x = np.minimum(np.random.default_rng(0).exponential(size=(10_000, 1)), 4)
-    design = Design.of(x, ["x"])
-    bend = (x[:, 0] - x.mean()) ** 2
-    bend -= design.model @ np.linalg.lstsq(design.model, bend, rcond=None)[0]
-    for ratio in (1e6, 1e5, 1e4, 100, 1.0):
-        weights = design.weights(ratio)
-        share = weights.of_labels()
-        noise = ratio * (weights.solve**2).sum(axis=1) * WEIGHT**2
-        errors = np.sqrt((share**2).sum(axis=0) + noise)
-        assert (0.5 * np.abs(bend / bend.std() @ share) < 0.3 * errors).all()
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])

@@ -6,10 +6,10 @@ import pytest
 import labeldp as ldp
 from helpers import seeded
 from labeldp.learning import relevance
-from labeldp.learning.bayes import Posterior
+from labeldp.learning.bayes import Posterior, fit_linear, unknown_variance
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import Limits
-from labeldp.learning.groups import Groups, NoisySums, with_lengths
+from labeldp.learning.groups import Groups, NoisySums
 from labeldp.learning.learner import PrivateRows
 from labeldp.learning.relevance import first_lengths
 
@@ -52,40 +52,6 @@ def test_the_slope_of_the_evidence_is_that_of_differences(labels, noise, step):
         assert slope[k] == pytest.approx(difference / (2 * step), rel=0.02, abs=0.02)
 
 
-def test_labels_show_an_interaction_that_the_lengths_of_sums_hide():
-    table = table_of(1_500).with_lengths(first_lengths(COLUMNS), 0.0)
-    linear = Posterior(np.zeros(1), 0.5, 0.02, 0.01, (), (0.01, 0.005, 0.001, 0.001, 0.01))
-    rows = np.arange(table.rows)
-    private = [PrivateRows(rows, 0.5 + 0.3 * table.X[:, 0] * table.X[:, 1], 0.01, 0)]
-    far = np.log(np.array([1e3, 1e3, *np.full(COLUMNS - 2, 0.3)]))  # the two columns that interact look flat
-    known = relevance.Relevance(np.exp(far), 0.0, far, np.zeros(1 + COLUMNS))
-    found = relevance.learn_lengths(table, linear, Limits(0.0, 1.0), [], private, known=known)
-    assert found.lengths[:2].max() < found.lengths[2:].min()
-
-
-def test_rounding_below_zero_stops_no_fit():
-    rounded = np.array([[1.0, 1.0 + 1e-7], [1.0 + 1e-7, 1.0]])
-    with pytest.raises(np.linalg.LinAlgError):
-        np.linalg.cholesky(rounded)
-    factor = relevance.factorise(rounded)
-    np.testing.assert_allclose(factor @ factor.T, rounded, atol=1e-5)
-
-
-def test_products_of_features_on_other_lengths_are_those_made_anew():
-    table, rows = table_of(2_000), np.arange(1_500)
-    centred = np.random.default_rng(3).normal(size=rows.size)
-    table.observations(rows, centred, 1.0)
-    moved = table.with_lengths(np.linspace(1, 4, COLUMNS), 0.0)
-    anew = FeatureTable(moved.public, table.X)
-    found, expected = (each.observations(rows, centred, 1.0) for each in (moved, anew))
-    np.testing.assert_allclose(found.gram, expected.gram, rtol=1e-4, atol=1e-2)
-    np.testing.assert_allclose(found.moment, expected.moment, rtol=1e-4, atol=1e-3)
-    sums = noisy_sums(table, 20)
-    np.testing.assert_allclose(
-        with_lengths([sums], moved)[0].groups.features, noisy_sums(anew, 20).groups.features, rtol=1e-3, atol=1e-2
-    )
-
-
 def fit(X, y, epsilon=1.0):
     return ldp.ModelReleaseRegressor(epsilon=epsilon, bounds=(-4, 4), random_state=seeded(5)).fit(X, y)
 
@@ -111,3 +77,23 @@ def test_a_saved_model_with_interactions_predicts_the_same_bits(tmp_path):
     assert model.public_model()[0].turns is not None
     ldp.save_model(model, tmp_path / "m.json")
     assert ldp.load_model(tmp_path / "m.json").predict(X).tobytes() == model.predict(X).tobytes()
+
+
+def test_the_average_over_choices_is_that_of_dense_formulas():
+    X = np.random.default_rng(0).normal(size=(90, 4))
+    table = FeatureTable.fit(X)
+    labels, block, rows = X[:, 3] + 0.1 * X[:, 1], table.public.block, np.arange(90)
+    choices = unknown_variance(6.0, few=True)[::5]
+    observed = [table.observations(rows, labels, 0.3)]
+    model = fit_linear(observed, block, mean=0.0, mean_variance=3.0, choices=choices)
+    features, totals = table.features(rows).astype(float), sorted({e + r for _, e, r in choices})
+    scores, weights = [], []
+    for k, (mix, e, r) in enumerate([*(((0,) * 5, 0, total) for total in totals), *choices]):
+        prior = np.append(np.array(mix)[block] * e, 3.0)
+        covariance = (features * prior) @ features.T + (r + 0.3) * np.eye(90)
+        dual = np.linalg.solve(covariance, labels)
+        chance = 0.1 / len(totals) if k < len(totals) else 0.9 / len(choices)
+        scores.append(np.log(chance) - 0.5 * labels @ dual - 0.5 * np.linalg.slogdet(covariance)[1])
+        weights.append(prior * (features.T @ dual))
+    posterior = np.exp(np.array(scores) - max(scores))
+    np.testing.assert_allclose(model.weights, posterior / posterior.sum() @ np.array(weights), atol=1e-2)

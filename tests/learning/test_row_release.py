@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -46,24 +45,6 @@ def test_a_release_is_saved_whole_and_comes_back_proven(tmp_path):
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ldp.errors.CardError):
         ldp.learning.RowRelease.load(path)
-
-
-def test_a_release_of_0_2_0_that_paid_for_squares_stays_readable(tmp_path):
-    """Its card lists one more sum, and how far labels lie from first predictions."""
-    now = release()
-    *sums, last = now.terms.statistics
-    paid = [
-        replace(last, epsilon=last.epsilon / 2),
-        replace(last, what="squares", size=1, epsilon=last.epsilon / 2),
-    ]
-    known = replace(now.label_summary, residual=0.2)
-    (charge,) = now.terms.charges
-    charge = replace(charge, mechanism=charge.mechanism.replace(str(last), "; ".join(map(str, paid))))
-    terms = replace(now.terms, statistics=(*sums, *paid), charges=(charge,))
-    old = replace(now, terms=terms, label_summary=known)
-    old.save(tmp_path / "release.npz")
-    loaded = ldp.learning.RowRelease.load(tmp_path / "release.npz")
-    assert (loaded.terms.statistics[-1].what, loaded.label_summary, loaded.cost) == ("squares", known, now.cost)
 
 
 def arrays_in(path):

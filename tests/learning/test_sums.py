@@ -10,7 +10,6 @@ import labeldp as ldp
 from helpers import seeded
 from labeldp.learning import base
 from labeldp.learning.epsilon_split import SumBudget
-from labeldp.learning.feature_maps import exact_product
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FitRequest, Limits
 from labeldp.learning.label_queries import CELLS, STEPS, DistanceQuery, RowRules, SumQuery, find_range
@@ -82,14 +81,10 @@ def test_a_budget_for_sums_gives_out_no_more_than_there_is_and_names_what_it_bou
     budget.release(exact, Fraction(1, 3), seeded(1), kind="counts", what="counts")
     assert budget.left == Fraction(1, 6)
     assert budget.noise == [ldp.accounts.Statistic("counts", "counts", 2, 1, Fraction(1, 3))]
-    assert str(budget.noise[0]) == "counts: discrete Laplace noise of scale 6"
-    with pytest.raises(ldp.errors.PrivacyProofError, match="more than is left"):
-        budget.release(exact, Fraction(1, 5), seeded(1), kind="counts", what="counts")
-    for wrong in (Fraction(0), Fraction(-5)):
+    for wrong in (Fraction(1, 5), Fraction(0), Fraction(-5)):
         with pytest.raises(ldp.errors.PrivacyProofError):
             budget.release(exact, wrong, seeded(1), kind="counts", what="counts")
     assert budget.left == Fraction(1, 6)
-    assert 0 < budget.part(1.0, np.inf) <= budget.left
 
 
 # ---- the range ----------------------------------------------------------------------------------------------
@@ -158,15 +153,13 @@ def test_sums_of_labels_are_exact_and_add_up_from_parts(name):
     answer = query.answer(labels)
     assert answer[0].tolist() == expected
     assert answer.shape == query.shape
-    assert answer.dtype == np.int64, "the time of Python integers depends on their size"
     order = np.random.default_rng(3).permutation(ROWS)
-    some = lambda values, rows: None if values is None else values[rows]  # noqa: E731
-    rules = [
-        RowRules(group=some(query.rows.group, rows), prediction=some(query.rows.prediction, rows))
-        for rows in (order[:31], order[31:])
-    ]
-    first, second = (replace(query, rows=each) for each in rules)
-    assert (first.answer(labels[order[:31]]) + second.answer(labels[order[31:]])).tolist() == answer.tolist()
+    total = np.zeros_like(answer)
+    for rows in (order[:31], order[31:]):
+        known = {name: getattr(query.rows, name) for name in ("group", "prediction")}
+        some = {name: values[rows] for name, values in known.items() if values is not None}
+        total += replace(query, rows=RowRules(**some)).answer(labels[rows])
+    assert np.array_equal(total, answer)
 
 
 @each_query
@@ -237,16 +230,6 @@ def test_rows_have_the_same_group_and_prediction_in_any_batch(columns):
             assert known.prediction is None or (again.prediction == known.prediction[rows]).all()
 
 
-def test_exact_products_have_the_same_bits_in_any_batch_and_in_any_order_of_columns():
-    rng = np.random.default_rng(1)
-    weights, values = rng.normal(size=(150, 40)), rng.normal(size=(150, 600))
-    product = exact_product(weights, values)
-    assert product == pytest.approx(weights.T @ values, abs=1e-3)
-    assert np.array_equal(exact_product(weights[::-1], values[::-1]), product)
-    for rows in ([7], [0, 300, 599]):
-        assert np.array_equal(exact_product(weights, values[:, rows]), product[:, rows])
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_one_label_spends_no_more_than_epsilon_over_all_stages(seed, scripted):
     table, runs, labels = full_table(300), [], random_labels(seed, 300)
@@ -303,15 +286,14 @@ def test_a_variant_that_forgets_local_trust_is_detected(untouchable, monkeypatch
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("regressor", [ldp.LabelReleaseRegressor, ldp.ModelReleaseRegressor])
-def test_bounds_a_hundred_times_too_wide_cost_little(regressor, set_constants):
+def test_bounds_a_hundred_times_too_wide_cost_little(set_constants):
     rng = np.random.default_rng(2)
-    X = rng.normal(size=(6_000, 3))
-    y = np.clip(2.5 + X[:, 0] + 0.4 * rng.normal(size=6_000), 0, 5)
+    X = rng.normal(size=(3_000, 3))
+    y = np.clip(2.5 + X[:, 0] + 0.4 * rng.normal(size=3_000), 0, 5)
 
     def error(bounds):
-        model = regressor(epsilon=1.0, bounds=bounds, random_state=seeded(3)).fit(X[:5_000], y[:5_000])
-        return np.mean((model.predict(X[5_000:]) - y[5_000:]) ** 2)
+        model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=bounds, random_state=seeded(3))
+        return np.mean((model.fit(X[:2_000], y[:2_000]).predict(X[2_000:]) - y[2_000:]) ** 2)
 
     tight, wide = error((0.0, 5.0)), error((-100.0, 400.0))
     assert wide < 1.6 * tight < 0.6 * y.var()

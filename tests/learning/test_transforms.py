@@ -4,10 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import labeldp as ldp
 from helpers import seeded
@@ -82,10 +79,3 @@ def test_intervals_of_a_logarithm_are_factors_and_cover():
     np.testing.assert_allclose((high / low)[inside], np.exp(2 * intervals.half_width), rtol=1e-6)
     assert np.mean((low <= Y[3500:]) & (Y[3500:] <= high)) > 0.85
     assert "a factor of" in intervals.summary()
-
-
-def test_the_parameter_does_not_make_a_regressor_a_transformer():
-    model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, label_transform="log")
-    assert clone(model).set_params(label_transform="sqrt").get_params()["label_transform"] == "sqrt"
-    assert not hasattr(model, "transform")
-    make_pipeline(StandardScaler(), model).set_output(transform="pandas")  # refuses what looks like a transformer

@@ -30,16 +30,12 @@ from spark import interference_cases as ways  # noqa: E402
 privatize = ldp.spark.privatize
 
 
-def randomize(df, label, mechanism, **how):
-    """Release with a mechanism that there is already, which needs no prior."""
-    bounds, epsilon = mechanism.domain, mechanism.epsilon
-    return privatize(df, label=label, mechanism=mechanism, bounds=bounds, epsilon=epsilon, **how)
-
-
 ROWS, BOUNDS = 300, (0.0, 5.0)
+MECHANISM = ldp.Laplace(bounds=BOUNDS, epsilon=1.0)
+ASK = {"label": "y", "id": "id", "epsilon": 1.0, "bounds": BOUNDS}
 
 
-def leaks(spark, way, number):
+def leaks(spark, number):
     """Return in what two tables that differ in labels only differ in the output, cells replayed."""
     outputs = []
     with ways.replay() as noise:
@@ -48,7 +44,7 @@ def leaks(spark, way, number):
             folder = FOLDER / f"{number} {name}"
             folder.mkdir()
             ways.write_table(folder / "in", "csv", ways.LABELS[name])
-            outputs.append(ways.WAYS[way](ways.read_table(spark, folder / "in", "csv"), folder))
+            outputs.append(ways.WAYS["release"](ways.read_table(spark, folder / "in", "csv"), folder))
     return ways.differences(*outputs)
 
 
@@ -56,12 +52,12 @@ def interference(spark):
     """Return what is output besides the noise; and what would be, if rows stayed where they lay."""
     for name, value in ways.SMALL_SPLITS.items():
         spark.conf.set(name, value)
-    executor.PART_ROWS, spread = 200, executor.spread_by_id
-    results = [leaks(spark, way, number) for number, way in enumerate(("release", "model from labels"))]
+    executor.PARTITION_ROWS, spread = 200, executor.spread_by_id
+    kept = leaks(spark, 0)
     executor.spread_by_id = lambda frame, id, rows: frame
-    results.append(leaks(spark, "release", 2))
+    moved = leaks(spark, 1)
     executor.spread_by_id = spread
-    return results
+    return kept, moved
 
 
 def main():
@@ -72,10 +68,9 @@ def main():
     ids, x = [f"row {k}" for k in range(ROWS)], rng.normal(size=ROWS)
     y = np.clip(2.5 + x, *BOUNDS)
     df = spark.createDataFrame(pa.table({"id": ids, "x": x, "y": y}))
-    mechanism = ldp.Laplace(bounds=BOUNDS, epsilon=1.0)
-    words = RowWords(ReleaseKey(6).secret(card=card_checksum(mechanism), column="y"), as_ids(ids))
-    expected = dict(zip(ids, mechanism.randomize(y, random_state=words).tolist(), strict=True))
-    release = randomize(df, "y", mechanism, id="id", random_state=6)
+    words = RowWords(ReleaseKey(6).secret(card=card_checksum(MECHANISM), column="y"), as_ids(ids))
+    expected = dict(zip(ids, MECHANISM.randomize(y, random_state=words).tolist(), strict=True))
+    release = privatize(df, mechanism=MECHANISM, random_state=6, **ASK)
     runs = []
     for _ in range(2):
         table = release.frame.toArrow()
@@ -89,7 +84,7 @@ def main():
             continue
 
     random = df.withColumn("y", F.rand() * 5)
-    stable = randomize(random, "y", mechanism, id="id")  # is computed once, and kept
+    stable = privatize(random, mechanism=MECHANISM, **ASK)  # is computed once, and kept
     runs.append(stable.frame.orderBy("id").toArrow() == stable.frame.orderBy("id").toArrow())
     df.write.parquet(str(FOLDER / "stored"))
     stored = [stable_frame(frame).is_checkpoint for frame in (df, spark.read.parquet(str(FOLDER / "stored")))]
@@ -98,7 +93,7 @@ def main():
     logger.disabled, level = False, logger.level
     logger.setLevel("DEBUG")  # then the client would write the secret into its log
     try:
-        randomize(df, "y", mechanism, id="id")
+        privatize(df, **ASK)
         runs.append(False)
     except ldp.errors.ParameterError as error:
         runs.append("SPARK_CONNECT_LOG_LEVEL" in str(error))
@@ -109,22 +104,18 @@ def main():
     refusals = 0
     for wrong in (df.withColumn("id", F.lit("one")), df.withColumn("y", F.when(F.col("x") > 0, F.col("y")))):
         try:
-            privatize(wrong, label="y", id="id", epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+            privatize(wrong, ledger=ledger, **ASK)
         except ldp.LabelDPError:
             refusals += 1
-    prior = ldp.spark.estimate_prior(df, label="y", epsilon=1.0, bounds=BOUNDS, random_state=3)
-    request = ldp.release.Request(epsilon=1.0, bounds=BOUNDS)
-    ask = {"epsilon": 1.0, "bounds": BOUNDS, "random_state": 3}
-    model = ldp.spark.fit_model(df, features=["x"], label="y", id="id", **ask)
+    model = ldp.spark.fit_model(df, features=["x"], random_state=3, **ASK)
     order = np.argsort(public_places(as_ids(ids))[:, 0])
-    alone = ldp.ModelReleaseRegressor(**ask).fit(x[order, None], y[order])
+    alone = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, random_state=3).fit(x[order, None], y[order])
     answer = {
         "connect": type(df).__module__,
         "releases": runs,
         "reached": reached,
         "columns": release.frame.columns,
         "refused": [refusals, ledger.total.epsilon],
-        "prior": prior == request.estimate_prior(y, request.epsilon.exact, ldp.exact.SeededWords(3)),
         "interference": interference(spark),
         "model": bool((model.predict(x[:, None]) == alone.predict(x[:, None])).all()),
     }

@@ -23,7 +23,7 @@ FEW = CHANGES if LONG else ["base", "all rows"]
 
 @pytest.fixture
 def small_splits(spark, set_constants):
-    set_constants({"spark.executor.PART_ROWS": 200})
+    set_constants({"spark.executor.PARTITION_ROWS": 200})
     if not LONG:  # trees take long, and see private labels only
         set_constants({"learning.learner._WORTH": 1e9})
     for name, value in ways.SMALL_SPLITS.items():

@@ -59,9 +59,7 @@ def test_sums_over_more_rows_than_the_driver_takes_are_those_of_one_machine(spar
     add_up, runs = dataframe_model.ClusterRows.add_up, []
 
     def spy(rows, query):
-        assert (
-            230 < rows.labels.size < 370
-        )  # a sample by a hash: else a probability below 1e-4, for these ids once
+        assert 230 < rows.labels.size < 370  # by a hash, for these ids once: else a probability below 1e-4
         runs[-1].append((query, add_up(rows, query)))
         return runs[-1][-1][1]
 
@@ -120,13 +118,11 @@ def test_what_cannot_be_fitted_costs_nothing(spark, call, set_constants):
 
     for features in ("a", [], ["a", "unused"], ["a", "y"], ["a", "a"], ["aa"]):
         refuse(ldp.errors.ParameterError, "features", features=features)
-    refuse(ldp.errors.ParameterError, bounds=None)
     refuse(ldp.errors.ParameterError, epsilon=-1.0)
-    refuse(ldp.errors.ParameterError, rows_per_person=0)
     refuse(ldp.errors.DataError, df=df.withColumn("b", F.when(df.id >= -70, df.b)))
     refuse(ldp.errors.DataError, df=df.withColumn("id", F.lit(1)))
     refuse(ldp.BudgetError)
     if call is private_ols:
         refuse(ldp.errors.DataError, df=df.withColumn("b", 2 * df.a))
-        set_constants({"spark.dataframe_ols.MOST_NUMBERS": 500})
+        set_constants({"spark.dataframe_ols.MAX_NUMBERS": 500})
         refuse(ldp.errors.DataError)

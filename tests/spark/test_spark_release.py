@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import doctest
+import inspect
 
 import numpy as np
 import pyarrow as pa
@@ -63,10 +65,12 @@ def words(seed, mechanism, ids):
     return RowWords(secret, as_ids(ids))
 
 
-@pytest.mark.parametrize(("kind", "mechanism"), [("integer", "auto"), ("text", "laplace"), ("binary", "rp")])
-def test_the_same_numbers_as_on_one_machine(spark, kind, mechanism):
+@pytest.mark.parametrize(
+    ("kind", "mechanism", "partitions"), [("integer", "auto", 1), ("text", "laplace", 3), ("binary", "rp", 30)]
+)
+def test_the_same_numbers_as_on_one_machine_in_any_partitions(spark, kind, mechanism, partitions):
     ask = {"epsilon": 1.0, "bounds": BOUNDS, "mechanism": mechanism}
-    df = frame(spark, kind)
+    df = frame(spark, kind, partitions)
     release = privatize(df, label="y", id="id", debiased="no", random_state=5, **ask)
     mechanism = LabelStream(lambda: [LABELS], Request(**ask), random_state=5).mechanism
     assert release.mechanism == mechanism
@@ -110,10 +114,6 @@ def test_what_was_written_can_be_verified_against_its_card(spark, tmp_path):
     for name, holds in {"private": True, "other": False}.items():
         checks = verify_files(release.to_card(), file=tmp_path / name).checks
         assert {check.name: check.holds for check in checks}["rows"] is holds
-    assert (
-        "each row's id"
-        in ldp.accounts.read_any_card(release.to_card()).explain().sections["What stays private"][1]
-    )
 
 
 def test_two_releases_share_no_noise_and_a_broken_one_does(spark, monkeypatch):
@@ -166,17 +166,6 @@ def test_nothing_that_is_done_to_the_output_can_reach_back_to_the_raw_label(spar
     assert 0 < reaching[0](randomize(df, "y", mechanism, id="id").frame).count() < ROWS
 
 
-@pytest.mark.parametrize("partitions", [1, 100])
-def test_any_number_of_partitions_and_empty_ones(spark, partitions):
-    labels = LABELS[:60]
-    df = frame(spark, partitions=partitions, labels=labels)
-    assert df.rdd.getNumPartitions() == partitions
-    mechanism = ldp.Staircase(bounds=BOUNDS, epsilon=1.0)
-    release = randomize(df, "y", mechanism, id="id", check_ids=partitions < 100, random_state=2)
-    expected = mechanism.randomize(labels, random_state=words(2, mechanism, ids_of("integer")[:60]))
-    assert by_id(release) == dict(zip(ids_of("integer"), expected.tolist(), strict=False))
-
-
 def test_numbers_of_any_type_are_labels_and_other_columns_pass_untouched(spark):
     amounts = [decimal.Decimal(n) / 4 for n in range(12)]
     others = {
@@ -185,7 +174,7 @@ def test_numbers_of_any_type_are_labels_and_other_columns_pass_untouched(spark):
         "money": pa.array(amounts, pa.decimal128(20, 3)),
     }
     mechanism = ldp.Laplace(bounds=(0, 3), epsilon=1.0)
-    for kind in (pa.decimal128(9, 2), pa.int8(), pa.float32(), pa.int64()):
+    for kind in (pa.decimal128(9, 2), pa.float32(), pa.int64()):
         labels = pa.array(amounts, pa.decimal128(9, 2)).cast(kind, safe=False)
         table = pa.table({"id": range(12), "y": labels, **others})
         safe = spark.createDataFrame(table.rename_columns([f"k{k}" for k in range(table.num_columns)]))
@@ -196,7 +185,6 @@ def test_numbers_of_any_type_are_labels_and_other_columns_pass_untouched(spark):
         expected = mechanism.randomize(numbers, random_state=words(4, mechanism, range(12)))
         assert got["y"].to_pylist() == expected.tolist()
         assert got.drop_columns("y").to_pylist() == table.drop_columns("y").to_pylist()
-        assert str(release.frame.schema["y"].dataType) == "DoubleType()"
 
 
 # ---- refused, and nothing charged ---------------------------------------------------------------------
@@ -233,13 +221,10 @@ def test_wrong_parameters_are_refused_before_any_row_is_read(spark):
     refuse(df.withColumn("y", F.col("y") > 1), LabelError)
     refuse(df.select("id", "y", F.lit(2).alias("Y")), DataError)
     refuse(df, ParameterError, "debiased", debiased="add")
-    with pytest.raises(ParameterError, match='debiased="no"'):
-        privatize(df, mechanism="rr-on-bins", **ASK)
+    refuse(df, ParameterError, mechanism="rr-on-bins")
 
 
-@pytest.mark.parametrize(
-    "column", ["array(x)", "struct(x)", "map('a', x)", "parse_json('{}')", "struct(array(x))", "null"]
-)
+@pytest.mark.parametrize("column", ["array(x)", "parse_json('{}')"])
 def test_a_public_column_that_is_not_flat_is_refused_by_its_name(spark, column):
     assert "'more'" in refuse(frame(spark).withColumn("more", F.expr(column)), DataError)
 
@@ -297,8 +282,6 @@ def test_missing_labels_and_ids_and_shared_ids_are_refused_without_a_label_in_th
     holes = LABELS.copy()
     holes[:3] = [np.nan, np.inf, -np.inf]
     assert "3 of 3000" in refuse(frame(spark, labels=holes), LabelError)
-    with pytest.raises(LabelError, match=r"3 of 3000"):
-        estimate_prior(frame(spark, labels=holes), label="y", epsilon=1.0, bounds=BOUNDS)
     df = frame(spark)
     refuse(df.where("x < 0"), LabelError)
     assert "5 of 3000" in refuse(df.withColumn("y", F.when(F.col("x") > 4, F.col("y"))), LabelError)
@@ -313,14 +296,10 @@ def test_no_message_quotes_a_label(spark):
     cast = text.withColumn("y", text.y.cast("double"))
     with pytest.raises(Exception, match=r"The value '\d\.\d+x'"):
         cast.collect()
-    for call in (
-        lambda: randomize(cast, "y", LAPLACE, id="id"),
-        lambda: estimate_prior(cast, label="y", epsilon=1.0, bounds=BOUNDS),
-    ):
-        with pytest.raises(DataError, match=r"\(CAST_INVALID_INPUT") as refused:
-            call()
-        assert "x'" not in str(refused.value)
-        assert refused.value.__cause__ is refused.value.__context__ is None  # Spark's own message is left out
+    with pytest.raises(DataError, match=r"\(CAST_INVALID_INPUT") as refused:
+        randomize(cast, "y", LAPLACE, id="id")
+    assert "x'" not in str(refused.value)
+    assert refused.value.__cause__ is refused.value.__context__ is None  # Spark's own message is left out
 
 
 @pytest.mark.parametrize("name", ["66993", "66.993,50 €", "-6.6e4"])
@@ -339,15 +318,22 @@ def test_the_metadata_of_columns_are_left_out(spark):
 @pytest.mark.parametrize("name", ["a.b", "a`b"])
 def test_a_label_or_an_id_may_have_a_dot_or_a_backtick_in_its_name(spark, name):
     df = frame(spark, labels=LABELS[:300])
-    ask = {"epsilon": 1.0, "bounds": BOUNDS}
-    renamed = df.withColumnRenamed("y", name)
-    assert estimate_prior(renamed, label=name, **ask).masses.size
-    assert privatize(renamed, label=name, id="id", **ask).terms.rows == 300
-    by_name = df.withColumnRenamed("id", name)
-    assert privatize(by_name, label="y", id=name, **ask).terms.rows == 300
+    for column, names in (("y", {"label": name}), ("id", {"id": name})):
+        assert privatize(df.withColumnRenamed(column, name), **{**ASK, **names}).terms.rows == 300
 
 
 @pytest.mark.parametrize("found", [0, 9, 11])
 def test_sums_over_more_or_fewer_rows_than_were_checked_are_refused(spark, found):
     with pytest.raises(DataError, match="more or fewer rows"):
         ldp.spark.executor.count_labels(spark.range(found), BOUNDS, 16, 10)
+
+
+# ---- examples -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ldp.spark.__all__)
+def test_the_example_of_a_name_gives_what_it_says(name, spark):
+    text = inspect.getdoc(getattr(ldp.spark, name))
+    example = doctest.DocTestParser().get_doctest(text, {"spark": spark}, name, None, None)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    assert doctest.DocTestRunner(optionflags=flags).run(example).failed == 0

@@ -40,7 +40,7 @@ halves = []
 def seal_and_remember(df, secret):
     """Seal a secret, and remember its halves."""
     sealed = seal(df, secret)
-    halves.extend([secret, sealed.pad, sealed.other.value])
+    halves.extend([secret, sealed.pad, sealed.masked.value])
     return sealed
 
 

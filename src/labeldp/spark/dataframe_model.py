@@ -111,16 +111,17 @@ class ClusterRows(InMemoryRows):
         return self.total
 
     def counts(self) -> Sums:
-        """Return how many labels lie in each cell of the bounds, exactly, in one pass."""
+        """Return the exact number of labels in each cell of the bounds, in one pass."""
         return count_labels(self.frame.select("c0"), self.bounds, CELLS, self.count)
 
     def add_up(self, query: Query) -> Sums:
-        """Return the exact answer of a query over all rows, in one pass: groups and predictions are made there."""
-        elsewhere, bounds = replace(query, rows=query.rows.alone()), self.bounds
+        """Return the exact answer of a query over all rows, in one pass; executors apply its rules."""
+        rules, bounds = query.rows.alone(), self.bounds
+        query = replace(query, rows=rules)
 
         def answer_batch(batch: pa.RecordBatch) -> Counts:
-            here = replace(elsewhere, rows=elsewhere.rows.on(feature_table(batch, 2)))
-            return here.answer(unit_labels(floats(batch.column(0)), bounds)).ravel()
+            batch_query = replace(query, rows=rules.on(feature_table(batch, 2)))
+            return batch_query.answer(unit_labels(floats(batch.column(0)), bounds)).ravel()
 
         size = query.shape[0] * query.shape[1]
         return sum_integers(self.frame, answer_batch, size, self.count).reshape(query.shape)

@@ -16,8 +16,8 @@ from labeldp.spark.executor import collect_rows
 from labeldp.spark.frame_checks import checked_inputs
 from labeldp.spark.session import as_seed
 
-MOST_NUMBERS = 1 << 25
-"""Features that the driver takes, and that weights are computed from."""
+MAX_NUMBERS = 1 << 25
+"""The number of features times rows that the driver takes."""
 
 
 def private_ols(
@@ -70,10 +70,10 @@ def private_ols(
     """
     seed, ledger = as_seed(random_state), as_ledger(ledger)
     with checked_inputs(df, label, id, features) as (frame, rows):
-        most = MOST_NUMBERS // len(features)
-        if rows > most:
-            raise DataError(f"{rows:,} rows are more than the driver takes: give a sample of up to {most:,}")
-        X, y = collect_rows(frame, rows, most)
+        row_limit = MAX_NUMBERS // len(features)
+        if rows > row_limit:
+            raise DataError(f"{rows:,} rows are more than the driver takes: give a sample of up to {row_limit:,}")
+        X, y = collect_rows(frame, rows, row_limit)
     return ols.private_ols(
         pa.table(list(X.T), names=list(features)),
         y,

@@ -44,7 +44,7 @@ def estimate_prior(
     ledger : Ledger, optional
         Is charged after labels were counted, and before noise is drawn: what fails before costs nothing.
     rows_per_person : int
-        How many rows one person may have; the ledger is charged for all of them.
+        The number of rows that one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
 

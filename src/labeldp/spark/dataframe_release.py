@@ -56,8 +56,8 @@ class SparkRelease(TermsMixin):
 
     >>> from labeldp import spark as private
     >>> df = spark.createDataFrame([(k, 10.0 + k % 40) for k in range(200)], ["order", "amount"])
-    >>> what = {"label": "amount", "id": "order", "bounds": (0, 50), "epsilon": 1.0}
-    >>> release = private.privatize(df, mechanism="two-point", **what)
+    >>> options = {"label": "amount", "id": "order", "bounds": (0, 50), "epsilon": 1.0}
+    >>> release = private.privatize(df, mechanism="two-point", **options)
     >>> release.cost, release.frame.columns
     (Budget(epsilon=1.0), ['order', 'amount'])
     >>> card = release.to_card()            # hand it on with the table
@@ -75,7 +75,7 @@ class SparkRelease(TermsMixin):
 
     @property
     def mechanism(self) -> Mechanism:
-        """What each label was randomised with."""
+        """The mechanism of all labels."""
         return self.terms.mechanisms[0]
 
     @property
@@ -140,7 +140,7 @@ def privatize(
     epsilon, bounds, mechanism, prior, epsilon_prior, zeta, rows_per_person
         As for `labeldp.privatize`.
     debiased : {"replace", "no"}
-        Whether the label column holds unbiased labels, what a learner needs, or the values as released.
+        "replace" puts unbiased labels, for a learner, into the label column; "no" keeps the values as released.
     ledger : Ledger, optional
         Is charged after all checks, and before noise is drawn.
     check_ids : bool
@@ -168,8 +168,8 @@ def privatize(
     >>> from labeldp import spark as private
     >>> df = spark.createDataFrame([(k, 10.0 + k % 40) for k in range(200)], ["order", "amount"])
     >>> folder = tempfile.mkdtemp() + "/private"
-    >>> what = {"label": "amount", "id": "order", "bounds": (0, 50), "epsilon": 1.0}
-    >>> with private.privatize(df, **what) as release:
+    >>> options = {"label": "amount", "id": "order", "bounds": (0, 50), "epsilon": 1.0}
+    >>> with private.privatize(df, **options) as release:
     ...     release.frame.write.parquet(folder)
     >>> spark.read.parquet(folder).count(), release.cost
     (200, Budget(epsilon=1.0))

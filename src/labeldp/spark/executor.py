@@ -1,7 +1,7 @@
-"""What runs on the executors, and how it is sent there and back: vectors to add up, rows, private labels.
+"""Work of the executors: vectors to add up, rows for the driver, private labels.
 
-Functions here see labels. What they raise is shown on the driver and in logs, and never contains one. Spark's
-pages and event logs show how many rows a step had; so each partition sends one vector, whatever its labels are.
+Functions here see labels. Their errors are shown on the driver and in logs, and never contain a label. Spark's
+pages and event logs show the number of rows of a step; so each partition sends one vector, for any labels.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
 from labeldp._values import Array, Counts, Interval, Labels
 from labeldp.errors import DataError
@@ -34,8 +35,8 @@ _SCHEMA = "data binary"
 def sum_integers(frame: DataFrame, count: Callable[[pa.RecordBatch], Counts], size: int, rows: int) -> Counts:
     """Return the sum of ``count`` over all batches of a frame: a vector of ``size`` integers.
 
-    Vectors of partitions are added up on one executor, so that the driver gets one. ``rows`` is how many there
-    were when they were checked.
+    Vectors of partitions are added up on one executor, so that the driver gets one. Another number of ``rows``
+    than was checked is refused.
     """
 
     def count_partition(batches: Batches) -> Batches:
@@ -51,8 +52,8 @@ def sum_integers(frame: DataFrame, count: Callable[[pa.RecordBatch], Counts], si
 
     partitions = frame.mapInArrow(count_partition, _SCHEMA)
     (data,) = without_labels(partitions.repartition(1).mapInArrow(add, _SCHEMA).toArrow)[0].to_pylist()
-    *total, found = np.frombuffer(data, dtype=np.int64)
-    if found != rows:
+    *total, row_count = np.frombuffer(data, dtype=np.int64)
+    if row_count != rows:
         raise DataError("there are more or fewer rows now than before: the table changed while it was read")
     return np.array(total)
 
@@ -62,7 +63,7 @@ def _vector_batch(vector: Counts) -> pa.RecordBatch:
 
 
 def count_labels(labels: DataFrame, bounds: Interval, cells: int, rows: int) -> Counts:
-    """Return how many labels, the only column, lie in each cell of their bounds, exactly, in one pass."""
+    """Return the exact number of labels, the only column, in each cell of their bounds, in one pass."""
 
     def count_batch(batch: pa.RecordBatch) -> Counts:
         return count(Labels.parse(floats(batch.column(0))).values, bounds, cells)
@@ -72,18 +73,18 @@ def count_labels(labels: DataFrame, bounds: Interval, cells: int, rows: int) -> 
     return sum_integers(renamed, count_batch, cells, rows)
 
 
-def collect_rows(frame: DataFrame, rows: int, most: int) -> tuple[Array, Array]:
+def collect_rows(frame: DataFrame, rows: int, row_limit: int) -> tuple[Array, Array]:
     """Return features and labels of a frame's rows (label, id, features), in the order of hashes of their ids.
 
-    Of more than ``most`` rows, about so many: a sample by another hash. Neither depends on labels, or on where
-    rows lie. Ids that two of them share are refused: their order would follow from where they lie.
+    Of more rows than the limit, about as many as the limit: a sample by another hash. Neither depends on labels
+    or on partitions. Ids that two rows share are refused: their order would follow from partitions.
     """
-    if rows > most:
-        frame = frame.where(F.xxhash64("c1") < F.lit((most << 64) // rows - (1 << 63)))
+    if rows > row_limit:
+        frame = frame.where(F.xxhash64("c1") < F.lit((row_limit << 64) // rows - (1 << 63)))
     table = without_labels(frame.toArrow)
-    places = public_places(array_ids(table.column(1).combine_chunks()))[:, 0]
-    order = np.argsort(places)
-    if (np.diff(places[order]) == 0).any() or (rows <= most and order.size != rows):
+    hashes = public_places(array_ids(table.column(1).combine_chunks()))[:, 0]
+    order = np.argsort(hashes)
+    if (np.diff(hashes[order]) == 0).any() or (rows <= row_limit and order.size != rows):
         raise DataError("rows share an id, or the table changed while it was read")
     return feature_table(table, 2)[order], floats(table.column(0))[order]
 
@@ -92,7 +93,7 @@ def releaser(mechanism: Mechanism, sealed: SealedSecret, *, debiased: bool) -> R
     """Return a function that randomises labels; on an executor the mechanism is built and proven again."""
 
     def release(arrays: Iterator[tuple[Any, Any]]) -> Iterator[Any]:
-        secret = sealed.open()
+        secret = sealed.unseal()
         for labels, ids in arrays:
             private = np.zeros(0)
             if len(labels):
@@ -106,7 +107,7 @@ def releaser(mechanism: Mechanism, sealed: SealedSecret, *, debiased: bool) -> R
 
 
 def floats(values: Any) -> Array:
-    """Return a column of doubles; what is missing is NaN."""
+    """Return a column of doubles; missing values are NaN."""
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
@@ -125,21 +126,21 @@ def array_ids(values: Any) -> Ids:
     return Ids("text" if is_text else "binary", values.cast(pa.large_binary()).to_pylist())
 
 
-PART_ROWS = 1 << 18
-"""About so many rows are in a part of the output, and so in a file."""
+PARTITION_ROWS = 1 << 18
+"""The approximate number of rows in a partition of the output, and so in a file."""
 
-MOST_PARTS = 10_000
+MAX_PARTITIONS = 10_000
 
 
 def spread_by_id(frame: DataFrame, id: str, rows: int) -> DataFrame:
-    """Return rows in parts and in an order that follow from their ids, and from how many rows there are.
+    """Return rows in partitions and in an order that follow from their ids and the number of rows.
 
-    Spark cuts its input by bytes and packs files by size, and labels are among these bytes: where rows lie shows
-    labels. The number of parts is explicit, because else Spark merges and splits them by size as it goes. No two
-    rows may share an id, and no raw label may be in the frame: a shuffle lies on disks.
+    Spark cuts its input by bytes and packs files by size, and labels are among these bytes: partitions show
+    labels. The number of partitions is explicit, because else Spark merges and splits them by size. No two rows
+    may share an id, and no raw label may be in the frame: a shuffle lies on disks.
     """
-    parts = min(MOST_PARTS, max(1, -(-rows // PART_ROWS)))
-    return frame.repartition(parts, column(id)).sortWithinPartitions(column(id))
+    partitions = min(MAX_PARTITIONS, max(1, -(-rows // PARTITION_ROWS)))
+    return frame.repartition(partitions, column(id)).sortWithinPartitions(column(id))
 
 
 def release_frame(rows: DataFrame, label: str, id: str, release: Releaser, *, count: int) -> DataFrame:
@@ -149,7 +150,7 @@ def release_frame(rows: DataFrame, label: str, id: str, release: Releaser, *, co
     """
     # by which Spark learns the arguments and the result
     release.__annotations__ = {"arrays": Iterator[tuple[pa.Array, pa.Array]], "return": Iterator[pa.Array]}
-    randomize = F.arrow_udf(release, "double")  # type: ignore[attr-defined]
+    randomize = arrow_udf(release, "double")
     private = randomize(column(label).cast("double"), column(id))
     private_rows = _refuse_new_gaps(rows, id).withColumn(label, private)
     private_rows = private_rows.select(*(column(name).alias(name, metadata={}) for name in rows.columns))
@@ -159,18 +160,17 @@ def release_frame(rows: DataFrame, label: str, id: str, release: Releaser, *, co
 def _refuse_new_gaps(rows: DataFrame, id: str) -> DataFrame:
     """Return the rows, of which one without an id is an error: they were checked, but may have changed since.
 
-    It also keeps Spark from copying columns twice: what a filter has seen goes on in rows, and with Spark 4.3 a
-    table of 24 columns then takes three quarters of the time.
+    It also keeps Spark from copying columns twice.
     """
     return rows.where(F.when(column(id).isNull(), F.raise_error(F.lit(IDS_MISSING))).isNull())
 
 
 def _wall(frame: DataFrame) -> DataFrame:
-    """Return the frame behind a wall that what is done to it later cannot pass; it costs nothing.
+    """Return the frame behind a wall that later operations cannot pass; it costs nothing.
 
-    Spark takes out a sort that it thinks nobody needs, and moves filters in front of it; not past a condition that
-    is not deterministic, though this one holds for every row. And it lets a filter or an order reach back to
-    columns that a projection has dropped; not through a union, though this one is with nothing.
+    Spark removes a sort that nothing seems to need, and moves filters in front of it; not past a condition that is
+    not deterministic, though this one holds for every row. Spark also lets a filter or an order reach back to
+    columns that a projection has dropped; not through a union, though this one is with an empty frame.
     """
     frame = frame.where(F.spark_partition_id() >= 0)
     return frame.union(frame.where(F.lit(False)))

@@ -23,7 +23,7 @@ _FILE_FORMATS = ("avro", "csv", "json", "orc", "parquet", "text", "xml")
 
 
 def _check_type(df: DataFrame, name: object, option: str, types: tuple[type[T.DataType], ...]) -> None:
-    """Refuse what is not the name of a column of one of these types."""
+    """Refuse a name that is not that of a column of one of these types."""
     if not isinstance(name, str) or name not in df.columns:
         raise ParameterError(Setting(option), " must be the name of a column of the frame, and it is not")
     kind = df.schema[name].dataType
@@ -130,7 +130,7 @@ def stable_frame(df: DataFrame, columns: Sequence[Column] = ()) -> StableFrame:
 
 @contextmanager
 def checked_inputs(df: DataFrame, label: str, id: str, features: Sequence[str]) -> Iterator[tuple[DataFrame, int]]:
-    """Yield label, id and features as columns c0, c1 …, checked and computed once, and how many rows there are."""
+    """Yield label, id and features as columns c0, c1 …, checked and computed once, and the number of rows."""
     refuse_revealing_log(df)
     check_label(df, label)
     check_id(df, id, label)
@@ -141,7 +141,7 @@ def checked_inputs(df: DataFrame, label: str, id: str, features: Sequence[str]) 
     if label in features or len(set(features)) < len(features):
         raise ParameterError(Setting("features"), " must be different columns, and none of them the label")
     inputs = [column(label).cast("double"), column(id), *(column(name).cast("double") for name in features)]
-    source = stable_frame(df, [one.alias(f"c{k}", metadata={}) for k, one in enumerate(inputs)])
+    source = stable_frame(df, [values.alias(f"c{k}", metadata={}) for k, values in enumerate(inputs)])
     try:
         rows = source.frame
         yield rows, check_rows(rows, "c0", "c1", rows.columns[2:])

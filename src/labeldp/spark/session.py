@@ -69,7 +69,7 @@ def as_seed(random_state: object) -> int | None:
 
 @dataclass(slots=True)
 class SealedSecret:
-    """A secret in two halves, each of them random on its own: only both together give it.
+    """A secret in two halves, each of which is random: only both give the secret.
 
     In a classic session one half is in the pickled function, inside the plan's command, which is bytes that no
     plan text, log or web page shows; the other is a broadcast variable, which can be destroyed. Spark Connect
@@ -77,26 +77,26 @@ class SealedSecret:
     """
 
     pad: bytes = field(repr=False)
-    other: Any = field(repr=False)
+    masked: Any = field(repr=False)
     is_destroyed: bool = False
 
-    def open(self) -> bytes:
+    def unseal(self) -> bytes:
         """Return the secret; on an executor."""
-        return _xor(self.pad, self.other if isinstance(self.other, bytes) else self.other.value)
+        return _xor(self.pad, self.masked if isinstance(self.masked, bytes) else self.masked.value)
 
     def destroy(self) -> None:
-        """Destroy it: actions that come after fail. A second time does nothing."""
-        if not isinstance(self.other, bytes) and not self.is_destroyed:
+        """Destroy the secret: later actions fail. A second call does nothing."""
+        if not isinstance(self.masked, bytes) and not self.is_destroyed:
             self.is_destroyed = True
-            self.other.destroy(blocking=True)
+            self.masked.destroy(blocking=True)
 
 
 def seal(df: DataFrame, secret: bytes) -> SealedSecret:
     """Return a secret, ready to travel with a function on ``df``."""
     pad = os.urandom(len(secret))
-    other = _xor(secret, pad)
-    return SealedSecret(pad, other if is_connect(df) else df.sparkSession.sparkContext.broadcast(other))
+    masked = _xor(secret, pad)
+    return SealedSecret(pad, masked if is_connect(df) else df.sparkSession.sparkContext.broadcast(masked))
 
 
-def _xor(one: bytes, other: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(one, other, strict=True))
+def _xor(text: bytes, pad: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(text, pad, strict=True))
