@@ -16,27 +16,25 @@ from labeldp.release import names
 from labeldp.tables import text_types
 
 NUMBERS = [
-    *("66993", "66993.5", "66993,5", "66,993.50", "66.993,50", "66\u202f993", "66'993", "66_993"),
-    *("€66993", "66.993,00 €", "US$ 66993", "66993 EUR", "66 993 Kč", "66993 %", "66993 m²", "66k"),
-    *("6.6993e4", "6.6993D+04", "6.6993 x 10^4", "66993/2", "0x105B1", "\u00a0 66993\t", "(66,993)"),
-    *("６６９９３", "٦٦٩٩٣", "\u221266993", 66993, 66993.5, np.float64(66993.5), b"66993"),
+    *("66993", "66993.5", "66993,5", "66,993.50", "66.993,50", "66\u202f993", "66'993", "66.993,00 €", "$51,234"),
+    *("6.6993e4", "\u00a0 66993\t", "６６９９３", "٦٦٩٩٣", "\u221266993", "nan", "-inf", "66993.5.1"),
+    *(66993, 66993.5, np.float64(66993.5), b"66993"),
 ]
 NAMES = [
-    *("price", "x1", "y_2019", "price 2019", "PM2.5", "CO2", "Q1", "v201", "Item 12", "_c0", "Preis (€)"),
-    "価格",
+    *("price", "x1", "y_2019", "price 2019", "PM2.5", "Item 12", "_c0", "Preis (€)", "2nd", "T_0.5", "価格"),
+    *("50 %-quantile", "2019-2020", "3 months"),
 ]
-AMOUNTS = ["Rp66993", "R 66 993", "66,993 korun a year", "$66 per year", ("price", "66993"), ("66993", "")]
 
 
 @pytest.mark.parametrize("name", [*NUMBERS, *NAMES], ids=repr)
-def test_numbers_of_every_format_read_as_numbers_and_names_with_words_do_not(name):
+def test_numbers_of_every_dialect_read_as_numbers_and_names_do_not(name):
     assert names.reads_as_value(name) == (name not in NAMES)
 
 
-@pytest.mark.parametrize("name", AMOUNTS)
-def test_no_letters_before_a_number_and_no_level_of_a_header_makes_it_a_name(name):
-    with pytest.raises(ldp.errors.ParameterError, match="reads as a value"):
-        ldp.privatize(pd.Series([1.0, 2.0], name=name), epsilon=1.0, bounds=(0, 5))
+def test_no_level_of_a_header_is_a_number():
+    for name in (("price", "66993"), ("66993", "")):
+        with pytest.raises(ldp.errors.ParameterError, match="reads as a value"):
+            ldp.privatize(pd.Series([1.0, 2.0], name=name), epsilon=1.0, bounds=(0, 5))
 
 
 @tries(200)

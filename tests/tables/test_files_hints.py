@@ -10,8 +10,10 @@ from scipy import stats
 import labeldp as ldp
 from forged_cards import forged
 from helpers import FALSE_ALARM, seeded
+from labeldp.app.regression import regress_file
 from labeldp.tables import batches as module
 from labeldp.tables.batches import shuffle_rows
+from labeldp.tables.dialect import Dialect
 from labeldp.tables.hints import HintSampler
 
 ROWS = 3000
@@ -32,6 +34,8 @@ GIVEAWAYS = {
     "as text": np.array([str(price) for price in PRICE]),
     "with gaps": pa.array(PRICE, mask=np.arange(ROWS) % 50 == 0),
     "half": pa.array(PRICE.astype(np.float16)),
+    "copy in 40 % of the rows": np.where(np.arange(ROWS) % 5 < 2, PRICE, np.exp(noise(6))),
+    "with decimal commas": np.array([str(price).replace(".", ",") for price in PRICE]),
 }
 HARMLESS = {
     "noise": noise(2),
@@ -40,14 +44,15 @@ HARMLESS = {
     "category": np.random.default_rng(4).choice(["a", "b", "c"], ROWS),
     "constant": np.zeros(ROWS),
     "nothing": pa.nulls(ROWS),
+    "words": np.array(["unknown"] * ROWS),
     "code": np.array([f"{i:08x}" for i in np.random.default_rng(5).integers(0, 2**32, ROWS)]),
     "yes": np.arange(ROWS) % 2 == 0,
 }
 
 
-def hints_of(columns, labels=PRICE, *, ordered=True, batch=700):
+def hints_of(columns, labels=PRICE, *, ordered=True, batch=700, decimal="."):
     table = pa.table({**columns, "price": labels})
-    sampler = HintSampler(table.schema, "price", seeded(1))
+    sampler = HintSampler(table.schema, "price", seeded(1), Dialect(decimal=decimal))
     start = 0
     for part in table.drop_columns("price").to_batches(max_chunksize=batch):
         sampler.update(part.columns, labels[start : start + part.num_rows])
@@ -57,7 +62,7 @@ def hints_of(columns, labels=PRICE, *, ordered=True, batch=700):
 
 @pytest.mark.parametrize("name", GIVEAWAYS)
 def test_columns_that_nearly_determine_the_label_are_pointed_out(name):
-    (hint,) = hints_of({"other": noise(9), "x": GIVEAWAYS[name]})
+    (hint,) = hints_of({"other": noise(9), "x": GIVEAWAYS[name]}, decimal="," if "commas" in name else ".")
     assert "'x" in hint
 
 
@@ -78,6 +83,11 @@ def test_a_file_sorted_by_its_label_is_pointed_out():
         assert hints_of({"x": noise(2)}, labels, ordered=False) == []
 
 
+def test_two_ratings_that_agree_by_chance_say_nothing():
+    ratings = np.random.default_rng(7).integers(1, 6, (2, ROWS)).astype(float)
+    assert hints_of({"x": ratings[0]}, ratings[1]) == []
+
+
 def test_few_rows_and_equal_labels_say_nothing():
     assert hints_of({"x": np.arange(20.0)}, np.arange(20.0)) == []
     assert hints_of({"x": noise(2)}, np.ones(ROWS)) == []
@@ -88,6 +98,41 @@ def release(folder, table, hints=None, **options):
         out.write(table.to_batches()[0])
     how = {"label": "price", "bounds": (0, 20), "epsilon": 1, "mechanism": "two-point"}
     return ldp.privatize_file(folder / "in.parquet", folder / "out.parquet", hints=hints, **how, **options)
+
+
+ENTRIES = {
+    "privatize": lambda source, out, **how: ldp.privatize_file(source, out / "o.csv", **how),
+    "fit": lambda source, out, **how: ldp.fit_file(source, out / "model", **how),
+    "regress": lambda source, out, **how: regress_file(source, out / "o.csv", **how),
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_every_reading_of_a_table_with_a_private_column_gives_hints_before_the_charge(tmp_path, entry):
+    ledger = ldp.Ledger()
+    lines = [f"{a:.5f};{b:.5f};{a:.5f}\n" for a, b in zip(PRICE[:100], noise(1), strict=False)]
+    rows = "".join(lines).replace(".", ",")
+    (tmp_path / "in.csv").write_text(f"copy;other;price\n{rows}")
+
+    def stop(hints):
+        assert ledger.charges == ()
+        raise InterruptedError(*hints)
+
+    how = {"label": "price", "bounds": (0, 20), "epsilon": 1.0, "ledger": ledger, "hints": stop}
+    with pytest.raises(InterruptedError, match="'copy'"):
+        ENTRIES[entry](tmp_path / "in.csv", tmp_path, **how)
+    assert ledger.charges == ()
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("name", ["PRICE", " price", "price\u200b", "\uff50rice"])
+def test_a_public_column_with_the_name_of_the_label_in_another_form_is_refused(tmp_path, entry, name):
+    ledger = ldp.Ledger()
+    (tmp_path / "in.csv").write_text(f"{name},rooms,price\n" + "1.5,2,3\n2.5,1,4\n" * 50)
+    how = {"label": "price", "bounds": (0, 20), "epsilon": 1.0, "ledger": ledger}
+    with pytest.raises(ldp.errors.ParameterError) as caught:
+        ENTRIES[entry](tmp_path / "in.csv", tmp_path, **how)
+    assert (ledger.charges, repr(name) in str(caught.value)) == ((), True)
 
 
 def test_hints_come_before_the_charge_and_may_stop_the_release(tmp_path):
@@ -107,7 +152,7 @@ def test_hints_come_before_the_charge_and_may_stop_the_release(tmp_path):
 
 def test_a_sample_of_many_rows_is_uniform_and_in_order():
     """Of 40,000 rows 4,096 are kept: each tenth of them holds a tenth, within six deviations of 19."""
-    sampler = HintSampler(pa.schema({"x": pa.int64(), "price": pa.float64()}), "price", seeded(2))
+    sampler = HintSampler(pa.schema({"x": pa.int64(), "price": pa.float64()}), "price", seeded(2), Dialect())
     for first in range(0, 40_000, 1000):
         sampler.update([pa.array(range(first, first + 1000))], np.arange(first, first + 1000.0))
     kept = sampler._rows["label"].to_numpy()
@@ -117,7 +162,7 @@ def test_a_sample_of_many_rows_is_uniform_and_in_order():
 
 
 def test_without_anybody_to_tell_no_hint_is_computed(tmp_path, monkeypatch):
-    monkeypatch.setattr("labeldp.tables.file_release.HintSampler", lambda *_: pytest.fail("a hint was computed"))
+    monkeypatch.setattr("labeldp.tables.opening.HintSampler", lambda *_: pytest.fail("a hint was computed"))
     release(tmp_path, pa.table({"price": PRICE}))
 
 

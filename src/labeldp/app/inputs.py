@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,16 @@ import numpy as np
 from labeldp._atomic import StrPath
 from labeldp._values import Array, parse_choice
 from labeldp.app.sentences import counted
-from labeldp.errors import DataError, ParameterError
+from labeldp.errors import DataError, Message, ParameterError
 from labeldp.tables.encodings import Tally
 from labeldp.tables.memory import read_columns
 
 if TYPE_CHECKING:
     from labeldp.tables.dialect import Dialect
     from labeldp.tables.opening import Progress
+
+Hints = Callable[[list[Message]], None]
+"""Called with sentences that follow from true labels."""
 
 Columns = Mapping[str, Sequence[str]]
 """The columns that options name: "features", to read, or else all; "drop"; "categories", read as text."""
@@ -47,10 +50,15 @@ def read_rows(
     dialect: Dialect | None,
     progress: Progress,
     complete: bool = False,
+    hints: Hints | None = None,
 ) -> Rows:
-    """Read a table; with ``complete``, gaps in its columns are treated as missing labels are."""
+    """Read a table; with ``complete``, gaps in its columns are treated as missing labels are.
+
+    ``hints`` is called with the columns that give labels away, if there are any: for the owner's eyes only.
+    """
     parse_choice(missing, "missing", ("error", "drop"))
     from labeldp.tables.batches import label_values  # noqa: PLC0415
+    from labeldp.tables.hints import table_hints  # noqa: PLC0415
     from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
 
     features, drop, text = (columns.get(option, ()) for option in ("features", "drop", "categories"))
@@ -62,6 +70,7 @@ def read_rows(
         raise ParameterError(f"{label!r} is the label: it cannot be a feature too", option="label")
     names = features or [name for name in table.schema.names if name != label]
     names = [name for name in dict.fromkeys(names) if name not in drop]
+    table.refuse_lookalike(names)
 
     def report(done: int) -> None:  # how far it got in text before a fault shows where blocks end
         progress("Reading", done if table.format == "parquet" else 0, table.rows)
@@ -85,7 +94,12 @@ def read_rows(
         notes.append(f"{LEFT_OUT}{what}: {counted(int(unusable.sum()), 'row')}.")
     if not len(labels):
         raise ParameterError("no row has a label")
-    return Rows(read.select(names), labels, notes, table.rights)
+    public = read.select(names)
+    if hints is not None:
+        option = "drop" if "drop" in columns else "on"
+        if sentences := table_hints(public, labels, label, table.dialect, option):
+            hints(sentences)
+    return Rows(public, labels, notes, table.rights)
 
 
 def tally_notes(tally: Tally) -> list[str]:

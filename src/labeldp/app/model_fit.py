@@ -15,7 +15,7 @@ from labeldp._values import Array, Data, Epsilon, LabelBounds, parse_choice
 from labeldp.accounts.budget import declared, total_of
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
-from labeldp.app.inputs import read_rows, tally_notes
+from labeldp.app.inputs import Hints, read_rows, tally_notes
 from labeldp.errors import Message, Setting, WeakModelWarning
 from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.label_regressor import LabelReleaseRegressor
@@ -81,6 +81,7 @@ def fit_file(
     dialect: Dialect | None = None,
     force: bool = False,
     progress: Progress | None = None,
+    hints: Hints | None = None,
 ) -> FileFit:
     """Learn to predict a private column, and save a model that is ε-differentially private for every label.
 
@@ -106,6 +107,8 @@ def fit_file(
         ε more, to measure the error on a tenth of the rows, held out.
     progress : callable, optional
         As in `labeldp.privatize_file`; what it raises before the charge stops the fit, and nothing is spent.
+    hints : callable, optional
+        As in `labeldp.privatize_file`: **for the owner's eyes only**.
 
     Examples
     --------
@@ -136,9 +139,9 @@ def fit_file(
     shared = {"label_transform": label_transform, "rows_per_person": rows_per_person, "ledger": ledger}
     model = regressor(epsilon=epsilon, bounds=bounds, **shared)
     columns = {"features": features, "drop": drop, "categories": categories}
-    reading: Data = {"missing": missing, "format": format, "dialect": dialect, "progress": progress}
+    reading: Data = {"missing": missing, "format": format, "dialect": dialect}
     with reserve_model(out, force=force) as open_draft, open_draft() as draft:
-        read = read_rows(source, label, columns=columns, **reading)
+        read = read_rows(source, label, columns=columns, progress=progress, hints=hints, **reading)
         names, rows = read.public.column_names, len(read.labels)
         encoder = TableEncoder.fit(read.public, names, categories=categories, strict=bool(features))
         refuse_too_large(8 * rows * encoder.width)

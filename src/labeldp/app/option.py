@@ -14,7 +14,8 @@ from typing import Any
 from labeldp.accounts.budget import Budget
 from labeldp.accounts.ledger import Ledger
 from labeldp.errors import ParameterError, Setting
-from labeldp.tables.dialect import CURRENCY, GROUPS, Dialect, number_pattern
+from labeldp.release.number_patterns import CURRENCY, GROUPS, number_pattern
+from labeldp.tables.dialect import Dialect
 
 REQUIRED: Any = ...
 """The default of an option that must be given."""

@@ -12,7 +12,7 @@ from labeldp._atomic import StrPath
 from labeldp._values import Data
 from labeldp.accounts.cells import as_csv
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.inputs import LEFT_OUT, read_rows
+from labeldp.app.inputs import LEFT_OUT, Hints, read_rows
 from labeldp.app.report import render_report
 from labeldp.errors import ParameterError, Setting
 from labeldp.learning.formula import Formula
@@ -56,6 +56,7 @@ def regress_file(
     dialect: Dialect | None = None,
     force: bool = False,
     progress: Progress | None = None,
+    hints: Hints | None = None,
     **options: Any,
 ) -> FileRegression:
     """Estimate a linear regression of a private column, and write its table with a card beside it.
@@ -76,6 +77,8 @@ def regress_file(
         As in `labeldp.private_ols`; without a formula all other columns are used.
     progress : callable, optional
         As in `labeldp.privatize_file`; what it raises before the charge stops the release, and nothing is spent.
+    hints : callable, optional
+        As in `labeldp.privatize_file`: **for the owner's eyes only**.
     **options
         All others of `labeldp.private_ols`: ``epsilon`` and ``bounds`` at least.
     """
@@ -87,9 +90,9 @@ def regress_file(
     formula = None if on is None else Formula.parse(on, label)
     columns = {} if formula is None else {"features": formula.columns, "categories": list(formula.levels)}
     progress = progress or (lambda *_: None)
-    reading: Data = {"missing": missing, "format": format, "dialect": dialect, "progress": progress}
+    reading: Data = {"missing": missing, "format": format, "dialect": dialect}
     with OutputsAndCard(path, force=force) as places:
-        rows = read_rows(source, label, columns=columns, complete=True, **reading)
+        rows = read_rows(source, label, columns=columns, complete=True, progress=progress, hints=hints, **reading)
         progress("Fitting", 0, None)
         table = private_ols(rows.public, rows.labels, on=on, ledger=ledger, label=label, **options)
         left_out = [note for note in rows.notes if note.startswith(LEFT_OUT)]

@@ -15,6 +15,7 @@ from numbers import Integral, Number
 from typing import Any
 
 from labeldp.errors import ParameterError, Setting
+from labeldp.release.number_patterns import GROUPS, amount_pattern
 
 UNNAMED = "label"
 """What a label without a name is called in all output."""
@@ -24,52 +25,46 @@ RENAME = "rename the column"
 LONGEST = 1_000
 """Characters that the name of a label may have."""
 
-_CURRENCIES = (
-    "aud|brl|cad|chf|cny|czk|dkk|eur|fr|gbp|hkd|huf|inr|jpy|kr|krw|mxn|nok|nzd|pln|rmb|rs|rub|sek|sgd|usd|zar"
-)
-_LETTER = r"[^\W\d_]"
-_NAME = re.compile(
-    rf"\s*_*(?!(?:{_CURRENCIES})(?!{_LETTER})){_LETTER}(?:\D"  # begins with a letter; no EUR 5, no kr500
-    r"|(?<=[^\W\d])\d{1,4}(?!\d)"  # x1, pay2019, y_2019
-    rf"|(?<={_LETTER})\d\.\d(?![\d.,])"  # PM2.5
-    rf"|(?<={_LETTER})[\s_(-]+(?:19|20)\d\d(?!\d)"  # price 2019
-    rf"|(?<={_LETTER * 4})\s\d\d?(?!\d))*"  # item 12
-)
-"""Names with digits that are no values."""
+_NUMBERS = [re.compile(amount_pattern(decimal, GROUPS + other)) for decimal, other in (".,", ",.")]
+"""Numbers in all dialects that files may have."""
+
+_REPEATED = re.compile(r"\.[0-9]+$")
+"""The end that pandas adds to a name that another column has."""
 
 _NOT_FINITE = {"inf", "infinity", "nan"}
 
 
 def reads_as_value(name: object) -> bool:
-    """Return whether a name may be a value: a number in any format, an amount, a date or a code of many digits.
+    """Return whether a whole name is a number, or an amount, in a dialect that files may have.
 
-    A name without digits is none, except ``inf`` and ``nan``. Else it begins with a letter, has no currency sign,
-    and each group of digits directly follows a letter or an underscore and has four digits at most. Years may
-    follow a word, and numbers of two digits a word of four letters. A name has 1,000 characters at most.
+    Only such a name can be a label of a row that was taken for the header.
 
     Examples
     --------
-    >>> [reads_as_value(name) for name in ("66993", "(12 %)", "1e-5", "US$ 5", "66k", "Rp 66,993", "2nd", 2019)]
-    [True, True, True, True, True, True, True, True]
-    >>> [reads_as_value(name) for name in ("price", "x1", "pay2019", "price 2019", "PM2.5", "Item 12")]
-    [False, False, False, False, False, False]
+    >>> [reads_as_value(name) for name in ("66993", " 1.234,50 €", "$51,234", "1e-5", "nan", "3.5.1", 2019)]
+    [True, True, True, True, True, True, True]
+    >>> [reads_as_value(name) for name in ("price", "2nd", "T_0.5", "price 2019", "PM2.5")]
+    [False, False, False, False, False]
     """
-    text = name.decode("latin-1") if isinstance(name, bytes) else str(name)
-    if isinstance(name, Number) or len(text) > LONGEST:
+    if isinstance(name, Number):
         return True
-    return any(_is_value(form.casefold()) for form in (text, unicodedata.normalize("NFKC", text)))
+    shown = _visible(name.decode("latin-1") if isinstance(name, bytes) else str(name))
+    text = "".join(_ascii_digit(character) for character in shown)
+    if text.lstrip("+-") in _NOT_FINITE:
+        return True
+    forms = (text, _REPEATED.sub("", text))
+    return any(pattern.search(form) for pattern in _NUMBERS for form in forms)
 
 
-def _is_value(text: str) -> bool:
-    if not any(map(str.isnumeric, text)):
-        return text.strip(" \t\u00a0+-") in _NOT_FINITE
-    begins_with_letter = not text.lstrip().lstrip("_")[:1].isnumeric()
-    has_currency = any(unicodedata.category(letter) == "Sc" for letter in text)
-    return has_currency or not begins_with_letter or _NAME.fullmatch(text) is None
+def _ascii_digit(character: str) -> str:
+    """Return a digit of any script, or a minus sign, in ASCII; other characters stay."""
+    if character == "\N{MINUS SIGN}":
+        return "-"
+    return str(unicodedata.decimal(character, character))
 
 
 def look_like_values(names: Iterable[str]) -> bool:
-    """Return whether most names read as values and begin with no letter, as those without a header do.
+    """Return whether most names have digits and begin with no letter, as those without a header do.
 
     Examples
     --------
@@ -77,7 +72,7 @@ def look_like_values(names: Iterable[str]) -> bool:
     (True, False)
     """
     named = [name for name in names if name.strip()]
-    values = [name for name in named if reads_as_value(name) and not name.lstrip(" _")[0].isalpha()]
+    values = [name for name in named if any(map(str.isnumeric, name)) and not name.lstrip(" _")[0].isalpha()]
     return 2 * len(values) > len(named)
 
 
@@ -104,12 +99,12 @@ def as_label_name(name: object, *advice: object) -> str:
     'price'
     >>> as_label_name("pay2019")
     'pay2019'
-    >>> as_label_name(("price", "Rp 66,993"))
+    >>> as_label_name(("price", "66,993"))
     Traceback (most recent call last):
     labeldp.errors.ParameterError: the label's name reads as a value, or has more than 1,000 ...
     """
     levels = name if isinstance(name, tuple) else (name,)  # of a MultiIndex
-    if any(map(reads_as_value, levels)):
+    if any(reads_as_value(level) or len(str(level)) > LONGEST for level in levels):
         raise ParameterError(
             f"the label's name reads as a value, or has more than {LONGEST:,} characters, and names are public: ",
             *(advice or (RENAME,)),
@@ -135,6 +130,29 @@ def same_name(one: str, other: str) -> bool:
     (True, True)
     """
     return _visible(one) == _visible(other)
+
+
+def lookalike(label: str, names: Iterable[str]) -> str | None:
+    """Return the first name that looks the same as a label's, or None."""
+    return next((name for name in names if same_name(name, label)), None)
+
+
+def refuse_lookalike(label: str, public: Iterable[str], *advice: object) -> None:
+    """Refuse public columns of a table if one has a name that looks the same as the label's.
+
+    Examples
+    --------
+    >>> refuse_lookalike("pay", ["town", " PAY"], "drop it")
+    Traceback (most recent call last):
+    labeldp.errors.ParameterError: the public column ' PAY' has the name of the label 'pay', ...
+    """
+    name = lookalike(label, public)
+    if name is not None:
+        raise ParameterError(
+            f"the public column {name!r} has the name of the label {label!r}, but for case, blanks or forms of "
+            "letters, and public columns leave in the clear: ",
+            *advice,
+        )
 
 
 def _visible(name: str) -> str:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
-from labeldp.release.names import as_label_name
+from labeldp.release.names import as_label_name, refuse_lookalike
 from labeldp.spark.session import column, is_connect, refuse_revealing_log, without_labels
 
 _ID_TYPES = (T.IntegralType, T.StringType, T.BinaryType)
@@ -50,6 +50,8 @@ def check_label(df: DataFrame, label: str) -> None:
         raise DataError("two columns have the same name, or differ only in upper and lower case: rename one")
     _check_type(df, label, "label", (T.NumericType,))
     as_label_name(label)
+    public = (name for name in df.columns if name != label)
+    refuse_lookalike(label, public, "leave it out with df.drop, or rename it if it is not the same")
 
 
 def check_id(df: DataFrame, id: str, label: str) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from labeldp._values import parse_integer
 from labeldp.errors import ParameterError, Setting
 from labeldp.release.names import as_text
+from labeldp.release.number_patterns import GROUPS
 from labeldp.tables.paths import DELIMITERS
 
 UTF8 = ("utf-8", "utf-8-sig")
@@ -20,19 +21,11 @@ ENCODINGS = (*UTF8, "utf-16", "utf-16-le", "utf-16-be", "iso8859-1", "cp1250", "
 """The encodings that are read: no state but a byte-order mark, and line breaks and digits as in ASCII."""
 
 SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-GROUPS = " \u00a0\u2009\u202f'\u2019"
-"""Marks between groups of three digits that are no decimal marks; where one of them is used, so are the others."""
-
 _MARKS = {
     "separator": (SEPARATOR_NAMES, "',', ';', '|' or 'tab'"),
     "decimal": (".,", "'.' or ','"),
     "thousands": (f".,{GROUPS}", "'.', ',', 'space' or an apostrophe"),
 }
-CURRENCIES = "€$£¥₹"
-_BLANK = "[ \u00a0\u202f]?"
-CURRENCY = f"^([+-]?)[{CURRENCIES}]{_BLANK}|{_BLANK}[{CURRENCIES}]$"
-"""A currency sign before or after a number; what stands before it is a sign."""
-
 _WORDS = (
     "NA|N/A|N.A.|N/a|n/a|n.a.|<NA>|NULL|Null|null|None|none|NaN|nan|-NaN|-nan|-|--|\u2013|\u2014|?|."
     "|#NA|#N/A|#N/A N/A|#NULL!|#REF!|#DIV/0!|#VALUE!|#NAME?|#NUM!|1.#IND|-1.#IND|1.#QNAN|-1.#QNAN"
@@ -147,16 +140,3 @@ def _parse_encoding(name: str) -> str:
     raise ParameterError(
         Setting("encoding"), f" must be one of {listed}: convert a file in another encoding to utf-8"
     )
-
-
-def number_pattern(decimal: str, groups: str) -> str:
-    """Return a pattern, for RE2 too, of numbers with a decimal mark and marks between groups of three digits."""
-    whole = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:[{groups}][0-9]{{3}})+)" if groups else "[0-9]+"
-    return rf"^[+-]?(?:{whole}(?:[{decimal}][0-9]*)?|[{decimal}][0-9]+)(?:[eE][+-]?[0-9]+)?$"
-
-
-def amount_pattern(decimal: str, groups: str) -> str:
-    """Return the same pattern, of numbers that may have a currency sign, before or after them."""
-    number = number_pattern(decimal, groups).removeprefix("^[+-]?").removesuffix("$")
-    before = f"[{CURRENCIES}]{_BLANK}"
-    return f"^(?:[+-]?(?:{before})?|{before}[+-]){number}(?:{_BLANK}[{CURRENCIES}])?$"

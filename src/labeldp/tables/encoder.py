@@ -13,7 +13,7 @@ import numpy as np
 from labeldp._values import Array
 from labeldp.errors import CardError, DataError, ParameterError
 from labeldp.mechanisms.typed_data import plain, read
-from labeldp.release.names import nearest, same_name
+from labeldp.release.names import lookalike, nearest
 from labeldp.tables.encodings import Categories, Numbers, Tally, fit_column, refuse_another_kind
 
 
@@ -136,8 +136,7 @@ class TableEncoder:
 
         Case and the Unicode form of accents do not tell names apart.
         """
-        names = [*self.names, *dict(self.left_out)]
-        return next((name for name in names if same_name(name, label)), None)
+        return lookalike(label, [*self.names, *dict(self.left_out)])
 
     def to_json(self) -> str:
         """Return all of it as JSON."""

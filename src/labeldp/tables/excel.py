@@ -1,8 +1,7 @@
 """Excel: the values of one sheet, read as the text file that they would be.
 
-Formulas are not read, only what they came to; a public column that has some is refused, for they may have computed
-it from the label. Notes, styles, names, other sheets (but their headers, to find the label) and hidden columns are
-not read.
+openpyxl reads a sheet twice: its formulas, and the values that Excel stored for them. Public columns with formulas
+are refused, for they may compute values from labels. Notes, styles, names and other sheets are not read.
 """
 
 from __future__ import annotations
@@ -10,11 +9,13 @@ from __future__ import annotations
 import csv as python_csv
 import io
 import re
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
-from itertools import islice
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from itertools import islice, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from labeldp.errors import DataError, LabelDPError, LabelError, MissingExtraError, ParameterError, Setting
 from labeldp.tables.dialect import Dialect
@@ -22,36 +23,27 @@ from labeldp.tables.source_file import SourceFile
 from labeldp.tables.text_records import HEADER_ROWS, TextFile
 from labeldp.tables.text_tables import TextTable
 
-MOST_CELLS = 1 << 25
-"""Cells of a table, which is read into memory."""
+T = TypeVar("T")
 
-DAMAGED = (
+_DAMAGED = (
     "is damaged, protected by a password, or of another format than its name says: save it as an Excel workbook "
     "(.xlsx)"
 )
+_TOO_LARGE = "takes more memory than there is: save the sheet as CSV"
 
-
-class RefusedError(Exception):
-    """What is wrong with a workbook, to be said after its name; quotes nothing from it."""
-
-
-class Formula(str):
-    """What stands for a formula, which is not read."""
-
-    __slots__ = ()
-
-
-Row = dict[int, str]
-"""The values of a row by their column, from 1, as text; blank cells and errors are left out."""
+_LITERAL = re.compile(r'"[^"]*"|\w*\[\[#This Row\],\[[^\]]*\]\]')
+"""Text in a formula, and a cell of the same row of a table."""
 
 
 class Sheet(NamedTuple):
-    """The table of one sheet as text, and the names of columns that have formulas, are hidden, or have dates."""
+    """The table of one sheet as text, and the names of its columns by what marks them.
+
+    Marks are "formula", "reach" (a formula that uses other rows), "unsaved" (a formula without a stored value),
+    "error", "date" and "hidden".
+    """
 
     file: TextFile
-    formulas: set[str]
-    hidden: set[str]
-    dates: set[str]
+    marks: dict[str, set[str]]
 
 
 class SheetTable(TextTable):
@@ -68,15 +60,10 @@ class SheetTable(TextTable):
 
     def _fields(self) -> list[Any]:
         """Refuse columns that are hidden, or that formulas may have computed from labels."""
-        sheet, path = self._sheet, self.source.path
-        if self.label in sheet.formulas:
-            raise DataError(
-                f"{path} has formulas in the label {self.label!r}, and a total or a running sum would "
-                "release labels of other rows again: leave totals below the table out with ",
-                Setting("skip_last", 1),
-                ", and replace other formulas by their values",
-            )
-        refused = [name for name in self._inside if name != self.label and name in sheet.formulas | sheet.hidden]
+        self._refuse_label()
+        marks, path = self._sheet.marks, self.source.path
+        public = [name for name in self._inside if name != self.label]
+        refused = [name for name in public if name in marks["formula"] | marks["hidden"]]
         if refused:
             raise ParameterError(
                 f"{path} has columns that are hidden, or have formulas, which may use the label, directly or "
@@ -84,95 +71,228 @@ class SheetTable(TextTable):
                 Setting("drop", refused),
                 ", or show them and replace the formulas by their values if you know that they do not",
             )
-        if self.label in sheet.dates:
-            raise LabelError(f"the label {self.label!r} is formatted as a date: format the column as numbers")
+        wrong = [name for name in public if name in marks["error"]]
+        if wrong:
+            raise DataError(
+                f"{path} has errors such as #N/A: correct them in Excel, or leave their columns out with ",
+                Setting("drop", wrong),
+            )
         return super()._fields()
 
+    def _refuse_label(self) -> None:
+        """Refuse a label that is a date, an error, or a formula that repeats other labels or has no value."""
+        problems: dict[str, tuple[object, ...]] = {
+            "date": ("is formatted as a date: format the column as numbers",),
+            "reach": (
+                "has formulas that use other rows, as totals and running sums do, and would release labels of "
+                "those rows again: leave totals below the table out with ",
+                Setting("skip_last", 1),
+                ", and replace other formulas by their values",
+            ),
+            "unsaved": ("has formulas without a stored value: open the file in Excel and save it",),
+            "error": ("has errors such as #N/A: correct them in Excel",),
+        }
+        for mark, problem in problems.items():
+            if self.label in self._sheet.marks[mark]:
+                raise LabelError(f"the label {self.label!r} ", *problem)
 
-@contextmanager
-def _open(source: SourceFile) -> Iterator[Any]:
-    """Open a workbook, or say what is wrong with it, without the original error, which may quote a label."""
+
+def _guard(source: SourceFile, read: Callable[[], T]) -> T:
+    """Return the result of reading, or say what is wrong, without the original error, which may quote a label."""
     try:
-        import openpyxl  # noqa: F401, PLC0415 (an extra)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # openpyxl's may quote a label
+            return read()
+    except LabelDPError:
+        raise
+    except MemoryError:
+        complaint = _TOO_LARGE
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        complaint = _DAMAGED
+    raise DataError(f"{source.path} {complaint}")
 
-        from labeldp.tables.excel_reader import Workbook  # noqa: PLC0415 (needs openpyxl)
+
+def _load(source: SourceFile, *, stored: bool) -> Any:
+    """Return a workbook with the values that Excel stored, row by row, or with formulas and widths."""
+    try:
+        from openpyxl import load_workbook  # noqa: PLC0415 (an extra)
     except ImportError:
         raise MissingExtraError(
             'Excel files need openpyxl, which is not installed: pip install "labeldp[excel]"'
         ) from None
-    complaint = DAMAGED
-    try:
-        yield Workbook(io.BytesIO(source.stream().read()), source.file.size())
-        return
-    except (LabelDPError, MemoryError):
-        raise
-    except RefusedError as error:
-        complaint = str(error)
-    except Exception as error:  # what it says may be a label
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-    raise DataError(f"{source.path} {complaint}")
+    book = load_workbook(io.BytesIO(source.stream().read()), read_only=stored, data_only=stored, keep_links=False)
+    if not book.worksheets:
+        raise DataError(f"{source.path} has no worksheet")
+    return book
 
 
 def sheet_names(source: SourceFile) -> list[str]:
     """Return the names of a workbook's sheets."""
-    with _open(source) as book:
-        return list(book.parts)
+    return _guard(source, lambda: _names(_load(source, stored=True)))
 
 
-def _chosen_sheet(book: Any, path: Path, how: Dialect) -> str:
-    """Return the name of the sheet to read, or ask for one."""
-    names = list(book.parts)
-    if how.sheet not in (names if len(names) > 1 else [*names, None]):
+def _names(book: Any) -> list[str]:
+    return [sheet.title for sheet in book.worksheets]
+
+
+def _chosen_sheet(book: Any, path: Path, dialect: Dialect) -> Any:
+    """Return the sheet to read, or ask for one."""
+    names = _names(book)
+    if dialect.sheet not in (names if len(names) > 1 else [*names, None]):
         listed = ", ".join(map(repr, names[:12]))
         raise ParameterError(f"{path} has the sheets {listed}: choose one with ", Setting("sheet"))
-    return how.sheet or names[0]
+    return book[dialect.sheet or names[0]]
 
 
-def read_sheet(source: SourceFile, how: Dialect) -> Sheet:
+def read_sheet(source: SourceFile, dialect: Dialect) -> Sheet:
     """Return the table of one sheet."""
-    with _open(source) as book:
-        reader = book.sheet(_chosen_sheet(book, source.path, how), how.skip, how.decimal or ".")
-        rows = reader.rows()
-        header = next(rows, (0, Row()))[1]
-        if not header or any(isinstance(name, Formula) for name in header.values()):
-            raise RefusedError("has no header, or a formula in it: add one, or replace the formula by its value")
-        reader.dates.clear()  # of the header
-        table = list[list[str]]()
-        for _, row in rows:
-            if row.keys() & header.keys():
-                table.append([row.get(place, "") for place in header])
-            if len(header) * len(table) > MOST_CELLS:
-                raise RefusedError(f"has a table of more than {MOST_CELLS:,} cells: save it as CSV")
-    del table[max(0, len(table) - (how.skip_last or 0)) :]
-    names = {place: " ".join(name.split()) for place, name in header.items()}
-    columns = zip(names.values(), zip(*table, strict=True), strict=False)
-    formulas = {name for name, cells in columns if any(isinstance(cell, Formula) for cell in cells)}
-    hidden, dates = ({names[place] for place in places & names.keys()} for places in (reader.hidden, reader.dates))
-    return Sheet(_as_text(source, how, [list(names.values()), *table]), formulas, hidden, dates)
+    return _guard(source, lambda: _read_sheet(source, dialect))
 
 
-def count_sheet_titles(path: Path, how: Dialect) -> int:
+def _read_sheet(source: SourceFile, dialect: Dialect) -> Sheet:
+    layout = _chosen_sheet(_load(source, stored=False), source.path, dialect)
+    formulas = _formulas(layout, source.path)
+    hidden = [(group.min, group.max) for group in layout.column_dimensions.values() if group.hidden]
+    del layout  # before the values take as much memory
+    rows = _stored_rows(_chosen_sheet(_load(source, stored=True), source.path, dialect), formulas, dialect.skip)
+    top, header = next(rows, (0, {}))
+    if not header or any((top, column) in formulas for column in header):
+        raise DataError(
+            f"{source.path} has no header, or a formula in it: add one, or replace the formula by its value"
+        )
+    decimal = dialect.decimal or "."
+    names = {column: " ".join(_cell_text(cell, decimal).split()) for column, cell in header.items()}
+    table = [(number, cells) for number, cells in rows if cells.keys() & names.keys()]
+    del table[max(0, len(table) - (dialect.skip_last or 0)) :]
+    marks = defaultdict[str, set[str]](set)
+    for column, name in names.items():
+        if any(first <= column <= last for first, last in hidden):
+            marks["hidden"].add(name)
+    lines = [list(names.values())]
+    for number, cells in table:
+        for column in cells.keys() & names.keys():
+            for mark in _marks(cells[column], formulas.get((number, column)), number, column):
+                marks[mark].add(names[column])
+        lines.append([_cell_text(cells.get(column), decimal) for column in names])
+    return Sheet(_as_text(source, dialect, lines), marks)
+
+
+def _formulas(sheet: Any, path: Path) -> dict[tuple[int, int], str]:
+    """Return formulas by row and column, empty text for other cells that a formula or a table fills.
+
+    Pivot tables and rows of totals are refused: their cells may be values alone.
+    """
+    from openpyxl.utils import range_boundaries  # noqa: PLC0415 (an extra)
+
+    if sheet._pivots:
+        raise DataError(f"{path} has a pivot table on the sheet, which may be computed from labels: remove it")
+    formulas: dict[tuple[int, int], str] = {}
+    filled = []
+    for (row, column), cell in sheet._cells.items():
+        if cell.data_type == "f":
+            formulas[row, column] = str(getattr(cell.value, "text", cell.value))
+            filled.append(getattr(cell.value, "ref", cell.coordinate))
+    for table in sheet.tables.values():
+        if table.totalsRowCount:
+            raise DataError(f"{path} has a table with a totals row, which depends on all labels: remove that row")
+        first, top, _, bottom = range_boundaries(table.ref)
+        computed = [bool(column.calculatedColumnFormula) for column in table.tableColumns]
+        columns = [first + position for position, is_computed in enumerate(computed) if is_computed]
+        formulas = dict.fromkeys(product(range(top + 1, bottom + 1), columns), "") | formulas
+    for cells in filled:
+        first, top, last, bottom = range_boundaries(cells)
+        for position in product(range(top, bottom + 1), range(first, last + 1)):
+            formulas.setdefault(position, "")
+    return formulas
+
+
+def _stored_rows(
+    sheet: Any, formulas: dict[tuple[int, int], str], skip: int
+) -> Iterator[tuple[int, dict[int, Any]]]:
+    """Yield the number of each row below the skipped ones that is not blank, and its cells by their columns."""
+    sheet.reset_dimensions()  # which some programs state wrong
+    for number, row in enumerate(sheet.rows, 1):
+        cells = {
+            column: cell
+            for column, cell in enumerate(row, 1)
+            if _cell_text(cell, ".") or cell.data_type == "e" or (number, column) in formulas
+        }
+        if cells and number > skip:
+            yield number, cells
+
+
+def _cell_text(cell: Any, decimal: str) -> str:
+    """Return the value of a cell as text, a duration in days; empty text if it is blank or an error."""
+    value = None if cell is None or cell.data_type == "e" else cell.value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, timedelta):
+        value = value / timedelta(days=1)
+    if isinstance(value, int | float):
+        return str(value).replace(".", decimal)
+    if isinstance(value, datetime):
+        return str(value).removesuffix(" 00:00:00")
+    return str(value).strip()
+
+
+def _marks(cell: Any, formula: str | None, row: int, column: int) -> Iterator[str]:
+    """Yield marks of a cell for its column."""
+    from openpyxl.styles.numbers import is_date_format  # noqa: PLC0415 (an extra)
+
+    is_error = cell.data_type == "e"
+    if is_error:
+        yield "error"
+    if cell.data_type == "d" or (is_error and is_date_format(cell.number_format)):  # also where it can be no date
+        yield "date"
+    if cell.data_type == "n" and set(cell.number_format or "") == {";"}:
+        yield "hidden"
+    if formula is not None:
+        yield "formula"
+    if formula and cell.value is None and cell.data_type == "n":
+        yield "unsaved"
+    if formula and _uses_other_rows(formula, row, column):
+        yield "reach"
+
+
+def _uses_other_rows(formula: str, row: int, column: int) -> bool:
+    """Return whether a formula may use other rows: ranges, columns of tables, and cells of its own column."""
+    from openpyxl.utils import get_column_letter  # noqa: PLC0415 (an extra)
+
+    text = _LITERAL.sub("", formula)
+    text = re.sub(rf"\$?[A-Z]+\$?{row}:\$?[A-Z]+\$?{row}(?![0-9])", "", text)
+    own = re.search(rf"(?<![A-Z])\$?{get_column_letter(column)}\$?[0-9]", text)
+    return own is not None or ":" in text or "[" in text
+
+
+def count_sheet_titles(path: Path, dialect: Dialect) -> int:
     """Return how many rows seem to be titles, as in a text file."""
-    top = _top(SourceFile(path), how)
+    top = _top(SourceFile(path), dialect)
     return 0 if top is None else top.titles("csv")
 
 
-def _top(source: SourceFile, how: Dialect) -> TextFile | None:
+def _top(source: SourceFile, dialect: Dialect) -> TextFile | None:
     """Return the first rows of a sheet as text; None if there are several sheets and none is named."""
-    with _open(source) as book:
-        if how.sheet is None and len(book.parts) > 1:
-            return None
-        top = dict(islice(book.sheet(_chosen_sheet(book, source.path, how), 0, ".").rows(), HEADER_ROWS))
-    rows = (top.get(number, Row()) for number in range(1, max(top, default=0) + 1))
-    lines = [[row.get(place, "") for place in range(1, max(row, default=0) + 1)] for row in rows]
-    return _as_text(source, how, lines)
+    return _guard(source, lambda: _read_top(source, dialect))
 
 
-def _as_text(source: SourceFile, how: Dialect, rows: Iterable[Collection[str]]) -> TextFile:
+def _read_top(source: SourceFile, dialect: Dialect) -> TextFile | None:
+    book = _load(source, stored=True)
+    if dialect.sheet is None and len(book.worksheets) > 1:
+        return None
+    sheet = _chosen_sheet(book, source.path, dialect)
+    sheet.reset_dimensions()
+    lines = [[_cell_text(cell, ".") for cell in row] for row in islice(sheet.rows, HEADER_ROWS)]
+    return _as_text(source, dialect, lines)
+
+
+def _as_text(source: SourceFile, dialect: Dialect, rows: Iterable[list[str]]) -> TextFile:
     """Return rows as a text file; a line break in a cell becomes a blank."""
     text = io.StringIO()
     writer = python_csv.writer(text, lineterminator="\n")
     writer.writerows([re.sub(r"[\r\n\0]+", " ", cell) for cell in row] for row in rows)
-    dialect = how.with_detected(separator=",", decimal=how.decimal or ".", encoding="utf-8", sheet=None)
-    return TextFile(source, dialect, text.getvalue().encode())
+    written = dialect.with_detected(separator=",", decimal=dialect.decimal or ".", encoding="utf-8", sheet=None)
+    return TextFile(source, written, text.getvalue().encode())

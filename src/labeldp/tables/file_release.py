@@ -34,7 +34,7 @@ from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
 from labeldp.tables.batches import MOST_SHUFFLED, read_ahead, shuffle_rows, size_of
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.hints import HintSampler, Identifiers
+from labeldp.tables.hints import Identifiers
 from labeldp.tables.opening import Progress, TableInput, open_table
 from labeldp.tables.paths import DELIMITERS, as_format, format_in, output_format, refuse_same
 from labeldp.tables.placement import OutputsAndCard
@@ -243,7 +243,7 @@ def _labels_and_hints(
     shuffle: bool,
 ) -> Iterator[NDArray[np.float64]]:
     """Yield the labels from the start, try to write the public part, and say at the end what gives labels away."""
-    sampler = None if hints is None else HintSampler(rows_in.table.schema, str(rows_in.table.label), source)
+    sampler = None if hints is None else rows_in.hint_sampler(source)
     size = 0
 
     def check(public: Any) -> None:

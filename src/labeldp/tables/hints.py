@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from labeldp.errors import Message, Setting
-from labeldp.exact.word_sources import WordSource
+from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.tables.batches import draw_words, is_text, size_of
+from labeldp.tables.dialect import Dialect
+from labeldp.tables.text_types import parse_labels
 
 SAMPLE = 4096
 FEWEST = 50
@@ -27,12 +29,25 @@ FEWEST = 50
 CLOSE = 0.1
 """A column that explains nine tenths of the labels' variance by itself nearly determines them."""
 
+COPIED = 0.3
+"""A column that equals the label in so many more rows than chance would is a copy of it, with gaps or changes."""
+
 
 class HintSampler:
-    """Keeps a uniform sample of the rows of a stream, in their order; ``schema`` includes the label column."""
+    """Uniform sample of the rows of a stream, in their order.
 
-    def __init__(self, schema: Any, label: str, source: WordSource) -> None:
-        self._label, self._source = label, source
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of the table, with the label.
+    label : str
+    source : WordSource
+    dialect : Dialect
+        Marks in numbers of text columns.
+    """
+
+    def __init__(self, schema: Any, label: str, source: WordSource, dialect: Dialect) -> None:
+        self._label, self._source, self._dialect = label, source, dialect
         public = schema.remove(schema.get_field_index(label))
         added = [pa.field("label", pa.float64()), pa.field("key", pa.uint64())]
         self._rows = pa.schema([*public, *added]).empty_table()
@@ -45,14 +60,22 @@ class HintSampler:
         smallest = np.argsort(together.column(together.num_columns - 1).to_numpy())[:SAMPLE]
         self._rows = together.take(np.sort(smallest))
 
-    def hints(self, *, ordered: bool) -> list[Message]:
-        """Return a sentence for each thing that gives labels away, the order of rows if they keep it."""
+    def hints(self, *, ordered: bool, option: str = "drop") -> list[Message]:
+        """Return a sentence for each thing that gives labels away, the order of rows if they keep it.
+
+        Parameters
+        ----------
+        ordered : bool
+            Whether the order of rows is kept in the output.
+        option : str
+            The option that leaves a column out.
+        """
         *columns, labels, _ = self._rows.columns
         if len(labels) < FEWEST:
             return []
-        labels = _ranks(labels).astype(np.float64)  # so that a few huge labels do not count for all
+        ranks = _ranks(labels).astype(np.float64)  # so that a few huge labels do not count for all
         hints = []
-        if ordered and instability(labels) < CLOSE:
+        if ordered and instability(ranks) < CLOSE:
             hints.append(
                 Message(
                     f"The rows are in an order in which neighbours have nearly the same {self._label!r}, as if "
@@ -61,16 +84,51 @@ class HintSampler:
                 )
             )
         for name, column in zip(self._rows.column_names, columns, strict=False):
-            order = np.lexsort((draw_words(labels.size, self._source), _codes(column)))
-            if instability(labels[order]) < CLOSE:
-                hints.append(
-                    Message(
-                        f"The column {name!r} nearly determines {self._label!r}: whoever has the file can read "
-                        "labels off it. Unless it is public anyway, leave it out with ",
-                        Setting("drop", [name]),
-                    )
+            numbers = _numbers(column, self._dialect)
+            order = np.lexsort((draw_words(ranks.size, self._source), _codes(column, numbers)))
+            if instability(ranks[order]) < CLOSE:
+                problem = f"nearly determines {self._label!r}"
+            elif agreement(labels.to_numpy(), numbers) > COPIED:
+                problem = f"is {self._label!r} in many rows"
+            else:
+                continue
+            remedy = Setting(option, [name]) if option == "drop" else Setting(option)
+            hints.append(
+                Message(
+                    f"The column {name!r} {problem}: whoever has the file can read labels off it. Unless it is "
+                    "public anyway, leave it out with ",
+                    remedy,
                 )
+            )
         return hints
+
+
+def table_hints(
+    public: Any, labels: NDArray[np.float64], label: str, dialect: Dialect, option: str
+) -> list[Message]:
+    """Return hints on the columns of a table in memory, with the option that leaves a column out."""
+    schema = public.schema.append(pa.field(label, pa.float64()))
+    sampler = HintSampler(schema, label, resolve_source(None), dialect)
+    start = 0
+    for batch in public.to_batches():
+        sampler.update(batch.columns, labels[start : start + batch.num_rows])
+        start += batch.num_rows
+    return sampler.hints(ordered=False, option=option)
+
+
+def agreement(labels: NDArray[np.float64], values: NDArray[np.float64]) -> float:
+    """Return Cohen's κ of two columns: 1 where they are equal in all rows, 0 where no more than by chance.
+
+    Examples
+    --------
+    >>> labels = np.arange(100.0)
+    >>> agreement(labels, np.where(labels < 40, labels, -1)).__round__(2)
+    0.4
+    """
+    observed = float(np.mean(labels == values))
+    common, _, _ = np.intersect1d(labels, values, return_indices=True)
+    expected = sum(float(np.mean(labels == value)) * float(np.mean(values == value)) for value in common)
+    return 0.0 if expected >= 1 else (observed - expected) / (1 - expected)
 
 
 def instability(labels: NDArray[np.float64]) -> float:
@@ -88,11 +146,20 @@ def instability(labels: NDArray[np.float64]) -> float:
     return 1.0 if spread == 0 else float(np.sum(np.diff(labels) ** 2)) / spread
 
 
-def _codes(column: Any) -> NDArray[np.int64]:
-    """Return integers in the order of the values, the same for the same value; missing ones last."""
-    with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):  # numbers as text are numbers
-        column = column.cast(pa.float64())
+def _codes(column: Any, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return integers in the order of the values, of numbers if most are; missing ones last."""
+    if 2 * np.count_nonzero(np.isfinite(numbers)) > numbers.size:
+        return _ranks(pa.array(numbers, from_pandas=True), "dense")
     return np.zeros(len(column), dtype=np.int64) if types.is_null(column.type) else _ranks(column, "dense")
+
+
+def _numbers(column: Any, dialect: Dialect) -> NDArray[np.float64]:
+    """Return a column as numbers, also of text; NaN where a value is none."""
+    if is_text(column.type):
+        column, _ = parse_labels(column, dialect)
+    with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    return np.full(len(column), np.nan)
 
 
 def _ranks(column: Any, ties: str = "min") -> NDArray[np.int64]:

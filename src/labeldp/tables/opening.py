@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath
 from labeldp.errors import DataError, LabelDPError, ParameterError, Setting
+from labeldp.exact.word_sources import WordSource
 from labeldp.release.names import reads_as_value
 from labeldp.tables.batches import label_values, missing_labels, read_ahead
 from labeldp.tables.dialect import Dialect
@@ -175,7 +176,12 @@ class TableInput:
     def __init__(self, table: Table, *, drop: bool, progress: Progress) -> None:
         self.table, self._drop, self._progress = table, drop, progress
         self._place = table.schema.get_field_index(table.label)
+        table.refuse_lookalike(table.schema.names)
         self.left_out = 0
+
+    def hint_sampler(self, source: WordSource) -> HintSampler:
+        """Return a sampler of rows for hints to the owner."""
+        return HintSampler(self.table.schema, str(self.table.label), source, self.table.dialect)
 
     def labels(
         self, rehearse: Callable[[Any], None] = lambda _: None, sampler: HintSampler | None = None

@@ -116,7 +116,7 @@ def overview(
     progress = progress or (lambda *_: None)
     progress("Opening", 0, None)
     table = open_table(source, label=label, drop=drop, dialect=dialect)
-    sampler = None if hints is None else HintSampler(table.schema, label, resolve_source(None))
+    sampler = None if hints is None else HintSampler(table.schema, label, resolve_source(None), table.dialect)
     gaps, identifiers, first, rows = Counter[str](), Identifiers(), list[Any](), 0
 
     def look(public: Any) -> None:

@@ -6,6 +6,7 @@ follows from the types of the columns.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from labeldp.errors import DataError, ParameterError, Setting
-from labeldp.release.names import RENAME, as_label_name, look_like_values, nearest
+from labeldp.release.names import RENAME, as_label_name, look_like_values, nearest, refuse_lookalike
 from labeldp.tables.dialect import NULL_WORDS, Dialect
 from labeldp.tables.paths import DELIMITERS
 from labeldp.tables.source_file import SourceFile
@@ -22,12 +23,15 @@ MAY_LACK_HEADER = {*DELIMITERS, "xlsx"}
 """Formats in which names may be the values of a row, with its label: messages do not list them."""
 
 _TOTALS = {
-    *("total", "totals", "sum", "summe", "gesamt", "gesamtsumme", "insgesamt"),
-    *("totaux", "somme", "totale", "somma", "suma", "totaal"),
+    *("total", "totals", "subtotal", "sum", "totaux", "somme", "totale", "totali", "somma", "totales", "suma"),
+    *("summe", "gesamt", "gesamtsumme", "gesamtergebnis", "zwischensumme", "insgesamt", "totaal", "eindtotaal"),
+    *("totalt", "summa", "yhteensä", "razem", "ogółem", "celkem", "összesen", "toplam", "итого", "всего"),
+    *("合計", "小計", "合计", "小计", "总计", "總計", "합계"),
 }
-"""Words with which rows begin that sum up the others."""
+"""Words of rows that sum up the others."""
+
 _AVERAGES = {"average", "mean", "durchschnitt", "mittelwert", "moyenne", "media", "promedio", "som"}
-"""Further ones, which may also be values of a column that is left out because it is made of the label."""
+"""Words of rows of averages; a column that is left out because it is made of the label may have them too."""
 
 _RENAME = "rename the column, or, if there is no header, add a first row with the names of the columns"
 _NO_HEADER = (
@@ -38,8 +42,9 @@ _NO_HEADER = (
 
 
 def _first_words(cells: Iterable[str]) -> set[str]:
-    """Return the words that cells begin with."""
-    return {word.strip(":.") for cell in cells for word in cell.casefold().split()[:1]}
+    """Return the first two words of each cell, as of "Grand Total" or "Total général"."""
+    words = [re.split(r"[\W_]+", cell.casefold().strip(" *:=-–—()."), maxsplit=2)[:2] for cell in cells]
+    return {word for pair in words for word in pair}
 
 
 def lacks_header(names: Sequence[str], format: str, dialect: Dialect) -> bool:
@@ -202,6 +207,13 @@ class Table:
                 ". If it is a row like the others, " + below + "keep it with ",
                 Setting("skip_last", 0),
             )
+
+    def refuse_lookalike(self, names: Iterable[str]) -> None:
+        """Refuse public columns if one has the name of the label but for case, blanks or forms of letters."""
+        for name in names:
+            if name != self.label and self.label is not None:
+                leave_out = Setting("drop", [name])
+                refuse_lookalike(self.label, [name], "leave it out with ", leave_out, ", or rename it in the file")
 
     def refuse_unknown(self, name: str, option: str = "label") -> None:
         """Name the nearest column if there is none of this name, which an option has."""

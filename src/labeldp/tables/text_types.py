@@ -16,13 +16,8 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from labeldp.errors import LabelError, ParameterError, Setting
-from labeldp.tables.dialect import (
-    CURRENCIES,
-    GROUPS,
-    NULL_WORDS,
-    Dialect,
-    amount_pattern,
-)
+from labeldp.release.number_patterns import CURRENCIES, GROUPS, amount_pattern
+from labeldp.tables.dialect import NULL_WORDS, Dialect
 
 # ---- marks in numbers -----------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from labeldp.accounts.ledger import Ledger, ledger_notes
 from labeldp.app.cli import DIALECT, LEDGER, RECORD, command
-from labeldp.app.cli.shell import PlainConsole, news, progress, tell
+from labeldp.app.cli.shell import PlainConsole, hints_note, hints_on_screen, news, progress, tell
 from labeldp.app.model_fit import fit_file
 from labeldp.app.model_predictions import predict_file
 from labeldp.app.regression import regress_file
@@ -30,11 +30,12 @@ def fit(out: Path, ledger: Ledger, release: str, **given: Any) -> None:
     private labels are in it too; true labels never are.
     """
     with progress() as bars:
-        done = fit_file(out=out, ledger=ledger, release=release, progress=bars, **given)
+        hints = hints_on_screen(bars, "Fit a model to these columns?")
+        done = fit_file(out=out, ledger=ledger, release=release, progress=bars, hints=hints, **given)
     places = [f"The model is in {out}:  labeldp predict {shlex.quote(str(out))} TABLE -o OUT"]
     if release == "labels":
         places.append(f"The private labels are in {out / 'release.npz'} too; both may be made public.")
-    tell(PlainConsole(), done.summary, *done.notes, *places, *ledger_notes(ledger))
+    tell(PlainConsole(), done.summary, *done.notes, *hints_note(hints), *places, *ledger_notes(ledger))
     if done.score_error is not None:
         tell(news(), "How good the model is could not be measured.", style="red")
         raise done.score_error
@@ -56,8 +57,9 @@ def regress(out: Path, ledger: Ledger, **given: Any) -> None:
     What is released: the table and its card, OUT.card.json. True labels are in neither.
     """
     with progress() as bars:
-        done = regress_file(out=out, ledger=ledger, progress=bars, **given)
-    tell(news(), *done.notes)
+        hints = hints_on_screen(bars, "Estimate the regression on these columns?")
+        done = regress_file(out=out, ledger=ledger, progress=bars, hints=hints, **given)
+    tell(news(), *done.notes, *hints_note(hints))
     places = f"The table is in {out}, its card in {done.card}:  labeldp verify {done.card}"
     tell(PlainConsole(), done.table.summary(), places, *ledger_notes(ledger))
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from labeldp.accounts.ledger import Ledger, ledger_notes
 from labeldp.app.cli import DIALECT, LEDGER, RECORD, command
-from labeldp.app.cli.shell import Bars, confirm, news, progress, someone_looks, tell
-from labeldp.errors import Message
+from labeldp.app.cli.shell import hints_note, hints_on_screen, news, progress, tell
 
 
 @command(
@@ -33,21 +29,12 @@ def privatize(ledger: Ledger, **given: Any) -> None:
     """
     from labeldp.tables.file_release import privatize_file  # noqa: PLC0415 (an extra)
 
-    screen, asked = news(), someone_looks()  # now: while bars are drawn, Rich 14 says that nobody looks
     with progress() as bars:
-        hints = partial(_ask, screen, bars) if asked else None
+        hints = hints_on_screen(bars, "Release the table as it is?")
         done = privatize_file(ledger=ledger, progress=bars, hints=hints, **given)
-    notes = [] if asked else ["Hints on what may give labels away are shown on a terminal only."]
+    notes = hints_note(hints)
     notes.append(f"The table is in {done.path}, its card in {done.card_path}; both may be made public.")
-    tell(screen, done.terms.summary(), *done.notes, *notes, *ledger_notes(ledger))
-
-
-def _ask(screen: Console, bars: Bars, hints: Sequence[str]) -> None:
-    """Show what gives labels away to the one who can answer, since logs are kept; stop unless told to go on."""
-    with bars.aside():
-        tell(screen, *(Message("For you alone: ", hint) for hint in hints), style="yellow")
-        tell(screen, "What you see here, and what you answer, depends on true labels: keep it to yourself.")
-        confirm(screen, "Release the table as it is?")
+    tell(news(), done.terms.summary(), *done.notes, *notes, *ledger_notes(ledger))
 
 
 @command("folder", "no_open", "port", stopped="The page is closed.")

@@ -11,7 +11,7 @@ import math
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from types import FrameType
@@ -28,6 +28,7 @@ from labeldp.errors import (
     CardError,
     LabelDPError,
     LedgerError,
+    Message,
     MissingExtraError,
     PrivacyProofError,
     UncheckableError,
@@ -190,10 +191,11 @@ def finite(amount: float) -> float | str:
 
 
 class Bars:
-    """Draws bars: what is being done, how much of it is done, and of how much."""
+    """Progress bars of a command; ``is_watched`` says that a person can read and answer."""
 
-    def __init__(self, bar: Any) -> None:
+    def __init__(self, bar: Any, *, is_watched: bool) -> None:
         self._bar = bar
+        self.is_watched = is_watched
 
     def __call__(self, what: str, done: int, total: int | None) -> None:
         """Draw how much of something is done; what was done before it is over."""
@@ -217,7 +219,32 @@ def progress() -> Iterator[Bars]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
     screen = news()
+    is_watched = someone_looks()  # now: while bars are drawn, Rich 14 says that nobody looks
     text = TextColumn("{task.description}", markup=False)
     columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
-        yield Bars(bar)
+        yield Bars(bar, is_watched=is_watched)
+
+
+# ---- hints --------------------------------------------------------------------------------------------
+
+
+def hints_on_screen(bars: Bars, question: str) -> Callable[[Sequence[str]], None] | None:
+    """Return a function that shows what gives labels away to a person who can answer, and asks whether to go on.
+
+    None where nobody looks: hints follow from true labels, and logs are kept.
+    """
+
+    def ask(hints: Sequence[str]) -> None:
+        screen = news()
+        with bars.aside():
+            tell(screen, *(Message("For you alone: ", hint) for hint in hints), style="yellow")
+            tell(screen, "What you see here, and what you answer, depends on true labels: keep it to yourself.")
+            confirm(screen, question)
+
+    return ask if bars.is_watched else None
+
+
+def hints_note(hints: object) -> list[str]:
+    """Return a note where no hints were computed."""
+    return [] if hints else ["Hints on what may give labels away are shown on a terminal only."]
