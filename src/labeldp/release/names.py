@@ -63,6 +63,12 @@ def _ascii_digit(character: str) -> str:
     return str(unicodedata.decimal(character, character))
 
 
+def looks_like_value(name: str) -> bool:
+    """Return whether a name may be a value of a row: it is a number, or has digits and begins with no letter."""
+    has_digits = any(map(str.isnumeric, name))
+    return reads_as_value(name) or (has_digits and not name.lstrip(" _")[0].isalpha())
+
+
 def look_like_values(names: Iterable[str]) -> bool:
     """Return whether most names have digits and begin with no letter, as those without a header do.
 
@@ -72,8 +78,7 @@ def look_like_values(names: Iterable[str]) -> bool:
     (True, False)
     """
     named = [name for name in names if name.strip()]
-    values = [name for name in named if any(map(str.isnumeric, name)) and not name.lstrip(" _")[0].isalpha()]
-    return 2 * len(values) > len(named)
+    return 2 * sum(map(looks_like_value, named)) > len(named)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -86,7 +91,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     >>> nearest("prise", ["area", "price"]), nearest("town", ["area", "price"]), nearest("2", ["25"])
     ('price', None, None)
     """
-    words = [each for each in known if not reads_as_value(each)]
+    words = [each for each in known if not looks_like_value(each)]
     return next(iter(difflib.get_close_matches(name, words, 1)), None)
 
 

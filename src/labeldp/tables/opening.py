@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from labeldp._atomic import StrPath
 from labeldp.errors import DataError, LabelDPError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource
-from labeldp.release.names import reads_as_value
+from labeldp.release.names import looks_like_value
 from labeldp.tables.batches import label_values, missing_labels, read_ahead
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.excel import SheetTable, read_sheet, sheet_names
@@ -60,7 +60,7 @@ class TableHeader:
         if self.format not in MAY_LACK_HEADER or self.dialect.header:
             return self.names
         pairs = enumerate(self.names, 1)
-        return tuple(f"column {position}" if reads_as_value(name) else name for position, name in pairs)
+        return tuple(f"column {position}" if looks_like_value(name) else name for position, name in pairs)
 
 
 def table_header(source: StrPath, format: str | None = None, *, dialect: Dialect | None = None) -> TableHeader:

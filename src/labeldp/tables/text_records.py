@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from labeldp.errors import DataError, LabelDPError, Setting
-from labeldp.release.names import reads_as_value
+from labeldp.release.names import looks_like_value
 from labeldp.tables.batches import guard_arrow
 from labeldp.tables.dialect import SEPARATOR_NAMES, UTF8, Dialect
 from labeldp.tables.paths import DELIMITERS, PACKED
@@ -203,7 +203,7 @@ class TextFile:
             below = islice(filter(None, lines[number + 1 :]), ROWS_BELOW)
             is_header = len(names) > max(1, len(values) // 2)
             if is_header and all(len(_split(row, separator)) == len(values) for row in below):
-                return 0 if any(map(reads_as_value, names)) else number
+                return 0 if any(map(looks_like_value, names)) else number
         return 0
 
     @cached_property
