@@ -79,7 +79,7 @@ def test_nothing_else_of_the_workbook_leaves(place):
 def test_of_several_sheets_one_is_asked_for(place):
     put(change=lambda book, sheet: book.create_sheet("Readme", 0).append(["a note"]))
     error = refused("in.xlsx")
-    assert error.message.parts[-1] == Setting("sheet")
+    assert error.message.pieces[-1] == Setting("sheet")
     assert "'Readme', 'Sheet'" in str(error)
 
 

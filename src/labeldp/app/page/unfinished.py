@@ -159,7 +159,7 @@ class Unfinished:
         if self.reading is None or self.seen is None:
             return []
         gone = Setting("shuffle", True) if self.options and self.options["shuffle"] else None
-        return [hint for hint in self.reading.result[1] if gone not in hint.parts]
+        return [hint for hint in self.reading.result[1] if gone not in hint.pieces]
 
     def keep_typed(self, form: FormData, names: Iterable[str]) -> None:
         """Keep what was typed into fields, to show it again."""
