@@ -12,7 +12,7 @@ from labeldp._atomic import StrPath
 from labeldp._values import Array, parse_choice
 from labeldp.app.sentences import counted
 from labeldp.errors import DataError, Message, ParameterError
-from labeldp.tables.encodings import Tally
+from labeldp.tables.column_encoders import Tally
 from labeldp.tables.memory import read_columns
 
 if TYPE_CHECKING:

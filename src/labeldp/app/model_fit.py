@@ -22,8 +22,8 @@ from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
 from labeldp.learning.score import NOT_SCORED, fit_and_score, plan_test
-from labeldp.tables.encoder import TableEncoder
-from labeldp.tables.encodings import Tally
+from labeldp.tables.column_encoders import Tally
+from labeldp.tables.feature_encoder import TableEncoder
 from labeldp.tables.memory import refuse_too_large
 from labeldp.tables.paths import refuse_same
 

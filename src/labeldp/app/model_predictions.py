@@ -16,7 +16,7 @@ from labeldp.app.inputs import tally_notes
 from labeldp.errors import Message, ParameterError, Setting
 from labeldp.release.names import as_text, same_name
 from labeldp.tables.arrow import arrow
-from labeldp.tables.encodings import Tally
+from labeldp.tables.column_encoders import Tally
 from labeldp.tables.paths import output_format, refuse_same
 
 if TYPE_CHECKING:

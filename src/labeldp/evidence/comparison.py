@@ -30,7 +30,7 @@ from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.registry import mechanism_class
 from labeldp.release.curator import mean_variance
 from labeldp.release.plan import Request
-from labeldp.tables.encoder import TableEncoder
+from labeldp.tables.feature_encoder import TableEncoder
 from labeldp.tables.frames import as_table, frame_names, is_frame
 
 REGRESSORS: dict[str, Callable[..., Any]] = {

@@ -52,7 +52,7 @@ from labeldp.learning.threads import limit_libraries
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.names import name_of_labels
 from labeldp.release.plan import state_terms
-from labeldp.tables.encoder import TableEncoder
+from labeldp.tables.feature_encoder import TableEncoder
 from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order
 from labeldp.tables.memory import refuse_too_large
 

@@ -16,7 +16,7 @@ import numpy as np
 from labeldp._values import Array
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.release.names import nearest, same_name
-from labeldp.tables.encodings import one_array
+from labeldp.tables.column_encoders import one_array
 from labeldp.tables.frames import as_table, frame_names, select_columns
 
 MAX_LEVELS = 1000

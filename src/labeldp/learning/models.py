@@ -42,8 +42,8 @@ from labeldp.learning.quality import Risk, terms_with_score
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.typed_data import canonical
 from labeldp.release.names import UNNAMED, as_label_name
-from labeldp.tables.encoder import TableEncoder
-from labeldp.tables.encodings import Tally
+from labeldp.tables.column_encoders import Tally
+from labeldp.tables.feature_encoder import TableEncoder
 from labeldp.tables.frames import as_table
 from labeldp.tables.paths import MODEL_FILES, Target, reserve, sha256
 

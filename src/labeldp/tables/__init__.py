@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labeldp.tables.dialect import Dialect
-    from labeldp.tables.encoder import TableEncoder
+    from labeldp.tables.feature_encoder import TableEncoder
     from labeldp.tables.file_release import FileRelease, privatize_file
     from labeldp.tables.opening import open_table
     from labeldp.tables.writer import TableWriter
@@ -22,7 +22,7 @@ __all__ = [
 _MODULES = {
     "Dialect": "dialect",
     "FileRelease": "file_release",
-    "TableEncoder": "encoder",
+    "TableEncoder": "feature_encoder",
     "TableWriter": "writer",
     "open_table": "opening",
     "privatize_file": "file_release",

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from labeldp._atomic import StrPath
 from labeldp.errors import Message
 from labeldp.exact.word_sources import resolve_source
+from labeldp.tables.column_encoders import kind_of
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.encodings import kind_of
 from labeldp.tables.excel import count_sheet_titles
 from labeldp.tables.hints import HintSampler, Identifiers
 from labeldp.tables.opening import Progress, TableInput, open_table

@@ -14,7 +14,7 @@ from labeldp._atomic import StrPath, atomic_file
 from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.tables.batches import is_text, size_of
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.encoders import ParquetEncoder, TextEncoder, refuse_schema, refuse_values
+from labeldp.tables.file_writers import ParquetFileWriter, TextFileWriter, refuse_schema, refuse_values
 from labeldp.tables.paths import DELIMITERS, Target, output_format, sha256
 
 GROUP_ROWS = 1 << 20
@@ -99,9 +99,9 @@ class TableWriter:
             )
             stream = stack.enter_context(pa.OSFile(str(self._path), "wb"))
             self._encoder: Any = (
-                TextEncoder(stream, self.schema, self._dialect)
+                TextFileWriter(stream, self.schema, self._dialect)
                 if self.format in DELIMITERS
-                else ParquetEncoder(stream, self.schema)
+                else ParquetFileWriter(stream, self.schema)
             )
             stack.callback(setattr, self, "_encoder", None)
             self._stream, self._stack = stream, stack.pop_all()

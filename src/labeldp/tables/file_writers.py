@@ -26,7 +26,7 @@ BATCH_ROWS = 1 << 16
 """Rows of text that are put together at once."""
 
 
-class ParquetEncoder:
+class ParquetFileWriter:
     """Writes tables to an Arrow stream as Parquet, each as one row group."""
 
     def __init__(self, stream: Any, schema: Any) -> None:
@@ -43,7 +43,7 @@ class ParquetEncoder:
         self._writer.close()
 
 
-class TextEncoder:
+class TextFileWriter:
     """Writes tables to an Arrow stream as lines; a value has quotes if it needs them, by the value alone."""
 
     def __init__(self, stream: Any, schema: Any, dialect: Dialect) -> None:
@@ -151,7 +151,7 @@ def _can_write(column: Any, format: str) -> bool:
         text = column.cast(pa.large_string())
         pattern = _DAY if types.is_date(kind) or types.is_timestamp(kind) else ""
         return pc.all(pc.match_substring_regex(text, pattern)).as_py() is not False
-    trial = ParquetEncoder(pa.BufferOutputStream(), pa.schema({"c": kind}))
+    trial = ParquetFileWriter(pa.BufferOutputStream(), pa.schema({"c": kind}))
     trial.write(pa.table([column], ["c"]))
     trial.close()
     return True

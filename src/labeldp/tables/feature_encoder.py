@@ -14,7 +14,7 @@ from labeldp._values import Array
 from labeldp.errors import CardError, DataError, ParameterError
 from labeldp.mechanisms.typed_data import plain, read
 from labeldp.release.names import lookalike, nearest
-from labeldp.tables.encodings import Categories, Numbers, Tally, fit_column, refuse_another_kind
+from labeldp.tables.column_encoders import Categories, Numbers, Tally, fit_column, refuse_another_kind
 
 
 @dataclass(frozen=True, slots=True)
