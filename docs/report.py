@@ -13,7 +13,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from labeldp import Ledger, privatize
-from labeldp.app.report.card_report import write_report
+from labeldp.app.report import render_report, write_page
 from labeldp.evidence.survey import make_survey
 
 OUT = Path(__file__).with_suffix(".png")
@@ -27,7 +27,7 @@ def main() -> None:
     release = privatize(survey.income, epsilon=1.0, bounds=survey.bounds, ledger=Ledger())
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as tool:
         page = Path(folder, "report.html")
-        write_report(page, release.to_card())
+        write_page(page, render_report(release.to_card()))
         browser = tool.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         tab = browser.new_page(viewport=SIZE, color_scheme="light")
         tab.goto(page.as_uri())

@@ -242,7 +242,7 @@ def test_a_report_that_cannot_be_written_does_not_hide_what_was_released(client,
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("labeldp.app.page.release_step.write_report", full)
+    monkeypatch.setattr("labeldp.app.page.release_step.write_page", full)
     done = client.release(ready(client, kind=kind)).words
     assert f"The private {kind}" in done
     assert "The report could not be written: No space left on device" in done

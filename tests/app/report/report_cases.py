@@ -1,4 +1,4 @@
-"""Cards of every kind, honest and hostile, and a reader of pages that finds what a report must not have."""
+"""Cards of every kind, honest and hostile, and a reader of pages that finds code and links."""
 
 import json
 import re
@@ -16,14 +16,7 @@ from labeldp.app import report
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\u202e\x00&lt;\ud800'
 BOUNDS = (0.0, 200.0)
-KINDS = (
-    *("release", "rounds", "labels-model", "sums-model"),
-    *("seeded", "hostile"),
-)
-RELEASES = {
-    "release": {"epsilon": 1.0},
-    "seeded": {"epsilon": 1.0, "random_state": 1},
-}
+KINDS = ("release", "rounds", "labels-model", "sums-model", "seeded", "hostile")
 
 
 def labels(rows=4000):
@@ -37,13 +30,19 @@ def ledger():
     return made
 
 
+def release(**options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ldp.InsecureRandomnessWarning)
+        return ldp.privatize(labels(), **{"epsilon": 1.0, "bounds": BOUNDS, **options})
+
+
 @cache
 def card(kind):
     """Return a card of a kind; see `KINDS`."""
-    if kind in RELEASES:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ldp.InsecureRandomnessWarning)
-            return ldp.privatize(labels(), ledger=ldp.Ledger(), **{"bounds": BOUNDS, **RELEASES[kind]}).to_card()
+    if kind == "release":
+        return release().to_card()
+    if kind == "seeded":
+        return release(random_state=1).to_card()
     if kind == "hostile":
         return hostile(card("release"))
     X = np.random.default_rng(6).normal(size=(400, 2))
@@ -59,7 +58,9 @@ def changed(text, **entries):
 
 def hostile(text):
     """Return a release's card with HTML wherever text is free, and the right checksum."""
-    content = json.loads(dated(text, HOSTILE))
+    content = json.loads(text)
+    when = content["charges"][0]["when"]
+    content = json.loads(json.dumps(content).replace(json.dumps(when), json.dumps(HOSTILE)))
     for charge in content["charges"]:
         if charge["purpose"] == "labels":  # what else was paid for is named in full
             charge["description"] += HOSTILE
@@ -74,22 +75,10 @@ def hostile(text):
     return forged({**content, "file": {**FILE, **dict.fromkeys(free, HOSTILE), **more}})
 
 
-def dated(text, when):
-    """Return the card with another time of its charges, wherever they stand on it."""
-    content = json.loads(text)
-    old = {json.dumps(charge["when"]) for charge in content["charges"]}
-    plain = json.dumps(content)
-    for one in old:
-        plain = plain.replace(one, json.dumps(when))
-    return forged(json.loads(plain))
-
-
 @cache
 def page(kind):
     """Return the report of a card, or of a mechanism by its name."""
-    if kind in KINDS:
-        return report.render_report(card(kind))
-    return report.render_report(mechanisms(1.0)[kind].to_json())
+    return report.render_report(card(kind) if kind in KINDS else mechanisms(1.0)[kind].to_json())
 
 
 class Reader(HTMLParser):
@@ -97,39 +86,38 @@ class Reader(HTMLParser):
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
-        self.tags, self.texts, self.links = [], [], []
+        self.tags, self.texts = [], []
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag, attributes):
         self.tags.append((tag, dict(attributes)))
-        for name, value in attributes:
-            if name in ("href", "src", "xlink:href"):
-                self.links.append(value)
-            self.links += re.findall(r"url\(([^)]*)\)", value or "")
 
     handle_startendtag = handle_starttag
 
     def handle_data(self, data):
         self.texts.append(data)
 
-    def attributes(self, tag):
-        return [attributes for name, attributes in self.tags if name == tag]
+
+def words(text):
+    return " ".join(" ".join(Reader(text).texts).split())
+
+
+CODE = {"script", "iframe", "object", "embed", "form", "img", "a", "svg"}
 
 
 def faults(text):
     """Return what is wrong with a page: code, and calls to anywhere."""
-    read = Reader(text)
-    found = [
-        f"<{tag}>"
-        for tag, _ in read.tags
-        if tag in ("script", "iframe", "object", "embed", "form", "img", "a", "svg")
-    ]
-    found += [f"{tag} {name}" for tag, attributes in read.tags for name in attributes if name.startswith("on")]
-    found += [f"link {link}" for link in read.links if link != "data:,"]
-    policy = [m.get("content", "") for m in read.attributes("meta") if "http-equiv" in m]
-    if len(policy) != 1 or not policy[0].startswith("default-src 'none'"):
+    read, found = Reader(text), []
+    for tag, attributes in read.tags:
+        if tag in CODE:
+            found.append(f"<{tag}>")
+        for name, value in attributes.items():
+            if name.startswith("on") or (name in ("href", "src") and value != "data:,"):
+                found.append(f"{tag} {name}")
+    policies = [values.get("content", "") for tag, values in read.tags if tag == "meta" and "http-equiv" in values]
+    if len(policies) != 1 or not policies[0].startswith("default-src 'none'"):
         found.append("no Content-Security-Policy")
-    if "@import" in text or re.search(r"https?://", text):
+    if re.search(r"@import|https?://|url\(", text):
         found.append("an address")
     return found

@@ -18,7 +18,7 @@ from labeldp.app.cli import DIALECT, command
 from labeldp.app.cli.shell import PlainConsole, finite, news, print_json, progress, tell
 from labeldp.app.inputs import read_rows
 from labeldp.app.options import EPSILONS
-from labeldp.app.report import write_report
+from labeldp.app.report import render_report, write_page
 from labeldp.app.sentences import as_flag, spelled, without_controls
 from labeldp.errors import ParameterError, Setting
 from labeldp.evidence import previews
@@ -216,7 +216,7 @@ def demo(rows: int) -> None:
         )
     tell(console, "What that costs at other ε: errors in dollars, on incomes that are no secret here.\n")
     _show(_tables(result, "income"), result.notes())
-    write_report("labeldp-report.html", release.to_card(), force=True)
+    write_page("labeldp-report.html", render_report(release.to_card()), force=True)
     tell(console, "The report of the release at ε = 1 is in labeldp-report.html: open it in a browser.")
     try:
         import matplotlib  # noqa: F401, PLC0415 (an extra)

@@ -24,7 +24,7 @@ from labeldp.app.page.site import SOON, Site, go, site_of
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished
 from labeldp.app.page.work import Work
 from labeldp.app.regression import regress_file
-from labeldp.app.report import write_report
+from labeldp.app.report import render_report, write_page
 from labeldp.app.sentences import printable
 from labeldp.errors import Message
 from labeldp.tables.file_release import privatize_file
@@ -99,7 +99,7 @@ def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, wo
     if release.kind != "regression":  # which is a report itself
         with _noted(problems, "The report could not be written"):
             report = release.out.with_name(f"{release.out.name}.report.html")
-            write_report(report, text, ledger=ledger, like=path)
+            write_page(report, render_report(text, ledger=ledger), like=path)
             files["The report"] = report
     shown = None
     with _noted(problems, "The result cannot be shown here"):

@@ -1,66 +1,33 @@
-"""A card as a page: what was done, what it cost, what it protects, what to expect, and how to verify it."""
+"""A card as a page: its release, cost and protection, the proof run again, and how to verify it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
+from typing import Literal
 
-from labeldp._atomic import StrPath
-from labeldp._values import Data
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from labeldp import __version__
 from labeldp.accounts.budget import Charge, missing_charges, rounded_up, total_of
-from labeldp.accounts.explanation import Explanation, explain
+from labeldp.accounts.explanation import public_rows
 from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.numbers import at_most, percent, times
+from labeldp.accounts.numbers import PEOPLE, number, odds_figures, times
 from labeldp.accounts.scores import coefficient_cells, describe_fit
-from labeldp.accounts.terms import Terms
-from labeldp.accounts.verification import Verification, verify_card
-from labeldp.app.report.page import Kind, Section, render_page, write_page
-from labeldp.app.report.reviewer import proof_sections
-from labeldp.app.report.summary import summary_sections
-from labeldp.tables.paths import Target
+from labeldp.accounts.statistic import proof_of
+from labeldp.accounts.verification import Verification, noise_checks, verify_card
+from labeldp.app.report.page import mark_invisible, shorten
+from labeldp.exact.proof import Proof
+from labeldp.mechanisms.base import Mechanism, fingerprint
 
+Kind = Literal["report", "summary"]
 
-def write_report(
-    path: StrPath,
-    card_text: str,
-    *,
-    ledger: Ledger | None = None,
-    force: bool = False,
-    like: StrPath | None = None,
-) -> None:
-    """Write the report of a card: one HTML file, whole or not at all.
-
-    Parameters
-    ----------
-    path : path-like
-        The file to write.
-    card_text, ledger
-        As for `render_report`.
-    force : bool
-        Whether to replace a file.
-    like : path-like, optional
-        The file that the report is about: who may not read it may not read the report.
-
-    Raises
-    ------
-    ParameterError
-        If there is a file already.
-    CardError, PrivacyProofError
-        If the card does not hold.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib, labeldp as ldp
-    >>> from labeldp.app.report import write_report
-    >>> release = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), mechanism="two-point")
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "release.html")
-    >>> write_report(path, release.to_card(), ledger=release.ledger)
-    >>> path.exists()
-    True
-    """
-    Target(str(path), force).refuse()
-    write_page(path, render_report(card_text, ledger=ledger), force=force, like=like)
+MAX_LISTED = 8
+"""Numbers of a parameter that are written out; of longer lists only the shape is."""
 
 
 def render_report(
@@ -79,9 +46,9 @@ def render_report(
     kind : {"report", "summary"}
         All of it, or one A4 page for a data-protection impact assessment.
     ledger : Ledger, optional
-        Shows what else was spent on these labels, and what is left.
+        Shows all other charges for these labels, and the rest of the limit.
     verification : Verification, optional
-        What `verify_card` or `verify_files` returned for this card, where that was called before.
+        The result of `verify_card` or `verify_files` for this card, where that was called before.
 
     Returns
     -------
@@ -102,35 +69,54 @@ def render_report(
     (True, True)
     """
     card = (verification or verify_card(card_text)).require_card(allow_open=kind == "report")
-    terms = card.terms
-    others = None if ledger is None else total_of(missing_charges(ledger.charges, terms.charges))
-    explanation = explain(terms, card.kind, card.content, others)
-    texts = dict(explanation.sections)
-    if ledger is not None and terms.charges:
-        texts["What it cost"] += tuple(_describe_ledger(ledger, terms.charges))
-    values = {"lead": texts.pop("What was done"), "when": _last_time(terms.charges)}
-    if kind == "summary":
-        return render_page(
-            title=f"{explanation.title}: summary for an assessment",
-            warnings=(),
-            sections=summary_sections(card, explanation, texts),
-            style="summary.css",
-            **values,
+    charges = card.terms.charges
+    explanation = card.explain(None if ledger is None else ledger.charges)
+    sections = dict(explanation.sections)
+    if ledger is not None and charges:
+        sections["What it cost"] += tuple(_describe_ledger(ledger, charges))
+    return (
+        templates()
+        .get_template(f"{kind}.html")
+        .render(
+            card=card,
+            content=card.content,
+            terms=card.terms,
+            explanation=explanation,
+            sections=sections,
+            time=_last_time(charges),
+            noise=list(noise_checks(card)),
+            people=PEOPLE,
         )
-    explained = [Section(heading, lines) for heading, lines in texts.items()]
-    return render_page(
-        title=explanation.title,
-        warnings=explanation.warnings,
-        is_private=explanation.private,
-        sections=[
-            *_coefficients(card.content),
-            *_tiles(explanation, terms),
-            *explained,
-            *proof_sections(card),
-        ],
-        style="style.css",
-        **values,
     )
+
+
+@cache
+def templates() -> Environment:
+    """Return the templates of pages; all values that are put into them are escaped."""
+    environment = Environment(
+        loader=PackageLoader("labeldp.app", "report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=mark_invisible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["version"] = __version__
+    environment.filters |= {
+        "bound": _describe_bound,
+        "coefficient_cells": coefficient_cells,
+        "describe_fit": describe_fit,
+        "fingerprint": fingerprint,
+        "number": number,
+        "odds_figures": odds_figures,
+        "parameters": _describe_parameters,
+        "proof_of": proof_of,
+        "public_rows": public_rows,
+        "rounded_up": rounded_up,
+        "shorten": shorten,
+        "times": times,
+    }
+    return environment
 
 
 def _describe_ledger(ledger: Ledger, charges: Sequence[Charge]) -> list[str]:
@@ -153,30 +139,18 @@ def _last_time(charges: Sequence[Charge]) -> str:
     return f"{max(times):%Y-%m-%d %H:%M} UTC" if times else ""
 
 
-def _coefficients(content: Data) -> list[Section]:
-    """Return the table of coefficients of a regression's card."""
-    table = content.get("regression")
-    if table is None or not {"pvalues", "conf_int"} <= table.keys():
-        return []
-    head, *rows = coefficient_cells(table)
-    notes = [*content.get("note", "").splitlines(), *describe_fit(content.get("fit", {}))]
-    title = f"The regression table of {content.get('label', 'the label')}"
-    return [Section(title, [], head, rows), Section("How to read it", notes)]
+def _describe_parameters(mechanism: Mechanism) -> str:
+    """Return the parameters; of long lists only their shapes, as the fingerprint holds them to the bit."""
+    texts = []
+    for name, value in mechanism.parameters().items():
+        if isinstance(value, list) and len(value) > MAX_LISTED:
+            texts.append(f"{name} = {' × '.join(map(str, np.shape(value)))} numbers")
+        elif value is not None:
+            texts.append(f"{name} = {json.dumps(value, default=str)}")
+    return ", ".join(texts)
 
 
-def _tiles(explanation: Explanation, terms: Terms) -> list[Section]:
-    """Return the figures that matter most, if the release is private."""
-    if not explanation.private:
-        return []
-    whose = "one label" if len(terms.bounds) < 2 else "all labels of one row"
-    whose = whose if terms.rows_per_person == 1 else "all labels of one person"
-    epsilon, ledger = explanation.budget.epsilon, explanation.ledger
-    tiles = {f"ε, the most that this costs {whose}": rounded_up(epsilon, 4)}
-    tiles["is the most by which odds can grow by this alone"] = times(epsilon)
-    tiles["is the most a guess can gain by this alone"] = f"50 % → {percent(at_most(0.5, epsilon))}"
-    if ledger is not None:
-        tiles["ε of everything in its ledger"] = rounded_up(ledger.epsilon, 4)
-        tiles["is the most by everything in its ledger"] = times(ledger.epsilon)
-    if terms.rows:
-        tiles["labels"] = f"{terms.rows:,}"
-    return [Section(tiles=tiles)]
+def _describe_bound(bound: Mechanism | Proof) -> str:
+    """Return ε, and δ where there is one, to the bit."""
+    delta = f", δ ≤ {bound.delta!r}" if bound.delta else ""
+    return f"ε ≤ {bound.epsilon!r}{delta}"
