@@ -37,7 +37,7 @@ from labeldp.exact.proof import Channel, Proof
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.histogram import Histogram, density_axes
-from labeldp.mechanisms.interval import UnitNoise, best_interval
+from labeldp.mechanisms.interval import ClippingRisks, UnitNoise
 from labeldp.mechanisms.registry import registered_class
 from labeldp.mechanisms.typed_data import plain
 
@@ -179,19 +179,19 @@ class Mechanism(ABC):
         >>> mech.domain[1] < 200
         True
         """
-        prior, rows = Histogram.parse(prior), None if rows is None else parse_integer(rows, "rows")
-        return cls._design(prior, Epsilon(epsilon), rows, **options).with_origin(prior.origin)
+        rows = None if rows is None else parse_integer(rows, "rows")
+        return cls._design(ClippingRisks(Histogram.parse(prior)), Epsilon(epsilon), rows, **options)
 
     @classmethod
-    def _design(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> Self:
-        """Return the mechanism for parsed arguments of `design`, which notes where the prior comes from."""
-        interval = cls._interval(prior, epsilon, rows, **options)
-        return cls.for_bounds(interval, epsilon, prior=prior, **options)
+    def _design(cls, risks: ClippingRisks, epsilon: float, rows: int | None, **options: Any) -> Self:
+        """Return the mechanism for parsed arguments of `design`, with the origin of the prior."""
+        interval = cls._interval(risks, epsilon, rows, **options)
+        return cls.for_bounds(interval, epsilon, prior=risks.prior, **options).with_origin(risks.prior.origin)
 
     @classmethod
-    def _interval(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> Interval:
+    def _interval(cls, risks: ClippingRisks, epsilon: float, rows: int | None, **options: Any) -> Interval:
         """Return the bounds for `design`."""
-        return best_interval(prior, cls.unit_noise(epsilon, **options), rows)
+        return risks.best_interval(cls.unit_noise(epsilon, **options), rows)
 
     def __post_init__(self) -> None:
         types = _parameter_types(type(self))

@@ -7,7 +7,8 @@ and adds bias:
     J = E[(clip(y) − y)²] + weight · W² · v(q).
 
 A weight of 1 is for a single label. For a learner of effective dimension d on n rows, noise averages out
-and bias does not: its weight is d/n.
+and bias does not: its weight is d/n. `ClippingRisks` computes bias and q of all candidate intervals once, and each
+mechanism takes the best for its own v.
 
 **The paper's Algorithm 1** maximises F(A1, A2) = 2ζ P(A1 ≤ Y ≤ A2) / (2ζ + e^(−ε)(A2 − A1)), the probability that
 a label is answered from its neighbourhood, by trying all pairs of bins. On a pair of bins F is linear-fractional
@@ -20,7 +21,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -35,7 +37,18 @@ if TYPE_CHECKING:
 DIMENSION = 20
 """Effective dimension of the learner that a release is designed for: a modest regression."""
 
-_CANDIDATES, _MOST_NODES = 128, 256
+CANDIDATES = 128
+"""Equally spaced ends of intervals, and as many equally likely ones."""
+
+MAX_NODES = 256
+"""Up to this many nodes of an estimated prior are all ends of intervals."""
+
+TAILS = (1e-4, 1e-3, 5e-3)
+"""Shares of labels in a tail at which intervals may end as well."""
+
+MIN_WIDTH = 1e-6
+"""The least width of an interval, in widths of the prior."""
+
 UnitNoise = Callable[[Array], Array | float]
 """q → variance of the unbiased label on an interval of width 1."""
 
@@ -45,79 +58,96 @@ def noise_weight(rows: int | None) -> float:
     return 1.0 if rows is None else min(1.0, DIMENSION / rows)
 
 
-def _scaled(prior: Histogram) -> tuple[Array, Array, Array]:
-    """Return nodes and density of the prior on [0, 1], and P, E[y] and E[y²] over labels below each node.
+class Intervals(NamedTuple):
+    """Candidate intervals on the range of a prior scaled to [0, 1], with E[(clip(y) − y)²] and q of each."""
 
-    So the unit of labels does not matter.
-    """
-    low, high = prior.bounds
-    nodes = (prior.nodes - low) / (high - low)
-    density = prior.masses / np.diff(nodes)
-    powers = [density * np.diff(nodes ** (k + 1)) / (k + 1) for k in range(3)]
-    return nodes, density, np.cumulative_sum(np.array(powers), axis=1, include_initial=True)
+    low: Array
+    high: Array
+    bias: Array
+    q: Array
 
 
-def clipping_risks(prior: Histogram, ends: Array, i: Index, j: Index) -> tuple[Array, Array]:
-    """Return E[(clip(y) − y)²] and q for each interval from ends[i] to ends[j], where the prior is on [0, 1].
+class ClippingRisks:
+    """Bias and spread of labels clipped to intervals, under a prior: one computation for all mechanisms.
 
-    Both are exact for a piecewise constant density.
-    """
-    nodes, density, below = _scaled(prior)
-    own = np.clip(np.searchsorted(nodes, ends, side="right") - 1, 0, density.size - 1)
-    inside = np.array([(ends ** (k + 1) - nodes[own] ** (k + 1)) / (k + 1) for k in range(3)])
-    moments = below[:, own] + density[own] * inside
-    low, high, middle = ends[i], ends[j], (ends[i] + ends[j]) / 2
-    under, over, between = moments[:, i], below[:, -1:] - moments[:, j], moments[:, j] - moments[:, i]
-    bias = low**2 * under[0] - 2 * low * under[1] + under[2]
-    bias += high**2 * over[0] - 2 * high * over[1] + over[2]
-    spread = (under[0] + over[0]) * ((high - low) / 2) ** 2
-    spread += between[2] - 2 * middle * between[1]
-    spread += middle**2 * between[0]
-    return np.maximum(bias, 0.0), np.clip(spread / (high - low) ** 2, 0.0, 0.25)
-
-
-def _candidates(prior: Histogram) -> Array:
-    """Return candidates for an interval's ends, equally spaced and equally likely, where the prior is on [0, 1].
-
-    They are nodes of a prior that was estimated: all labels of a bin may lie at one end of it, as zeros do, and
-    the cost of cutting through a bin follows only from a prior that is known to be even in each bin.
-    """
-    nodes, _, below = _scaled(prior)
-    estimated = prior.origin is not None
-    if estimated and nodes.size <= _MOST_NODES:
-        return nodes
-    shares, tails = np.linspace(0.0, 1.0, _CANDIDATES + 1), np.array([1e-4, 1e-3, 5e-3])
-    quantiles = np.interp([*shares, *tails, *(1 - tails)], below[0] / below[0, -1], nodes)
-    ends = np.unique(np.concatenate([shares, quantiles]))
-    return np.unique(nodes[np.searchsorted(nodes, ends)]) if estimated else ends
-
-
-def mean_square(prior: Histogram, bounds: Interval) -> float:
-    """Return q of labels clipped to bounds: their mean squared distance from the middle, for a width of 1."""
-    low, high = prior.bounds
-    ends = (np.array(bounds) - low) / (high - low)
-    return float(clipping_risks(prior, ends, np.array([0]), np.array([1]))[1][0])
-
-
-def best_interval(prior: Histogram, noise: UnitNoise, rows: int | None) -> Interval:
-    """Return the interval of least J.
+    The range of the prior is scaled to [0, 1], so that the unit of labels does not matter. All is exact for a
+    piecewise constant density.
 
     Parameters
     ----------
     prior : Histogram
-    noise : function q → v
-        Variance of the unbiased label on an interval of width 1.
-    rows : int or None
-        For whom: a learner on this many rows, or a single label.
     """
-    ends = _candidates(prior)
-    i, j = np.triu_indices(ends.size, 1)
-    wide = ends[j] - ends[i] > 1e-6
-    starts, stops = ends[i[wide]], ends[j[wide]]
-    bias, q = clipping_risks(prior, ends, i[wide], j[wide])
-    best = int(np.argmin(bias + noise_weight(rows) * (stops - starts) ** 2 * noise(q)))
-    low, high = prior.bounds
-    return low + float(starts[best]) * (high - low), low + float(stops[best]) * (high - low)
+
+    def __init__(self, prior: Histogram) -> None:
+        self.prior = prior
+        self._low, high = prior.bounds
+        self._width = high - self._low
+        self._nodes = (prior.nodes - self._low) / self._width
+        self._density = prior.masses / np.diff(self._nodes)
+        powers = [self._density * np.diff(self._nodes ** (k + 1)) / (k + 1) for k in range(3)]
+        self._below = np.cumulative_sum(np.array(powers), axis=1, include_initial=True)
+
+    def _moments_below(self, ends: Array) -> Array:
+        """Return P, E[y] and E[y²] over labels below each end."""
+        bin = np.clip(np.searchsorted(self._nodes, ends, side="right") - 1, 0, self._density.size - 1)
+        inside = np.array([(ends ** (k + 1) - self._nodes[bin] ** (k + 1)) / (k + 1) for k in range(3)])
+        return self._below[:, bin] + self._density[bin] * inside
+
+    def between(self, ends: Array, i: Index, j: Index) -> Intervals:
+        """Return the intervals from ends[i] to ends[j]."""
+        moments = self._moments_below(ends)
+        low, high, middle = ends[i], ends[j], (ends[i] + ends[j]) / 2
+        under = moments[:, i]
+        over = self._below[:, -1:] - moments[:, j]
+        inner = moments[:, j] - moments[:, i]
+        bias = low**2 * under[0] - 2 * low * under[1] + under[2]
+        bias += high**2 * over[0] - 2 * high * over[1] + over[2]
+        spread = (under[0] + over[0]) * ((high - low) / 2) ** 2
+        spread += inner[2] - 2 * middle * inner[1]
+        spread += middle**2 * inner[0]
+        return Intervals(low, high, np.maximum(bias, 0.0), np.clip(spread / (high - low) ** 2, 0.0, 0.25))
+
+    @cached_property
+    def candidates(self) -> Intervals:
+        """The intervals between any two candidate ends."""
+        ends = self._ends()
+        i, j = np.triu_indices(ends.size, 1)
+        is_wide = ends[j] - ends[i] > MIN_WIDTH
+        return self.between(ends, i[is_wide], j[is_wide])
+
+    def _ends(self) -> Array:
+        """Return candidates for an interval's ends, equally spaced and equally likely.
+
+        They are nodes of a prior that was estimated: all labels of a bin may lie at one end of it, as zeros do,
+        and the cost of cutting through a bin follows only from a prior that is known to be even in each bin.
+        """
+        is_estimated = self.prior.origin is not None
+        if is_estimated and self._nodes.size <= MAX_NODES:
+            return self._nodes
+        shares, tails = np.linspace(0.0, 1.0, CANDIDATES + 1), np.array(TAILS)
+        total = self._below[0] / self._below[0, -1]
+        quantiles = np.interp([*shares, *tails, *(1 - tails)], total, self._nodes)
+        ends = np.unique(np.concatenate([shares, quantiles]))
+        return np.unique(self._nodes[np.searchsorted(self._nodes, ends)]) if is_estimated else ends
+
+    def best_interval(self, noise: UnitNoise, rows: int | None) -> Interval:
+        """Return the interval of least J.
+
+        Parameters
+        ----------
+        noise : function q → v
+            Variance of the unbiased label on an interval of width 1.
+        rows : int or None
+            For a learner on this many rows, or for a single label.
+        """
+        low, high, bias, q = self.candidates
+        best = int(np.argmin(bias + noise_weight(rows) * (high - low) ** 2 * noise(q)))
+        return self._low + float(low[best]) * self._width, self._low + float(high[best]) * self._width
+
+    def mean_square(self, bounds: Interval) -> float:
+        """Return q of labels clipped to bounds: their mean squared distance from the middle, for a width of 1."""
+        ends = (np.array(bounds) - self._low) / self._width
+        return float(self.between(ends, np.array([0]), np.array([1])).q[0])
 
 
 def expected_risk(mechanism: Mechanism, prior: Histogram, rows: int | None = None) -> float:
@@ -128,7 +158,7 @@ def expected_risk(mechanism: Mechanism, prior: Histogram, rows: int | None = Non
     mechanism : Mechanism
     prior : Histogram
     rows : int, optional
-        As for `best_interval`.
+        For a learner on this many rows, or for a single label.
     """
     fine = np.linspace(*prior.bounds, 1025)
     points = np.unique(np.concatenate([fine, prior.nodes])) if prior.nodes.size < 4096 else fine
@@ -159,11 +189,12 @@ def choose_mechanism(
     Arguments are parsed. Unless it ``clips``, it is for labels anywhere in the bounds, which somebody else has
     chosen.
     """
+    risks = ClippingRisks(prior) if prior is not None and clips else None
 
     def design(cls: type[Mechanism]) -> Mechanism:
-        if prior is None or not clips:
+        if risks is None:
             return cls.for_bounds(bounds, epsilon, prior=prior, **options)
-        return cls._design(prior, epsilon, rows, **options).with_origin(prior.origin)
+        return cls._design(risks, epsilon, rows, **options)
 
     if name != "auto":
         mechanism = design(mechanism_class(name))
@@ -172,8 +203,9 @@ def choose_mechanism(
         for cls in auto_classes():
             with suppress(ParameterError):  # a linear programme may find no table; the others always exist
                 candidates.append(design(cls))
-        assumed = (Histogram(bounds, [1.0]), None) if prior is None else (prior, rows if clips else None)
-        mechanism = min(candidates, key=lambda candidate: expected_risk(candidate, *assumed))
+        assumed = Histogram(bounds, [1.0]) if prior is None else prior
+        learner = None if prior is None or not clips else rows
+        mechanism = min(candidates, key=lambda candidate: expected_risk(candidate, assumed, learner))
     if mechanism.epsilon > float(epsilon) or mechanism.delta:
         raise PrivacyProofError(
             f"{type(mechanism).__name__} costs more than was asked for: ε = {mechanism.epsilon:g}"

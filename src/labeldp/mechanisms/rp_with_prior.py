@@ -13,7 +13,7 @@ from labeldp.exact.proof import Promise
 from labeldp.exact.window import WindowChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.histogram import Histogram
-from labeldp.mechanisms.interval import UnitNoise, best_interval, mean_square, optimal_interval
+from labeldp.mechanisms.interval import ClippingRisks, UnitNoise, optimal_interval
 from labeldp.mechanisms.registry import register
 
 
@@ -77,7 +77,7 @@ class RPWithPrior(Mechanism):
     ) -> Self:
         """Return the mechanism on an interval, with the best ζ for labels under a prior, or anywhere in it."""
         if zeta is None:
-            q = 1 / 12 if prior is None else mean_square(prior, bounds)
+            q = 1 / 12 if prior is None else ClippingRisks(prior).mean_square(bounds)
             zeta = float(window_noise(epsilon, np.array([q]))[1][0]) * (bounds[1] - bounds[0])
         return cls(interval=bounds, zeta=zeta, epsilon=epsilon, **options)
 
@@ -87,11 +87,11 @@ class RPWithPrior(Mechanism):
         return lambda q: window_noise(epsilon, np.asarray(q))[0]
 
     @classmethod
-    def _interval(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> Interval:
+    def _interval(cls, risks: ClippingRisks, epsilon: float, rows: int | None, **options: Any) -> Interval:
         """Return the paper's interval where ζ is given (Algorithm 1), else the best for the unbiased label."""
         if options.get("zeta") is not None:
-            return optimal_interval(prior, epsilon=epsilon, zeta=options["zeta"])
-        return best_interval(prior, cls.unit_noise(epsilon), rows)
+            return optimal_interval(risks.prior, epsilon=epsilon, zeta=options["zeta"])
+        return risks.best_interval(cls.unit_noise(epsilon), rows)
 
     def _build(self) -> WindowChannel:
         promise, spread = Promise.of(self.epsilon), self.outside == "uniform"

@@ -16,6 +16,7 @@ from labeldp.exact.sampling import Domain
 from labeldp.exact.window import WindowChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.histogram import Histogram
+from labeldp.mechanisms.interval import ClippingRisks
 from labeldp.mechanisms.registry import register
 
 MOST_PIECES = 1 << 20
@@ -61,18 +62,14 @@ class RROnBins(Mechanism):
     def for_bounds(
         cls, bounds: Interval, epsilon: float, *, prior: Histogram | None = None, **options: Any
     ) -> Self:
-        """Return the best bins for a prior within the bounds, or for labels anywhere in them."""
-        flat = Histogram.from_counts(np.ones(256), bounds)
-        return cls.design(flat if prior is None else prior.restricted(*bounds), epsilon, **options)
-
-    @classmethod
-    def _design(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> Self:
         """Return the bins and outputs of least expected squared error of a single label under a prior, exactly.
 
-        Bins of the prior count as their centres, neighbours merged above 2048. ``rows`` changes nothing.
+        Bins of the prior count as their centres, neighbours merged above 2048. Without a prior, labels are
+        anywhere in the bounds.
         """
         if options:
-            raise ParameterError(f"RROnBins.design has no option {next(iter(options))}")
+            raise ParameterError(f"RROnBins has no option {next(iter(options))}")
+        prior = Histogram.from_counts(np.ones(256), bounds) if prior is None else prior.restricted(*bounds)
         starts = np.arange(0, prior.masses.size, -(-prior.masses.size // MOST_VALUES))
         nodes = np.append(prior.nodes[starts], prior.nodes[-1])
         prior = Histogram.of(nodes, np.add.reduceat(prior.masses, starts))
@@ -83,6 +80,11 @@ class RROnBins(Mechanism):
         cuts = (prior.nodes[last + 1] + prior.nodes[first]) / 2
         edges = (prior.bounds[0], *cuts.tolist(), prior.bounds[1])
         return cls(edges=edges, outputs=tuple(best.outputs.tolist()), epsilon=epsilon)
+
+    @classmethod
+    def _interval(cls, risks: ClippingRisks, epsilon: float, rows: int | None, **options: Any) -> Interval:
+        """Return the whole range of the prior: nothing is clipped, for any number of rows."""
+        return risks.prior.bounds
 
     def _build(self) -> WindowChannel:
         edges, outputs = np.array(self.edges), np.array(self.outputs)

@@ -17,7 +17,7 @@ from labeldp.exact.proof import WORDS, Promise, exp_lower
 from labeldp.exact.table import TableChannel
 from labeldp.mechanisms.base import Mechanism, channel_field
 from labeldp.mechanisms.histogram import Histogram
-from labeldp.mechanisms.interval import UnitNoise, best_interval
+from labeldp.mechanisms.interval import ClippingRisks, UnitNoise
 from labeldp.mechanisms.registry import register
 from labeldp.mechanisms.rp_with_prior import RPWithPrior
 
@@ -167,9 +167,9 @@ class Unbiased(Mechanism):
         return lambda q: np.minimum(window(q), two_points(q))
 
     @classmethod
-    def _interval(cls, prior: Histogram, epsilon: float, rows: int | None, **options: Any) -> Interval:
-        """Return where clipping pays for a learner; for a single label, the prior's whole range."""
-        return prior.bounds if rows is None else best_interval(prior, cls.unit_noise(epsilon), rows)
+    def _interval(cls, risks: ClippingRisks, epsilon: float, rows: int | None, **options: Any) -> Interval:
+        """Return the best interval for a learner; for a single label, the prior's whole range."""
+        return risks.prior.bounds if rows is None else risks.best_interval(cls.unit_noise(epsilon), rows)
 
     def _build(self) -> TableChannel:
         outputs, counts = self.outputs, self.counts
