@@ -91,7 +91,7 @@ class ClippingRisks:
         """Return P, E[y] and E[y²] over labels below each end."""
         bin = np.clip(np.searchsorted(self._nodes, ends, side="right") - 1, 0, self._density.size - 1)
         inside = np.array([(ends ** (k + 1) - self._nodes[bin] ** (k + 1)) / (k + 1) for k in range(3)])
-        return self._below[:, bin] + self._density[bin] * inside
+        return np.asarray(self._below[:, bin] + self._density[bin] * inside)
 
     def between(self, ends: Array, i: Index, j: Index) -> Intervals:
         """Return the intervals from ends[i] to ends[j]."""
