@@ -222,7 +222,7 @@ class BudgetError(LabelDPError):
     >>> ldp.privatize([2.5, 4.0], epsilon=0.8, bounds=(0, 5), ledger=ledger)
     Traceback (most recent call last):
     ...
-    labeldp.errors.BudgetError: this would cost ε = 0.8, and of ε = 1 only ε = 0.2 is left; nothing was spent ...
+    labeldp.errors.BudgetError: Budget exceeded: this costs ε = 0.8, and 0.2 of 1 is left. Nothing was spent.
     """
 
 
