@@ -150,7 +150,7 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "file": """name:text format:text column:text column_holds:text row_order:text not_copied:text separator?:text
         decimal?:text encoding?:text rows:integer rows_left_out:integer unbiased_column:text|null columns:text*
         types_changed:text&% sha256:hashes""",
-    "knowledge": "low:number high:number variance:number residual:number sums:integer",
+    "knowledge": "low:number high:number variance:number sums:integer",
     "figure": "value:number standard_error:error",
     "figures": "rmse?:figure mse?:figure mae?:figure r2?:figure",
     "quality": "rows:size figures:figures",
@@ -556,9 +556,9 @@ def check_rest(card: Card) -> str:
     low, high = card["bounds"][0]
     least = {"log": 5e-324, "sqrt": 0}.get(card.get("label_transform", "") * ("model" in card), low)
     require(low >= least, "the lower bound is too small for label_transform")
-    free = {"low": low, "high": high, "variance": (high - low) ** 2 / 20, "residual": 0, "sums": 0}
+    free = {"low": low, "high": high, "variance": (high - low) ** 2 / 20, "sums": 0}
     k = known if known and "sums" in purposes else {**free, "variance": 1}
-    right = low <= k["low"] < k["high"] <= high and k["variance"] > 0 <= k["residual"]
+    right = low <= k["low"] < k["high"] <= high and k["variance"] > 0
     require(right and ("sums" in purposes or known in (None, free)), "knowledge is wrong, or was not paid for")
     split, quality, rows = card.get("split"), card.get("quality", {}), card["rows"]
     require("model" not in card or (quality != {}) == ("score" in purposes), "a score, or its charge, is missing")

@@ -90,7 +90,7 @@ def release(*charges, mechanisms=(STRONG,), priors=None, bounds=BOUNDS, trust="c
 
 ALL_PARTS = "; ".join(f"part {k}: {fingerprint(part.channel)}" for k, part in enumerate(PARTS, 1))
 IN_ROUNDS = Charge("labels", Budget(1), WHEN, ALL_PARTS, 1, "labels")
-KNOWN = {"low": 0.0, "high": 5.0, "variance": 1.25, "residual": 0.0, "sums": 0}
+KNOWN = {"low": 0.0, "high": 5.0, "variance": 1.25, "sums": 0}
 TERMS = {
     "release": release(labels(), prior()),
     "row-release": ldp.accounts.Terms(70, PARTS, (), (IN_ROUNDS, other("sums")), (BOUNDS,), "curator", True, SUMS),

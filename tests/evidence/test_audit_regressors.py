@@ -61,7 +61,8 @@ def by_labels(y, ledger, source, epsilon=CLAIM, mechanism="two-point"):
     ).fit(X, y)
     release = model.release_
     return [
-        *summarised(release.label_summary),
+        release.label_summary.low,
+        release.label_summary.high,
         release.start[0],
         release.labels[0],
         *noise_in(release.terms.mechanisms),
@@ -75,14 +76,11 @@ def by_model(y, ledger, source, epsilon=CLAIM):
     predicted = model.fit(X, y).predict(X[:1])
     return [
         *predicted,
-        *summarised(model._ensemble.label_summary),
+        model._ensemble.label_summary.low,
+        model._ensemble.label_summary.high,
         model._ensemble.rest,
         *noise_in(model.mechanism_),
     ]
-
-
-def summarised(summary):
-    return summary.low, summary.high, summary.residual
 
 
 def noise_in(mechanisms):

@@ -268,7 +268,7 @@ def test_with_local_trust_no_sum_count_or_range_is_computed(untouchable):
     model = fit_locally()
     assert [charge.description for charge in model.charges_] == ["labels"]
     known = model.release_.label_summary
-    assert (known.low, known.high, known.residual, known.sums) == (*BOUNDS, 0.0, 0)
+    assert (known.low, known.high, known.sums) == (*BOUNDS, 0)
 
 
 def test_a_variant_that_forgets_local_trust_is_detected(untouchable, monkeypatch):

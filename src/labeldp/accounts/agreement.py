@@ -158,8 +158,8 @@ def _label_summary(card: Data, terms: Terms) -> Rules:
     """Require a label summary inside the bounds, and a charge for sums unless it follows from the bounds."""
     known, (low, high) = card["knowledge"], terms.bounds[0]
     is_inside = low <= known["low"] < known["high"] <= high
-    yield is_inside and known["variance"] > 0 <= known["residual"], "its knowledge of all labels is impossible"
-    free = {"low": low, "high": high, "variance": (high - low) ** 2 / 20, "residual": 0, "sums": 0}
+    yield is_inside and known["variance"] > 0, "its knowledge of all labels is impossible"
+    free = {"low": low, "high": high, "variance": (high - low) ** 2 / 20, "sums": 0}
     is_paid = known == free or bool(terms.charges_for("sums"))
     yield is_paid, "it shows knowledge of all labels that no charge pays for"
 

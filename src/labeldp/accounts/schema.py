@@ -122,7 +122,6 @@ class LabelSummaryEntry(TypedDict):
     low: float
     high: float
     variance: float
-    residual: float
     sums: Natural
 
 

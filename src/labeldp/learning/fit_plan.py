@@ -61,8 +61,6 @@ class LabelSummary:
         The range to which labels are clipped, inside the bounds.
     variance : float
         An estimate of the variance of labels.
-    residual : float
-        In files of 0.2.0, the mean square of labels minus their first predictions; 0 since then.
     sums : int
         The number of noisy sums.
     """
@@ -70,7 +68,6 @@ class LabelSummary:
     low: float
     high: float
     variance: float
-    residual: float = 0.0
     sums: int = 0
 
     @property
@@ -92,7 +89,7 @@ class LabelSummary:
         """Convert from unit scale to the label's scale."""
         low, high = from_units(np.array([self.low, self.high]), bounds).tolist()
         square = (bounds[1] - bounds[0]) ** 2
-        return LabelSummary(low, high, self.variance * square, self.residual * square, self.sums)
+        return LabelSummary(low, high, self.variance * square, self.sums)
 
     def clip(self, values: Array) -> Array:
         """Clip values to the range."""

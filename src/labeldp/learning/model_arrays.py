@@ -51,7 +51,6 @@ blend_error             <f8  -
 known_low               <f8  -
 known_high              <f8  -
 known_variance          <f8  -
-known_residual          <f8  -
 known_sums              <i8  -                     0
 trees_baseline          <f8  -
 trees_sizes             <i8  trees                 1  127
