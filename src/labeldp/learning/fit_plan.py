@@ -6,7 +6,6 @@ Learners work on labels in unit scale: 0 is the lower bound, 1 the upper, so no 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,9 +28,6 @@ UNIT = Bounds((0.0, 1.0))
 """The bounds of labels in unit scale."""
 
 TRANSFORMS = ("log", "sqrt")
-
-_MIDDLE, _TERMS = math.sqrt(0.5), 12
-"""The middle of mantissas from 0.5 to 1; terms of the series around it, of which the next is below 1e-18."""
 
 
 class Limits(NamedTuple):
@@ -197,18 +193,8 @@ class LabelScale:
 
     def _apply(self, values: Array) -> Array:
         if self.transform == "log":
-            return _log(values)
+            return np.log(values)
         return np.sqrt(values) if self.transform == "sqrt" else values
-
-
-def _log(values: Array) -> Array:
-    """Return natural logarithms by the same operations for all values, so that time does not depend on them."""
-    mantissa, exponent = np.frexp(values)
-    ratio = (mantissa - _MIDDLE) / (mantissa + _MIDDLE)
-    series = np.zeros_like(ratio)
-    for k in reversed(range(_TERMS)):
-        series = series * ratio**2 + 1 / (2 * k + 1)
-    return np.asarray(exponent * math.log(2) + math.log(_MIDDLE) + 2 * ratio * series)
 
 
 ROUNDS = (0.2, 0.3, 0.5)
