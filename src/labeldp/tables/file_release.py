@@ -38,6 +38,7 @@ from labeldp.tables.hints import Identifiers
 from labeldp.tables.opening import Progress, TableInput, open_table
 from labeldp.tables.paths import DELIMITERS, as_format, format_in, output_format, refuse_same
 from labeldp.tables.placement import OutputsAndCard
+from labeldp.tables.tables import Table
 from labeldp.tables.writer import TableWriter
 
 NOT_COPIED = "metadata of the files and columns, row groups, batches, file names, sort orders"
@@ -45,7 +46,7 @@ NOT_COPIED = "metadata of the files and columns, row groups, batches, file names
 
 @dataclass(frozen=True, slots=True)
 class FileRelease:
-    r"""What was written, and on which terms.
+    r"""A table that was written, and the terms of its release.
 
     Attributes
     ----------
@@ -57,7 +58,7 @@ class FileRelease:
         The card's text; public.
     card_path : Path
     notes : tuple of str
-        What was detected about the source, such as its separator, and which public columns single out rows.
+        Detected marks of the source, such as its separator, and public columns that single out rows.
 
     Examples
     --------
@@ -113,7 +114,7 @@ def privatize_file(
     Parameters
     ----------
     source, out : path-like
-        CSV, TSV or Parquet: a file; ``source`` may also be Excel, or a folder of Parquet files.
+        CSV, TSV or Parquet files; ``source`` may also be an Excel file.
     label : str
         The private column. In ``out`` it is a column of float64 in the same place, rounded to a power of ten
         that is at most a hundredth of the noise.
@@ -171,105 +172,155 @@ def privatize_file(
     parse_choice(debiased, "debiased", ("replace", "no"))
     parse_choice(missing, "missing", ("error", "drop"))
     to = os.fspath(out)
-    named = None if format is None else as_format(format)
-    out_format = output_format(to, named)
-    card_path = Path(f"{Path(to)}.card.json")
+    output = _Output(to, output_format(to, format), debiased == "replace", shuffle, force)
+    if output.is_unbiased:
+        request.refuse_biased()
+    reading = {"label": label, "format": format, "drop": drop, "dialect": dialect}
+    rehearsal = _Rehearsal(hints, shuffle=shuffle)
     ledger = as_ledger(ledger)
-    ledger_path = None if ledger is None else ledger.path
-    outputs = {"the output": Path(to), "the card": card_path}
-    refuse_same({**outputs, "the ledger": ledger_path}, {"the source": os.fspath(source)})
+    with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
+        return _release_table(
+            os.fspath(source),
+            output,
+            request,
+            reading,
+            missing,
+            as_ledger(ledger),
+            rehearsal,
+            progress,
+            random_state,
+        )
+
+
+def _release_table(
+    source: str,
+    output: _Output,
+    request: Request,
+    reading: dict[str, Any],
+    missing: str,
+    ledger: Ledger | None,
+    rehearsal: _Rehearsal,
+    progress: Progress | None,
+    random_state: int | WordSource | None,
+) -> FileRelease:
+    """Open a table, charge the ledger, write the table with private labels, and put its card."""
+    output.refuse_same_place(source, ledger)
     progress = progress or (lambda *_: None)
-    with OutputsAndCard(to, force=force) as places:
+    words = resolve_source(random_state)
+    with OutputsAndCard(output.path, force=output.force) as places:
         progress("Opening", 0, None)
-        table = open_table(
-            source,
-            named if format_in(os.fspath(source)) is None else None,
-            label=label,
-            as_written=out_format in DELIMITERS,
-            drop=drop,
-            dialect=dialect,
-            exact=True,
-        )
-        for name in drop:
-            table.refuse_unknown(name, "drop")
-        rows_in = TableInput(table, drop=missing == "drop", progress=progress)
-        source_of_words = resolve_source(random_state)
-        rights, style = table.rights, table.dialect_for(out_format)
-        writer = TableWriter(to, table.schema, out_format, force, most=rights, dialect=style, reserved=True)
-        if debiased != "no":
-            request.refuse_biased()
-        identifiers = Identifiers()
-        readings = chain(
-            [_labels_and_hints(rows_in, writer.rehearse, identifiers, hints, source_of_words, shuffle)],
-            iter(rows_in.labels, None),
-        )
-        with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
-            stream = LabelStream(lambda: next(readings), request, ledger=ledger, random_state=source_of_words)
-        is_unbiased, step = debiased == "replace", rounding_step(stream.mechanism)
-        batches = _release_rows(rows_in, stream, step, is_unbiased)
-        if shuffle:
-            batches = shuffle_rows(batches, source_of_words)
+        table = _open_source(source, output, **reading)
+        rows = TableInput(table, drop=missing == "drop", progress=progress)
+        writer = output.writer(table)
+        readings = chain([rehearsal.labels(rows, writer, words)], iter(rows.labels, None))
+        stream = LabelStream(lambda: next(readings), request, ledger=ledger, random_state=words)
+        step = rounding_step(stream.mechanism)
+        released = _release_rows(rows, stream, step, output.is_unbiased)
+        if output.is_shuffled:
+            released = shuffle_rows(released, words)
         with writer:
-            for batch in read_ahead(batches):  # the next rows get their noise while these are encoded
+            for batch in read_ahead(released):  # the next rows get their noise while these are encoded
                 writer.write(batch)
             terms = stream.finish()
-            facts: dict[str, Any] = {
-                "name": Path(to).name,
-                "format": out_format,
-                **writer.text_facts(),
-                "rows": terms.rows,
-                "rows_left_out": rows_in.left_out,
-                "column": label,
-                "column_holds": "unbiased private labels" if is_unbiased else "private labels as released, biased",
-                "unbiased_column": label if is_unbiased else None,
-                "columns": list(table.schema.names),
-                "types_changed": {},
-                "sha256": writer.finish(),
-                "row_order": "shuffled" if shuffle else "public, and kept",
-                "not_copied": NOT_COPIED,
-            }
-            text = terms.to_card(file=facts, rounding=[step])
-            places.put_card(text + "\n", rights)
-    notes = (*table.notes, *identifiers.hints())
-    return FileRelease(to, terms, text, card_path, notes)
+            card = terms.to_card(file=output.facts(table, writer, terms, rows.left_out), rounding=[step])
+            places.put_card(card + "\n", table.rights)
+    notes = (*table.notes, *rehearsal.identifiers.hints())
+    return FileRelease(output.path, terms, card, places.card, notes)
 
 
-def _labels_and_hints(
-    rows_in: TableInput,
-    rehearse: Callable[[Any], None],
-    identifiers: Identifiers,
-    hints: Callable[[list[Message]], None] | None,
-    source: WordSource,
-    shuffle: bool,
-) -> Iterator[NDArray[np.float64]]:
-    """Yield the labels from the start, try to write the public part, and say at the end what gives labels away."""
-    sampler = None if hints is None else rows_in.hint_sampler(source)
-    size = 0
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """The file that is written."""
 
-    def check(public: Any) -> None:
-        nonlocal size
-        rehearse(public)
-        identifiers.update(public)
-        size += size_of(public)
-        if shuffle and size > MOST_SHUFFLED:
+    path: str
+    format: str
+    is_unbiased: bool
+    is_shuffled: bool
+    force: bool
+
+    def writer(self, table: Table) -> TableWriter:
+        """Return what writes the rows of a table; its place is reserved."""
+        dialect = table.dialect_for(self.format)
+        return TableWriter(
+            self.path, table.schema, self.format, self.force, most=table.rights, dialect=dialect, reserved=True
+        )
+
+    def refuse_same_place(self, source: str, ledger: Ledger | None) -> None:
+        """Refuse a file that would replace the source or the ledger."""
+        card = f"{self.path}.card.json"
+        ledger_path = None if ledger is None else ledger.path
+        outputs = {"the output": self.path, "the card": card, "the ledger": ledger_path}
+        refuse_same(outputs, {"the source": source})
+
+    def facts(self, table: Table, writer: TableWriter, terms: Terms, rows_left_out: int) -> dict[str, Any]:
+        """Return what a card says of the file, once all rows are written."""
+        is_unbiased = self.is_unbiased
+        return {
+            "name": Path(self.path).name,
+            "format": self.format,
+            **writer.text_facts(),
+            "rows": terms.rows,
+            "rows_left_out": rows_left_out,
+            "column": table.label,
+            "column_holds": "unbiased private labels"
+            if self.is_unbiased
+            else "private labels as released, biased",
+            "unbiased_column": table.label if is_unbiased else None,
+            "columns": list(table.schema.names),
+            "types_changed": {},
+            "sha256": writer.finish(),
+            "row_order": "shuffled" if self.is_shuffled else "public, and kept",
+            "not_copied": NOT_COPIED,
+        }
+
+
+def _open_source(source: str, output: _Output, format: str | None, **reading: Any) -> Table:
+    """Open the table; public columns of text files stay as they are where text is written."""
+    if format is not None:
+        format = as_format(format) if format_in(source) is None else None
+    table = open_table(source, format, as_written=output.format in DELIMITERS, exact=True, **reading)
+    for name in reading["drop"]:
+        table.refuse_unknown(name, "drop")
+    return table
+
+
+class _Rehearsal:
+    """The first pass over a table: all that can fail with its public part fails before the charge."""
+
+    def __init__(self, hints: Callable[[list[Message]], None] | None, *, shuffle: bool) -> None:
+        self.identifiers = Identifiers()
+        self._hints, self._shuffle = hints, shuffle
+        self._size = 0
+
+    def labels(self, rows: TableInput, writer: TableWriter, words: WordSource) -> Iterator[NDArray[np.float64]]:
+        """Yield the labels, then call ``hints`` if something gives labels away."""
+        sampler = None if self._hints is None else rows.hint_sampler(words)
+
+        def rehearse(public: Any) -> None:
+            writer.rehearse(public)
+            self._add(public)
+
+        yield from rows.labels(rehearse, sampler)
+        self.identifiers.hints()  # before the charge, as all that can fail
+        sentences = [] if sampler is None else sampler.hints(ordered=not self._shuffle)
+        if self._hints is not None and sentences:
+            self._hints(sentences)
+
+    def _add(self, public: Any) -> None:
+        """Add the public part of the next rows."""
+        self.identifiers.update(public)
+        self._size += size_of(public)
+        if self._shuffle and self._size > MOST_SHUFFLED:
             raise DataError("the table is too large to be shuffled: 1 GiB of values at most; shuffle it before")
 
-    yield from rows_in.labels(check, sampler)
-    identifiers.hints()  # before the charge, as all that can fail
-    found = [] if sampler is None else sampler.hints(ordered=not shuffle)
-    if hints is not None and found:
-        hints(found)
 
-
-def _release_rows(
-    rows_in: TableInput, stream: LabelStream, step: float | None, is_unbiased: bool
-) -> Iterator[Any]:
+def _release_rows(rows: TableInput, stream: LabelStream, step: float | None, is_unbiased: bool) -> Iterator[Any]:
     """Yield the rows with what the channel released in the label's place."""
-    schema = rows_in.table.schema
-    place = schema.get_field_index(rows_in.table.label)
-    for public, labels in rows_in.rows(stream.terms.rows):
+    schema = rows.table.schema
+    position = schema.get_field_index(rows.table.label)
+    for public, labels in rows.rows(stream.terms.rows):
         private = stream.release(labels)
         if private.size and is_unbiased:
             private = stream.mechanism.channel.debias(private)
-        columns = [*public[:place], pa.array(round_to(private, step)), *public[place:]]
+        columns = [*public[:position], pa.array(round_to(private, step)), *public[position:]]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
