@@ -19,7 +19,6 @@ def small_blocks(set_constants):
     set_constants(
         {
             "tables.text_tables.BLOCK": 8192,
-            "tables.text_records.LONGEST_RECORD": 16384,
             "tables.text_tables.LONGEST_ROW": 1024,
             "tables.batches.CELLS_OF_ANY_LENGTH": 100,  # of 1024 rows at least
         }

@@ -181,7 +181,7 @@ def write_model(
 
 def columns_text(encoder: TableEncoder, label: str) -> str:
     """Return the text of ``columns.json``, or refuse what `load_model` would refuse; call it before a charge."""
-    if listed := encoder.listed(label):
+    if listed := encoder.column_like(label):
         raise ParameterError(
             f"the label is called {label!r}, and {listed!r} is among the other columns: rename one of them"
         )
@@ -322,7 +322,7 @@ def _read_model(folder: Path) -> SavedModel:
     encoder = TableEncoder.from_json(_read_text(folder / COLUMNS, MAX_COLUMNS))
     if label is None or len(card.terms.bounds) != 1 or card.content.get("features") != encoder.names:
         raise CardError(f"{folder / CARD} names other columns than {COLUMNS}, or not one label and its bounds")
-    if listed := encoder.listed(label):
+    if listed := encoder.column_like(label):
         raise CardError(f"the model predicts {label!r}, and lists {listed!r} among its columns: do not use it")
     public, ensemble = read_model_arrays(folder / MODEL, encoder.width)
     summary = ensemble.label_summary

@@ -18,14 +18,17 @@ from pyarrow import types
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource
 
-CELLS, CELLS_OF_ANY_LENGTH = 1 << 20, 1 << 18
-"""Values in a batch, about: wide tables come in short batches, and so do those with text."""
+CELLS = 1 << 20
+"""Values in a batch, about: wide tables come in short batches."""
+
+CELLS_OF_ANY_LENGTH = 1 << 18
+"""Values in a batch of a table with text."""
 
 T = TypeVar("T")
 
 
 def guard_arrow(call: Callable[[], T], complaint: str) -> T:
-    """Return what a call of Arrow returns, or complain, without the original error, which may quote a label."""
+    """Return the result of a call of Arrow, or complain without the original error, which may quote a label."""
     try:
         return call()
     except (pa.ArrowException, EOFError, UnicodeDecodeError) as error:
@@ -49,10 +52,10 @@ def cut(batches: Iterable[Any], rows: int) -> Iterator[Any]:
     pieces: list[Any] = []
     missing = rows
     for batch in batches:
-        place = 0
-        while place < batch.num_rows:
-            pieces.append(batch.slice(place, missing))
-            place += pieces[-1].num_rows
+        start = 0
+        while start < batch.num_rows:
+            pieces.append(batch.slice(start, missing))
+            start += pieces[-1].num_rows
             missing -= pieces[-1].num_rows
             if not missing:
                 yield _join(pieces)
@@ -66,7 +69,7 @@ def _join(pieces: list[Any]) -> Any:
 
 
 def rows_per_batch(kinds: Sequence[Any]) -> int:
-    """Return how many rows a batch has: by the number of columns, and whether their values may be long."""
+    """Return the number of rows in a batch, by the number of columns and the types of their values."""
     cells = CELLS if all(map(_has_fixed_size, kinds)) else CELLS_OF_ANY_LENGTH
     return max(1024, cells // max(8, len(kinds)))
 
@@ -93,7 +96,7 @@ def read_ahead(items: Iterable[T]) -> Iterator[T]:
 
 
 def size_of(batch: Any) -> int:
-    """Return how many bytes the values of a batch have, about: the same however they came into memory.
+    """Return the size of the values of a batch in bytes, about: the same however they came into memory.
 
     Examples
     --------
@@ -130,7 +133,7 @@ def shuffle_rows(batches: Iterable[Any], source: WordSource) -> Iterator[Any]:
 
 
 def draw_words(count: int, source: WordSource) -> NDArray[np.uint64]:
-    """Return so many random words."""
+    """Return random words."""
     words = np.empty(count, dtype=np.uint64)
     source.fill(words)
     return words
@@ -140,7 +143,7 @@ def draw_words(count: int, source: WordSource) -> NDArray[np.uint64]:
 
 
 def missing_labels() -> LabelError:
-    """Return what to say of labels that are missing."""
+    """Return the error of labels that are missing."""
     return LabelError(
         "some labels are missing or not finite: fill them, or leave their rows out with ",
         Setting("missing", "drop"),
@@ -176,11 +179,11 @@ def as_floats(array: Any) -> Any:
 
 def refuse_other_than_numbers(kind: Any, name: str) -> None:
     """Refuse a label column of this Arrow type if it holds no real numbers."""
-    held = value_type(kind)
+    values = value_type(kind)
     checks = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)  # null: all are missing
-    if not any(check(held) for check in checks):
+    if not any(check(values) for check in checks):
         raise LabelError(
-            f"the label {name!r} must be a column of numbers, and is of type {held}: name another column, or "
+            f"the label {name!r} must be a column of numbers, and is of type {values}: name another column, or "
             "convert it to numbers first"
         )
 
@@ -201,7 +204,7 @@ _FLAT = (
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a column of this type holds text."""
+    """Return whether a column of this type holds text."""
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 

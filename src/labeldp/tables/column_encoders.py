@@ -21,10 +21,10 @@ from labeldp.mechanisms.typed_data import Positive, at_most, between, like
 from labeldp.tables.arrow import arrow
 
 Tally = Counter[tuple[str, str]]
-"""How many values of a column were "missing", or "new" since the fit."""
+"""Numbers of values of a column that were "missing", or "new" since the fit."""
 
-FEW = 20
-"""Text with up to this many values gets a column for each; with more, for the most common of them."""
+MAX_VALUE_COLUMNS = 20
+"""Columns for values of text: one for each value, or for the most common ones."""
 
 REMEMBERED = 10_000
 """How common a value is, is kept for this many values; all others count as seen once."""
@@ -44,7 +44,7 @@ _TESTS = {
 
 
 def kind_of(kind: Any) -> str | None:
-    """Return what a column of this Arrow type is: a number, boolean, date, time or category; None for others."""
+    """Return the kind of an Arrow type: number, boolean, date, time or category; None for others."""
     types = arrow().types
     if types.is_dictionary(kind):  # a categorical column, also where its categories are numbers
         return "category" if kind_of(kind.value_type) else None
@@ -116,7 +116,7 @@ class Numbers:
 
     @property
     def width(self) -> int:
-        """How many columns of numbers it becomes."""
+        """Number of columns of numbers."""
         return 1 + self.marks_missing
 
     def encode(self, column: Any, tally: Tally) -> Array:
@@ -146,7 +146,7 @@ class Categories:
     """
 
     name: str
-    values: Annotated[tuple[str, ...], at_most(FEW)]
+    values: Annotated[tuple[str, ...], at_most(MAX_VALUE_COLUMNS)]
     shares: Annotated[dict[str, Annotated[float, between(5e-324, 1)]], at_most(REMEMBERED)]
     rows: Positive
     marks_missing: bool
@@ -166,29 +166,29 @@ class Categories:
         if len(counts) > 50 and len(counts) > 0.9 * (len(array) - array.null_count):
             return "nearly every row has a value of its own"
         common = sorted(counts, key=lambda value: (-counts[value], value))
-        many = len(common) > FEW
-        shares = {value: counts[value] / len(array) for value in common[:REMEMBERED]} if many else {}
-        return cls(name, tuple(common[:FEW]), shares, len(array), marks_missing)
+        has_shares = len(common) > MAX_VALUE_COLUMNS
+        shares = {value: counts[value] / len(array) for value in common[:REMEMBERED]} if has_shares else {}
+        return cls(name, tuple(common[:MAX_VALUE_COLUMNS]), shares, len(array), marks_missing)
 
     @property
     def width(self) -> int:
-        """How many columns of numbers it becomes."""
+        """Number of columns of numbers."""
         return len(self.values) + self.marks_missing + (1 + HASHED if self.shares else 0)
 
     def encode(self, column: Any, tally: Tally) -> Array:
         """Return rows × width numbers; a value that the fit did not see has no column of its own."""
         coded = _text(column).dictionary_encode()
-        known = coded.dictionary.to_pylist()
-        table = np.array([self._one(value) for value in [*known, None]])
-        places = coded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
+        values = coded.dictionary.to_pylist()
+        table = np.array([self._row(value) for value in [*values, None]])
+        codes = coded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
         familiar = self.shares or dict.fromkeys(self.values)
-        if len(familiar) < REMEMBERED:  # else rare values were forgotten, and nobody can say what is new
-            new = np.array([value not in familiar for value in known] + [False])
-            tally[self.name, "new"] += int(new[places].sum())
-        tally[self.name, "missing"] += int((places == len(known)).sum())
-        return np.asarray(table[places])
+        if len(familiar) < REMEMBERED:  # else rare values were forgotten, and new ones cannot be told from them
+            is_new = np.array([value not in familiar for value in values] + [False])
+            tally[self.name, "new"] += int(is_new[codes].sum())
+        tally[self.name, "missing"] += int((codes == len(values)).sum())
+        return np.asarray(table[codes])
 
-    def _one(self, value: str | None) -> Array:
+    def _row(self, value: str | None) -> Array:
         """Return the numbers of one value, None for a missing one."""
         numbers = np.zeros(self.width)
         if value in self.values:
@@ -199,8 +199,8 @@ class Categories:
             numbers[at - 1] = -math.log(self.rows)
             if value is not None:
                 numbers[at - 1] = math.log(self.shares.get(value, 1 / self.rows))
-                place, sign = hashlib.blake2b(value.encode(), digest_size=2).digest()
-                numbers[at + place % HASHED] = 1.0 if sign % 2 else -1.0
+                position, sign = hashlib.blake2b(value.encode(), digest_size=2).digest()
+                numbers[at + position % HASHED] = 1.0 if sign % 2 else -1.0
         return numbers
 
 
@@ -214,13 +214,14 @@ def fit_column(name: str, column: Any, *, is_category: bool) -> Numbers | Catego
 
 
 def refuse_another_kind(column: Numbers | Categories, kind: Any) -> None:
-    """Refuse a column that is not what it was in the fit."""
+    """Refuse a column of another kind than in the fit."""
     types = arrow().types
-    now = kind_of(kind.value_type if types.is_dictionary(kind) else kind)
-    if not types.is_null(kind) and now != column.kind and (column.kind != "category" or now is None):
+    kind_here = kind_of(kind.value_type if types.is_dictionary(kind) else kind)
+    is_other = kind_here != column.kind and (column.kind != "category" or kind_here is None)
+    if is_other and not types.is_null(kind):
         raise DataError(
             f"the column {column.name!r} held values of the kind {column.kind} when the model was fitted; here it "
-            f"holds {now or kind}"
+            f"holds {kind_here or kind}"
         )
 
 

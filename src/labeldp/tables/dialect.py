@@ -1,4 +1,4 @@
-"""How files are written: separator, marks in numbers, encoding, words for missing values; which sheet is read."""
+"""Dialects of files: separator, marks in numbers, encoding, words for missing values; the sheet of a workbook."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NULL_WORDS = ("", *_WORDS.split("|"))
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    r"""How a file is written, and what of it is read; what is None is detected where that is certain.
+    r"""Marks and options with which a file is read; None is detected where that is certain.
 
     The first five are of text files, ``sheet`` is of Excel files, the others of both.
 
@@ -82,7 +82,7 @@ class Dialect:
     skip_last: int | None = None
 
     def __post_init__(self) -> None:
-        parsed: dict[str, object] = {"na": tuple(as_text(each, "na") for each in self.na)}
+        parsed: dict[str, object] = {"na": tuple(as_text(word, "na") for word in self.na)}
         for name, (marks, text) in _MARKS.items():
             mark = getattr(self, name)
             parsed[name] = {"tab": "\t", "space": " "}.get(mark, mark)
@@ -117,7 +117,7 @@ class Dialect:
         return dialect
 
     def describe(self, format: str) -> str:
-        """Return in words what is not as in most files of a format, or nothing."""
+        """Return the unusual marks of a file of a format in words."""
         encoding = "utf-8" if self.encoding in UTF8 else self.encoding
         facts = [
             ("separator", self.separator, DELIMITERS[format]),
@@ -133,10 +133,10 @@ class Dialect:
 def _parse_encoding(name: str) -> str:
     """Return the one name of an encoding that is read."""
     with suppress(LookupError, ValueError):  # no such codec, or no name for one
-        known = codecs.lookup(name).name
-        if known in ENCODINGS:
-            return known
-    listed = ", ".join(ENCODINGS)
+        encoding = codecs.lookup(name).name
+        if encoding in ENCODINGS:
+            return encoding
+    choices = ", ".join(ENCODINGS)
     raise ParameterError(
-        Setting("encoding"), f" must be one of {listed}: convert a file in another encoding to utf-8"
+        Setting("encoding"), f" must be one of {choices}: convert a file in another encoding to utf-8"
     )

@@ -98,7 +98,7 @@ class SheetTable(TextTable):
 
 
 def _guard(source: SourceFile, read: Callable[[], T]) -> T:
-    """Return the result of reading, or say what is wrong, without the original error, which may quote a label."""
+    """Return the result of reading, or complain without the original error, which may quote a label."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # openpyxl's may quote a label
@@ -141,8 +141,8 @@ def _chosen_sheet(book: Any, path: Path, dialect: Dialect) -> Any:
     """Return the sheet to read, or ask for one."""
     names = _names(book)
     if dialect.sheet not in (names if len(names) > 1 else [*names, None]):
-        listed = ", ".join(map(repr, names[:12]))
-        raise ParameterError(f"{path} has the sheets {listed}: choose one with ", Setting("sheet"))
+        choices = ", ".join(map(repr, names[:12]))
+        raise ParameterError(f"{path} has the sheets {choices}: choose one with ", Setting("sheet"))
     return book[dialect.sheet or names[0]]
 
 
@@ -264,12 +264,12 @@ def _uses_other_rows(formula: str, row: int, column: int) -> bool:
 
     text = _LITERAL.sub("", formula)
     text = re.sub(rf"\$?[A-Z]+\$?{row}:\$?[A-Z]+\$?{row}(?![0-9])", "", text)
-    own = re.search(rf"(?<![A-Z])\$?{get_column_letter(column)}\$?[0-9]", text)
-    return own is not None or ":" in text or "[" in text
+    column_above = re.search(rf"(?<![A-Z])\$?{get_column_letter(column)}\$?[0-9]", text)
+    return column_above is not None or ":" in text or "[" in text
 
 
 def count_sheet_titles(path: Path, dialect: Dialect) -> int:
-    """Return how many rows seem to be titles, as in a text file."""
+    """Count rows that seem to be titles, as in a text file."""
     top = _top(SourceFile(path), dialect)
     return 0 if top is None else top.titles("csv")
 

@@ -19,7 +19,7 @@ from labeldp.tables.column_encoders import Categories, Numbers, Tally, fit_colum
 
 @dataclass(frozen=True, slots=True)
 class TableEncoder:
-    """How the columns of a table become numbers.
+    """Encoding of the columns of a table as numbers.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class TableEncoder:
         if not table.num_rows:
             raise DataError("the table has no rows")
         encodings: list[Numbers | Categories] = []
-        left: list[tuple[str, str]] = []
+        unusable: list[tuple[str, str]] = []
         for name in names:
             encoding = fit_column(name, table.column(name), is_category=name in categories)
             if not isinstance(encoding, str):
@@ -72,11 +72,11 @@ class TableEncoder:
             elif strict:
                 raise ParameterError(f"the column {name!r} is of no use as a feature: {encoding}")
             else:
-                left.append((name, encoding))
+                unusable.append((name, encoding))
         if not encodings:
-            why = "; ".join(f"{name!r}: {reason}" for name, reason in left)
+            why = "; ".join(f"{name!r}: {reason}" for name, reason in unusable)
             raise DataError("no column is left to learn from" + (f" ({why})" if why else ""))
-        return cls(tuple(encodings), tuple(left))
+        return cls(tuple(encodings), tuple(unusable))
 
     @classmethod
     def for_numbers(cls, fills: Mapping[str, float]) -> TableEncoder:
@@ -95,7 +95,7 @@ class TableEncoder:
 
     @property
     def width(self) -> int:
-        """How many numbers a row becomes."""
+        """Number of numbers of a row."""
         return sum(column.width for column in self.columns)
 
     def slices(self) -> dict[str, slice]:
@@ -105,33 +105,33 @@ class TableEncoder:
             slices[column.name] = slice(start, start := start + column.width)
         return slices
 
-    def check(self, schema: Any, others: Collection[str] = ()) -> None:
+    def check(self, schema: Any, other_names: Collection[str] = ()) -> None:
         """Refuse a table that lacks a column, or holds something else in it than in the fit.
 
-        ``others`` are the names of its further columns, for a hint.
+        ``other_names`` are the names of its further columns, for a hint.
         """
         for column in self.columns:
             if schema.names.count(column.name) > 1:
                 raise DataError(f"two columns are called {column.name!r}")
             if column.name not in schema.names:
-                near = nearest(column.name, [*schema.names, *others])
-                hint = f"; {near!r} is near, rename it if it is meant" if near else ""
+                similar = nearest(column.name, [*schema.names, *other_names])
+                hint = f"; {similar!r} is near, rename it if it is meant" if similar else ""
                 raise DataError(f"the model needs the column {column.name!r}, which is not there{hint}")
             refuse_another_kind(column, schema.field(column.name).type)
 
     def transform(self, table: Any, tally: Tally | None = None) -> Array:
         """Return the numbers of a table or batch, whose columns may be in any order, among others.
 
-        What was missing, or new since the fit, is counted in ``tally`` if one is given.
+        Values that are missing, or new since the fit, are counted in ``tally``.
         """
         self.check(table.schema)
         tally = Counter() if tally is None else tally
         result = np.full((table.num_rows, self.width), np.nan)
-        for column, place in zip(self.columns, self.slices().values(), strict=True):
-            result[:, place] = column.encode(table.column(column.name), tally)
+        for column, columns in zip(self.columns, self.slices().values(), strict=True):
+            result[:, columns] = column.encode(table.column(column.name), tally)
         return result
 
-    def listed(self, label: str) -> str | None:
+    def column_like(self, label: str) -> str | None:
         """Return the column that is called like a label, used or left out; None if there is none.
 
         Case and the Unicode form of accents do not tell names apart.

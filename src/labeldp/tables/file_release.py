@@ -1,9 +1,8 @@
 """`privatize_file`: a table with a private label column in, the same table with private labels out.
 
-Order: refuse what cannot be done, count labels, charge, release. Rows are read as two things, their public part
-and their labels, and written as one. Labels meet nothing here but a channel, or the counts of a curator. What is
-written follows from the public part and from what the channel released, in pieces that follow from the public part
-alone.
+Order: refuse bad requests, count labels, charge, release. Labels meet nothing here but a channel, or the counts of
+a curator. The output follows from the public part of the rows and from private labels, in pieces that follow from
+the public part alone.
 The card appears before the table: a card without its table is harmless, and a table without its card is not.
 """
 
@@ -123,7 +122,7 @@ def privatize_file(
     purpose, recipient, bounds_reason : str, optional
         As in `labeldp.privatize`.
     debiased : {"replace", "no"}
-        Whether the label column holds unbiased labels, what a learner needs, or the values as released.
+        "replace": the label column holds unbiased labels, as a learner needs. "no": values as released.
     missing : {"error", "drop"}
         What to do with rows without a label. Which rows are left out is public.
     shuffle : bool
@@ -131,18 +130,18 @@ def privatize_file(
     format : str, optional
         Of ``source``, and of ``out``, where a name implies none.
     dialect : Dialect, optional
-        How text files are written; what it does not say is detected from the header and the public columns, never
-        from labels. Text is written as it was read.
+        Marks of text files; the rest is detected from the header and the public columns, never from labels. Text
+        is written as it was read.
     drop : collection of str
         Columns to leave out; they are read for a total in the last row only.
     force : bool
-        Replace what is there.
+        Replace files that exist.
     progress : callable, optional
-        Called with what is being done, how many rows are done, and how many there are, or None.
+        Called with the name of a step, the rows done, and all rows, or None.
     hints : callable, optional
-        Called before the charge with what gives labels away in spite of the noise, columns or the order of rows,
-        if anything does; what it raises stops the release, and nothing is spent. **For the owner's eyes only**:
-        hints follow from true labels. Without it none are computed.
+        Called before the charge with a sentence for each column that gives labels away in spite of the noise, and
+        for the order of rows if it does; an exception of it stops the release, and nothing is spent. **For the
+        owner's eyes only**: hints follow from true labels. Without it none are computed.
 
     Returns
     -------
@@ -253,7 +252,7 @@ class _Output:
         refuse_same(outputs, {"the source": source})
 
     def facts(self, table: Table, writer: TableWriter, terms: Terms, rows_left_out: int) -> dict[str, Any]:
-        """Return what a card says of the file, once all rows are written."""
+        """Return the facts about the file for its card, once all rows are written."""
         is_unbiased = self.is_unbiased
         return {
             "name": Path(self.path).name,
@@ -315,7 +314,7 @@ class _Rehearsal:
 
 
 def _release_rows(rows: TableInput, stream: LabelStream, step: float | None, is_unbiased: bool) -> Iterator[Any]:
-    """Yield the rows with what the channel released in the label's place."""
+    """Yield the rows with private labels in place of labels."""
     schema = rows.table.schema
     position = schema.get_field_index(rows.table.label)
     for public, labels in rows.rows(stream.terms.rows):

@@ -1,6 +1,6 @@
 """Tables as bytes: Parquet, CSV and TSV, with nothing in them but names, types and values.
 
-What a format cannot hold, names, types or values, is refused before the charge.
+Names, types and values that a format cannot hold are refused before the charge.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ class TextFileWriter:
 
 def _join(*pieces: Any, between: str) -> Any:
     """Return arrays and words joined; null is nothing."""
-    texts = [pa.scalar(each, pa.large_string()) if isinstance(each, str) else each for each in (*pieces, between)]
+    texts = [
+        pa.scalar(piece, pa.large_string()) if isinstance(piece, str) else piece for piece in (*pieces, between)
+    ]
     return pc.binary_join_element_wise(*texts, null_handling="replace", null_replacement="")
 
 
@@ -91,7 +93,7 @@ def _characters(array: Any) -> Any:
     return b"" if data is None else data.slice(first, last - first)
 
 
-# ---- what a format cannot hold --------------------------------------------------------------------------------
+# ---- limits of formats ----------------------------------------------------------------------------------------
 
 MOST_NAMES = MAX_TEXT // 4
 """Characters of all names together as a card writes them; it may list them twice."""

@@ -34,7 +34,7 @@ def is_frame(X: Any) -> bool:
 
 
 def row_count(X: Any) -> int:
-    """Return how many rows a table, an array or a sequence of rows has."""
+    """Return the number of rows of a table, an array or a sequence of rows."""
     shape = getattr(X, "shape", None)
     return int(shape[0]) if shape else len(X)
 
@@ -71,9 +71,9 @@ def frame_names(frame: Any) -> list[str]:
 
 def select_columns(frame: Any, names: Collection[str]) -> Any:
     """Return some columns of a data frame, in its order; names that it does not have are passed over."""
-    listed = frame_names(frame)
-    kept = [name in names for name in listed]
-    return frame.loc[:, kept] if hasattr(frame, "loc") else frame.select(list(compress(listed, kept)))
+    columns = frame_names(frame)
+    mask = [name in names for name in columns]
+    return frame.loc[:, mask] if hasattr(frame, "loc") else frame.select(list(compress(columns, mask)))
 
 
 def as_table(X: Any, names: Sequence[str] | None = None) -> Any:
@@ -96,8 +96,8 @@ def as_table(X: Any, names: Sequence[str] | None = None) -> Any:
     else:
         plain = np.asarray(X)
         if plain.ndim != 2 or names is None or plain.shape[1] != len(names):
-            wanted = "rows × columns" if names is None else f"rows of {len(names)} columns"
-            raise DataError(f"X must be a data frame, or an array of {wanted}, got shape {plain.shape}")
+            shape = "rows × columns" if names is None else f"rows of {len(names)} columns"
+            raise DataError(f"X must be a data frame, or an array of {shape}, got shape {plain.shape}")
     try:
         if not isinstance(plain, np.ndarray):
             return pa.table(plain).rename_columns(list(names))

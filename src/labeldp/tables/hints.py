@@ -1,4 +1,4 @@
-"""What the owner should look at before a file is released.
+"""Hints to the owner before a file is released.
 
 `Identifiers` points out public columns that single out rows, and may be shown anywhere. `HintSampler` finds
 columns, or an order, that give labels away: these hints follow from true labels without any noise. They are for
@@ -56,9 +56,9 @@ class HintSampler:
         """Add the next rows; of all rows so far, those with the smallest random keys are kept."""
         added = [pa.array(labels), pa.array(draw_words(labels.size, self._source))]
         rows = pa.RecordBatch.from_arrays([*public, *added], schema=self._rows.schema)
-        together = pa.concat_tables([self._rows, pa.Table.from_batches([rows])])
-        smallest = np.argsort(together.column(together.num_columns - 1).to_numpy())[:SAMPLE]
-        self._rows = together.take(np.sort(smallest))
+        candidates = pa.concat_tables([self._rows, pa.Table.from_batches([rows])])
+        smallest = np.argsort(candidates.column(candidates.num_columns - 1).to_numpy())[:SAMPLE]
+        self._rows = candidates.take(np.sort(smallest))
 
     def hints(self, *, ordered: bool, option: str = "drop") -> list[Message]:
         """Return a sentence for each thing that gives labels away, the order of rows if they keep it.
@@ -168,8 +168,11 @@ def _ranks(column: Any, ties: str = "min") -> NDArray[np.int64]:
 
 # ---- columns that single out rows -----------------------------------------------------------------------------
 
-MOST_ROWS, MOST_BYTES = 1 << 16, 1 << 26
-"""What is looked at for identifiers, from the first row on."""
+MAX_ROWS = 1 << 16
+"""First rows that are searched for identifiers."""
+
+MAX_BYTES = 1 << 26
+"""Size of these rows."""
 
 FEWEST_VALUES = 20
 """With fewer values chance alone could make all of them differ."""
@@ -193,8 +196,8 @@ class Identifiers:
 
     def update(self, public: Any) -> None:
         """Add the public columns of the next rows."""
-        if self._rows < MOST_ROWS and self._size < MOST_BYTES:
-            self._batches.append(public.slice(0, MOST_ROWS - self._rows))
+        if self._rows < MAX_ROWS and self._size < MAX_BYTES:
+            self._batches.append(public.slice(0, MAX_ROWS - self._rows))
             self._rows += self._batches[-1].num_rows
             self._size += size_of(self._batches[-1])
 
@@ -205,7 +208,7 @@ class Identifiers:
         return tuple(name for name in table.column_names if _is_unique(table.column(name)))
 
     def hints(self) -> list[Message]:
-        """Return what to say of such columns."""
+        """Return a hint that names such columns."""
         if not (unique := list(self.unique)):
             return []
         advice = "as names and customer numbers do: unless they must be shared, leave them out with "

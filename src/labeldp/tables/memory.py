@@ -11,14 +11,14 @@ from labeldp.errors import DataError
 from labeldp.tables.arrow import arrow
 
 _COPIES = 4
-"""A fit holds a table about this many times: as it was read, as numbers, and as what the model learns from."""
+"""Copies of a table in a fit, about: as it was read, as numbers, and as features of the model."""
 
 _UNKNOWN = 1 << 32
-"""What is taken for granted where the system does not say."""
+"""Bytes that are assumed where the system does not say."""
 
 
 def free_memory() -> int:
-    """Return how many bytes may be used on Linux, how many there are on macOS, and a guess elsewhere."""
+    """Return the free bytes of memory on Linux, all bytes on macOS, and an assumption elsewhere."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
@@ -27,7 +27,7 @@ def free_memory() -> int:
 
 
 def read_columns(table: Any, names: Sequence[str], count: Callable[[int], None]) -> Any:
-    """Return some columns of an open table as one Arrow table; ``count`` is called with how many rows are read.
+    """Return some columns of an open table as one Arrow table; ``count`` is called with the rows so far.
 
     Raises
     ------
@@ -48,9 +48,9 @@ def read_columns(table: Any, names: Sequence[str], count: Callable[[int], None])
 
 def refuse_too_large(size: int) -> None:
     """Refuse a table of so many bytes that a fit to it would not fit into memory."""
-    most = free_memory()
-    if size * _COPIES > most:
+    available = free_memory()
+    if size * _COPIES > available:
         raise DataError(
-            f"the table is too large to learn from in {most / 2**30:.3g} GiB of memory: choose fewer columns, "
-            "fewer rows, or use a larger machine"
+            f"the table is too large to learn from in {available / 2**30:.3g} GiB of memory: choose fewer "
+            "columns, fewer rows, or use a larger machine"
         )

@@ -51,7 +51,7 @@ class TableHeader:
     lacks_header: bool = False
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def visible_names(self) -> tuple[str, ...]:
         """The names to show while nobody has said which column is the label.
 
         One that reads as a value may be a label of the first row, unless the header was confirmed, or the format
@@ -81,7 +81,7 @@ def table_header(source: StrPath, format: str | None = None, *, dialect: Dialect
 def _read_header(source: SourceFile, kind: str, dialect: Dialect) -> TableHeader:
     sheets, names = list[str](), list[str]()
     if kind in DELIMITERS:
-        file = TextFile.find(source, dialect, kind, ())
+        file = TextFile.detect(source, dialect, kind, ())
         dialect, names = file.dialect, file.header
     elif kind == "xlsx":
         sheets = sheet_names(source)
@@ -125,7 +125,7 @@ def open_table(
     only : collection of str, optional
         The columns to read, if there are such; all others are dropped.
     dialect : Dialect, optional
-        How text files are written, and which sheet of a workbook is read; what it does not say is detected from
+        How text files are written, and which sheet of a workbook is read; the rest is detected from
         the header and the public columns.
     exact : bool
         Give a column of text files another type only if all its text comes back from it, so that codes such as
@@ -168,7 +168,7 @@ Progress = Callable[[str, int, int | None], None]
 
 
 class TableInput:
-    """Where rows are split into their public part and their labels; `Table` has cut them by their number.
+    """Rows of a table as their public part and their labels; `Table` has cut them by their number.
 
     Rows without a label are left out with ``drop``, and refused else.
     """
@@ -189,8 +189,8 @@ class TableInput:
         """Yield the labels from the start.
 
         All columns are read, so that one that is damaged is found before the charge; of Parquet that is 10 to 20 %
-        more work for a release. ``rehearse`` is called with the public part of all rows, to refuse what cannot be
-        written. The sampler of hints sees all rows that have a label.
+        more work for a release. ``rehearse`` is called with the public part of all rows, to refuse values that
+        cannot be written. The sampler of hints sees all rows that have a label.
         """
         done, last, has_gaps = 0, None, False
         for public, values, missing in self._read():
@@ -199,8 +199,8 @@ class TableInput:
             last = done + int(labelled[-1]) if labelled.size else last
             done += values.size
             has_gaps |= labelled.size < values.size
-            known = self.table.format == "parquet"  # how far it got before a fault shows where blocks end
-            self._progress("Counting", done if known else 0, self.table.rows)
+            is_counted = self.table.format == "parquet"  # the progress before a fault shows where blocks end
+            self._progress("Counting", done if is_counted else 0, self.table.rows)
             if sampler is not None:
                 sampler.update(*_labelled(public, values, missing))
             yield values[labelled]
@@ -254,7 +254,7 @@ def all_problems(
 ) -> LabelDPError:
     """Return one error for all that keeps a table from being read, and what to add against it.
 
-    What the last problem asks for is tried, to find the next.
+    The remedy of the last problem is tried, to find the next.
     """
     problems, remedies, last = {error.option: error}, dict[str, Setting](), error
     for _ in range(MOST_PROBLEMS):
@@ -271,16 +271,21 @@ def all_problems(
             problems[other.option] = last = other
     if len(problems) == 1:
         return last
-    listed = [part for number, each in enumerate(problems.values(), 1) for part in (f" {number}. ", each, ".")]
-    added = [part for each in remedies.values() for part in (" ", each)]
-    return type(error)(f"the table has {len(problems)} problems.", *listed, " Add:", *added, option=error.option)
+    pieces: list[object] = [f"the table has {len(problems)} problems."]
+    for number, problem in enumerate(problems.values(), 1):
+        pieces += [f" {number}. ", problem, "."]
+    pieces.append(" Add:")
+    for remedy in remedies.values():
+        pieces += [" ", remedy]
+    return type(error)(*pieces, option=error.option)
 
 
 def _remedy(error: LabelDPError) -> Setting | None:
-    """Return how a table must be read, if that is what an error asks for first.
+    """Return the first option that an error asks for, if the option says how a table is read.
 
     A decimal mark is not tried: whether labels are numbers is public only by the mark that their owner names.
     """
-    setting = next((part for part in error.message.pieces if isinstance(part, Setting)), Setting(""))
+    settings = [piece for piece in error.message.pieces if isinstance(piece, Setting)]
+    setting = settings[0] if settings else Setting("")
     is_known = setting.option in ("skip", "skip_last", "encoding") and setting.option == error.option
     return setting if is_known and setting.value is not None else None

@@ -1,4 +1,4 @@
-"""What is in a table, for its owner to look at before anything is spent; no label is in it.
+"""An overview of a table for its owner, before anything is spent; no label is in it.
 
 While nobody has said which column is the label, any may be: then only the header is read.
 """
@@ -33,7 +33,7 @@ KINDS = {"number": "number", "boolean": "yes or no", "date": "date", "time": "ti
 
 
 def count_titles(source: StrPath, dialect: Dialect) -> int:
-    r"""Return how many lines above the header, or rows of a sheet, seem to be titles, for the owner to agree to.
+    r"""Count lines above the header, or rows of a sheet, that seem to be titles, for the owner to agree to.
 
     Examples
     --------
@@ -46,12 +46,12 @@ def count_titles(source: StrPath, dialect: Dialect) -> int:
     path, kind = find_table(source)
     if kind == "xlsx":
         return count_sheet_titles(path, dialect)
-    return TextFile.find(SourceFile(path), dialect, kind, ()).titles(kind) if kind in DELIMITERS else 0
+    return TextFile.detect(SourceFile(path), dialect, kind, ()).titles(kind) if kind in DELIMITERS else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What is in a table, all of it public.
+    """The public content of a table.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Overview:
     dialect : Dialect
         How it is written, as it was found out from the header and the public columns.
     columns : dict
-        For each public column, what it holds, in a word, and how many values are missing.
+        The kind of each public column, in a word, and the number of its missing values.
     rows, missing : int
         All rows, and those without a label.
     first : tuple of tuples of str
@@ -89,17 +89,16 @@ def overview(
     progress: Progress | None = None,
     hints: Callable[[list[Message]], None] | None = None,
 ) -> Overview:
-    r"""Read a whole table once, and return what is public of it.
+    r"""Read a whole table once, and return its public content.
 
     Parameters
     ----------
     source, dialect, drop
         As in `open_table`.
     label : str
-        The private column; nothing of it is returned but how many of its values are missing.
+        The private column; only the number of its missing values is returned.
     progress : callable, optional
-        Called with what is being done, how many rows are done, and how many there are, or None; what it raises
-        stops the reading.
+        As in `privatize_file`; an exception of it stops the reading.
     hints : callable, optional
         As in `privatize_file`: **for the owner's eyes only**. Called with what gives labels away, also if that is
         nothing.
@@ -128,7 +127,7 @@ def overview(
     labelled = sum(len(labels) for labels in TableInput(table, drop=True, progress=progress).labels(look, sampler))
     if sampler is not None and hints is not None:
         hints(sampler.hints(ordered=True))
-    fields = {each.name: each.type for each in table.schema if each.name != label}
+    fields = {field.name: field.type for field in table.schema if field.name != label}
     if fields:
         first = next(iter(table.as_text().batches(list(fields)))).slice(0, FIRST_ROWS).to_pylist()
     return Overview(
@@ -137,18 +136,18 @@ def overview(
         {name: (KINDS.get(str(kind_of(kind)), str(kind)), gaps[name]) for name, kind in fields.items()},
         rows,
         rows - labelled,
-        tuple(tuple(map(_shown, row.values())) for row in first),
+        tuple(tuple(map(_shorten, row.values())) for row in first),
         tuple(name for name in identifiers.unique if not pa.types.is_floating(fields[name])),
         tuple(identifiers.hints()),
     )
 
 
 def _gaps(column: Any) -> int:
-    """Return how many values are missing; of text, also how many are empty."""
+    """Return the number of missing values, of text also of empty ones."""
     empty = pc.sum(pc.equal(column, "")).as_py() if pa.types.is_string(column.type) else 0
     return int(column.null_count) + (empty or 0)
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = "" if value is None else str(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

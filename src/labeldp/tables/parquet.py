@@ -60,7 +60,7 @@ class ParquetTable(Table):
         return [self._field(self._stored.field(name)) for name in self._inside]
 
     def _field(self, field: Any) -> Any:
-        """Return a column as it is read, from what the file says of it."""
+        """Return a column as it is read, from the file's schema."""
         if field.name != self.label:
             return pa.field(field.name, flat_type(field.name, field.type), field.nullable)
         refuse_other_than_numbers(field.type, field.name)

@@ -29,7 +29,7 @@ PACKED = ".gz"
 """The end of the names of CSV and TSV files that are compressed; they are read, and not written."""
 
 MODEL_FILES = {"columns.json", "model.npz", "release.npz"}
-"""What the folder of a model may have beside its card."""
+"""Files in the folder of a model beside its card."""
 
 _ENDINGS = {
     **{f".{format}": format for format in FORMATS},
@@ -72,10 +72,10 @@ def format_of(name: str) -> str:
     return format
 
 
-def output_format(name: str, named: str | None = None) -> str:
-    """Return the format in which a table is written: what its name implies, else the one that was named."""
+def output_format(name: str, default: str | None = None) -> str:
+    """Return the format in which a table is written: of its name, else the default."""
     refuse_pipe(name)
-    format = format_in(name) or (as_format(named) if named and not name.endswith("/") else format_of(name))
+    format = format_in(name) or (as_format(default) if default and not name.endswith("/") else format_of(name))
     if format == "xlsx" or name.lower().endswith(PACKED):
         raise ParameterError(f"{name}: Excel and {PACKED} are read, and not written; name a .csv or .parquet file")
     return format
@@ -98,7 +98,7 @@ class Target:
     to : str
         A file or a folder.
     force : bool
-        Whether what is there may be replaced.
+        Whether a file that exists may be replaced.
     may_go : callable or None
         Which files may be in a folder that is replaced; without it, the target must not be a folder.
     """
@@ -108,7 +108,7 @@ class Target:
     may_go: Callable[[str], Any] | None = None
 
     def refuse_existing(self) -> None:
-        """Refuse to destroy what is there, unless it may be replaced."""
+        """Refuse to destroy a file or folder, unless it may be replaced."""
         path, force = Path(self.to), self.force
         if not os.path.lexists(path):
             return
@@ -164,7 +164,7 @@ def _refuse_folder(path: Path) -> None:
 
 
 def refuse_same(outputs: Mapping[str, StrPath | None], inputs: Mapping[str, StrPath | None]) -> None:
-    """Refuse to use one place for two purposes: what is written there second would replace the first.
+    """Refuse to use one place for two purposes: the second file would replace the first.
 
     A folder is replaced as a whole, so nothing else may lie in it either: a ledger there would be lost with it.
     Names that differ in case only are one place: on many disks they are.
@@ -172,9 +172,9 @@ def refuse_same(outputs: Mapping[str, StrPath | None], inputs: Mapping[str, StrP
     Parameters
     ----------
     outputs : mapping
-        What is written, by what to call it; a ledger is written too. None is nowhere.
+        Paths that are written, by a name for messages; a ledger is written too. None is nowhere.
     inputs : mapping
-        What is read: files or folders.
+        Files or folders that are read.
 
     Examples
     --------
@@ -184,22 +184,25 @@ def refuse_same(outputs: Mapping[str, StrPath | None], inputs: Mapping[str, StrP
     labeldp.errors.ParameterError: the ledger, out/budget.jsonl, and the table, out, lie in one place: name another
     """
     targets, sources = (
-        [(f"{name}, {Path(path)}", as_path(path, follow=True)) for name, path in given.items() if path is not None]
-        for given in (outputs, inputs)
+        [(f"{name}, {Path(path)}", as_path(path, follow=True)) for name, path in paths.items() if path is not None]
+        for paths in (outputs, inputs)
     )
     for name, path in targets:
         if path.name.casefold().endswith(MARK):
             raise ParameterError(f"{name}, ends in {MARK}, as files that reserve a name do: name another")
-    for (name, path), (other, place) in chain(combinations(reversed(targets), 2), product(targets, sources)):
-        if _overlap(path, place):
-            raise ParameterError(f"{name}, and {other}, lie in one place: name another")
+    for (name, path), (second, second_path) in chain(
+        combinations(reversed(targets), 2), product(targets, sources)
+    ):
+        if _overlap(path, second_path):
+            raise ParameterError(f"{name}, and {second}, lie in one place: name another")
 
 
-def _overlap(one: Path, two: Path) -> bool:
-    """Whether two paths are one place, by any name, or one of them lies in the other."""
-    first, second = (PurePath(str(path).casefold()) for path in (one, two))
-    is_within = first.is_relative_to(second) or second.is_relative_to(first)
-    return is_within or (one.exists() and two.exists() and one.samefile(two))
+def _overlap(path: Path, second: Path) -> bool:
+    """Return whether two paths are the same place, by any name, or one lies in the other."""
+    name, second_name = PurePath(str(path).casefold()), PurePath(str(second).casefold())
+    if name.is_relative_to(second_name) or second_name.is_relative_to(name):
+        return True
+    return path.exists() and second.exists() and path.samefile(second)
 
 
 # ---- where a table is read from -------------------------------------------------------------------------------

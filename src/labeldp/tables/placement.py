@@ -59,18 +59,18 @@ class OutputsAndCard:
         for target in (*self._targets, self._card_target):
             target.refuse_existing()
 
-    def put_card(self, text: str, most: int = 0o666) -> None:
+    def put_card(self, text: str, max_rights: int = 0o666) -> None:
         """Clear all places and put the card, with these permissions at most; the complete files come next."""
         self.refuse_targets()  # again: other programs may have put something there
         self._text = text.encode()
-        with atomic_file(self.card, public=True, max_rights=most, replace=self._force) as draft:
+        with atomic_file(self.card, public=True, max_rights=max_rights, replace=self._force) as draft:
             draft.write_bytes(self._text)
             for path in self.outputs if self._force else ():
                 path.unlink(missing_ok=True)
 
-    def put_text(self, path: Path, text: str, most: int = 0o666) -> None:
+    def put_text(self, path: Path, text: str, max_rights: int = 0o666) -> None:
         """Put one of the files, once the card is there."""
-        with atomic_file(path, public=True, max_rights=most, replace=self._force) as draft:
+        with atomic_file(path, public=True, max_rights=max_rights, replace=self._force) as draft:
             draft.write_bytes(text.encode())
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

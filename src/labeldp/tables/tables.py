@@ -48,7 +48,7 @@ def _first_words(cells: Iterable[str]) -> set[str]:
 
 
 def lacks_header(names: Sequence[str], format: str, dialect: Dialect) -> bool:
-    """Whether a first row may have been taken for names, which may be labels then: they must not be shown."""
+    """Return whether values of a row may have been taken for names: one may be a label, and is not shown."""
     return format in MAY_LACK_HEADER and not dialect.header and look_like_values(names)
 
 
@@ -74,7 +74,7 @@ class Table:
     dialect : Dialect
         How a text file is written.
     rows : int or None
-        How many rows there are; None where only reading shows it.
+        Number of rows; None where only reading shows it.
     schema : pyarrow.Schema
         Without the file's metadata. The label is a float64, and its values have no part in any of it.
 
@@ -119,7 +119,7 @@ class Table:
 
     @property
     def notes(self) -> list[str]:
-        """What was detected about the file, such as its separator."""
+        """Detected marks of the file, such as its separator."""
         return []
 
     def dialect_for(self, format: str) -> Dialect:
@@ -176,7 +176,7 @@ class Table:
         raise NotImplementedError
 
     def _cells(self, names: Sequence[str], row: int) -> list[str]:
-        """Return what a row of a text file or a sheet holds in some columns as text, without blanks around it."""
+        """Return the text of a row of a text file or a sheet in some columns, without blanks around it."""
         raise NotImplementedError
 
     def refuse_total(self, row: int) -> None:
@@ -191,15 +191,15 @@ class Table:
         row : int
             The number of the last row that has a label, from 0 on.
         """
-        others, left_out = [name for name in self._names if name != self.label], self.dialect.skip_last
-        if self.format not in MAY_LACK_HEADER or left_out == 0 or not others:
+        columns, left_out = [name for name in self._names if name != self.label], self.dialect.skip_last
+        if self.format not in MAY_LACK_HEADER or left_out == 0 or not columns:
             return
-        cells = dict(zip(others, self._cells(others, row), strict=True))
+        cells = dict(zip(columns, self._cells(columns, row), strict=True))
         public = [cell for name, cell in cells.items() if name not in self.private]
         is_blank = {*NULL_WORDS, *self.dialect.na}.issuperset(public or cells.values())
         words, public_words = _first_words(cells.values()), _first_words(public)
         if is_blank or words & _TOTALS or public_words & _AVERAGES:
-            below = "take what is below it out of the file, and " if left_out else ""
+            below = "take lines below it out of the file, and " if left_out else ""
             raise DataError(
                 "the last row looks like a total of the others, by its other columns, and would release every "
                 "label a second time: leave it out with ",
@@ -219,8 +219,8 @@ class Table:
         """Name the nearest column if there is none of this name, which an option has."""
         if name in self._names:
             return
-        if near := nearest(name, self._names):
-            raise ParameterError(f"there is no column {name!r}; did you mean {near!r}?", option=option)
+        if similar := nearest(name, self._names):
+            raise ParameterError(f"there is no column {name!r}; did you mean {similar!r}?", option=option)
         raise ParameterError(  # no separator that was found: labels of a first row may decide it
             f"there is no column {name!r}; does the first line name the columns? Lines above are left out with ",
             Setting("skip", 1),

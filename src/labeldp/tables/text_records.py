@@ -1,8 +1,7 @@
-"""The records of a text file: how they are separated and encoded, their header, and what is wrong with them.
+"""Records of a text file: separator, encoding, header, and faults.
 
-The header shows the separator, and a byte-order mark the encoding. Labels are never looked at. What is wrong is
-said by the number of a row and quotes nothing. Records are read within a limit: a line without an end must not
-fill the memory.
+The header shows the separator, and a byte-order mark the encoding. Labels are never looked at. A fault is said by
+the number of its row, and quotes nothing.
 """
 
 from __future__ import annotations
@@ -28,11 +27,8 @@ from labeldp.tables.dialect import SEPARATOR_NAMES, UTF8, Dialect
 from labeldp.tables.paths import DELIMITERS, PACKED
 from labeldp.tables.source_file import SourceFile
 
-LONGEST_RECORD = 1 << 23
-"""Characters of a record that can be read: its public values may have a million, and its label as many."""
-
-LONGEST_LINE = 1 << 20
-"""Characters of a line that are looked at for a separator."""
+LONGEST_VALUE = 1 << 23
+"""Characters of a value that can be read; a quote that is never closed makes a longer one."""
 
 MOST_IN_MEMORY = 1 << 29
 """Bytes of a text file that is translated to UTF-8, or whose first or last lines are left out."""
@@ -47,7 +43,7 @@ ROWS_BELOW = 5
 """Lines that have as many values as a header."""
 
 FIRST_ROWS = 1000
-"""How many rows are looked at for marks in numbers."""
+"""Rows that are searched for marks in numbers."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BYTE_ORDER_MARKS = {
@@ -55,7 +51,7 @@ _BYTE_ORDER_MARKS = {
     "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
 }
 
-python_csv.field_size_limit(max(LONGEST_RECORD, python_csv.field_size_limit()))  # one for all threads
+python_csv.field_size_limit(max(LONGEST_VALUE, python_csv.field_size_limit()))  # one for all threads
 
 
 def read_records(stream: Any, separator: str, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
@@ -73,31 +69,25 @@ def read_records(stream: Any, separator: str, *, strict: bool = False) -> Iterat
     Raises
     ------
     csv.Error
-        If a record is longer than `LONGEST_RECORD`, or its quotes are wrong.
+        If a value is longer than `LONGEST_VALUE`, or quotes are wrong.
     """
     text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
-    left = LONGEST_RECORD
-
-    def next_line() -> str:
-        nonlocal left
-        line = text.readline(left + 1)
-        left -= len(line)
-        if left < 0:
-            raise python_csv.Error
-        return line
-
-    reader = python_csv.reader(iter(next_line, ""), delimiter=separator, strict=strict)
+    reader = python_csv.reader(text, delimiter=separator, strict=strict)
     for row in reader:
-        left = LONGEST_RECORD
         if row:
             yield reader.line_num, row
 
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text file, and how it is written; `find` detects what was not given.
+    """A text file and its dialect.
 
-    ``content`` is what is read in place of the file: of a sheet, or of text that was translated to UTF-8.
+    Parameters
+    ----------
+    source : SourceFile
+    dialect : Dialect
+    content : bytes, optional
+        Read in place of the file: the text of a sheet, or text that was translated to UTF-8.
     """
 
     source: SourceFile
@@ -105,15 +95,15 @@ class TextFile:
     content: bytes | None = None
 
     @classmethod
-    def find(cls, source: SourceFile, given: Dialect, format: str, private: Collection[str]) -> TextFile:
+    def detect(cls, source: SourceFile, options: Dialect, format: str, private: Collection[str]) -> TextFile:
         """Return a file with its separator and encoding, from its first line; marks in numbers come later.
 
         Text without a byte-order mark is UTF-8 unless an encoding is given.
         """
-        file = cls(source, given)
+        file = cls(source, options)
         start = file._start(4)
         marked = (name for name, marks in _BYTE_ORDER_MARKS.items() if start.startswith(marks))
-        dialect = given.with_detected(encoding=given.encoding or next(marked, "utf-8"))
+        dialect = options.with_detected(encoding=options.encoding or next(marked, "utf-8"))
         file = cls(source, dialect)
         if dialect.encoding not in UTF8 or dialect.skip or dialect.skip_last:
             file = cls(source, dialect, file._translate())
@@ -123,7 +113,7 @@ class TextFile:
                 f"{source.path} has no byte-order mark: name the encoding with the order of its bytes, as in ",
                 Setting("encoding", "utf-16-le"),
             )
-        separator = given.separator or _sniff_separator(line.lstrip("\ufeff"), format, private)
+        separator = options.separator or _sniff_separator(line.lstrip("\ufeff"), format, private)
         return cls(source, dialect.with_detected(separator=separator), file.content)
 
     @property
@@ -138,21 +128,21 @@ class TextFile:
 
     def _translate(self) -> bytes:
         """Return all text in UTF-8, without the lines that are skipped."""
-        text, how = self._start(MOST_IN_MEMORY + 1), self.dialect
+        text, dialect = self._start(MOST_IN_MEMORY + 1), self.dialect
         if len(text) > MOST_IN_MEMORY:
             raise DataError(
                 f"{self.path} has more than {MOST_IN_MEMORY >> 20} MB: convert it to UTF-8, and remove the lines "
                 "above and below the table in the file itself"
             )
         problem = None
-        if how.encoding not in UTF8:
+        if dialect.encoding not in UTF8:
             try:
-                text = text.decode(str(how.encoding)).encode()
+                text = text.decode(str(dialect.encoding)).encode()
             except UnicodeError:  # UTF-16 may have half a pair of characters, which UTF-8 has not
                 problem = self._not_text("it")
         if problem is not None:
             raise problem
-        return _without_ends(text, how.skip, how.skip_last or 0)
+        return _without_ends(text, dialect.skip, dialect.skip_last or 0)
 
     @property
     def _damaged(self) -> str:
@@ -160,11 +150,11 @@ class TextFile:
 
     @property
     def separator(self) -> str:
-        """What stands between values."""
+        """Mark between values."""
         return str(self.dialect.separator)
 
-    def open(self) -> Any:
-        """Return a new stream of its text in UTF-8, without what is skipped; other bytes are not UTF-8 there."""
+    def stream(self) -> Any:
+        """Return a new stream of the text in UTF-8, without skipped lines; bytes that are no text stay."""
         return self._unpacked() if self.content is None else pa.BufferReader(self.content)
 
     def _unpacked(self) -> Any:
@@ -174,19 +164,19 @@ class TextFile:
 
     def _lines(self) -> list[str]:
         """Return the first lines, as far as they can be read."""
-        with self.open() as stream:
+        with self.stream() as stream:
             text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
-            return guard_arrow(lambda: [text.readline(LONGEST_LINE) for _ in range(HEADER_ROWS)], self._damaged)
+            return guard_arrow(lambda: [text.readline() for _ in range(HEADER_ROWS)], self._damaged)
 
     def lines_above(self, label: str) -> int:
-        """Return how many lines stand above the first that names the label, if one of the first 50 does."""
+        """Return the number of lines above the first that names the label, 0 if none of the first 50 does."""
         for number, line in enumerate(self._lines()):
             if any(label in _split(line.strip("\ufeff\r\n"), mark) for mark in SEPARATOR_NAMES):
                 return number
         return 0
 
     def titles(self, format: str) -> int:
-        """Return how many lines seem to be titles: a header has as many values as each of the lines below it.
+        """Count lines that seem to be titles: a header has as many values as each of the lines below it.
 
         Of rows only the number of values is looked at. A line with numbers may be a row of values: where such a
         line comes first, no line is taken for a title.
@@ -219,7 +209,7 @@ class TextFile:
                 records.append((0, []))
             return records
 
-        with self.open() as stream:
+        with self.stream() as stream:
             return guard_arrow(read, self._damaged)
 
     @cached_property
@@ -231,7 +221,7 @@ class TextFile:
         if not names or _spans_lines(names):
             raise DataError(
                 f"{self.path} is empty, or has a header with a line break, a quote that is not closed, or more "
-                f"than {LONGEST_RECORD >> 20} million characters: write each name in one line"
+                f"than {LONGEST_VALUE >> 20} million characters: write each name in one line"
             )
         return names
 
@@ -246,12 +236,12 @@ class TextFile:
         return [list(column) for name, column in zip(self.header, rows, strict=False) if name not in private]
 
     def first_fault(self, private: Collection[str], label: str | None) -> LabelDPError | None:
-        """Return what is wrong with the first row that is.
+        """Return the first fault of the file, None if there is none.
 
         Where something is private, quotes are read strictly: a stray one may take a label in. Only a column that
         is left out may have line breaks; they come first, as how long a row is may follow from its label.
         """
-        with self.open() as stream:
+        with self.stream() as stream:
             records = read_records(stream, self.separator, strict=bool(private))
             return guard_arrow(lambda: self._fault_in(records, private, label), self._damaged)
 
@@ -263,8 +253,8 @@ class TextFile:
             for number, (_, row) in enumerate(records):
                 where = f"row {number:,}"  # a header is row 0
                 names = zip_longest(self.header, row)
-                kept = (value for name, value in names if name == label or name not in private)
-                if private and _spans_lines(value for value in kept if value):
+                visible = (value for name, value in names if name == label or name not in private)
+                if private and _spans_lines(value for value in visible if value):
                     return self._wrong_quotes(where)
                 if len(row) != len(self.header):
                     return self._ragged(where)
@@ -275,11 +265,11 @@ class TextFile:
         return self._wrong_quotes(where)
 
     def _ragged(self, where: str) -> DataError:
-        other = "," if self.separator == ";" else ";"
+        alternative = "," if self.separator == ";" else ";"
         return DataError(
             f"{self.path} is ragged: {where} has more or fewer values than its header. Values were separated by "
             f"{SEPARATOR_NAMES[self.separator]}: if that is wrong, name it, as in ",
-            Setting("separator", other),
+            Setting("separator", alternative),
             ". Lines above the header are left out with ",
             Setting("skip", 1),
             ", totals below the table with ",
@@ -289,7 +279,7 @@ class TextFile:
     def _wrong_quotes(self, where: str) -> DataError:
         return DataError(
             f"{self.path} has a record that spans lines, or text after a closing quote, in {where}, or one of "
-            f"more than {LONGEST_RECORD >> 20} million characters: if a quote is missing there, it takes labels "
+            f"more than {LONGEST_VALUE >> 20} million characters: if a quote is missing there, it takes labels "
             "into a public value. Fix it, or save the table as Parquet; a column with line breaks can be left out "
             "with ",
             Setting("drop", ["COLUMN"]),
@@ -307,9 +297,11 @@ def _sniff_separator(header: str, format: str, private: Collection[str]) -> str:
     """Return the separator by which a header names the private columns, else the usual one, else the only one."""
     usual = DELIMITERS[format]
     candidates = [usual, *(mark for mark in SEPARATOR_NAMES if mark != usual)]
-    there = [mark for mark in candidates if len(_split(header, mark)) > 1]
-    naming = [mark for mark in there if private and set(private) <= set(_split(header, mark))]
-    return naming[0] if naming else there[0] if len(there) == 1 else usual
+    splitting = [mark for mark in candidates if len(_split(header, mark)) > 1]
+    naming = [mark for mark in splitting if private and set(private) <= set(_split(header, mark))]
+    if naming:
+        return naming[0]
+    return splitting[0] if len(splitting) == 1 else usual
 
 
 def _without_ends(text: bytes, first: int, last: int) -> bytes:
@@ -321,8 +313,8 @@ def _without_ends(text: bytes, first: int, last: int) -> bytes:
     b'a,b\n1,2\n'
     """
     if first:
-        _, *rest = re.split(rb"\r\n?|\n", text, maxsplit=first)
-        text = rest[first - 1] if len(rest) == first else b""
+        lines = re.split(rb"\r\n?|\n", text, maxsplit=first)
+        text = lines[first] if len(lines) > first else b""
     while last and text:
         text = text.rstrip()
         text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]

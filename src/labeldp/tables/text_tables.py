@@ -1,7 +1,7 @@
 """Tables in text files: the types of public columns, and how files are written, follow from public values.
 
 PyArrow reads blocks of bytes, labels included. Where they end must show nowhere, so its guesses of types are not
-used, its batches are cut again, and what it complains about is looked for again row by row.
+used, its batches are cut again, and faults that it finds are looked for again row by row.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class TextTable(Table):
         self._as_text, self._exact = text, exact
         private = {*drop, *(() if label is None else (label,))}
         self._has_checked_quotes = not private
-        self._file = file = file or TextFile.find(source, dialect, format, private)
+        self._file = file = file or TextFile.detect(source, dialect, format, private)
         self.dialect = file.dialect
         if (
             label is not None
@@ -67,18 +67,18 @@ class TextTable(Table):
         ):
             raise ParameterError(
                 f"the column {label!r} is named in line {titles + 1} of {source.path}, not in the first: leave "
-                "out what is above with ",
+                "out the lines above with ",
                 Setting("skip", titles),
             )
         super().__init__(source, format, label, file.header, drop)
 
     def _lines_above(self, label: str) -> int:
-        """Return how many lines stand above the one that names the label: nothing else of a row may decide it."""
+        """Return the number of lines above the one that names the label: nothing else of a row may decide it."""
         return self._file.lines_above(label)
 
     @property
     def notes(self) -> list[str]:
-        """What was detected about the file, such as its separator."""
+        """Detected marks of the file, such as its separator."""
         words = self.dialect.describe(self.format) if self.format in DELIMITERS else ""
         return [f"The table was read as {self.format.upper()} with {words}."] if words else []
 
@@ -111,25 +111,25 @@ class TextTable(Table):
     def _text(self, names: Sequence[str]) -> Iterator[Any]:
         """Yield the rows as they are written.
 
-        What is wrong is looked for again, row by row, and raised from here, whoever found that there is something:
-        not even a traceback shows where a block ended. A public value with a line break or a separator may come
+        A fault is looked for again, row by row, and raised from here, whoever noticed it: not even a traceback
+        shows where a block ended. A public value with a line break or a separator may come
         from a stray quote, and hold a label: the quotes of all records are checked then.
         """
         public = [name for name in names if name not in self.private]
-        found, problem = False, None
+        is_suspect, problem = False, None
         try:
             for batch in cut(text_batches(self._file, names), rows_per_batch([_TEXT] * len(names))):
                 refuse_long_rows(batch, public, self.label)
-                found |= may_hide_records(batch, public, self._file.separator)
+                is_suspect |= may_hide_records(batch, public, self._file.separator)
                 yield batch
         except LabelDPError as error:
             problem = type(error)(*error.args)
         self.source.refuse_change()
-        if problem is not None or (found and not self._has_checked_quotes):
+        if problem is not None or (is_suspect and not self._has_checked_quotes):
             self._raise_first_fault(problem)
 
     def _raise_first_fault(self, otherwise: LabelDPError | None) -> None:
-        """Raise what is wrong with the file, else another problem."""
+        """Raise the first fault of the file, else another problem."""
         problem = self._file.first_fault(self.private, self.label) or otherwise
         if problem is not None:
             raise problem
@@ -138,8 +138,8 @@ class TextTable(Table):
     def _read(self, schema: Any) -> Iterator[Any]:
         """Yield rows in the types of a schema; labels that are not numbers are null.
 
-        That there are such labels is said once the rest was read: what is wrong with the file itself is said
-        first, wherever a block ended.
+        Such labels are refused once the file was read: faults of the file itself are said first, wherever a block
+        ended.
         """
         rows, first = 0, None
         for batch in self._text(schema.names):
@@ -158,7 +158,7 @@ class TextTable(Table):
             self._raise_first_fault(not_a_number(str(self.label), first + 1, self.dialect))
 
     def _cells(self, names: Sequence[str], row: int) -> list[str]:
-        """Return what a row holds; what is not text is none of it: it may be in a column that is left out."""
+        """Return the cells of a row; bytes that are no text stay out: they may be in a column that is left out."""
         for batch in text_batches(self._file, names, pa.binary()):
             if row < batch.num_rows:
                 return [column[row].as_py().decode("utf-8", "replace").strip() for column in batch.columns]
@@ -180,7 +180,7 @@ def text_batches(file: TextFile, columns: Sequence[str], kind: Any = _TEXT) -> I
         ),
         "convert_options": arrow_csv.ConvertOptions(include_columns=list(columns), column_types=kinds),
     }
-    with file.open() as stream:
+    with file.stream() as stream:
         reader = guard_arrow(lambda: arrow_csv.open_csv(stream, **options), LONG_ROW)
         while (batch := guard_arrow(lambda: next(reader, None), LONG_ROW)) is not None:
             if batch.num_rows:

@@ -21,7 +21,7 @@ from labeldp.tables.dialect import NULL_WORDS, Dialect
 
 # ---- marks in numbers -----------------------------------------------------------------------------------------
 
-_READINGS = [(decimal, groups) for decimal, other in (".,", ",.") for groups in ("", other, GROUPS)]
+_READINGS = [(decimal, groups) for decimal, group in (".,", ",.") for groups in ("", group, GROUPS)]
 
 
 def find_marks(columns: Iterable[Sequence[str]], dialect: Dialect) -> tuple[str | None, str | None]:
@@ -47,8 +47,8 @@ def find_marks(columns: Iterable[Sequence[str]], dialect: Dialect) -> tuple[str 
             "or a comma: name it, as in ",
             Setting("decimal", ","),
         )
-    shown = "".join(groups for _, groups in pairs) if len(pairs) == 1 else ""
-    return decimals.pop() if len(decimals) == 1 else None, dialect.thousands or shown[:1] or None
+    marks = "".join(groups for _, groups in pairs) if len(pairs) == 1 else ""
+    return decimals.pop() if len(decimals) == 1 else None, dialect.thousands or marks[:1] or None
 
 
 def mark_missing(text: Any, words: Collection[str] = ()) -> Any:
@@ -117,14 +117,14 @@ def parse_labels(text: Any, dialect: Dialect) -> tuple[Any, int | None]:
 
 def not_a_number(name: str, row: int, dialect: Dialect) -> LabelError:
     """Return what to say of a label that is not a number."""
-    decimal, other = ("comma", ".") if dialect.decimal == "," else ("point", ",")
+    decimal, group = ("comma", ".") if dialect.decimal == "," else ("point", ",")
     return LabelError(
         f"the label {name!r} is not a number in row {row:,}. If it is text, name another column as ",
         Setting("label"),
-        f". Numbers are read with a decimal {decimal}: where {other!r} stands between thousands, add ",
-        Setting("thousands", other),
+        f". Numbers are read with a decimal {decimal}: where {group!r} stands between thousands, add ",
+        Setting("thousands", group),
         "; where it is the decimal mark, add ",
-        Setting("decimal", other),
+        Setting("decimal", group),
         "; name words for missing values with ",
         Setting("na", ["unknown"]),
         "; or convert the column",

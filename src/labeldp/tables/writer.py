@@ -36,13 +36,13 @@ class TableWriter:
     format : str, optional
         By default the name implies it.
     force : bool
-        Replace what is there.
+        Replace a file that exists.
     most : int
         The most rights that the files get; the umask may leave them fewer.
     dialect : Dialect, optional
         How text is written.
     reserved : bool
-        Whether `reserve` has refused what cannot be written there.
+        Whether `reserve` has checked the place.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class TableWriter:
         refuse_values(public, self.format)
         self._tried_rows += public.num_rows
         if self.format in DELIMITERS:
-            texts = [place for place, kind in enumerate(public.schema.types) if is_text(kind)]
+            texts = [position for position, kind in enumerate(public.schema.types) if is_text(kind)]
             self._tried_bytes += size_of(public.select(texts)) + public.num_rows * public.num_columns
         refuse_size(self._to, self._tried_bytes)
 
@@ -120,13 +120,13 @@ class TableWriter:
         self._written += batch.num_rows
         if self._written > self._tried_rows:
             self.rehearse(batch)
-        place = 0
-        while place < batch.num_rows:
-            some = batch.slice(place, self._group_rows - self._rows)
-            place += some.num_rows
-            self._pending.append(some)
-            self._rows += some.num_rows
-            self._bytes += size_of(some)
+        start = 0
+        while start < batch.num_rows:
+            piece = batch.slice(start, self._group_rows - self._rows)
+            start += piece.num_rows
+            self._pending.append(piece)
+            self._rows += piece.num_rows
+            self._bytes += size_of(piece)
             if self._rows >= self._group_rows or self._bytes >= GROUP_BYTES:
                 self._flush()
 
@@ -136,7 +136,7 @@ class TableWriter:
         return sha256(self._path)
 
     def text_facts(self) -> dict[str, str]:
-        """Return what a card says of how text is written."""
+        """Return the marks of a text file for its card."""
         if self.format not in DELIMITERS:
             return {}
         return {name: str(getattr(self._dialect, name)) for name in ("separator", "decimal", "encoding")}
