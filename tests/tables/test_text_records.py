@@ -1,7 +1,5 @@
-"""Records that span lines: a lost quote never takes a label into a public value, and no line fills the memory."""
+"""Records that span lines: a lost quote never takes a label into a public value."""
 
-import gzip
-import sys
 from contextlib import suppress
 
 import pytest
@@ -9,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import labeldp as ldp
-from command_line import files_in
 from fuzzing import tries
-from helpers import python
 from tables.file_cases import refused, release
 
 SPANS = "spans lines"
@@ -138,33 +134,3 @@ def test_a_byte_order_mark_that_is_missing_is_asked_for(place):
     (place / "in.csv").write_bytes("item,price\na,2.5\n".encode("utf-16-le"))
     assert 'encoding="utf-16-le"' in str(refused("in.csv"))
     release("in.csv", dialect=ldp.tables.Dialect(encoding="utf-16-le"))
-
-
-# ---- memory -------------------------------------------------------------------------------------------------
-
-LIMITED = """if True:
-    import os, resource, sys, warnings
-    warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 on: forking with threads
-    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
-    from labeldp.app.cli import app
-    import labeldp.tables.file_release, labeldp.app.cli.privatize
-    for name in sys.argv[1:]:
-        if not os.fork():
-            order = ["privatize", name, "-o", "out.csv", "--label", "price", "--bounds", "0", "5", "--epsilon=1"]
-            app([*order, "--ledger", "ledger.jsonl"])
-        assert os.waitstatus_to_exitcode(os.wait()[1]) == 2
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
-def test_a_line_of_gigabytes_in_a_small_file_is_refused_within_a_gibibyte(place):
-    block = gzip.compress(b"1" * (1 << 26), 6)
-    starts = [b"", b"item,price,size\n", b'item,price,size\n"', b"item,price,size\na,"]
-    for number, start in enumerate(starts):
-        (place / f"{number}.csv.gz").write_bytes(gzip.compress(start) + block * 32)  # 2 GiB in 2 MB
-    before = files_in(place)
-    done = python(LIMITED, *sorted(before), check=False, capture_output=True, text=True)
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-    assert " ".join(done.stderr.split()).count("more than") == len(starts)
-    assert files_in(place) == before
