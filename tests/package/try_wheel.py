@@ -20,7 +20,7 @@ FILES = [
     "py.typed",
     "evidence/accuracy_suite.json",
     "app/report/style.css",
-    "app/report/page.html",
+    "app/report/base.html",
     "app/page/templates",
 ]
 TABLE = ["--label", "price", "--bounds", "0", "5", "--epsilon", "1"]

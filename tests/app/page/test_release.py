@@ -259,7 +259,7 @@ def test_work_can_be_stopped_before_the_charge_and_not_after(client, root, kind,
         assert reached.wait(60)
         data = json.loads(client.get(f"/work/{begun.release.id}").body)
     begun.release.wait()
-    assert set(data) == {"state", "what", "percent", "can_stop"}
+    assert set(data) == {"state", "step", "percent", "can_stop"}
     assert (data["state"], data["can_stop"]) == ("running", not is_paid)
     assert ("Stopped. Nothing was charged" in client.show(begun, "release").words) == (not is_paid)
     assert spent(client) == is_paid

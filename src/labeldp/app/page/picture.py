@@ -1,4 +1,4 @@
-"""What a release looks like: a picture for the page and a table, from what can be shared alone."""
+"""Pictures of releases for the page, from files that can be shared alone."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from labeldp.tables.opening import open_table
 
 FIRST_ROWS = 8
 
-Look = dict[str, Any]
-"""What the page shows of a release: an image, its text alternative, and rows of a table below their names."""
+Picture = dict[str, Any]
+"""An image of a release, its text alternative, and rows of a table below the names of columns."""
 
 
-def look_at_table(path: Path, card_text: str) -> Look:
+def draw_table(path: Path, card_text: str) -> Picture:
     """Return the released values of a table, their mean with its error, and the first rows."""
     card = read_any_card(card_text)
     facts = card.content["file"]
@@ -54,7 +54,7 @@ def look_at_table(path: Path, card_text: str) -> Look:
     return {"image": _draw(plot, 3.4), "text": text, "rows": [shown.schema.names, *rows]}
 
 
-def look_at_regression(table: RegressionTable) -> Look:
+def draw_regression(table: RegressionTable) -> Picture:
     """Return the coefficients of a regression table with their intervals, and the table."""
     text = f"What explains {table.label}: coefficients with their 95 % intervals."
     return {"image": _draw(table.plot, 1.4 + 0.4 * len(table.names)), "text": text, "rows": table.cells()}

@@ -19,7 +19,7 @@ from labeldp.app.model_fit import fit_file, no_score
 from labeldp.app.page.budget_step import preview_of, score_of
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import explain
-from labeldp.app.page.picture import Look, look_at_regression, look_at_table
+from labeldp.app.page.picture import draw_regression, draw_table
 from labeldp.app.page.site import SOON, Site, go, site_of
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished
 from labeldp.app.page.work import Work
@@ -29,12 +29,17 @@ from labeldp.app.sentences import printable
 from labeldp.errors import Message
 from labeldp.tables.file_release import privatize_file
 
-WRITTEN = {
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "table": privatize_file,
+    "model": fit_file,
+    "regression": regress_file,
+}
+OUTPUTS = {
     "table": "The private table",
     "model": "The private model",
     "regression": "The regression table, a page",
 }
-"""What is written for each kind of release."""
+"""The output of each kind of release."""
 
 OTHER_REQUEST = "The request was changed, perhaps in another tab. Nothing was charged: check it again."
 
@@ -53,7 +58,7 @@ def take_release(site: Site, unfinished: Unfinished, form: FormData, problems: d
 
 
 def release_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
-    """Return what is about to happen, how far it is, or what was released."""
+    """Return the request and its cost; the work, once it began; and its result."""
     release, work, rows = unfinished.request, unfinished.release, unfinished.rows
     if release is None or unfinished.seen is None:
         return unfinished.at("budget")
@@ -78,50 +83,42 @@ def release_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
 
 
 def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, work: Work) -> dict[str, Any]:
-    """Release as the command of this kind does; return what the page says of it, all of which can be shared."""
-    options = {**release.options, "ledger": ledger, "progress": work.progress}
-    path, problems = release.out.with_name(f"{release.out.name}.card.json"), dict[str, Exception]()
-    look: Callable[[], Look | None] = dict
-    if release.kind == "regression":
-        regression = regress_file(release.source, release.out, **options)
-        text, notes = regression.table.to_card(), regression.notes
-        look = partial(look_at_regression, regression.table)
-    elif release.kind == "model":
-        fit = fit_file(release.source, release.out, **options)
-        path, text, notes = release.out / "card.json", fit.card, fit.notes
-        if fit.score_error is not None:
-            problems["How good the model is could not be measured"] = fit.score_error
-    else:
-        table = privatize_file(release.source, release.out, **options)
-        text, notes = table.card, list(table.notes)
-        look = partial(look_at_table, release.out, text)
-    files = {WRITTEN[release.kind]: release.out, "The certificate (card)": path}
-    if release.kind != "regression":  # which is a report itself
-        with _noted(problems, "The report could not be written"):
-            report = release.out.with_name(f"{release.out.name}.report.html")
-            write_page(report, render_report(text, ledger=ledger), like=path)
+    """Release as the command of this kind does; return the values of its page, all of which can be shared."""
+    kind, out = release.kind, release.out
+    result: Any = COMMANDS[kind](release.source, out, **release.options, ledger=ledger, progress=work.progress)
+    card_path = out / "card.json" if kind == "model" else out.with_name(f"{out.name}.card.json")
+    card = card_path.read_text(encoding="utf-8")
+    files = {OUTPUTS[kind]: out, "The certificate (card)": card_path}
+    problems, picture = list[str](), None
+    if kind != "regression":  # which is a report itself
+        with _collect_failure(problems, "The report could not be written"):
+            report = out.with_name(f"{out.name}.report.html")
+            write_page(report, render_report(card, ledger=ledger), like=card_path)
             files["The report"] = report
-    shown = None
-    with _noted(problems, "The result cannot be shown here"):
-        shown = look()
-    failed = [f"{what}: {explain(error)}" for what, error in problems.items()]
-    other = [note for note in notes if not isinstance(note, Message)]  # what to choose otherwise is paid again
+    with _collect_failure(problems, "The result cannot be shown here"):
+        if kind == "table":
+            picture = draw_table(out, card)
+        elif kind == "regression":
+            picture = draw_regression(result.table)
+        elif result.score_error is not None:
+            problems.append(f"How good the model is could not be measured: {explain(result.score_error)}")
+    notes = [note for note in result.notes if not isinstance(note, Message)]  # advice, which is paid again
     return {
-        "card": folder.name(path),
-        "files": {what: folder.name(file) for what, file in files.items()},
-        "notes": [printable(line) for note in (*failed, *other) for line in note.splitlines()],
-        "explanation": read_any_card(text).explain(ledger.charges),
-        "look": shown,
+        "card": folder.name(card_path),
+        "files": {name: folder.name(file) for name, file in files.items()},
+        "notes": [printable(line) for note in [*problems, *notes] for line in note.splitlines()],
+        "explanation": read_any_card(card).explain(ledger.charges),
+        "picture": picture,
     }
 
 
 @contextmanager
-def _noted(problems: dict[str, Exception], what: str) -> Iterator[None]:
-    """Note what goes wrong after a release is in place: it is paid for, and there."""
+def _collect_failure(problems: list[str], sentence: str) -> Iterator[None]:
+    """Collect an error after a release is in place: the release is paid for, and exists."""
     try:
         yield
     except Exception as error:
-        problems[what] = error
+        problems.append(f"{sentence}: {explain(error)}")
 
 
 # ---- work in progress -----------------------------------------------------------------------------------------
@@ -136,10 +133,11 @@ def stop_form(request: Request, form: FormData) -> Response:
 
 
 def progress_data(request: Request) -> Response:
-    """Return how far work is, for the bar that a script draws."""
+    """Return the progress of work, for the bar that a script draws."""
     work = _work_of(request)
-    names = ("state", "what", "percent", "can_stop")
-    return JSONResponse({name: getattr(work, name) for name in names})
+    return JSONResponse(
+        {"state": work.state, "step": work.step, "percent": work.percent, "can_stop": work.can_stop}
+    )
 
 
 def _work_of(request: Request) -> Work:

@@ -12,8 +12,8 @@ import threading
 import time
 import warnings
 import webbrowser
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
@@ -23,18 +23,7 @@ from labeldp.app.page.application import build_app
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.site import Site
 
-
-def _write_entry_page(folder: Path, address: str) -> Path | None:
-    """Return a new file that leads a browser to the address and that only its owner can read, or None.
-
-    All users of the machine can see the address that a browser is started with, in the list of processes. The
-    file is in the chosen folder, because many browsers may not read hidden or temporary folders.
-    """
-    path = folder / f"labeldp-page-{secrets.token_hex(4)}.html"
-    html = f'<!doctype html><title>labeldp</title><meta http-equiv="refresh" content="0;url={address}">'
-    with suppress(OSError), atomic_file(path, replace=False) as part:
-        part.write_text(html, encoding="utf-8")
-    return path if path.exists() else None
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
 def serve(
@@ -53,55 +42,88 @@ def serve(
     port : int
         0 for any that is free.
     browse : bool
-        Whether to open the browser.
+        Open the browser.
     say : callable
         Prints a line on the terminal: the address, which contains the token, and the end.
     """
     site = Site(ChosenFolder(folder))
     root = site.folder.root
-    with ExitStack() as stack, socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        _silence(stack)
-        stack.callback(setattr, tempfile, "tempdir", tempfile.tempdir)
-        tempfile.tempdir = str(root)  # of uploads, on their way
+    with _silence(), _uploads_in(root), socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         if os.name == "posix":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
         listener.listen()  # now: a browser may be quicker than the server
         address = f"http://127.0.0.1:{listener.getsockname()[1]}{site.keys.address}"
-        entry_page = _write_entry_page(root, address) if browse else None
+        entry_page = root / f"labeldp-page-{secrets.token_hex(4)}.html"
         say(f"The page of {root} is at  {address}")
         say("The address works once, in one browser, on this machine. To end it, press Close labeldp or Ctrl-C.")
-        if entry_page is not None:
-            threading.Thread(target=webbrowser.open, args=(entry_page.as_uri(),), daemon=True).start()
+        if browse:
+            _browse(entry_page, address)
         try:
             _server(site, entry_page).run(sockets=[listener])
         finally:
-            _answer_signals(stack, lambda: say("Still finishing what is paid for …"))
-            if site.is_busy:
-                say("Finishing what is paid for …")
-            site.finish()
+            with _finish_despite_signals(say):
+                if site.is_busy:
+                    say("Finishing what is paid for …")
+                site.finish()
             _remove(entry_page)
     say("The page is closed.")
 
 
-def _silence(stack: ExitStack) -> None:
-    """Let no library warn or log until the stack ends, in any thread: the message may quote a label."""
-    stack.enter_context(warnings.catch_warnings())
-    warnings.simplefilter("ignore")
-    warnings.showwarning = lambda *_, **__: None  # where a library changes the filters for a while
-    stack.callback(logging.disable, logging.NOTSET)
+def _browse(entry_page: Path, address: str) -> None:
+    """Open the browser with a file that leads to the address and that only its owner can read.
+
+    All users of the machine can see the address that a browser is started with, in the list of processes. The
+    file is in the chosen folder, because many browsers may not read hidden or temporary folders.
+    """
+    html = f'<!doctype html><title>labeldp</title><meta http-equiv="refresh" content="0;url={address}">'
+    with suppress(OSError):
+        with atomic_file(entry_page, replace=False) as file:
+            file.write_text(html, encoding="utf-8")
+        threading.Thread(target=webbrowser.open, args=(entry_page.as_uri(),), daemon=True).start()
+
+
+@contextmanager
+def _uploads_in(folder: Path) -> Iterator[None]:
+    """Keep temporary files, such as uploads on their way, in a folder."""
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Let no library warn or log, in any thread: the message may quote a label."""
     logging.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.showwarning = lambda *_, **__: None  # where a library changes the filters for a while
+            yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
-def _answer_signals(stack: ExitStack, answer: Callable[[], None]) -> None:
-    """Answer signals instead of ending: a release that is paid for is not lost to a second Ctrl-C."""
+@contextmanager
+def _finish_despite_signals(say: Callable[[str], None]) -> Iterator[None]:
+    """Answer signals instead of ending: a paid release is not lost to a second Ctrl-C."""
+    handlers = {}
     if threading.current_thread() is threading.main_thread():  # signals come nowhere else
-        for kind in {"SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"} & set(dir(signal)):
-            number = getattr(signal, kind)
-            stack.callback(signal.signal, number, signal.signal(number, lambda *_: answer()))
+        numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
+        handlers = {
+            number: signal.signal(number, lambda *_: say("Still finishing what is paid for …"))
+            for number in numbers
+        }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
-def _server(site: Site, entry_page: Path | None) -> uvicorn.Server:
+def _server(site: Site, entry_page: Path) -> uvicorn.Server:
     """Return a server that ends when nobody is there any more; the entry page is removed once it was used."""
 
     async def check() -> None:
@@ -127,7 +149,6 @@ def _server(site: Site, entry_page: Path | None) -> uvicorn.Server:
     return server
 
 
-def _remove(entry_page: Path | None) -> None:
+def _remove(entry_page: Path) -> None:
     with suppress(OSError):
-        if entry_page is not None:
-            entry_page.unlink(missing_ok=True)
+        entry_page.unlink(missing_ok=True)

@@ -16,7 +16,7 @@ for (const bar of document.querySelectorAll("[data-progress]")) {
       return;
     }
     if (answer) {
-      if (answer.what !== shown) status.textContent = `${shown = answer.what} …`;
+      if (answer.step !== shown) status.textContent = `${shown = answer.step} …`;
       if (answer.percent !== null) meter.value = answer.percent; else meter.removeAttribute("value");
       stop.hidden = !answer.can_stop;
     }
