@@ -32,7 +32,7 @@ for each in spenders:
     each.start()
 for each in spenders:
     each.join()
-said["shared"] = str(ldp.Ledger.open("shared", create="never").total)
+said["shared"] = str(ldp.Ledger.open("shared", create=False).total)
 
 def command(*words):
     return app([*words], standalone_mode=False)

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import dataclasses
 import json
 import os
 import pickle
@@ -141,7 +142,7 @@ def test_no_file_is_left_open(path):
 
 
 def late(path, limit=None):
-    return Ledger.open(path, limit=limit, create="late")
+    return Ledger.prepare(path, limit=limit)
 
 
 def test_a_late_ledger_is_created_with_the_first_charge_that_is_accepted(path):
@@ -170,7 +171,7 @@ def test_a_late_ledger_uses_a_file_that_another_created_meanwhile_unless_its_lim
     assert Ledger.open(path).total == Budget(0.8)
 
 
-@pytest.mark.parametrize("options", [{"create": "x"}, {"create": "never"}, {"limit": 3.0}], ids=str)
+@pytest.mark.parametrize("options", [{"create": False}, {"limit": 3.0}], ids=str)
 def test_what_is_not_opened_makes_no_file(path, options):
     with pytest.raises((LedgerError, ldp.errors.ParameterError)):
         Ledger.open(path, **options)
@@ -180,7 +181,7 @@ def test_what_is_not_opened_makes_no_file(path, options):
 def test_a_ledger_that_is_only_read_keeps_its_torn_end(path):
     torn = put(path, HEADER, {"charges": [ENTRY]}).read_bytes() + b'{"charges":['
     path.write_bytes(torn)
-    assert Ledger.open(path, create="never").total == CHARGE.budget
+    assert Ledger.open(path, create=False).total == CHARGE.budget
     assert path.read_bytes() == torn
     Ledger.open(path)
     assert path.read_bytes() == chained(HEADER, {"charges": [ENTRY]})
@@ -195,6 +196,35 @@ def test_a_ledger_knows_its_own_charges_and_reserves_budget_for_those_that_follo
     other.charge("between", epsilon=0.2)
     ledger.charge_all([charge("score", 0.5)])
     assert ledger.own_charges == (ledger.charges[0], ledger.charges[2])
+
+
+ODD = [
+    {"description": 7},
+    {"description": None},
+    {"purpose": "label"},
+    {"purpose": ["labels"]},
+    {"mechanism": 3},
+    {"rows_per_person": True},
+    {"rows_per_person": (1 << 53) + 1},
+    {"rows_per_person": 0},
+    {"when": 1.0},
+    {"budget": 1.0},
+    {"budget": Budget(Fraction(1, 10**400))},
+    {"declaration": ldp.accounts.Declaration(purpose="two\nlines")},
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_a_charge_that_no_ledger_reads_again_is_refused_before_it_is_written(ledger, path, odd):
+    before = path.read_bytes()
+    for book in (ledger, Ledger()):
+        with pytest.raises(ldp.errors.ParameterError):
+            book.charge_all([dataclasses.replace(CHARGE, **odd)])
+        given = {"description": "labels", "epsilon": 0.1, **odd}
+        with pytest.raises((ldp.errors.ParameterError, TypeError)):  # TypeError: no such parameter
+            book.charge(given.pop("description"), **given)
+    assert path.read_bytes() == before
+    assert Ledger.open(path).charges == ledger.charges
 
 
 # ---- torn, changed, replaced ----------------------------------------------------------------------------
@@ -260,7 +290,7 @@ DAMAGE = {
 def test_damage_is_refused_and_the_file_left_as_it_is(ledger, path, damage):
     damaged = b"".join(DAMAGE[damage](path.read_bytes().splitlines(keepends=True)))
     path.write_bytes(damaged)
-    uses = [partial(Ledger.open, path, create=create) for create in ("now", "late", "never")]
+    uses = [partial(Ledger.open, path), partial(Ledger.prepare, path), partial(Ledger.open, path, create=False)]
     uses += [lambda: Ledger.open(path, limit=LIMIT), lambda: ledger.total]
     for use in [*uses, lambda: ledger.charge("more", epsilon=0.1)]:
         with pytest.raises(LedgerError, match="ledger"):
@@ -346,13 +376,13 @@ def test_a_path_that_cannot_be_written_is_named_in_a_ledger_error(tmp_path):
 
 
 @posix_only
-@pytest.mark.parametrize("create", ["now", "late", "never"])
-def test_a_fifo_or_a_folder_instead_of_a_ledger_is_refused_at_once(path, create):
+@pytest.mark.parametrize("open_ledger", [Ledger.open, Ledger.prepare, partial(Ledger.open, create=False)])
+def test_a_fifo_or_a_folder_instead_of_a_ledger_is_refused_at_once(path, open_ledger):
     place = path.with_name("place")
     for make in (os.mkfifo, os.mkdir):
         make(place)
         with pytest.raises(LedgerError, match="cannot open"):
-            Ledger.open(place, create=create).charge("labels", epsilon=0.1)
+            open_ledger(place).charge("labels", epsilon=0.1)
         place.rename(path.with_name(f"old {make.__name__}"))
 
 

@@ -31,7 +31,7 @@ def privatized(source, out, *, everything=False, **options):
         **{
             "epsilon": 1.0,
             "mechanism": "two-point",
-            "ledger": ldp.Ledger.open("ledger.jsonl", create="late"),
+            "ledger": ldp.Ledger.prepare("ledger.jsonl"),
             "progress": lambda *what: print("progress", *what, file=sys.stderr),
             **options,
         },

@@ -70,8 +70,8 @@ def test_a_ledger_that_is_created_late_has_no_file_before_all_labels_are_counted
         yield LABELS
         assert not path.exists()
 
-    ldp.release.LabelStream(batches, order(), ledger=ldp.Ledger.open(path, create="late"))
-    assert ldp.Ledger.open(path, create="never").total == ldp.Budget(1.0)
+    ldp.release.LabelStream(batches, order(), ledger=ldp.Ledger.prepare(path))
+    assert ldp.Ledger.open(path, create=False).total == ldp.Budget(1.0)
 
 
 # ---- counts -------------------------------------------------------------------------------------------

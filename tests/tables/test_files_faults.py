@@ -187,5 +187,5 @@ def test_a_disk_that_takes_no_more_refuses_in_words_and_keeps_what_is_there(tmp_
         with pytest.raises(ldp.errors.LedgerError):
             ldp.privatize(labels[:-1], epsilon=1.0, bounds=(0, 5), ledger=ledger)
         assert (disk / "ledger").read_bytes().startswith(before)
-        assert ldp.Ledger.open(disk / "ledger", create="never").total == ledger.total
+        assert ldp.Ledger.open(disk / "ledger", create=False).total == ledger.total
         assert {path.name for path in disk.iterdir()} - {"filler"} == {"ledger"}

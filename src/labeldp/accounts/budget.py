@@ -15,10 +15,10 @@ from typing import Annotated, Any, Literal
 from unicodedata import category
 
 from labeldp._values import parse_number
-from labeldp.errors import BudgetError, ParameterError, Setting
-from labeldp.mechanisms.typed_data import LONGEST_AMOUNT, Limit, Natural, Positive, optional, parse_fraction
+from labeldp.errors import BudgetError, CardError, ParameterError, Setting, describe
+from labeldp.mechanisms.typed_data import Limit, Natural, Positive, optional, parse_fraction, plain, read
 
-MOST_BITS = 8192
+MAX_BITS = 8192
 """Bits of the numerator and the denominator of an exact sum: thousands of honest amounts need a few hundred."""
 
 LONGEST_STATEMENT = 500
@@ -102,7 +102,7 @@ class Budget:
         return float_at_least(self.exact_epsilon)
 
     def __add__(self, other: Budget) -> Budget:
-        return _sum([self, other])
+        return Budget(exact_sum([self.exact_epsilon, other.exact_epsilon]))
 
     def __le__(self, other: Budget) -> bool:
         return self.exact_epsilon <= other.exact_epsilon
@@ -142,30 +142,16 @@ class Budget:
         return cls(parse_fraction(data))
 
 
-def refuse_long(budgets: Iterable[Budget]) -> None:
-    """Refuse budgets that `Budget.from_data` would refuse; called before one is spent, or is a limit."""
-    amounts = [budget.exact_epsilon for budget in budgets]
-    if any(_is_long(amount) or len(str(amount)) > LONGEST_AMOUNT for amount in amounts):
-        raise ParameterError(
-            Setting("epsilon"), f" must have at most {LONGEST_AMOUNT} characters as a fraction: round it up"
-        )
-
-
-def _sum(budgets: Iterable[Budget]) -> Budget:
-    """Return what budgets are together; many hostile amounts end before their sum takes long to compute."""
-    epsilon = Fraction(0)
-    for budget in budgets:
-        epsilon += budget.exact_epsilon
-        if _is_long(epsilon):
+def exact_sum(amounts: Iterable[Fraction]) -> Fraction:
+    """Return the sum of amounts; a sum of many hostile amounts ends before it takes long to compute."""
+    total = Fraction(0)
+    for amount in amounts:
+        total += amount
+        if max(total.numerator, total.denominator).bit_length() > MAX_BITS:
             raise ParameterError(
-                f"the exact sum of the amounts needs more than {MOST_BITS} bits: round them up first"
+                f"the exact sum of the amounts needs more than {MAX_BITS} bits: round them up first"
             )
-    return Budget(epsilon)
-
-
-def _is_long(amount: Fraction) -> bool:
-    """Return whether an exact amount has more bits than honest ones: sums of such amounts only grow."""
-    return max(amount.numerator, amount.denominator).bit_length() > MOST_BITS
+    return total
 
 
 def _exact(value: float) -> Fraction:
@@ -313,9 +299,27 @@ def new_charge(
     return Charge(description, cost, when, mechanism, rows_per_person, purpose, column, _declaration.get())
 
 
+def parse_charge(charge: Any) -> Charge:
+    """Return a charge that a ledger's file and a card can hold, by their schema.
+
+    Raises
+    ------
+    ParameterError
+        If it would not be read again as it is.
+    """
+    if not isinstance(charge, Charge):
+        raise ParameterError(f"a ledger takes objects of the class Charge, got {describe(charge)}")
+    try:
+        read(Charge, plain(charge), "the charge")
+        read(Declaration, plain(charge.declaration), "the declaration")
+    except CardError as error:
+        raise ParameterError(str(error)) from None
+    return charge
+
+
 def total_of(charges: Iterable[Charge]) -> Budget:
-    """Return what charges cost together."""
-    return _sum(charge.budget for charge in charges)
+    """Return the sum of the costs of charges."""
+    return Budget(exact_sum(charge.budget.exact_epsilon for charge in charges))
 
 
 def missing_charges(charges: Iterable[Charge], others: Iterable[Charge]) -> list[Charge]:

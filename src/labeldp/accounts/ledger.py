@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import partial
-from typing import Any, Literal
+from typing import Any, get_args
 
 from labeldp._atomic import StrPath, regular_handle
-from labeldp._values import parse_integer
-from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, refuse_long, refuse_overspend, total_of
+from labeldp._values import parse_choice, parse_integer
+from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, parse_charge, refuse_overspend, total_of
 from labeldp.accounts.ledger_file import LedgerFile
 from labeldp.errors import (
     LabelDPError,
@@ -59,13 +59,7 @@ class Ledger:
         self._owner, self._lock = os.getpid(), threading.RLock()
 
     @classmethod
-    def open(
-        cls,
-        path: StrPath,
-        *,
-        limit: Budget | None = None,
-        create: Literal["now", "late", "never"] = "now",
-    ) -> Ledger:
+    def open(cls, path: StrPath, *, limit: Budget | None = None, create: bool = True) -> Ledger:
         """Return the ledger kept in a file, created with ``limit`` if it does not exist.
 
         Charges are locked between processes and on the disk before the release is handed over. A crash
@@ -78,9 +72,8 @@ class Ledger:
         limit : Budget, optional
             For an existing file it must be left out or equal to the file's: a limit is not changed by
             opening.
-        create : {"now", "late", "never"}
-            When a file that does not exist is created: now, with the first charge that is accepted, or never.
-            With "never" opening it needs no permission to write.
+        create : bool
+            If False, the file must exist, and opening it needs no permission to write.
 
         Examples
         --------
@@ -92,7 +85,31 @@ class Ledger:
         Budget(epsilon=2.0)
         """
         ledger = cls(limit)
-        ledger._file = LedgerFile(os.fspath(path), limit, create)
+        ledger._file = LedgerFile(os.fspath(path), limit)
+        ledger._file.open(create=create)
+        return ledger
+
+    @classmethod
+    def prepare(cls, path: StrPath, *, limit: Budget | None = None) -> Ledger:
+        """Return the ledger kept in a file; the first accepted charge creates the file, so a refusal leaves none.
+
+        Parameters
+        ----------
+        path, limit
+            As for `Ledger.open`.
+
+        Examples
+        --------
+        >>> import os, tempfile, labeldp as ldp
+        >>> path = tempfile.mkdtemp() + "/budget.jsonl"
+        >>> ledger = ldp.Ledger.prepare(path, limit=ldp.Budget(epsilon=3.0))
+        >>> os.path.exists(path), ledger.remaining
+        (False, Budget(epsilon=3.0))
+        """
+        if os.path.lexists(path):
+            return cls.open(path, limit=limit)
+        ledger = cls(limit)
+        ledger._file = LedgerFile(os.fspath(path), limit)
         return ledger
 
     # ---- reading ----------------------------------------------------------------------------
@@ -169,6 +186,7 @@ class Ledger:
         """
         budget = Budget(epsilon)
         people = parse_integer(rows_per_person, "rows_per_person")
+        parse_choice(purpose, "purpose", get_args(Purpose))
         charge = new_charge(description, budget, purpose=purpose, mechanism=mechanism, rows_per_person=people)
         self.charge_all([charge])
         return charge
@@ -185,7 +203,7 @@ class Ledger:
         BudgetError
             If the limit would be passed; then nothing is spent.
         """
-        refuse_long(charge.budget for charge in (*charges, *self._reserve))  # a ledger and a card hold them
+        charges = list(map(parse_charge, charges))
         if self.is_copy:
             raise LedgerError(
                 "this is a copy of a ledger that is in the memory of another process, which would not see the "
@@ -224,8 +242,9 @@ class Ledger:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._file is None:
             return _copy, (self._limit, self.total)
-        create: Literal["late", "never"] = "never" if self._file.exists else "late"
-        return partial(Ledger.open, self._file.path, limit=self.limit, create=create), ()
+        if self._file.exists:
+            return partial(Ledger.open, self._file.path, limit=self.limit, create=False), ()
+        return partial(Ledger.prepare, self._file.path, limit=self.limit), ()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} spent={self.total} limit={self.limit}>"

@@ -20,13 +20,13 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import portalocker
 
 from labeldp._atomic import as_path, atomic_file, flush_file, regular_handle
 from labeldp._values import Data
-from labeldp.accounts.budget import Budget, Charge, Declaration, refuse_long, refuse_overspend
+from labeldp.accounts.budget import Budget, Charge, Declaration, refuse_overspend
 from labeldp.errors import CardError, DataError, LabelDPError, LedgerError, ParameterError, Setting
 from labeldp.mechanisms.card_format import VERSION, require_version
 from labeldp.mechanisms.typed_data import canonical, plain, read
@@ -56,22 +56,22 @@ class _Charged(TypedDict):
 class LedgerFile:
     """The charges of a ledger that is kept in a file; see `Ledger.open`."""
 
-    def __init__(self, path: str, limit: Budget | None, create: Literal["now", "late", "never"]) -> None:
-        if create not in ("now", "late", "never"):
-            raise ParameterError(Setting("create"), f' must be "now", "late" or "never", got {create!r}')
-        refuse_long([] if limit is None else [limit])
+    def __init__(self, path: str, limit: Budget | None) -> None:
+        if limit is not None:
+            Budget.from_data(limit.as_data())  # the file can hold it
         self.limit = limit
         self.path = os.path.abspath(as_path(path))
         self.exists = False  # once found or created, a file that is gone or another is refused
         self._lock = threading.RLock()
         self._count, self._last = 0, ""  # how many records there were at the last look, and the hash of the last
         self._charges: list[Charge] = []  # in these records
-        is_there = os.path.lexists(self.path)
-        if create == "now" and not is_there:
+
+    def open(self, *, create: bool) -> None:
+        """Read the file; if told to, end a torn record in it, or create it."""
+        if create and not os.path.lexists(self.path):
             self._create()
-        if not self.exists and (is_there or create != "late"):
-            with self._locked_file(os.O_RDONLY if create == "never" else os.O_RDWR):
-                pass
+        with self._locked_file(os.O_RDWR if create else os.O_RDONLY):
+            pass
 
     def charges(self) -> tuple[Charge, ...]:
         """Return all charges in the file now, oldest first."""

@@ -234,7 +234,7 @@ def open_ledger(ledger: Path | None, limit: float | None = None) -> Ledger:
     """Return the ledger to charge; a new file is created with its first charge, so that a refusal leaves none."""
     budget = None if limit is None else Budget(limit)
     if ledger is not None:
-        return Ledger.open(ledger, limit=budget, create="late")
+        return Ledger.prepare(ledger, limit=budget)
     if budget is not None:
         raise ParameterError(Setting("limit"), " needs a file to keep it: add ", Setting("ledger", "FILE"))
     return Ledger()

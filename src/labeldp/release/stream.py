@@ -37,7 +37,7 @@ class LabelStream:
         trusted. Its labels must be the ones later passed to `release`, in any order.
     request : Request
     ledger : Ledger, optional
-        Is charged once all labels are counted: one opened with ``create="late"`` has no file before.
+        Is charged once all labels are counted: one of `Ledger.prepare` has no file before.
     random_state : None, int or source of words
         Leave it out for a release.
 

@@ -109,7 +109,7 @@ def run(words):
 def is_charged(ledger):
     """Whether there is a ledger with charges in it."""
     try:
-        return bool(ldp.Ledger.open(ledger, create="never").charges)
+        return bool(ldp.Ledger.open(ledger, create=False).charges)
     except (ldp.LabelDPError, OSError):
         return False
 

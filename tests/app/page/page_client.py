@@ -213,7 +213,7 @@ def held(at, then=lambda work: None):
 
 def charges(client, name="book.jsonl"):
     path = client.site.folder.root / name
-    return ldp.Ledger.open(path, create="never").charges if path.exists() else ()
+    return ldp.Ledger.open(path, create=False).charges if path.exists() else ()
 
 
 # ---- a server in a process of its own ------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def test_a_table_is_released_with_its_card_and_report_and_all_that_was_chosen(cl
         "homes.private.csv.report.html",
     }
     assert spent(client) == 1  # for two rows of a person
-    assert ldp.Ledger.open(root / "book.jsonl", create="never").limit == ldp.Budget(3)
+    assert ldp.Ledger.open(root / "book.jsonl", create=False).limit == ldp.Budget(3)
     card = json.loads((root / "homes.private.csv.card.json").read_text())
     assert card["file"]["columns"] == ["rooms", "price"]
     assert card["file"]["rows"] == 301

@@ -89,7 +89,7 @@ def _verified(
     path, text = read_card_file(named)
     if file is None and path not in (named, named / "card.json"):
         file = named
-    ledger = None if paid_from is None else Ledger.open(paid_from, create="never")
+    ledger = None if paid_from is None else Ledger.open(paid_from, create=False)
     return path, text, ledger, verify_files(text, file=file, folder=path.parent, ledger=ledger)
 
 

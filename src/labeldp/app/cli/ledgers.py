@@ -27,7 +27,7 @@ def ledger(ledgers: list[Path]) -> None:
     for file in ledgers:
         if not file.exists():
             raise ParameterError(f"there is no ledger {file}")
-    opened = [Ledger.open(file, create="never") for file in ledgers]
+    opened = [Ledger.open(file, create=False) for file in ledgers]
     charges = [charge for one in opened for charge in one.charges]
     spent, limit = total_of(charges), opened[0].limit
     sums = dict[tuple[str, str], list[Charge]]()

@@ -80,7 +80,7 @@ def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems:
     chosen, book = parse_fields(["epsilon", "score", "limit"], form, {}), None
     with collect_problem(problems, "ledger"):
         if (path := folder.target(str(form.get("ledger")))).exists():
-            book = Ledger.open(path, create="never")
+            book = Ledger.open(path, create=False)
     plan = preview_of(unfinished, chosen.get("epsilon", EXAMPLE))
     score = (chosen.get("score") or 0.0) if form.get("kind") == "model" else 0.0
     prices = (Budget(plan.budgets[0].epsilon), Budget(score))

@@ -50,7 +50,7 @@ def _ledgers_in(folder: ChosenFolder) -> tuple[dict[str, Ledger], dict[str, str]
     ledgers, problems = dict[str, Ledger](), dict[str, str]()
     for name in folder.ledgers():
         with collect_problem(problems, name):
-            ledgers[name] = Ledger.open(folder.target(name), create="never")
+            ledgers[name] = Ledger.open(folder.target(name), create=False)
     return ledgers, problems
 
 
