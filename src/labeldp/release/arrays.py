@@ -1,6 +1,6 @@
 """`privatize` and `estimate_prior`: private labels, or a private histogram of them, in one call.
 
-First validate, then charge, then randomise. The budget is split between prior and labels by what is public (the
+First validate, then charge, then randomise. The budget is split between prior and labels by public numbers (the
 number of rows, ε); the prior is estimated; the mechanism is designed for it; every label is randomised
 once.
 """
@@ -57,7 +57,7 @@ class Release(TermsMixin):
 
     @property
     def mechanism(self) -> Any:
-        """What each label was randomised with."""
+        """The mechanism of each label."""
         return self.terms.mechanisms[0]
 
     @property
@@ -117,7 +117,7 @@ def privatize(
         or ``"rp"``, ``"laplace"``, ``"staircase"``, ``"two-point"``, ``"rr-on-bins"``,
         ``"unbiased"``; or a mechanism instance with this ε.
     prior : Histogram, optional
-        What is publicly known about the labels; costs nothing. This is the paper's Algorithm 2.
+        A public distribution of the labels; costs nothing. This is the paper's Algorithm 2.
     trust : {"curator", "local"}
         Who sees labels before noise: a curator, or nobody, so that each is randomised on its own.
     method : {None, "laplace"}
@@ -130,16 +130,16 @@ def privatize(
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
-        How many rows one person may have; the ledger is charged for all of them.
+        The most rows of one person; the ledger is charged for all of them.
     purpose, recipient, bounds_reason : str, optional
-        What the release is for, who gets it, and how the bounds were chosen; on the card and in the ledger.
+        The aim, the recipient, and the source of the bounds; on the card and in the ledger.
     random_state : None, int or source of words
         Leave it out for a release.
 
     Returns
     -------
     Release
-        Its ``debiased`` labels are those to train on; ``summary()`` says in words what was done.
+        Its ``debiased`` labels are those to train on; ``summary()`` describes the release in words.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def estimate_prior(
     labels : array-like
         Private labels.
     epsilon : float
-        What the histogram may cost.
+        The cost of the histogram.
     bounds : (lo, hi)
         Public bounds; labels outside are clipped.
     trust : {"curator", "local"}
@@ -224,7 +224,7 @@ def estimate_prior(
     ledger : Ledger, optional
         Is charged before any label is counted.
     rows_per_person : int
-        How many rows one person may have; the ledger is charged for all of them.
+        The most rows of one person; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
 

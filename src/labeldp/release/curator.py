@@ -148,8 +148,8 @@ def _locate(fine: Counts, epsilon: Fraction, source: WordSource) -> Location:
     windows = [largest_window(fine, level) for level in range(MAX_LEVEL + 1)]
     cost = _cost(epsilon, rows, STEP_SHARE, STEP_BUDGET)
     largest = Statistic("largest count of labels in a window", "largest count", 1, 1, cost, "prior")
-    level, asked = narrowest_level(windows, partial(largest.noise.release, source=source), WINDOW_SHARE * rows)
-    steps = (largest,) * asked
+    level, queries = narrowest_level(windows, partial(largest.noise.release, source=source), WINDOW_SHARE * rows)
+    steps = (largest,) * queries
     if level <= 1:
         return Location(0, cells, steps)
     halves = _counts("halves of windows", 2 << level, _cost(epsilon, rows, PLACE_SHARE, PLACE_BUDGET))
@@ -190,9 +190,9 @@ def largest_window(counts: Counts, level: int) -> Counts:
 
 
 def narrowest_level(
-    windows: Sequence[Counts], release: Callable[[Counts], Counts], most: float, wide: int = 0
+    windows: Sequence[Counts], release: Callable[[Counts], Counts], enough: float, wide: int = 0
 ) -> tuple[int, int]:
-    """Return the level of the narrowest windows of which one holds most labels, and the number of counts asked.
+    """Return the level of the narrowest windows of which one holds most labels, and the number of counts released.
 
     Parameters
     ----------
@@ -200,17 +200,17 @@ def narrowest_level(
         The largest count of any window of each level.
     release : callable
         Returns a count with noise; called at most ⌈log₂(levels − wide)⌉ times.
-    most : float
+    enough : float
         A count from which on a window holds most labels.
     wide : int
         Windows of this level are taken to hold most labels.
     """
-    narrow, asked = len(windows) - 1, 0
+    narrow, queries = len(windows) - 1, 0
     while wide < narrow:
         middle = (wide + narrow + 1) // 2
-        asked += 1
-        if release(windows[middle])[0] >= most:
+        queries += 1
+        if release(windows[middle])[0] >= enough:
             wide = middle
         else:
             narrow = middle - 1
-    return wide, asked
+    return wide, queries

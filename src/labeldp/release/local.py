@@ -1,4 +1,4 @@
-"""Where nobody is trusted: a prior from labels that were randomised one by one.
+"""Priors without a curator, from labels that were randomised one by one.
 
 The square wave is `RPWithPrior` with the ζ that distinguishes distributions best. Its reports are counted, and the
 labels' histogram that explains the counts is found by smoothed expectation maximisation. The paper's Algorithm 3
@@ -22,10 +22,17 @@ from labeldp.mechanisms.laplace import Laplace
 from labeldp.mechanisms.rp_with_prior import RPWithPrior
 from labeldp.release.curator import count
 
-_LOCAL_BINS = 64
-_PLACES = 16
-_MOST_BINS = 1 << 20
-_ROUNDS = 2000
+MAX_LOCAL_BINS = 64
+"""Bins of the prior; it has √n of them if that is fewer."""
+
+POINTS_PER_BIN = 16
+"""Labels of a bin over which the channel is averaged."""
+
+MAX_BINS = 1 << 20
+"""Bins of Algorithm 3: more would fill the memory."""
+
+MAX_STEPS = 2000
+"""Steps of expectation maximisation."""
 
 
 def algorithm_3(
@@ -44,8 +51,8 @@ def algorithm_3(
     if not width > 0 or low == high:  # a single label, say
         reach = (bounds[1] - bounds[0]) / 2
         return Histogram([low - reach, low + reach], [1.0], Origin(reports=mechanism))
-    if (high - low) / width > _MOST_BINS:
-        raise ParameterError(Setting("sigma", sigma), f" makes more than {_MOST_BINS} bins: give a larger one")
+    if (high - low) / width > MAX_BINS:
+        raise ParameterError(Setting("sigma", sigma), f" makes more than {MAX_BINS} bins: give a larger one")
     first = math.floor((low - middle) / width)
     last = math.ceil((high - middle) / width) - 1
     inner = middle + width * np.arange(first + 1, last + 1)
@@ -81,20 +88,20 @@ class Reports:
     Parameters
     ----------
     epsilon : Fraction
-        What each report costs.
+        The cost of each report.
     bounds : (lo, hi)
     rows : int
-        How many there will be; it is public.
+        The number of reports; it is public.
     """
 
     def __init__(self, epsilon: Fraction, bounds: Interval, rows: int) -> None:
         self._mechanism = square_wave(float_below(epsilon), bounds)
-        self._bins = int(np.clip(round(math.sqrt(rows)), 8, _LOCAL_BINS))
+        self._bins = int(np.clip(round(math.sqrt(rows)), 8, MAX_LOCAL_BINS))
         reach = self._mechanism.zeta * 1.001
         self._edges = np.linspace(bounds[0] - reach, bounds[1] + reach, 4 * self._bins + 1)
 
     def count(self, labels: Numbers, source: WordSource) -> Counts:
-        """Return how many reports of labels lie in each of the bins that `histogram` reads; counts add up."""
+        """Return the number of reports of labels in each bin that `histogram` reads; counts of batches add up."""
         reports = self._mechanism.randomize(labels, random_state=source)
         return count(reports, (float(self._edges[0]), float(self._edges[-1])), self._edges.size - 1)
 
@@ -103,9 +110,9 @@ class Reports:
         low, high = self._mechanism.interval
         bins, channel = self._bins, self._mechanism.channel
         # A bin's labels are anywhere in it: average the channel over several points.
-        points = low + (high - low) * (np.arange(bins * _PLACES) + 0.5) / (bins * _PLACES)
-        each = [np.diff(channel.cumulative(point, self._edges)) for point in points]
-        likelihood = np.array(each).reshape(bins, _PLACES, -1).mean(axis=1).T
+        points = low + (high - low) * (np.arange(bins * POINTS_PER_BIN) + 0.5) / (bins * POINTS_PER_BIN)
+        shares = [np.diff(channel.cumulative(point, self._edges)) for point in points]
+        likelihood = np.array(shares).reshape(bins, POINTS_PER_BIN, -1).mean(axis=1).T
         masses = _smoothed_em(likelihood, counts / counts.sum())
         return Histogram(np.linspace(low, high, bins + 1), masses, Origin(reports=self._mechanism))
 
@@ -113,7 +120,7 @@ class Reports:
 def _smoothed_em(likelihood: Array, observed: Array) -> Array:
     """Return the masses that explain the observed frequencies, smoothed after every step."""
     masses = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
-    for _ in range(_ROUNDS):
+    for _ in range(MAX_STEPS):
         expected = likelihood @ masses
         step = masses * (likelihood.T @ (observed / np.maximum(expected, 1e-300)))
         padded = np.concatenate([step[:1], step, step[-1:]])

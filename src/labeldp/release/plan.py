@@ -1,7 +1,7 @@
-"""Before labels are released, whoever holds them: `Request`, `Plan`, and `prepare`, which gives the `Terms`.
+"""Before labels are released, from memory, a file or a cluster: `Request`, `Plan`, and `prepare`.
 
-A plan is decided by what is public, before any label is used. To prepare is to charge the ledger, estimate the
-prior, and design the mechanism.
+A plan follows from public numbers, before any label is used. `prepare` charges the ledger, estimates the prior and
+designs the mechanism, and returns the `Terms`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from labeldp.mechanisms.registry import mechanism_class, mechanism_names
 from labeldp.release.curator import FINE, adaptive_histogram, count
 from labeldp.release.local import Reports, algorithm_3
 
-LEAST = as_fraction(EPSILON_RANGE[0])
-"""What a mechanism spends at least, exactly."""
+MIN_EPSILON = as_fraction(EPSILON_RANGE[0])
+"""The smallest ε of a mechanism, exactly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Request:
     rows_per_person: int = 1
 
     def __post_init__(self) -> None:
-        """Parse each parameter by itself, then refuse what does not go together."""
+        """Parse each parameter by itself, then refuse parameters that contradict each other."""
         bounds = LabelBounds(self.bounds)
         parsed = {
             "bounds": bounds,
@@ -74,16 +74,20 @@ class Request:
             object.__setattr__(self, name, value)  # the instance is frozen
         if self.method not in (None, "laplace") or (self.method and self.trust == "curator"):
             raise ParameterError(Setting("method"), ' is "laplace", or None; with ', Setting("trust", "local"))
-        for one in (self.prior, self.mechanism):
-            charge = getattr(getattr(one, "origin", None), "charge", None)  # a name has none
-            if charge is not None and charge.rows_per_person != self.rows_per_person:
-                paid = Setting("rows_per_person", charge.rows_per_person)
-                raise ParameterError("the prior was paid for with ", paid, ": pass that")
+        self._refuse_other_people()
         if self.epsilon_prior is not None:
             object.__setattr__(self, "epsilon_prior", self._prior_share())
         if self.zeta is not None:
             object.__setattr__(self, "mechanism", self._windowed())
         self._refuse_mechanism()
+
+    def _refuse_other_people(self) -> None:
+        """Refuse a prior that was charged for another number of rows of a person."""
+        for designed in (self.prior, self.mechanism):
+            charge = getattr(getattr(designed, "origin", None), "charge", None)  # a name has none
+            if charge is not None and charge.rows_per_person != self.rows_per_person:
+                people = Setting("rows_per_person", charge.rows_per_person)
+                raise ParameterError("the prior was paid for with ", people, ": pass that")
 
     def _prior_share(self) -> Fraction:
         """Return the part of ε for the prior, exactly; it must leave enough for the labels."""
@@ -93,7 +97,7 @@ class Request:
             raise ParameterError(
                 Setting("epsilon_prior"), " is for a prior that must be estimated; none is needed here"
             )
-        if self.epsilon.exact - share < LEAST or 0 < share < LEAST:
+        if self.epsilon.exact - share < MIN_EPSILON or 0 < share < MIN_EPSILON:
             raise ParameterError(
                 Setting("epsilon_prior"),
                 f" must be 0, or at least {EPSILON_RANGE[0]:g} and leave as much of ",
@@ -127,7 +131,7 @@ class Request:
 
     @property
     def charge_note(self) -> str:
-        """What a charge says of its labels, behind their name; nothing."""
+        """The text of a charge behind the name of its labels: none."""
         return ""
 
     def plan(self, rows: int) -> Plan:
@@ -156,8 +160,8 @@ class Request:
 
     def pay_for_prior(self, estimate: Callable[[], Histogram], ledger: Ledger, source: WordSource) -> Histogram:
         """Charge a ledger all of ε for a prior alone, then estimate it."""
-        what, people = f"prior ({self.trust})", self.rows_per_person
-        charge = new_charge(what, Budget(self.epsilon), purpose="prior", rows_per_person=people)
+        description, people = f"prior ({self.trust})", self.rows_per_person
+        charge = new_charge(description, Budget(self.epsilon), purpose="prior", rows_per_person=people)
         ledger.charge_all([charge])
         return estimate().paid_by(charge, secure=isinstance(source, SecureWords))
 
@@ -165,8 +169,8 @@ class Request:
         """Return the mechanism: the instance that was given, or one designed by its class."""
         if isinstance(self.mechanism, Mechanism):
             return self.mechanism
-        given: dict[str, Any] = {} if self.zeta is None else {"zeta": self.zeta}
-        return choose_mechanism(self.mechanism, prior, bounds=self.bounds, epsilon=epsilon, rows=rows, **given)
+        options: dict[str, Any] = {} if self.zeta is None else {"zeta": self.zeta}
+        return choose_mechanism(self.mechanism, prior, bounds=self.bounds, epsilon=epsilon, rows=rows, **options)
 
     def refuse_biased(self) -> None:
         """Refuse a mechanism that has no unbiased labels, by a trial that needs no data."""
@@ -184,7 +188,7 @@ class Request:
             ) from None
 
     def counts_labels(self) -> bool:
-        """Return whether a curator makes the prior, for one number of rows or another: else nobody may count."""
+        """Return whether a curator makes the prior, for some number of rows: else nobody may count."""
         return self.trust == "curator" and bool(self.plan(1 << 40).for_prior)
 
 
@@ -208,23 +212,23 @@ class Plan:
 
     @property
     def epsilon(self) -> Epsilon:
-        """What a label's mechanism may spend."""
+        """The ε of a label's mechanism."""
         return Epsilon(float_below(self.for_labels))
 
     def charges(self) -> list[Charge]:
         """Return the charges: for labels and for their prior, or one for all sums and labels of a fit."""
         request, note = self.request, self.request.charge_note
-        parts: list[tuple[Purpose, str, Fraction]] = [
+        shares: list[tuple[Purpose, str, Fraction]] = [
             ("labels", f"labels{note}", self.for_labels),
             ("prior", f"prior ({request.trust})", self.for_prior),
             ("sums", f"sums{note}", self.for_sums),
         ]
         if self.for_labels and self.for_sums:  # the sums decide what part of it labels get
-            parts = [("sums", f"sums and labels{note}", self.for_labels + self.for_sums)]
+            shares = [("sums", f"sums and labels{note}", self.for_labels + self.for_sums)]
         people = request.rows_per_person
         return [
             new_charge(description, Budget(epsilon), purpose=purpose, column=0, rows_per_person=people)
-            for purpose, description, epsilon in parts
+            for purpose, description, epsilon in shares
             if epsilon
         ]
 
@@ -237,16 +241,16 @@ class Plan:
     @property
     def labels_share(self) -> float:
         """The share of ε for labels; 0 if they have a mechanism by name, which was tried for that ε alone."""
-        return (
-            float(self.for_labels / (self.for_labels + self.for_sums)) if self.request.mechanism == "auto" else 0.0
-        )
+        if self.request.mechanism != "auto":
+            return 0.0
+        return float(self.for_labels / (self.for_labels + self.for_sums))
 
     def give_to_labels(self, epsilon: Fraction) -> Plan:
         """Return the plan with an unspent part of the ε for sums given to labels; it costs the same."""
         return replace(self, for_labels=self.for_labels + epsilon, for_sums=self.for_sums - epsilon)
 
     def mechanism_for(self, prior: Histogram | None) -> Mechanism:
-        """Return the mechanism, by what is known of labels."""
+        """Return the mechanism, designed for a prior of the labels."""
         return self.request.design(prior, self.epsilon, self.rows)
 
 
@@ -267,12 +271,16 @@ def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
     >>> prior_budget(20_000, Fraction(1), "curator")
     Fraction(141, 1000)
     """
-    most = epsilon * Fraction(3, 10)
-    ideal = 20 * math.sqrt(epsilon / rows) if trust == "curator" else float(epsilon) / 20
-    enough = rows * most >= 5 if trust == "curator" else rows * ideal**2 >= 200
-    if most < LEAST or not enough:  # it would be all noise, and clipping by it a guess
+    largest = epsilon * Fraction(3, 10)
+    if trust == "curator":
+        ideal = 20 * math.sqrt(epsilon / rows)
+        is_enough = rows * largest >= 5
+    else:
+        ideal = float(epsilon) / 20
+        is_enough = rows * ideal**2 >= 200
+    if largest < MIN_EPSILON or not is_enough:  # it would be all noise, and clipping by it a guess
         return Fraction(0)
-    return min(max(Fraction(f"{ideal:.3g}"), LEAST), most)
+    return min(max(Fraction(f"{ideal:.3g}"), MIN_EPSILON), largest)
 
 
 # ---- charge, estimate, design -------------------------------------------------------------------------
@@ -280,33 +288,34 @@ def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
 
 def state_terms(
     plan: Plan,
-    paid: Sequence[Charge],
+    charges: Sequence[Charge],
     source: WordSource,
     *,
     mechanisms: Sequence[Mechanism] = (),
     priors: Sequence[Histogram | None] = (),
     statistics: Sequence[Statistic] = (),
 ) -> Terms:
-    """Return the terms of what was paid for: with the charges, and those of priors before.
+    """Return the terms of a release that was paid for, with the charges of earlier priors.
 
-    Charges note what labels and sums were spent on: mechanisms, of all rounds, and noise.
+    Charges of labels note the mechanisms of all rounds, and charges of sums their noise.
     """
-    origins = [one.origin for one in (*priors, *mechanisms) if one is not None and one.origin is not None]
+    designs = [design for design in (*priors, *mechanisms) if design is not None]
+    origins = [design.origin for design in designs if design.origin is not None]
     labels = join_fingerprints([fingerprint(mechanism.channel) for mechanism in mechanisms])
     sums = [str(statistic) for statistic in statistics]
     notes = {"labels": labels, "sums": "; ".join([*sums, labels] if sums and mechanisms else sums)}
-    charges = [replace(charge, mechanism=notes.get(charge.purpose)) for charge in paid]
-    charges += [origin.charge for origin in origins if origin.charge is not None]
+    noted = [replace(charge, mechanism=notes.get(charge.purpose)) for charge in charges]
+    earlier = [origin.charge for origin in origins if origin.charge is not None]
     return Terms(
         rows=plan.rows,
         mechanisms=tuple(mechanisms),
         priors=tuple(priors),
-        charges=tuple(dict.fromkeys(charges)),
+        charges=tuple(dict.fromkeys([*noted, *earlier])),
         bounds=(plan.request.bounds,),
         trust=plan.request.trust,
         secure=isinstance(source, SecureWords) and all(origin.secure for origin in origins),
         statistics=tuple(statistics),
-        declaration=charges[0].declaration,
+        declaration=noted[0].declaration,
     )
 
 
@@ -326,8 +335,8 @@ def prepare(plan: Plan, *, ledger: Ledger, source: WordSource, estimate_prior: C
     prior = plan.request.prior
     if not plan.for_prior:
         mechanism = plan.mechanism_for(prior)  # fails unpaid
-    paid = plan.pay(ledger)
+    charges = plan.pay(ledger)
     if plan.for_prior:
-        prior = estimate_prior().paid_by(paid[1], secure=isinstance(source, SecureWords))
+        prior = estimate_prior().paid_by(charges[1], secure=isinstance(source, SecureWords))
         mechanism = plan.mechanism_for(prior)
-    return state_terms(plan, paid, source, mechanisms=[mechanism], priors=[prior])
+    return state_terms(plan, charges, source, mechanisms=[mechanism], priors=[prior])

@@ -1,7 +1,7 @@
 """Labels that come in batches, from a file or a cluster: the same plan, charges, prior and channel as `privatize`.
 
-Labels are read twice: once to be counted, once to be released. Between the two, the ledger is charged; what was
-counted before stays in memory until it is paid for.
+Labels are read twice: once to be counted, once to be released. Between the two, the ledger is charged;
+exact counts stay in memory until they are paid for.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LabelStream:
     Attributes
     ----------
     terms : Terms
-        What was decided and paid for.
+        The plan and its charges.
 
     Examples
     --------
@@ -78,8 +78,8 @@ class LabelStream:
             if request.trust == "curator":
                 return adaptive_histogram(fine, plan.for_prior, request.bounds, source)
             reports = Reports(plan.for_prior, request.bounds, rows)
-            parts = [reports.count(labels, source) for labels in _parsed(batches()) if labels.size]
-            return reports.histogram(np.asarray(np.sum(parts, axis=0)))
+            counts = [reports.count(labels, source) for labels in _parsed(batches()) if labels.size]
+            return reports.histogram(np.asarray(np.sum(counts, axis=0)))
 
         self.terms = prepare(plan, ledger=ledger or Ledger(), source=source, estimate_prior=estimate)
         self._source, self._left = source, rows
@@ -88,7 +88,7 @@ class LabelStream:
 
     @property
     def mechanism(self) -> Mechanism:
-        """What each label is randomised with."""
+        """The mechanism of each label."""
         return self.terms.mechanisms[0]
 
     def release(self, labels: Any) -> Array:
@@ -97,13 +97,15 @@ class LabelStream:
             raise ParameterError(
                 "a stream releases its labels once, in the process that started it: start it there"
             )
-        array = Labels.parse(labels, allow_empty=True).values  # once: what is released is what is counted
+        array = Labels.parse(
+            labels, allow_empty=True
+        ).values  # once: the very labels that are counted are released
         if array.size == 0:
             return np.zeros(0)
         with self._lock:
             self._left -= array.size
-            left = self._left
-        if left < 0:
+            remaining = self._left
+        if remaining < 0:
             raise DataError("there are more labels now than were counted: the table changed while it was read")
         return self.mechanism.randomize_checked(array.reshape(-1), self._source).reshape(array.shape)
 

@@ -72,16 +72,16 @@ def posterior_masses(edges: Array, noisy: Array, rows: int, deviation: float) ->
 
 def _masses_at(edges: Array, noisy: Array, rows: int, deviation: float, threshold: float) -> tuple[Array, Array]:
     """Return bin edges and expected masses for one threshold of tails."""
-    left, right = _inner_ends(noisy, rows, deviation, threshold)
+    last, first = _inner_ends(noisy, rows, deviation, threshold)
     subdivisions = SUBDIVISIONS if rows > MIN_ROWS_SUBDIVIDED * deviation else 1
-    start, stop = edges[left + 1], edges[right]
-    below, lower = _fit_tail((start - edges[: left + 2])[::-1], noisy[: left + 1][::-1], deviation, subdivisions)
-    above, upper = _fit_tail(edges[right:] - stop, noisy[right:], deviation, subdivisions)
-    inner = noisy[left + 1 : right]
+    start, stop = edges[last + 1], edges[first]
+    below, lower = _fit_tail((start - edges[: last + 2])[::-1], noisy[: last + 1][::-1], deviation, subdivisions)
+    above, upper = _fit_tail(edges[first:] - stop, noisy[first:], deviation, subdivisions)
+    inner = noisy[last + 1 : first]
     if inner.size:
         total = rows - lower.sum() - upper.sum()
         inner = onto_simplex(inner, max(total, MIN_INNER_SHARE * rows))
-    nodes = np.concatenate([(start - below)[::-1], edges[left + 2 : right], stop + above])
+    nodes = np.concatenate([(start - below)[::-1], edges[last + 2 : first], stop + above])
     return np.unique(nodes), np.concatenate([lower[::-1], inner, upper])
 
 
@@ -91,11 +91,11 @@ def _inner_ends(noisy: Array, rows: int, deviation: float, threshold: float) -> 
     noise = threshold * deviation * np.sqrt(np.arange(1, noisy.size + 1))
     needed = np.clip(noise, MIN_TAIL_SHARE * rows, MAX_TAIL_SHARE * rows)
     median = int(np.argmax(np.cumsum(noisy) >= noisy.sum() / 2))
-    left = _tail_end(noisy[:median], needed)
-    right = last - _tail_end(noisy[::-1][: last - median], needed)
-    if left == right:  # a single bin is in no tail
-        return left - 1, right + 1
-    return left, right
+    lower_end = _tail_end(noisy[:median], needed)
+    upper_end = last - _tail_end(noisy[::-1][: last - median], needed)
+    if lower_end == upper_end:  # a single bin is in no tail
+        return lower_end - 1, upper_end + 1
+    return lower_end, upper_end
 
 
 def _tail_end(counts: Array, needed: Array) -> int:
@@ -146,8 +146,8 @@ def _subdivided(edges: Array, subdivisions: int) -> Array:
 def _tail_shares(nodes: Array, smallest: float) -> Array:
     """Return the share of a tail in each bin, for scales from the smallest to the end of the bins."""
     scales = np.geomspace(smallest, nodes[-1], SCALES)
-    beyond = (1 + nodes / (TAIL_EXPONENT * scales[:, None])) ** -TAIL_EXPONENT
-    shares = -np.diff(beyond, axis=1)
+    mass_beyond = (1 + nodes / (TAIL_EXPONENT * scales[:, None])) ** -TAIL_EXPONENT
+    shares = -np.diff(mass_beyond, axis=1)
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
