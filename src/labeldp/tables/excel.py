@@ -13,7 +13,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
-from itertools import islice, product
+from itertools import chain, compress, cycle, islice, product
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -33,6 +33,13 @@ _TOO_LARGE = "takes more memory than there is: save the sheet as CSV"
 
 _LITERAL = re.compile(r'"[^"]*"|\w*\[\[#This Row\],\[[^\]]*\]\]')
 """Text in a formula, and a cell of the same row of a table."""
+
+
+Formulas = dict[tuple[int, int], str]
+"""Formulas of a sheet by row and column."""
+
+SheetRow = tuple[int, dict[int, Any]]
+"""The number of a row, and its cells by column."""
 
 
 class Sheet(NamedTuple):
@@ -156,63 +163,70 @@ def _read_sheet(source: SourceFile, dialect: Dialect) -> Sheet:
     formulas = _formulas(layout, source.path)
     hidden = [(group.min, group.max) for group in layout.column_dimensions.values() if group.hidden]
     del layout  # before the values take as much memory
-    rows = _stored_rows(_chosen_sheet(_load(source, stored=True), source.path, dialect), formulas, dialect.skip)
-    top, header = next(rows, (0, {}))
-    if not header or any((top, column) in formulas for column in header):
+    sheet = _chosen_sheet(_load(source, stored=True), source.path, dialect)
+    top, *table = _stored_rows(sheet, formulas, dialect.skip) or [(0, {})]
+    number, header = top
+    if not header or any((number, column) in formulas for column in header):
         raise DataError(
             f"{source.path} has no header, or a formula in it: add one, or replace the formula by its value"
         )
     decimal = dialect.decimal or "."
     names = {column: " ".join(_cell_text(cell, decimal).split()) for column, cell in header.items()}
-    table = [(number, cells) for number, cells in rows if cells.keys() & names.keys()]
+    table = [(number, cells) for number, cells in table if cells.keys() & names.keys()]
     del table[max(0, len(table) - (dialect.skip_last or 0)) :]
+    marks = _column_marks(names, table, formulas)
+    marks["hidden"] |= {names[column] for column in names for first, last in hidden if first <= column <= last}
+    lines = [[_cell_text(cells.get(column), decimal) for column in names] for _, cells in table]
+    return Sheet(_as_text(source, dialect, [list(names.values()), *lines]), marks)
+
+
+def _column_marks(names: dict[int, str], table: list[SheetRow], formulas: Formulas) -> dict[str, set[str]]:
+    """Return the names of columns with a cell of each mark."""
     marks = defaultdict[str, set[str]](set)
-    for column, name in names.items():
-        if any(first <= column <= last for first, last in hidden):
-            marks["hidden"].add(name)
-    lines = [list(names.values())]
     for number, cells in table:
         for column in cells.keys() & names.keys():
             for mark in _marks(cells[column], formulas.get((number, column)), number, column):
                 marks[mark].add(names[column])
-        lines.append([_cell_text(cells.get(column), decimal) for column in names])
-    return Sheet(_as_text(source, dialect, lines), marks)
+    return marks
 
 
-def _formulas(sheet: Any, path: Path) -> dict[tuple[int, int], str]:
+def _formulas(sheet: Any, path: Path) -> Formulas:
     """Return formulas by row and column, empty text for other cells that a formula or a table fills.
 
     Pivot tables and rows of totals are refused: their cells may be values alone.
     """
-    from openpyxl.utils import range_boundaries  # noqa: PLC0415 (an extra)
-
     if sheet._pivots:
         raise DataError(f"{path} has a pivot table on the sheet, which may be computed from labels: remove it")
-    formulas: dict[tuple[int, int], str] = {}
-    filled = []
-    for (row, column), cell in sheet._cells.items():
-        if cell.data_type == "f":
-            formulas[row, column] = str(getattr(cell.value, "text", cell.value))
-            filled.append(getattr(cell.value, "ref", cell.coordinate))
-    for table in sheet.tables.values():
-        if table.totalsRowCount:
-            raise DataError(f"{path} has a table with a totals row, which depends on all labels: remove that row")
-        first, top, _, bottom = range_boundaries(table.ref)
-        computed = [bool(column.calculatedColumnFormula) for column in table.tableColumns]
-        columns = [first + position for position, is_computed in enumerate(computed) if is_computed]
-        formulas = dict.fromkeys(product(range(top + 1, bottom + 1), columns), "") | formulas
-    for cells in filled:
-        first, top, last, bottom = range_boundaries(cells)
-        for position in product(range(top, bottom + 1), range(first, last + 1)):
-            formulas.setdefault(position, "")
-    return formulas
+    tables = sheet.tables.values()
+    if any(table.totalsRowCount for table in tables):
+        raise DataError(f"{path} has a table with a totals row, which depends on all labels: remove that row")
+    formulas = {position: cell.value for position, cell in sheet._cells.items() if cell.data_type == "f"}
+    filled = dict.fromkeys(chain.from_iterable(map(_computed_cells, tables)), "")
+    for formula in formulas.values():
+        if not isinstance(formula, str):  # of an array, or a table of a what-if analysis
+            filled |= dict.fromkeys(_positions(formula.ref), "")
+    return filled | {position: str(getattr(formula, "text", formula)) for position, formula in formulas.items()}
 
 
-def _stored_rows(
-    sheet: Any, formulas: dict[tuple[int, int], str], skip: int
-) -> Iterator[tuple[int, dict[int, Any]]]:
-    """Yield the number of each row below the skipped ones that is not blank, and its cells by their columns."""
+def _positions(cells: str) -> Iterator[tuple[int, int]]:
+    """Yield row and column of the cells of a range such as ``A2:B7``."""
+    from openpyxl.utils import range_boundaries  # noqa: PLC0415 (an extra)
+
+    first, top, last, bottom = range_boundaries(cells)
+    return product(range(top, bottom + 1), range(first, last + 1))
+
+
+def _computed_cells(table: Any) -> Iterator[tuple[int, int]]:
+    """Yield row and column of the cells that a table computes."""
+    is_computed = [bool(column.calculatedColumnFormula) for column in table.tableColumns]
+    below_header = islice(_positions(table.ref), len(is_computed), None)
+    return compress(below_header, cycle(is_computed))
+
+
+def _stored_rows(sheet: Any, formulas: Formulas, skip: int) -> list[SheetRow]:
+    """Return rows below the skipped ones that are not blank."""
     sheet.reset_dimensions()  # which some programs state wrong
+    rows = []
     for number, row in enumerate(sheet.rows, 1):
         cells = {
             column: cell
@@ -220,7 +234,8 @@ def _stored_rows(
             if _cell_text(cell, ".") or cell.data_type == "e" or (number, column) in formulas
         }
         if cells and number > skip:
-            yield number, cells
+            rows.append((number, cells))
+    return rows
 
 
 def _cell_text(cell: Any, decimal: str) -> str:

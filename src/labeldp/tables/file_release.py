@@ -168,12 +168,8 @@ def privatize_file(
         zeta=zeta,
         rows_per_person=rows_per_person,
     )
-    parse_choice(debiased, "debiased", ("replace", "no"))
     parse_choice(missing, "missing", ("error", "drop"))
-    to = os.fspath(out)
-    output = _Output(to, output_format(to, format), debiased == "replace", shuffle, force)
-    if output.is_unbiased:
-        request.refuse_biased()
+    output = _Output.parse(os.fspath(out), format, debiased, shuffle=shuffle, force=force)
     reading = {"label": label, "format": format, "drop": drop, "dialect": dialect}
     rehearsal = _Rehearsal(hints, shuffle=shuffle)
     ledger = as_ledger(ledger)
@@ -203,6 +199,8 @@ def _release_table(
     random_state: int | WordSource | None,
 ) -> FileRelease:
     """Open a table, charge the ledger, write the table with private labels, and put its card."""
+    if output.is_unbiased:
+        request.refuse_biased()
     output.refuse_same_place(source, ledger)
     progress = progress or (lambda *_: None)
     words = resolve_source(random_state)
@@ -236,6 +234,12 @@ class _Output:
     is_unbiased: bool
     is_shuffled: bool
     force: bool
+
+    @classmethod
+    def parse(cls, path: str, format: str | None, debiased: str, *, shuffle: bool, force: bool) -> _Output:
+        """Return the output that options ask for."""
+        parse_choice(debiased, "debiased", ("replace", "no"))
+        return cls(path, output_format(path, format), debiased == "replace", shuffle, force)
 
     def writer(self, table: Table) -> TableWriter:
         """Return what writes the rows of a table; its place is reserved."""

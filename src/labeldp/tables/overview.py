@@ -19,10 +19,11 @@ from labeldp.exact.word_sources import resolve_source
 from labeldp.tables.column_encoders import kind_of
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.excel import count_sheet_titles
-from labeldp.tables.hints import HintSampler, Identifiers
+from labeldp.tables.hints import Identifiers
 from labeldp.tables.opening import Progress, TableInput, open_table
 from labeldp.tables.paths import DELIMITERS, find_table
 from labeldp.tables.source_file import SourceFile
+from labeldp.tables.tables import Table
 from labeldp.tables.text_records import TextFile
 
 FIRST_ROWS = 10
@@ -115,31 +116,48 @@ def overview(
     progress = progress or (lambda *_: None)
     progress("Opening", 0, None)
     table = open_table(source, label=label, drop=drop, dialect=dialect)
-    sampler = None if hints is None else HintSampler(table.schema, label, resolve_source(None), table.dialect)
-    gaps, identifiers, first, rows = Counter[str](), Identifiers(), list[Any](), 0
-
-    def look(public: Any) -> None:
-        nonlocal rows
-        rows += public.num_rows
-        gaps.update({name: _gaps(public.column(name)) for name in public.schema.names})
-        identifiers.update(public)
-
-    labelled = sum(len(labels) for labels in TableInput(table, drop=True, progress=progress).labels(look, sampler))
+    rows = TableInput(table, drop=True, progress=progress)
+    sampler = None if hints is None else rows.hint_sampler(resolve_source(None))
+    counts = _PublicCounts()
+    labelled = sum(len(labels) for labels in rows.labels(counts.add, sampler))
     if sampler is not None and hints is not None:
         hints(sampler.hints(ordered=True))
     fields = {field.name: field.type for field in table.schema if field.name != label}
-    if fields:
-        first = next(iter(table.as_text().batches(list(fields)))).slice(0, FIRST_ROWS).to_pylist()
+    kinds = {name: KINDS.get(str(kind_of(kind)), str(kind)) for name, kind in fields.items()}
+    unique = counts.identifiers.unique
     return Overview(
         table.format,
         table.dialect,
-        {name: (KINDS.get(str(kind_of(kind)), str(kind)), gaps[name]) for name, kind in fields.items()},
-        rows,
-        rows - labelled,
-        tuple(tuple(map(_shorten, row.values())) for row in first),
-        tuple(name for name in identifiers.unique if not pa.types.is_floating(fields[name])),
-        tuple(identifiers.hints()),
+        {name: (kind, counts.gaps[name]) for name, kind in kinds.items()},
+        counts.rows,
+        counts.rows - labelled,
+        _first_rows(table, list(fields)),
+        tuple(name for name in unique if not pa.types.is_floating(fields[name])),
+        tuple(counts.identifiers.hints()),
     )
+
+
+class _PublicCounts:
+    """Rows, missing values and identifiers of the public part of a table."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.gaps = Counter[str]()
+        self.identifiers = Identifiers()
+
+    def add(self, public: Any) -> None:
+        """Add the next rows."""
+        self.rows += public.num_rows
+        self.gaps.update({name: _gaps(public.column(name)) for name in public.schema.names})
+        self.identifiers.update(public)
+
+
+def _first_rows(table: Table, public: list[str]) -> tuple[tuple[str, ...], ...]:
+    """Return public values of the first rows, as they are written."""
+    if not public:
+        return ()
+    rows = next(iter(table.as_text().batches(public))).slice(0, FIRST_ROWS).to_pylist()
+    return tuple(tuple(map(_shorten, row.values())) for row in rows)
 
 
 def _gaps(column: Any) -> int:
