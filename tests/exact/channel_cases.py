@@ -85,7 +85,6 @@ _add_window("window, spread outside", (0.0, 3.0), EVEN, [0, 1, 2, 3], FIVE, spre
 UNEVEN = (4, 2, (1 << 61) - 12345, (1 << 62) + 30000)
 _add_window("window, uneven", (-2.0, 2.0), UNEVEN, [-2, 0, 2], [-3, -1, 1, 3])
 _add_window("window, wide", (0.0, 1.0), (4, 3, 1 << 60, 1 << 62), [0, 1], [-1, 0, 1, 2])
-_add_window("window, lopsided", (1.0, 5.0), LOPSIDED, [1, 3, 5], [0, 2, 4, 6])
 _add_window("window, lopsided, spread outside", (1.0, 5.0), LOPSIDED, [1, 3, 5], [0, 2, 4, 6], spread_outside=True)
 _add_window("window, listed", (0.0, 4.0), (3, 1, 1 << 62, 1 << 62), [0.5, 1.7, 3], [0.25, 1.5, 7], **LISTED)
 BELOW = {**LISTED, "cuts": LISTED["cuts"] - 2.0}
@@ -110,7 +109,6 @@ _add_table("table, wide", WIDE, [-1, 1], [-4, -2, 0, 2, 4])
 _add_shift("uneven", NOISE, 2, 2)
 _add_shift("uneven", NOISE, 4, 0)
 _add_shift("uneven", NOISE, 1, 3)
-_add_shift("uneven", NOISE, 2, 0)
 _add_shift("bell", BELL, 2, 2)
 
 MIXED = [name for name in CASES if name.startswith(("table", "shift"))]

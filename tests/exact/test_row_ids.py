@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.hmac import HMAC
@@ -35,14 +34,6 @@ def blocks(ids, start, stop):
 @settings(max_examples=60, deadline=None)
 def test_ids_of_any_length_go_through_a_keyed_hash(ids):
     assert blocks(row_ids.Ids("binary", ids), 0, len(ids)) == [tag(KEY, one) for one in ids]
-
-
-@pytest.mark.parametrize(("start", "stop"), [(0, 10), (3, 4), (4, 10)])
-def test_some_rows_have_the_blocks_that_they_have_among_all(start, stop):
-    assert blocks(as_ids(TEXTS), start, stop) == [tag(KEY, one.encode()) for one in TEXTS[start:stop]]
-    numbers = np.arange(10) * 7 - 20
-    expected = [int(n).to_bytes(8, "little", signed=True) + bytes(8) for n in numbers[start:stop]]
-    assert blocks(as_ids(numbers), start, stop) == expected
 
 
 def test_public_places_are_those_of_a_key_of_zeros_and_spread():

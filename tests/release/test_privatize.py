@@ -146,11 +146,6 @@ def test_words_are_secure_unless_another_source_is_given_and_then_all_ways_out_s
             assert ("NOT PRIVATE" in text) is not secure
 
 
-def test_labels_in_another_unit_than_the_bounds_are_pointed_out():
-    assert "check the unit" in release(1000 + LABELS, epsilon=2.0).summary()
-    assert "check the unit" not in release(LABELS, epsilon=2.0).summary()
-
-
 @pytest.mark.parametrize("bounds", [(0, 5), (1e9, 1e9 + 5000)])
 @pytest.mark.parametrize("mechanism", ["auto", "rp"])
 def test_no_error_charge_or_shape_depends_on_labels(bounds, mechanism):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.dummy import DummyRegressor
 
 import labeldp as ldp
 
@@ -24,13 +23,6 @@ def terms(*charges, mechanisms=(STRONG,), trust="local", secure=True, **more):
 
 
 ONE = terms(charge(1), charge(0.5, purpose="prior"))
-SCORE = ldp.private_score(
-    DummyRegressor(strategy="constant", constant=2.5).fit([[0.0]], [0.0]),
-    np.zeros((4000, 1)),
-    np.linspace(0, 5, 4000),
-    epsilon=0.25,
-    bounds=(0, 5),
-)
 
 
 def test_whoever_counted_labels_for_a_prior_saw_them_also_where_noise_was_added_without_a_curator():
@@ -49,11 +41,6 @@ SPLIT = ldp.accounts.Split(0, 70, 4000, (WHEN, WHEN), WHEN)
 @pytest.mark.parametrize(("split", "epsilon"), [(None, "1.75"), (SPLIT, "1.5")])
 def test_a_model_costs_what_its_score_costs_too_unless_this_library_split_the_rows(split, epsilon):
     model = terms(*SCORED, split=split)
-    told = explain(model, "model", {"quality": SCORE.as_data()}).sections
-    assert "for ε = 1.75 in all" in told["What was done"][0]
-    assert told["What it cost"][0] == "ε = 1.75 in all:"
-    assert ("one label costs ε = 1.5." in told["What it cost"][-1]) == (split is not None)
-    assert "measured on 4,000 rows for ε = 0.25" in told["How noisy it is"][1]
     assert f"ε = {epsilon} for all that this card lists" in model.guarantee
     assert terms(charge(1), charge(1), charge(3, purpose="score"), split=SPLIT).cost == Budget(3)
     assert terms(charge(1, people=2), charge(2, purpose="score", people=2), split=SPLIT).cost == Budget(3)

@@ -82,10 +82,22 @@ class ClippingRisks:
         self.prior = prior
         self._low, high = prior.bounds
         self._width = high - self._low
-        self._nodes = (prior.nodes - self._low) / self._width
-        self._density = prior.masses / np.diff(self._nodes)
+
+    @cached_property
+    def _nodes(self) -> Array:
+        """The nodes of the prior on [0, 1]."""
+        return (self.prior.nodes - self._low) / self._width
+
+    @cached_property
+    def _density(self) -> Array:
+        """The height of each bin on [0, 1]."""
+        return self.prior.masses / np.diff(self._nodes)
+
+    @cached_property
+    def _below(self) -> Array:
+        """P, E[y] and E[y²] over labels below each node."""
         powers = [self._density * np.diff(self._nodes ** (k + 1)) / (k + 1) for k in range(3)]
-        self._below = np.cumulative_sum(np.array(powers), axis=1, include_initial=True)
+        return np.cumulative_sum(np.array(powers), axis=1, include_initial=True)
 
     def _moments_below(self, ends: Array) -> Array:
         """Return P, E[y] and E[y²] over labels below each end."""
