@@ -83,13 +83,13 @@ def mutate(first, count, before=""):
     return python(script, check=False, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("part", range(50 if LONG else 1))
+@pytest.mark.parametrize("part", range(100 if LONG else 1))
 def test_arrays_with_anything_changed_are_refused_or_predict_inside_the_bounds(part):
-    """2,000 of them here, 100,000 in a long run: no crash, no endless loop, no error but labeldp's own."""
-    done = mutate(2_000 * part, 2_000)
+    """1,000 of them here, 100,000 in a long run: no crash, no endless loop, no error but labeldp's own."""
+    done = mutate(1_000 * part, 1_000)
     assert done.returncode == 0, done.stderr[-2000:]
     accepted, refused = (int(word) for word in done.stdout.split() if word.isdigit())
-    assert min(accepted, refused) > 200  # neither is the rule
+    assert min(accepted, refused) > 100  # neither is the rule
 
 
 BROKEN = {
