@@ -36,8 +36,7 @@ Data = dict[str, Any]
 EPSILON_RANGE = (0.001, 20.0)
 """The budgets that every mechanism supports, with a proof within 0.1 % of ε."""
 
-_CHUNK = 1 << 16
-_LAST = float(np.finfo(np.float64).max)
+_LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 
 # ---- ε, δ, bounds and counts ----------------------------------------------------------------------------------
@@ -193,11 +192,7 @@ def _finite(labels: Any, allow_empty: bool) -> NDArray[Any]:
     if array.size == 0:
         raise LabelError("there are no labels: give at least one")
     if array.dtype.kind == "f":
-        flat = array.reshape(-1)
-        finite = 0
-        for start in range(0, flat.size, _CHUNK):
-            finite += int(np.count_nonzero(np.isfinite(flat[start : start + _CHUNK])))
-        bad = flat.size - finite
+        bad = array.size - int(np.count_nonzero(np.isfinite(array)))
         if bad:
             raise LabelError(
                 f"{bad} of {array.size} labels are NaN or infinite: drop those rows or fill them first"
@@ -214,12 +209,15 @@ def _converted(labels: Any) -> NDArray[Any] | None:
             array = np.asarray(labels, dtype=object)
         if array.dtype != object:
             return array
-        for item in array.reshape(-1):
-            if isinstance(item, bool | np.bool_ | np.timedelta64) or not isinstance(item, Real | Decimal):
-                return None
-        return np.array([_as_float(item) for item in array.reshape(-1)]).reshape(array.shape)
-    except Exception:  # whatever an array-like may raise
+        if not all(map(_is_real, array.flat)):
+            return None
+        return np.array([_as_float(item) for item in array.flat]).reshape(array.shape)
+    except Exception:  # an array-like may raise anything
         return None
+
+
+def _is_real(item: Any) -> bool:
+    return isinstance(item, Real | Decimal) and not isinstance(item, bool | np.bool_ | np.timedelta64)
 
 
 def _as_float(item: Any) -> float:
@@ -229,7 +227,7 @@ def _as_float(item: Any) -> float:
     except OverflowError:
         number = math.inf if item > 0 else -math.inf
     if math.isinf(number) and item != number:
-        return math.copysign(_LAST, number)
+        return math.copysign(_LARGEST_FLOAT, number)
     return number
 
 

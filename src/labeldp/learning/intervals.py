@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from labeldp._values import Array, Epsilon, LabelBounds, as_fraction, parse_integer, parse_number
+from labeldp._values import Array, Epsilon, Interval, LabelBounds, as_fraction, parse_integer, parse_number
 from labeldp.accounts.budget import Budget, new_charge
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.numbers import number, percent
@@ -17,8 +17,6 @@ from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
 from labeldp.learning.coverage_plan import CoveragePlan, plan_coverage
 from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.held_out import fresh_predictions, innermost
-
-Bounds = tuple[float, float]
 
 _ROUNDING = 1e-12
 """Ends of intervals are moved outwards by this part, more than a transform and its inverse are off."""
@@ -132,7 +130,7 @@ def private_intervals(
     y_cal: Any,
     *,
     epsilon: float,
-    bounds: Bounds,
+    bounds: Interval,
     coverage: float = 0.9,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
@@ -215,14 +213,14 @@ def private_intervals(
     return result
 
 
-def _ends(predicted: Array, half_width: float, bounds: Bounds) -> tuple[Array, Array]:
+def _ends(predicted: Array, half_width: float, bounds: Interval) -> tuple[Array, Array]:
     low, high = bounds
     if half_width >= high - low:  # a rounded difference could miss a bound
         return np.full_like(predicted, low), np.full_like(predicted, high)
     return np.maximum(predicted - half_width, low), np.minimum(predicted + half_width, high)
 
 
-def _search(plan: CoveragePlan, predicted: Array, labels: Array, bounds: Bounds, source: WordSource) -> float:
+def _search(plan: CoveragePlan, predicted: Array, labels: Array, bounds: Interval, source: WordSource) -> float:
     """Return a half width, by bisection with noisy counts of the labels inside."""
     width = bounds[1] - bounds[0]
     below, place = 0, 1 << plan.counts
