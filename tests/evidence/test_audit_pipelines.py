@@ -6,6 +6,7 @@ already, is cut short. Each pipeline has a twin that spends several times the ε
 are audited in `test_audit_regressors.py`, and all of it at length in `benchmarks/audit_pipelines.py`.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import SimpleNamespace
 
@@ -22,7 +23,7 @@ PAIR = (np.array([0.0, 0.5]), np.array([5.0, 0.5]))
 MANY = (np.r_[0.0, np.full(199, 0.5)], np.r_[5.0, np.full(199, 0.5)])
 CLAIM = 0.5
 SURE = 1 - 1e-7
-"""Five audits below that detect nothing: a false alarm among them has probability 5e-7 at most."""
+"""Four audits below detect nothing: a false alarm among them has probability 4e-7 at most."""
 
 
 @pytest.fixture(autouse=True)
@@ -52,13 +53,6 @@ def estimated(y, ledger, source=None, epsilon=CLAIM):
     return [prior.masses[0], prior.masses[-1]]
 
 
-def with_prior(y, ledger, source=None, epsilon=CLAIM):
-    """Two charges on one ledger: a prior, and labels randomised under it."""
-    half = epsilon / 2
-    prior = ldp.estimate_prior(y, epsilon=half, bounds=BOUNDS, ledger=ledger, random_state=source)
-    return released(y, ledger, source, half, mechanism="two-point", prior=prior)
-
-
 def with_window(y, ledger, source=None, epsilon=CLAIM):
     """Algorithm 4: the release makes its own prior, for a quarter of the budget."""
     return released(y, ledger, source, epsilon, mechanism="rp", epsilon_prior=epsilon / 4)
@@ -69,9 +63,8 @@ PIPELINES = {
     "privatize, two-point, local": (partial(released, mechanism="two-point", trust="local"), 500, 4),
     "privatize, RPWithPrior": (with_window, 300, 8),
     "estimate_prior": (estimated, 500, 8),
-    "prior, then labels": (with_prior, 300, 8),
 }
-"""How to release, how often for each data set, and how many times the ε must be detected."""
+"""A pipeline, its runs for each data set, and the multiple of ε that must be detected."""
 
 
 def audited(pipeline, neighbours, runs, **options):
@@ -165,8 +158,6 @@ def test_a_pipeline_must_return_as_many_numbers_each_time():
 
 
 def test_runs_can_be_spread_over_an_executor():
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(2) as pool:
         found = ldp.audit_pipeline(lambda y: y[0], neighbours=MANY, samples=100, epsilon=0.5, executor=pool)
     assert found.detected
