@@ -140,7 +140,7 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "cost": "epsilon:number",
     "charge": """description:text budget:amount when:text mechanism:text|null rows_per_person:size
         column:integer|null purpose:labels/prior/mean/sums/score/intervals/other""",
-    "statistic": """what:text kind:text size:size steps:size sensitivity:integer epsilon:amount noise:text
+    "statistic": """description:text kind:text size:size steps:size sensitivity:integer epsilon:amount noise:text
         scale:fraction purpose:text""",
     "proof": "epsilon:number delta:number ratio:fraction|null",
     "mechanism": "mechanism:text parameters:any% channel:kind= proof:proof origin?:origin",
@@ -464,7 +464,7 @@ def check_statistics(card: Card) -> str:
         cost = exact_sum(Fraction(one["epsilon"]) for one in bought) * card["charges"][0]["rows_per_person"]
         require(cost <= paid, f"statistics for {purpose} cost epsilon {cost}, and {paid} was charged for them")
         noted = [one["mechanism"] for one in charges if one["mechanism"] is not None]
-        noise = [f"{one['what']}: discrete Laplace noise of scale {one['scale']}" for one in bought]
+        noise = [f"{one['description']}: discrete Laplace noise of scale {one['scale']}" for one in bought]
         right = not noted or purpose == both or "; ".join(noted) == "; ".join(noise)
         require(right, f"charges for {purpose} note other noise")
         if purpose == both:  # a proof may be a little below the epsilon of its labels
@@ -495,7 +495,7 @@ def check_labels(card: Card) -> str:
     columns = not release or [one["column"] for one in charges] == [*range(len(parts))]
     names = ["sha256:" + sha256(canonical(one["channel"])) for one in mechanisms]
     notes = [note for one in charges for note in (one["mechanism"] or "").split("; ")]
-    several = [f"{one['what']}: discrete Laplace noise of scale {one['scale']}" for one in sums]
+    several = [f"{one['description']}: discrete Laplace noise of scale {one['scale']}" for one in sums]
     several += [f"part {i}: " * (len(parts) > 1 and not release) + names[part] for i, part in enumerate(parts, 1)]
     require(columns and notes == several, "charges note other columns, noise or mechanisms")
     spent = exact_sum(Fraction(one["epsilon"]) for one in sums)

@@ -175,7 +175,6 @@ def test_a_value_of_another_type_and_a_field_missing_or_too_many_are_refused(kin
 
 FREE = {
     *(
-        "what",
         "description",
         "when",
         "size",

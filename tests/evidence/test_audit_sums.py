@@ -103,7 +103,7 @@ def test_all_noisy_sums_together_satisfy_epsilon_dp():
 def test_a_statistic_with_next_to_no_noise_is_detected(what, monkeypatch):
     def noise(statistic):
         right = ldp.exact.DiscreteLaplace.calibrated(sensitivity=statistic.sensitivity, epsilon=statistic.epsilon)
-        return ldp.exact.DiscreteLaplace(right.scale / 1000) if statistic.what.endswith(what) else right
+        return ldp.exact.DiscreteLaplace(right.scale / 1000) if statistic.description.endswith(what) else right
 
     monkeypatch.setattr(ldp.accounts.Statistic, "noise", property(noise))
     found, most = audited()

@@ -274,7 +274,7 @@ def _calibrations(statistics: Sequence[Statistic], name: str) -> Iterator[Check]
     """Show the noise of each statistic, those that are the same once."""
     different = dict.fromkeys(statistics)
     for each, one in zip(_numbered(name, len(different)), different, strict=True):
-        what = f"{one.what} ({one.size:,} integer{'s' * (one.size != 1)})"
+        what = f"{one.description} ({one.size:,} integer{'s' * (one.size != 1)})"
         why = f"sensitivity {one.sensitivity:,}, since {RULES[one.kind].reason}"
         noise = f"over epsilon = {one.epsilon} that is noise of scale {one.noise.scale}, exactly as listed"
         yield Check(each, True, f"{what}: {why}; {noise}")

@@ -210,8 +210,8 @@ class Statistic:
 
     Attributes
     ----------
-    what : str
-        A description.
+    description : str
+        The sums in words, for people.
     kind : str
         The key of `RULES` that states their sensitivity.
     size : int
@@ -233,7 +233,7 @@ class Statistic:
     """
 
     DERIVED: ClassVar[tuple[str, ...]] = ("sensitivity", "noise", "scale")
-    what: str
+    description: str
     kind: str
     size: int
     steps: int
@@ -250,7 +250,7 @@ class Statistic:
             )
 
     def __str__(self) -> str:
-        return f"{self.what}: {NOISE} noise of scale {self.noise.scale}"
+        return f"{self.description}: {NOISE} noise of scale {self.noise.scale}"
 
     @property
     def sensitivity(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -21,7 +21,11 @@ from labeldp.mechanisms.interval import ClippingRisks, UnitNoise
 from labeldp.mechanisms.registry import register
 from labeldp.mechanisms.rp_with_prior import RPWithPrior
 
+Rows = tuple[tuple[int, ...], ...]
+"""The counts of each row."""
+
 MOST_ENTRIES = 1 << 17
+"""Entries of a table, which is proven in a moment."""
 
 TABLE = 40
 """Rows of the table where it is one choice of several: a tenth of a second, and 0.3 % of the variance."""
@@ -33,7 +37,13 @@ TOLERANCE = 1e-12
 """Rows average to their labels this closely, in label ranges."""
 
 SLACKS = (1e-6, 1e-5, 1e-4)
-"""The programme is solved for a slightly smaller ε, which leaves room to make its solution exact."""
+"""The programme is solved for a slightly smaller ε, so that its solution can be made exact."""
+
+MIN_PROBABILITY = 2.0**-30
+"""Outputs less likely than this, relative to the likeliest, are left out."""
+
+MIN_SPENT = 0.999
+"""A table with a smaller share of ε is refused: so few outputs may not use all of it."""
 
 
 @register("two-point")
@@ -142,23 +152,18 @@ class Unbiased(Mechanism):
         size : int, optional
             Number of label rows and of outputs, 40 by default; the programme takes about a second for 100.
         """
-        size, (low, high) = TABLE if size is None else parse_integer(size, "size", 2, 256), bounds
-        labels = np.linspace(0.0, 1.0, size)
+        size = TABLE if size is None else parse_integer(size, "size", 2, 256)
+        low, high = bounds
         masses = _row_masses(Histogram(bounds, [1.0]) if prior is None else prior, low, high, size)
         exact = Promise.of(epsilon).epsilon
         for slack in SLACKS:
-            budget = epsilon * (1 - slack)
-            outputs = _output_grid(budget, size)
-            base, added = _solve(labels, masses, outputs, budget)
-            likely = base > 2.0**-30 * base.max()
-            counts = _exact(labels, outputs[likely], base[likely], added[:, likely], exact)
-            if counts is not None:
-                values = (low + outputs[likely] * (high - low)).tolist()
-                worst = max(max(column) / min(column) for column in zip(*counts, strict=True))
-                if worst > math.exp(0.999 * epsilon):  # so few outputs may not use all of ε
-                    return cls(bounds=bounds, outputs=tuple(values), counts=counts, epsilon=epsilon)
-        values, counts = _two_outputs(size, low, high, exact)
-        return cls(bounds=bounds, outputs=values, counts=counts, epsilon=epsilon)
+            outputs = _output_grid(epsilon * (1 - slack), size)
+            table = _optimal_table(masses, outputs, epsilon * (1 - slack), exact)
+            if table is not None and _spends(table.counts, epsilon):
+                values = (low + table.outputs * (high - low)).tolist()
+                return cls(bounds=bounds, outputs=tuple(values), counts=table.counts, epsilon=epsilon)
+        ends, counts = _two_outputs(size, low, high, exact)
+        return cls(bounds=bounds, outputs=ends, counts=counts, epsilon=epsilon)
 
     @classmethod
     def unit_noise(cls, epsilon: float, **_: object) -> UnitNoise:
@@ -172,16 +177,27 @@ class Unbiased(Mechanism):
         return risks.prior.bounds if rows is None else risks.best_interval(cls.unit_noise(epsilon), rows)
 
     def _build(self) -> TableChannel:
-        outputs, counts = self.outputs, self.counts
-        rows = [row for row in counts if isinstance(row, tuple)] if isinstance(counts, tuple) else []
-        lengths = {len(outputs), *map(len, rows)}
-        if len(rows) < 2 or len(rows) < len(counts) or len(lengths) > 1 or len(outputs) < 2:
+        columns = len(self.outputs)
+        if columns < 2 or not _is_table(self.counts, columns):
             raise ParameterError(
                 Setting("counts"), " must be two or more rows with a count for each of two or more outputs"
             )
-        if len(rows) * len(outputs) > MOST_ENTRIES:
+        if len(self.counts) * columns > MOST_ENTRIES:
             raise ParameterError(Setting("counts"), f" has more than {MOST_ENTRIES} entries")
-        return TableChannel.from_counts(*self.bounds, np.array(outputs), counts, Promise.of(self.epsilon))
+        promise = Promise.of(self.epsilon)
+        return TableChannel.from_counts(*self.bounds, np.array(self.outputs), self.counts, promise)
+
+
+def _is_table(counts: Any, columns: int) -> bool:
+    if not isinstance(counts, tuple) or len(counts) < 2:
+        return False
+    return all(isinstance(row, tuple) and len(row) == columns for row in counts)
+
+
+def _spends(counts: Rows, epsilon: float) -> bool:
+    """Return whether some output uses nearly all of ε."""
+    worst = float(max(max(column) / min(column) for column in zip(*counts, strict=True)))
+    return worst > math.exp(MIN_SPENT * epsilon)
 
 
 def _output_grid(epsilon: float, size: int) -> Array:
@@ -261,23 +277,32 @@ def _constraints(labels: Array, outputs: Array, gain: float) -> dict[str, Any]:
     }
 
 
-def _exact(
-    labels: Array, outputs: Array, base: Array, added: Array, epsilon: Fraction
-) -> tuple[tuple[int, ...], ...] | None:
-    """Return unbiased integer counts near a solution, with ratios up to e^ε and sums of 2^64, or None."""
+class Table(NamedTuple):
+    """Outputs for labels in [0, 1], and the counts of each row."""
+
+    outputs: Array
+    counts: Rows
+
+
+def _optimal_table(masses: Array, outputs: Array, epsilon: float, exact: Fraction) -> Table | None:
+    """Return the table of least variance for a slightly smaller ε, made exact, or None if that fails."""
+    labels = np.linspace(0.0, 1.0, masses.size)
+    base, added = _solve(labels, masses, outputs, epsilon)
+    is_likely = base > MIN_PROBABILITY * base.max()
+    outputs, base, added = outputs[is_likely], base[is_likely], added[:, is_likely]
     floor = _integers(base * float(WORDS))
-    room = floor * (exp_lower(epsilon) - 1) // 1
-    positions = np.array([round(Fraction(o) * UNIT) for o in outputs.tolist()], dtype=object)
-    spare: int = WORDS - sum(floor)
-    table = []
+    room = floor * (exp_lower(exact) - 1) // 1
+    positions = np.array([round(Fraction(output) * UNIT) for output in outputs.tolist()], dtype=object)
+    spare = WORDS - sum(floor)
+    rows = []
     for label, row in zip(labels.tolist(), added, strict=True):
         words = np.clip(_integers(row * float(WORDS)), 0, room)
         moment = round(Fraction(label) * UNIT) * WORDS - int(positions @ floor)
-        exact = _balance(words, room, positions, spare, moment)
-        if exact is None:
+        balanced = _balance(words, room, positions, spare, moment)
+        if balanced is None:
             return None
-        table.append(tuple((floor + exact).tolist()))
-    return tuple(table)
+        rows.append(tuple((floor + balanced).tolist()))
+    return Table(outputs, tuple(rows))
 
 
 def _integers(numbers: Array) -> Numbers:
@@ -285,9 +310,7 @@ def _integers(numbers: Array) -> Numbers:
     return np.array([int(number) for number in numbers.tolist()], dtype=object)
 
 
-def _two_outputs(
-    size: int, low: float, high: float, epsilon: Fraction
-) -> tuple[Interval, tuple[tuple[int, int], ...]]:
+def _two_outputs(size: int, low: float, high: float, epsilon: Fraction) -> tuple[Interval, Rows]:
     """Return the outputs and counts of `TwoPoint`, with rows between the bounds: always exact."""
     lie = -(-WORDS // (1 + exp_lower(epsilon)))  # rounded up: towards privacy
     truth = WORDS - lie
