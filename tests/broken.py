@@ -1,6 +1,6 @@
 """Randomisers with a known flaw, each a function of labels, for audits to detect.
 
-The three of diffprivlib 0.6.6 are written as its source draws them, in NumPy for speed: that package does not
+The one of diffprivlib 0.6.6 is written as its source draws it, in NumPy for speed: that package does not
 import with the scikit-learn used here. `benchmarks/audit.py` audits the package itself.
 """
 
@@ -11,9 +11,6 @@ import numpy as np
 from labeldp.mechanisms import staircase as true_staircase
 
 EPSILON = 1.0
-DELTA = 1e-5
-SIGMA = 3.7306
-"""The analytic Gaussian's deviation for a range of 1 at this ε and δ."""
 
 
 def on_a_grid(z, step=2.0**-10):
@@ -94,16 +91,3 @@ def diffprivlib_laplace(seed):
         return y - noise / EPSILON
 
     return randomize
-
-
-def diffprivlib_gaussian(seed):
-    rng = np.random.default_rng(seed)
-
-    def randomize(y):
-        return y + (rng.standard_normal(y.size) + rng.standard_normal(y.size)) / math.sqrt(2) * SIGMA
-
-    return randomize
-
-
-def diffprivlib_staircase(seed):
-    return staircase((0, 1), seed, grid=False)

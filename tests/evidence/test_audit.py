@@ -40,22 +40,20 @@ def test_a_randomiser_whose_sizes_leak_is_detected_and_its_right_twin_is_not(nam
 
 
 BITS = {
-    "float64 RPWithPrior": (broken.float_rp, 0.0),
-    "diffprivlib's Laplace": (broken.diffprivlib_laplace, 0.0),
-    "diffprivlib's Gaussian": (broken.diffprivlib_gaussian, broken.DELTA),
-    "diffprivlib's Staircase": (broken.diffprivlib_staircase, 0.0),
+    "float64 RPWithPrior": broken.float_rp,
+    "diffprivlib's Laplace": broken.diffprivlib_laplace,
 }
 
 
 @pytest.mark.parametrize("name", BITS)
 def test_plain_floats_are_detected_by_their_last_bits_and_by_nothing_else(name):
     """Events of several percent under one label that never happen under the other."""
-    (make, delta), labels = BITS[name], (0.2, 0.21)
-    result = ldp.audit(make(4), labels=labels, epsilon=1.0, delta=delta, samples=SAMPLES)
+    make, labels = BITS[name], (0.2, 0.21)
+    result = ldp.audit(make(4), labels=labels, epsilon=1.0, samples=SAMPLES)
     assert result.detected
     assert result.epsilon > 3
     assert result.worst.lens != "size"
-    by_size = ldp.audit(make(5), labels=labels, epsilon=1.0, delta=delta, samples=SAMPLES, lenses=["size"])
+    by_size = ldp.audit(make(5), labels=labels, epsilon=1.0, samples=SAMPLES, lenses=["size"])
     assert not by_size.detected
 
 
@@ -64,19 +62,6 @@ def test_exact_noise_added_to_the_label_in_floating_point_is_detected():
     result = ldp.audit(lambda y: y + mechanism.randomize(np.zeros(y.size)), labels=(0.2, 0.21), epsilon=1.0)
     assert result.epsilon > 5
     assert not ldp.audit(mechanism, labels=(0.2, 0.21), samples=SAMPLES).detected
-
-
-def test_labels_that_are_copied_into_the_last_bits_are_detected_in_either_width():
-    rng = np.random.default_rng(6)
-    for kind, whole in ((np.float64, np.uint64), (np.float32, np.uint32)):
-
-        def leak(y, kind=kind, whole=whole, honest=False):
-            bits = rng.normal(0, 50, y.size).astype(kind).view(whole)
-            last = rng.integers(0, 2, y.size) if honest else (y > 0.5) | (rng.random(y.size) < 0.2)
-            return ((bits & ~whole(1)) | last.astype(whole)).view(kind)
-
-        assert ldp.audit(leak, labels=ENDS, epsilon=1.0, samples=SAMPLES).epsilon > 1.4
-        assert not ldp.audit(lambda y: leak(y, honest=True), labels=ENDS, epsilon=0.2, samples=SAMPLES).detected
 
 
 # ---- what must pass --------------------------------------------------------------------------------
