@@ -139,7 +139,7 @@ COMMON = """schema:text version:integer checksum:text guarantee:text cost:cost s
 FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a pair, type% an object with any names
     "cost": "epsilon:number",
     "charge": """description:text budget:amount when:text mechanism:text|null rows_per_person:size
-        column:integer|null purpose:labels/prior/mean/sums/score/intervals/other""",
+        purpose:labels/prior/mean/sums/score/intervals/other""",
     "statistic": """description:text kind:text size:size steps:size sensitivity:integer epsilon:amount noise:text
         scale:fraction purpose:text""",
     "proof": "epsilon:number delta:number ratio:fraction|null",
@@ -448,7 +448,7 @@ def check_cost(card: Card) -> str:
         + "; features, the number and order of rows, and bounds are public"
     )
     require(card["secure"], "NOT PRIVATE: the noise can be repeated from a seed")
-    require(card["guarantee"] in (says, says.replace(" and order" * mixed, "")), "the guarantee is another one")
+    require(card["guarantee"] == says.replace(" and order" * mixed, ""), "the guarantee is another one")
     return f"{len(charges)} charges make up epsilon {epsilon}, for {k} rows of a person"
 
 
@@ -490,30 +490,27 @@ def check_labels(card: Card) -> str:
     charges = [one for one in card["charges"] if one["purpose"] == ("sums" if both else "labels")]
     sums = [one for one in card["statistics"] if one["purpose"] == "sums" and both]
     shape = [len(card["bounds"]), len(card["priors"]), len(charges)]
-    expected = [len(parts)] * 3 if release else [1, 0, parts != [] or "model" not in card]
-    require(shape == expected, "not all columns are complete")
-    columns = not release or [one["column"] for one in charges] == [*range(len(parts))]
+    require(shape == ([1, 1, 1] if release else [1, 0, parts != [] or "model" not in card]), "it is not complete")
+    require(not release or len(parts) == 1, "a release has one mechanism")
     names = ["sha256:" + sha256(canonical(one["channel"])) for one in mechanisms]
     notes = [note for one in charges for note in (one["mechanism"] or "").split("; ")]
     several = [f"{one['description']}: discrete Laplace noise of scale {one['scale']}" for one in sums]
     several += [f"part {i}: " * (len(parts) > 1 and not release) + names[part] for i, part in enumerate(parts, 1)]
-    require(columns and notes == several, "charges note other columns, noise or mechanisms")
+    require(notes == several, "charges note other noise or mechanisms")
     spent = exact_sum(Fraction(one["epsilon"]) for one in sums)
-    for i, part in enumerate(parts if release else range(len(mechanisms))):
-        cost = cost_of(mechanisms[part]) + spent
-        require_paid(cost, charges[i if release else 0], mechanisms[part]["mechanism"])
+    for mechanism in mechanisms:
+        require_paid(cost_of(mechanism) + spent, charges[0], mechanism["mechanism"])
     return f"{len(parts)} parts cost no more than was charged for them"
 
 
 def check_origins(card: Card) -> str:
     """Check "Origins" and (8): the charge of every origin is on the card, and pays for all noise that names it."""
     priors = card.get("priors", [])
-    held = [*enumerate(priors), *((None, one) for one in card.get("mechanisms", [card]))]
-    found = [(i, part["origin"]) for i, part in held if part and "origin" in part]
-    charges = card.get("charges", [origin["charge"] for _, origin in found])
+    found = [part["origin"] for part in [*priors, *card.get("mechanisms", [card])] if part and "origin" in part]
+    charges = card.get("charges", [origin["charge"] for origin in found])
     paid = {canonical(one): one for one in charges}
     noise: dict[str, list[Card]] = {key: [] for key, one in paid.items() if one["purpose"] == "prior"}
-    for i, origin in found:
+    for origin in found:
         charge = origin["charge"]
         said = {name: origin[name] for name in ("statistics", "reports") if name in origin}
         key = canonical(charge)
@@ -526,12 +523,8 @@ def check_origins(card: Card) -> str:
         require(not many, "a prior has more than 256 statistics, or reports as well")
         require(any(said.values()), "a private prior does not say from what it was estimated", OPEN)
         require(origin["secure"] or not card.get("secure", True), "a prior from a seed is not private")
-        what = f"prior ({card.get('trust')})" + f", column {i}" * (len(priors) > 1)
-        if i is not None and charge["column"] is not None:
-            require(
-                (charge["column"], charge["description"]) == (i, what), f"prior {i} names the charge of another"
-            )
-            require(card["trust"] == "curator" or not said["statistics"], "counts need a trusted curator")
+        counted = origin in [one["origin"] for one in priors if one and "origin" in one] and said["statistics"]
+        require(not counted or charge["description"] != "prior (local)", "counts need a trusted curator")
         noise[key] += [] if said in noise[key] else [said]
         require(len(noise[key]) <= 64, "this file adds up to 64 priors of one charge", OPEN)
     listed = [one for one in charges if one["purpose"] == "prior"]

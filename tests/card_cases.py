@@ -43,16 +43,16 @@ REPORTED = ldp.Histogram([0, 1, 5], [1, 3], ldp.accounts.Origin(reports=ldp.TwoP
 BOUNDS = (0.0, 5.0)
 
 
-def paid(prior, column, charges):
-    """Return a prior that says which charge paid for it: its own, or its column's; else it is public."""
+def paid(prior, charges):
+    """Return a prior that says which charge paid for it; without one it is public."""
     if prior is None or prior.origin is None or prior.origin.charge is not None:
         return prior
-    own = [one for one in charges if one.purpose == "prior" and one.column == column]
+    own = [one for one in charges if one.purpose == "prior"]
     origin = dataclasses.replace(prior.origin, charge=own[0]) if own else None
     return ldp.Histogram(prior.nodes, prior.masses, origin)
 
 
-def labels(mechanism=STRONG, epsilon=1, *, column=0, people=1):
+def labels(mechanism=STRONG, epsilon=1, *, people=1):
     return Charge(
         "labels",
         Budget(epsilon),
@@ -60,12 +60,11 @@ def labels(mechanism=STRONG, epsilon=1, *, column=0, people=1):
         fingerprint(mechanism.channel),
         people,
         "labels",
-        column,
     )
 
 
-def prior(description="prior (curator)", epsilon=0.5, *, column=0, people=1):
-    return Charge(description, Budget(epsilon), WHEN, None, people, "prior", column)
+def prior(description="prior (curator)", epsilon=0.5, *, people=1):
+    return Charge(description, Budget(epsilon), WHEN, None, people, "prior")
 
 
 SUMS = (
@@ -81,11 +80,9 @@ def other(what, epsilon=0.1):
 
 
 def release(*charges, mechanisms=(STRONG,), priors=None, bounds=BOUNDS, trust="curator", secure=True):
-    """Return the terms of a release; its last column has a prior unless others are given."""
-    count = len(mechanisms)
-    priors = (None,) * (count - 1) + (PRIOR,) * bool(count) if priors is None else priors
-    priors = tuple(paid(prior, column, charges) for column, prior in enumerate(priors))
-    return ldp.accounts.Terms(70, mechanisms, priors, charges, (bounds,) * count, trust, secure)
+    """Return the terms of a release; it has a prior unless another is given."""
+    priors = tuple(paid(prior, charges) for prior in ((PRIOR,) if priors is None else priors))
+    return ldp.accounts.Terms(70, mechanisms, priors, charges, (bounds,), trust, secure)
 
 
 ALL_PARTS = "; ".join(f"part {k}: {fingerprint(part.channel)}" for k, part in enumerate(PARTS, 1))
@@ -122,5 +119,5 @@ def of_terms(kind, terms, **more):
 
 def refuse(text, match="contradicts itself"):
     with pytest.raises(ldp.errors.CardError, match=match):
-        ldp.accounts.read_any_card(text)
+        ldp.accounts.Card.parse(text)
     assert not ldp.verify_card(text).holds

@@ -14,7 +14,6 @@ ENTRY = {
     "mechanism": None,
     "rows_per_person": 2,
     "purpose": "labels",
-    "column": 1,
 }
 
 

@@ -6,10 +6,10 @@ from fractions import Fraction
 import pytest
 
 import labeldp as ldp
-from card_cases import STRONG, card, labels, release
+from card_cases import card
 from forged_cards import forged
 
-read_any_card = ldp.accounts.read_any_card
+Card = ldp.accounts.Card
 BOUNDS = (0.0, 5.0)
 SEVERAL = 4
 
@@ -30,17 +30,8 @@ def test_a_card_of_many_gaussians_makes_few_exact_sums(monkeypatch):
     made, exact = [], ldp.exact.shift._hockey_stick
     monkeypatch.setattr(ldp.exact.shift, "_hockey_stick", lambda *given: (made.append(1), exact(*given))[1])
     with pytest.raises(ldp.errors.CardError, match="contradicts itself"):  # only now: all are proven by then
-        read_any_card(hostile_card())
+        Card.parse(hostile_card())
     assert SEVERAL <= len(made) <= 16 * SEVERAL
-
-
-def test_a_mechanism_that_many_columns_share_is_proven_a_few_times(monkeypatch):
-    proofs, verify = [], ldp.TwoPoint.verify
-    monkeypatch.setattr(ldp.TwoPoint, "verify", lambda self: (proofs.append(1), verify(self))[1])
-    text = release(*(labels(column=k) for k in range(100)), mechanisms=(STRONG,) * 100).to_card()
-    proofs.clear()
-    assert ldp.verify_card(text).holds
-    assert len(proofs) < 3
 
 
 # ---- exact amounts --------------------------------------------------------------------------------------------
@@ -65,13 +56,6 @@ def test_amounts_with_no_short_exact_sum_are_refused_before_their_sum_grows():
     assert "needs more than 8192 bits" in verification.checks[-1].detail
 
 
-def test_thousands_of_label_columns_keep_a_readable_card():
-    """An honest card has a charge for each label column: their number alone refuses nothing."""
-    columns = 3000
-    text = release(*(labels(column=k) for k in range(columns)), mechanisms=(STRONG,) * columns).to_card()
-    assert len(read_any_card(text).terms.charges) == columns
-
-
 @pytest.mark.parametrize(
     ("epsilon", "people"), [(0.12345678901234566, 50), (19.123456789012345, 2), (2.2250738585072014e-308, 1)]
 )
@@ -93,4 +77,4 @@ def test_a_card_nested_at_any_depth_is_an_error_of_a_card():
         for start, end in (("[", "]"), ('{"a":', "}")):
             nested = start * depth + "1" + end * depth
             with pytest.raises(ldp.errors.CardError):
-                read_any_card(f'{{"schema":"labeldp.mechanism","version":1,"x":{nested}}}')
+                Card.parse(f'{{"schema":"labeldp.mechanism","version":1,"x":{nested}}}')

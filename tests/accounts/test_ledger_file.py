@@ -24,7 +24,7 @@ from labeldp import Budget, BudgetError, Ledger
 
 LedgerError = ldp.errors.LedgerError
 LIMIT = Budget(10)
-CHARGE = ldp.accounts.Charge("café", Budget(Fraction(1, 3)), WHEN, None, 2, "labels", 1)
+CHARGE = ldp.accounts.Charge("café", Budget(Fraction(1, 3)), WHEN, None, 2, "labels")
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_ledger_is_written_as_its_account_says_and_read_again(path):
     assert again.charges == ledger.charges == (CHARGE, CHARGE, CHARGE)
     assert (again.limit, again.total) == (Budget(3), Budget(1))
     free = Ledger.open(path.with_name("free"))
-    free.charge_all([ldp.accounts.Charge("one", Budget(2), WHEN, purpose="labels", column=1)])
+    free.charge_all([ldp.accounts.Charge("one", Budget(2), WHEN, purpose="labels")])
     one = {**ENTRY, "description": "one", "budget": "2", "rows_per_person": 1}
     header = {**HEADER, "limit": None, "id": json.loads(path.with_name("free").read_bytes().splitlines()[0])["id"]}
     assert path.with_name("free").read_bytes() == chained(header, {"charges": [one]})

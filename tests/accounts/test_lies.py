@@ -196,7 +196,6 @@ BOUND = {
     ("quality", "rows"),
     ("file", "rows"),
     ("split", "train_rows"),
-    ("priors", 0, "origin", "charge", "column"),
 }
 """Fields of these names that may not."""
 

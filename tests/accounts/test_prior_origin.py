@@ -34,7 +34,7 @@ def test_a_prior_that_was_estimated_before_is_not_called_public_and_its_cost_is_
         entry = json.loads(used.to_card())["priors"][0]
         assert entry["origin"]["charge"] == plain(ledger.charges[0])
         assert ldp.verify_card(used.to_card()).verdict == "holds"
-        left = ldp.accounts.read_any_card(used.to_card()).explain().sections["What is released"]
+        left = ldp.accounts.Card.parse(used.to_card()).explain().sections["What is released"]
         assert "The prior: about where labels lie, with noise." in left
 
 
@@ -43,7 +43,7 @@ def test_a_public_prior_costs_nothing_and_is_called_public():
     shown = next(check for check in ldp.verify_card(text).checks if check.name == "prior")
     assert (shown.holds, "which nobody can check" in shown.detail) == (None, True)
     assert ldp.verify_card(text).verdict == "holds"
-    assert ldp.accounts.read_any_card(text).terms.cost == Budget(1)
+    assert ldp.accounts.Card.parse(text).terms.cost == Budget(1)
 
 
 def test_what_uses_a_prior_from_a_seed_is_not_private_either():
@@ -79,9 +79,9 @@ def test_a_mechanism_carries_what_its_private_prior_cost_to_every_card(name):
         used = ldp.privatize(Y, epsilon=1.0, bounds=BOUNDS, mechanism=same, ledger=ldp.Ledger())
         assert used.cost == Budget(1.5)
         assert ldp.verify_card(used.to_card()).verdict == "holds"
-        assert ldp.accounts.read_any_card(used.to_card()).terms == used.terms
+        assert ldp.accounts.Card.parse(used.to_card()).terms == used.terms
     assert ldp.verify_card(made.to_json()).verdict == "holds"
-    assert "for ε = 0.5 more, once" in ldp.accounts.read_any_card(made.to_json()).explain().text()
+    assert "for ε = 0.5 more, once" in ldp.accounts.Card.parse(made.to_json()).explain().text()
 
 
 def test_a_mechanism_designed_with_a_prior_from_a_seed_is_not_private_either():
@@ -125,14 +125,13 @@ def test_a_prior_whose_noise_costs_more_than_its_charge_does_not_hold():
 
 
 def test_two_priors_of_their_own_noise_are_not_paid_for_by_one_charge():
-    """One noise may serve two columns; two draws of it may not be called one."""
-    paid = dataclasses.replace(prior(), column=None)
-    charges = (labels(), labels(column=1), paid)
-    bins = [dataclasses.replace(PRIOR.origin, charge=paid)] * 2
-    others = [bins[0], Origin((counts_of_labels("other bins", 3, Fraction(1, 2)),), charge=paid)]
-    for origins, verdict in ((bins, "holds"), (others, "does not hold")):
-        shown = tuple(ldp.Histogram(PRIOR.nodes, PRIOR.masses, origin) for origin in origins)
-        text = release(*charges, mechanisms=(STRONG,) * 2, priors=shown).to_card()
+    """One noise may serve a prior and a design; two draws of it may not be called one."""
+    paid = prior()
+    counted = dataclasses.replace(PRIOR.origin, charge=paid)
+    other = Origin((counts_of_labels("other bins", 3, Fraction(1, 2)),), charge=paid)
+    shown = (ldp.Histogram(PRIOR.nodes, PRIOR.masses, counted),)
+    for origin, verdict in ((counted, "holds"), (other, "does not hold")):
+        text = release(labels(), paid, mechanisms=(STRONG.with_origin(origin),), priors=shown).to_card()
         assert ldp.verify_card(text).verdict == verdict
 
 

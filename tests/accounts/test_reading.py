@@ -32,7 +32,7 @@ from card_cases import (
 from forged_cards import forged
 
 plain = ldp.mechanisms.typed_data.plain
-read_any_card = ldp.accounts.read_any_card
+Card = ldp.accounts.Card
 each_kind = pytest.mark.parametrize("kind", TERMS)
 
 # ---- what is read -----------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ each_kind = pytest.mark.parametrize("kind", TERMS)
 @each_kind
 def test_a_card_is_read_to_its_last_entry(kind):
     text = card(kind)
-    read = read_any_card(text)
+    read = Card.parse(text)
     assert (read.kind, read.terms) == (kind.partition(" ")[0], TERMS[kind])
     assert [type(end) for pair in read.terms.bounds for end in pair] == [float, float]
     assert read.content == {key: value for key, value in json.loads(text).items() if key != "checksum"}
@@ -51,7 +51,7 @@ def test_a_card_is_read_to_its_last_entry(kind):
 
 def test_a_mechanism_alone_is_read_with_its_domain_and_no_charges():
     for mechanism in (STRONG, *OTHERS):
-        read = read_any_card(mechanism.to_json())
+        read = Card.parse(mechanism.to_json())
         assert read.kind == "mechanism"
         assert read.terms == ldp.accounts.Terms(0, (mechanism,), (None,), (), (mechanism.domain,), "local", True)
 
@@ -60,11 +60,6 @@ GOOD = {
     "public prior": release(labels()),
     "nobody trusted": release(labels(), prior("prior (local)"), priors=(REPORTED,), trust="local"),
     "three rows a person": release(labels(epsilon=3, people=3)),
-    "two columns": release(
-        labels(WEAK, 2), labels(STRONG, 1, column=1), prior("prior (curator), column 1", column=1),
-        mechanisms=(WEAK, STRONG),
-    ),
-    "one mechanism for two columns": release(labels(), labels(column=1), mechanisms=(STRONG,) * 2),
     "an unknown purchase beside it": release(labels(), other("mean")),
     "a real one, for groups": ldp.privatize([1.0, 2.0] * 9, epsilon=4.0, bounds=(0, 5), rows_per_person=3).terms,
 }  # fmt: skip
@@ -72,35 +67,37 @@ GOOD = {
 
 @pytest.mark.parametrize("case", GOOD)
 def test_a_card_that_agrees_with_itself_is_read(case):
-    assert read_any_card(GOOD[case].to_card()).terms == GOOD[case]
+    assert Card.parse(GOOD[case].to_card()).terms == GOOD[case]
 
 
 def test_a_card_lists_each_mechanism_once_and_parts_name_them_in_order():
-    two = release(
-        labels(WEAK, 2), labels(STRONG, column=1), labels(WEAK, 2, column=2), mechanisms=(WEAK, STRONG, WEAK)
+    fingerprints = [ldp.mechanisms.base.fingerprint(mechanism.channel) for mechanism in (WEAK, STRONG, WEAK)]
+    noted = "; ".join(f"part {k}: {name}" for k, name in enumerate(fingerprints, 1))
+    paid = dataclasses.replace(IN_ROUNDS, mechanism=noted, budget=ldp.Budget(2))
+    three = dataclasses.replace(
+        TERMS["model of sums"], mechanisms=(WEAK, STRONG, WEAK), charges=(paid, other("sums"))
     )
-    content = json.loads(two.to_card())
+    content = json.loads(of_terms("model", three))
     assert (len(content["mechanisms"]), content["parts"]) == (2, [0, 1, 0])
-    assert read_any_card(two.to_card()).terms.mechanisms == (WEAK, STRONG, WEAK)
+    assert Card.parse(of_terms("model", three)).terms.mechanisms == (WEAK, STRONG, WEAK)
     weak, strong = content["mechanisms"]
-    for listed, parts in (([strong, weak], [1, 0, 1]), ([weak, strong, weak], [0, 1, 2]), ([weak], [0, 1, 0])):
-        if (listed, parts) != ([weak, strong, weak], [0, 1, 2]):
-            refuse(forged({**content, "mechanisms": listed, "parts": parts}), "list each mechanism once")
+    for listed, parts in (([strong, weak], [1, 0, 1]), ([weak], [0, 1, 0])):
+        refuse(forged({**content, "mechanisms": listed, "parts": parts}), "list each mechanism once")
+
+
+def test_a_release_has_one_mechanism_one_pair_of_bounds_and_a_prior_or_none():
+    twice = dataclasses.replace(release(labels()), mechanisms=(STRONG, STRONG))
+    refuse(twice.to_card(), "one mechanism")
+    refuse(release(labels(), labels()).to_card(), "need one charge")
+    known = json.loads(release(labels(), priors=(None,)).to_card())
+    for wrong in ({"bounds": []}, {"bounds": [[0, 5]] * 2}, {"priors": []}, {"priors": [None] * 2}):
+        refuse(forged({**known, **wrong}), "it must have one")
 
 
 # ---- each mechanism is paid for, exactly ---------------------------------------------------------------
 
 UNDERPAID = {
     "a cheaper charge": release(labels(WEAK, 1), mechanisms=(WEAK,)),
-    "one charge for two": release(labels(), mechanisms=(STRONG, STRONG)),
-    "one column's charge twice": release(labels(), labels(), mechanisms=(STRONG, STRONG)),
-    "a prior that pays for labels": release(labels(), prior(epsilon=1, column=1), mechanisms=(STRONG, STRONG)),
-    "another column's charge": release(labels(column=1)),
-    "a charge for no column": release(labels(column=None)),
-    "two charges for one": release(labels(), labels(column=1)),
-    "the dear one pays for the other": release(
-        labels(WEAK, 1), labels(STRONG, 2, column=1), mechanisms=(WEAK, STRONG)
-    ),
     "no charge for labels": release(prior()),
     "a score pays for labels": release(dataclasses.replace(labels(), purpose="score"), priors=(None,)),
     "one row's price for three": release(labels(epsilon=2, people=3)),
@@ -148,7 +145,7 @@ def test_the_one_charge_for_rows_pays_for_each_of_their_mechanisms(kind):
 def test_a_charge_pays_for_epsilon_to_the_last_digit():
     proof = STRONG.verify()
     exact = labels(STRONG, proof.epsilon)
-    assert read_any_card(release(exact).to_card()).terms.charges == (exact,)
+    assert Card.parse(release(exact).to_card()).terms.charges == (exact,)
     refuse(release(labels(STRONG, math.nextafter(proof.epsilon, 0))).to_card(), "cost more")
 
 
@@ -171,7 +168,7 @@ def test_what_is_known_of_rows_is_paid_for():
     narrow, measured, summed = {"low": 1.0}, {"variance": 0.3}, {"sums": 7, "variance": 2.0}
     for known, paid in (({}, ()), (summed, ("sums",)), (summed | narrow | measured, ("sums",))):
         terms, text = stated(known, paid)
-        assert read_any_card(text).terms == terms
+        assert Card.parse(text).terms == terms
     for known in (narrow, measured, summed, {"variance": 2.0}, {"high": 4.0}, {"sums": 1}):
         for paid in ((), ("mean",)):
             refuse(stated(known, paid)[1], "no charge pays for")
@@ -192,12 +189,10 @@ PAID = json.loads(card("release"))["priors"][0]
 UNPAID = {
     "its charge is gone": {"charges": [labels()]},
     "another's charge": {"charges": [labels(), prior("prior (local)")]},
-    "a charge of another column": {"charges": [labels(), prior("prior (curator), column 1", column=1)]},
-    "a charge for no column, of something else": {"charges": [labels(), prior("labels", column=None)]},
+    "a charge of something else": {"charges": [labels(), prior("labels")]},
     "its charge twice": {"charges": [labels(), prior(), prior()]},
     "another's charge beside its own": {"charges": [labels(), prior(), prior("prior (local)")]},
     "a charge, and no prior": {"priors": [None]},
-    "trust that is another": {"trust": "local"},
     "public, and charged": {"priors": [SHOWN]},
     "a prior that is no histogram": {"priors": [{**PAID, "nodes": [0, 1], "masses": [-1]}]},
 }
@@ -212,21 +207,13 @@ def test_a_prior_that_was_paid_for_has_its_charge_and_no_other_has_one(case):
     refuse(card("release", **changes), None)
 
 
-def test_each_column_has_bounds_and_a_prior_or_none():
-    known = json.loads(release(labels(), priors=(None,)).to_card())
-    stated = {key: known[key] for key in ("charges", "cost", "guarantee", "priors")}
-    assert read_any_card(card("release", **stated)).terms.priors == (None,)
-    for wrong in ({"bounds": []}, {"bounds": [[0, 5]] * 2}, {"priors": []}, {"priors": [None] * 2}):
-        refuse(card("release", **{**stated, **wrong}), "each mechanism needs bounds")
-
-
 def test_a_prior_lies_inside_its_bounds_up_to_rounding_of_their_width():
     def with_prior(low, high, bounds=BOUNDS):
         shown = (ldp.Histogram([low, (low + high) / 2, high], [1, 1], COUNTED),)
         return release(labels(), prior(), priors=shown, bounds=bounds).to_card()
 
     for low, high in ((0, 5), (0.5, 4.5), (-4e-9, 5), (0, 5 + 4e-9)):
-        assert read_any_card(with_prior(low, high)).terms.priors[0].bounds == (low, high)
+        assert Card.parse(with_prior(low, high)).terms.priors[0].bounds == (low, high)
     for low, high in ((-6e-9, 5), (0, 5 + 6e-9), (-1, 5), (0, 6)):
         refuse(with_prior(low, high), "prior lies outside")
     refuse(with_prior(4 - 5e-9, 5, bounds=(4.0, 5.0)), "prior lies outside")

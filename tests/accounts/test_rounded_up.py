@@ -50,7 +50,7 @@ def texts(release):
     yield "summary", release.summary()
     yield "cost", f"{release.cost} {release.cost!r}"
     yield "charges", " ".join(map(str, release.charges))
-    told = ldp.accounts.read_any_card(card).explain()
+    told = ldp.accounts.Card.parse(card).explain()
     yield "explanation", " ".join(sum(told.sections.values(), told.warnings))
     yield "verification", " ".join(check.detail for check in ldp.verify_card(card).checks)
     yield "report", render_report(card)

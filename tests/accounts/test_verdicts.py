@@ -16,7 +16,7 @@ from forged_cards import forged
 from labeldp.accounts.terms import fit_times
 
 plain = ldp.mechanisms.typed_data.plain
-read_any_card = ldp.accounts.read_any_card
+Card = ldp.accounts.Card
 Statistic = ldp.accounts.Statistic
 Budget = ldp.Budget
 verify_card = ldp.verify_card
@@ -101,7 +101,7 @@ def test_a_statistic_or_noise_of_a_kind_that_is_not_known_cannot_be_checked():
     for unknown in ({"kind": "medians"}, {"noise": "Gauss"}):
         assert open_because(with_statistic(**unknown), "does not know")
         with pytest.raises(ldp.errors.CardError):
-            read_any_card(with_statistic(**unknown))
+            Card.parse(with_statistic(**unknown))
 
 
 def test_what_does_not_hold_is_said_even_where_something_else_cannot_be_checked():
@@ -219,7 +219,7 @@ def test_the_card_of_a_model_with_a_score_costs_what_the_ledger_charged(epsilon,
         terms = with_score(epsilon, people=people, split=split)
         text = of_terms("model", terms, quality=QUALITY)
         assert verify_card(text).verdict == "holds"
-        assert read_any_card(text).terms.cost == Budget(people * cost)
+        assert Card.parse(text).terms.cost == Budget(people * cost)
         check = next(check for check in verify_card(text).checks if check.name == "held out")
         assert (check.holds, check.needed) == (True if split else None, False)
         less = {"epsilon": Budget(people * model).epsilon}

@@ -19,8 +19,7 @@ import pytest
 
 import labeldp as ldp
 from accounts.test_lies import others as near
-from card_cases import REPORTED, SMALL, STRONG, WEAK, card, labels, release
-from card_cases import prior as prior_charge
+from card_cases import SMALL, card
 from forged_cards import forged, get
 from fuzzing import LONG
 from helpers import EVERY, posix_only
@@ -64,19 +63,7 @@ def release_cards():
         "a designed mechanism": {"y": y, "epsilon": 1.0, "mechanism": designed},
         "a given mechanism": {"y": y, "epsilon": 1.0, "mechanism": ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)},
     }  # fmt: skip
-    reported = [prior_charge(f"prior (local), column {k}", column=k) for k in range(2)]
-    several = {
-        "two columns": (labels(WEAK, 2), labels(column=1), prior_charge("prior (curator), column 1", column=1)),
-        "two columns, rows of a person": [labels(WEAK, 4, people=2), labels(epsilon=2, column=1, people=2)],
-        "nobody trusted, two columns": [labels(WEAK, 2), labels(column=1), *reported],
-    }
-    of_reports = {"priors": (REPORTED,) * 2, "trust": "local"}
     return {
-        f"release, {name}": release(
-            *charges, mechanisms=(WEAK, STRONG), **(of_reports if charges[-1] in reported else {})
-        ).to_card()
-        for name, charges in several.items()
-    } | {
         f"release, {name}": ldp.privatize(
             case.pop("y"), **{"bounds": (0, 5), "ledger": ldp.Ledger(), **case}
         ).to_card()
@@ -360,7 +347,7 @@ def nested(content, depth):
     inner = {key: value for key, value in content.items() if key not in ("schema", "version", "checksum")}
     charge = {"description": "prior (local)", "budget": "1", "when": "", "mechanism": None, "rows_per_person": 1}
     for _ in range(depth):
-        origin = {"charge": {**charge, "purpose": "prior", "column": None}, "secure": True, "statistics": []}
+        origin = {"charge": {**charge, "purpose": "prior"}, "secure": True, "statistics": []}
         inner = {**inner, "origin": {**origin, "reports": copy.copy(inner)}}
     return {**content, **inner}
 

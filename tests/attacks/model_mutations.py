@@ -107,8 +107,8 @@ def main(first, count):
     warnings.simplefilter("ignore")
     place, models_of = Path(tempfile.mkdtemp()), kinds()
     folders = [model_cases.saved(model, place / f"model {k}", own) for k, (model, own) in enumerate(models_of)]
-    cards = {text: models.read_any_card(text) for text in ((each / "card.json").read_text() for each in folders)}
-    models.read_any_card = cards.__getitem__  # checked once: what changes here are arrays
+    cards = {text: models.Card.parse(text) for text in ((each / "card.json").read_text() for each in folders)}
+    models.Card.parse = cards.__getitem__  # checked once: what changes here are arrays
     models.sha256 = lambda path, limit=None: stated_hash(cards, path)
     whole = [model_cases.arrays_in(folder) for folder in folders]
     accepted = 0

@@ -129,7 +129,7 @@ def test_summary_and_card_tell_everything_but_labels():
     summary, card = made.summary(), made.to_card()
     for word in ("3,000 labels", "prior (curator)", type(made.mechanism).__name__, "cost again"):
         assert word in summary
-    read = ldp.accounts.read_any_card(card)
+    read = ldp.accounts.Card.parse(card)
     assert read.terms == made.terms
     assert read.content["cost"] == {"epsilon": 1.0}
     assert sum(Fraction(c["budget"]) for c in read.content["charges"]) == 1

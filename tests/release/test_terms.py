@@ -12,8 +12,8 @@ STRONG = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
 PRIOR = ldp.Histogram([0, 1, 5], [1, 3])
 
 
-def charge(epsilon, *, purpose="labels", column=0, people=1):
-    return ldp.accounts.Charge(purpose, Budget(epsilon), WHEN, None, people, purpose, column)
+def charge(epsilon, *, purpose="labels", people=1):
+    return ldp.accounts.Charge(purpose, Budget(epsilon), WHEN, None, people, purpose)
 
 
 def terms(*charges, mechanisms=(STRONG,), trust="local", secure=True, **more):

@@ -94,7 +94,7 @@ def test_a_release_is_paid_for_and_has_a_card_and_nothing_of_the_label(spark):
     df = frame(spark)
     release = privatize(df, ledger=ledger, **ASK)
     assert release.frame.columns == ["id", "x", "y"]
-    content = ldp.accounts.read_any_card(release.to_card()).content
+    content = ldp.accounts.Card.parse(release.to_card()).content
     assert (content["rows"], content["release"], content["secure"]) == (ROWS, release.name, True)
     assert release.cost == ledger.total == ldp.Budget(epsilon=1.0)
     assert release.ledger is ledger

@@ -69,7 +69,7 @@ def test_labels_are_private_and_all_else_stays(tmp_path, format):
     before, after = (everything(path, as_written=as_written) for path in (source, out))
     assert after.schema.names == before.schema.names
     assert after.drop(["price"]).equals(before.drop(["price"]))
-    content = ldp.accounts.read_any_card(Path(f"{out}.card.json").read_text()).content
+    content = ldp.accounts.Card.parse(Path(f"{out}.card.json").read_text()).content
     assert content["file"]["sha256"] == hashlib.sha256(out.read_bytes()).hexdigest()
     assert content["file"]["rows"] == content["rows"] == ROWS
     assert content["file"]["row_order"] == "public, and kept"
@@ -108,7 +108,7 @@ def test_released_values_are_rounded_well_below_the_noise_and_verified(tmp_path,
         multiples = np.asarray(everything(out)["price"]) / step
         np.testing.assert_allclose(multiples, np.round(multiples), atol=1e-6)
         assert verify_files(done.card, file=out).holds
-        other = ldp.accounts.read_any_card(done.card).terms.to_card(file=json.loads(done.card)["file"])
+        other = ldp.accounts.Card.parse(done.card).terms.to_card(file=json.loads(done.card)["file"])
         holds = {check.name: check.holds for check in verify_files(other, file=out).checks}
         assert holds.get("labels", False) is False  # the step is not on this card
 

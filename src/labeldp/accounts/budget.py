@@ -16,7 +16,7 @@ from unicodedata import category
 
 from labeldp._values import parse_number
 from labeldp.errors import BudgetError, CardError, ParameterError, Setting, describe
-from labeldp.mechanisms.typed_data import Limit, Natural, Positive, optional, parse_fraction, plain, read
+from labeldp.mechanisms.typed_data import Limit, Positive, optional, parse_fraction, plain, read
 
 MAX_BITS = 8192
 """Bits of the numerator and the denominator of an exact sum: thousands of honest amounts need a few hundred."""
@@ -252,8 +252,6 @@ class Charge:
         How many rows one person may have; the cost above is for all of them.
     purpose : {"labels", "prior", "mean", "sums", "score", "intervals", "other"}
         What was released, for programs.
-    column : int or None
-        Which label column it was for, where each column has its own charge.
     declaration : Declaration
         What for and for whom, if that was said.
 
@@ -272,7 +270,6 @@ class Charge:
     mechanism: str | None = field(default=None, compare=False)
     rows_per_person: Positive = 1
     purpose: Purpose = "other"
-    column: Natural | None = None
     declaration: Declaration = field(default=Declaration(), compare=False, repr=False, metadata={"data": False})
 
     def __str__(self) -> str:
@@ -281,7 +278,7 @@ class Charge:
     @property
     def key(self) -> tuple[object, ...]:
         """What is the same of a charge in a ledger and on a card: the mechanism is noted later."""
-        return self.when, self.budget, self.purpose, self.column, self.rows_per_person
+        return self.when, self.budget, self.purpose, self.rows_per_person
 
 
 def new_charge(
@@ -289,14 +286,13 @@ def new_charge(
     budget: Budget,
     *,
     purpose: Purpose,
-    column: int | None = None,
     mechanism: str | None = None,
     rows_per_person: int = 1,
 ) -> Charge:
     """Return a charge at the present time, at the price for all of a person's rows."""
     when = datetime.now(UTC).isoformat(timespec="microseconds")  # no two are the same
     cost = group_budget(budget, rows_per_person)
-    return Charge(description, cost, when, mechanism, rows_per_person, purpose, column, _declaration.get())
+    return Charge(description, cost, when, mechanism, rows_per_person, purpose, _declaration.get())
 
 
 def parse_charge(charge: Any) -> Charge:

@@ -1,4 +1,4 @@
-"""What each kind of card holds, field by field: docs/formats.md in types. Nothing else is accepted."""
+"""The fields of each kind of card: docs/formats.md in types. Nothing else is accepted."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from labeldp.accounts.budget import Charge, Statement
 from labeldp.accounts.scores import Figure, StandardError
 from labeldp.accounts.statistic import Origin, Statistic
 from labeldp.accounts.terms import Split
-from labeldp.errors import CardError, LabelDPError
+from labeldp.errors import CardError
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.registry import registered_class
 from labeldp.mechanisms.typed_data import READERS, Hash, Natural, Positive, at_most, between, canonical, like, read
 
 Statistics = Annotated[list[Statistic], at_most(256)]
+MAX_MECHANISMS = 16
+"""A card with more distinct ones is refused: proving one can take a second."""
 Trust = Literal["curator", "local"]
 Transform = Literal["log", "sqrt"]
 
 
 class Envelope(TypedDict):
-    """What every card has."""
+    """The entries of every card."""
 
     schema: str
     version: int
@@ -38,7 +40,7 @@ class Amounts(TypedDict):
 
 
 class ProofEntry(TypedDict):
-    """What a proof gave; compared with the proof that is made again."""
+    """The result of a proof; compared with the proof that is made again."""
 
     epsilon: float
     delta: float
@@ -68,7 +70,7 @@ class PriorEntry(TypedDict):
 
 
 class Common(Envelope):
-    """What the card of a release, of rows and of a model have in common."""
+    """The common entries of the cards of a release, of rows and of a model."""
 
     guarantee: str
     cost: Amounts
@@ -76,7 +78,7 @@ class Common(Envelope):
     rows: Positive
     trust: Trust
     bounds: list[Bounds]
-    mechanisms: list[Mechanism]
+    mechanisms: Annotated[list[Mechanism], at_most(MAX_MECHANISMS)]
     parts: list[Natural]
     priors: list[Histogram | None]
     charges: list[Charge]
@@ -117,7 +119,7 @@ class ReleaseCard(Common):
 
 
 class LabelSummaryEntry(TypedDict):
-    """What was privately known of all labels before they were released in rounds."""
+    """The private knowledge of all labels before they were released in rounds."""
 
     low: float
     high: float
@@ -138,7 +140,7 @@ Part = Annotated[float, between(0, 1)]
 
 
 class QualityEntry(TypedDict):
-    """How good a model is."""
+    """The score of a model."""
 
     rows: Positive
     figures: dict[Annotated[str, like("rmse|mse|mae|r2", "a known figure")], Figure]
@@ -156,7 +158,7 @@ class RegressionEntry(TypedDict):
 
 
 class FitEntry(TypedDict):
-    """How well a table of coefficients fits."""
+    """The fit of a table of coefficients."""
 
     rsquared: NotRequired[Part]
     standard_error: NotRequired[StandardError]
@@ -189,23 +191,10 @@ CARDS: dict[str, Any] = {
 """The schema of each kind of card."""
 
 
-def build_mechanism(name: Any, parameters: Data) -> Mechanism:
-    """Return the mechanism of a name, with parameters from outside."""
-    cls = registered_class(name)
-    try:
-        made: Mechanism = cls(**parameters)
-    except LabelDPError:
-        raise
-    except Exception:
-        raise CardError("the card's parameters are not those of its mechanism") from None
-    return made
-
-
 def _mechanism(data: Any) -> Mechanism:
     """Return a mechanism, built and proven anew, if its channel and its proof are those that are stated."""
-    if not isinstance(data, dict) or not isinstance(data.get("mechanism"), str):
-        raise CardError("a mechanism must be an object with the name of a mechanism")
-    return _rebuild(registered_class(data["mechanism"]), canonical(data))
+    entry: MechanismEntry = read(MechanismEntry, data, "the mechanism")
+    return _rebuild(registered_class(entry["mechanism"]), canonical(data))
 
 
 _LARGE = re.compile("[1-9][0-9]{15,19}", re.ASCII)
@@ -223,7 +212,7 @@ _BUILT = {
     "channel": "the card's counts cannot be rebuilt from its parameters",
     "parameters": "the card's parameters are not written as its mechanism writes them",
 }
-"""What a card states of a mechanism to the letter, and what is wrong if it is something else."""
+"""Entries of a mechanism that follow from its parameters to the letter, and the fault if they do not."""
 
 
 @lru_cache(maxsize=64)
@@ -231,12 +220,10 @@ def _rebuild(cls: Any, text: str) -> Mechanism:
     """Return the mechanism that an entry describes; one that several parts share is proven once."""
     data = json.loads(text)
     entry: MechanismEntry = read(MechanismEntry, data, "the mechanism")
-    if not set(cls.in_channel.values()) <= entry["channel"].keys():
-        raise CardError("the card's channel is not that of its mechanism")
     repeated = {name: _integers(entry["channel"][field]) for name, field in cls.in_channel.items()}
     if repeated.keys() & entry["parameters"].keys():
         raise CardError("a parameter that is in the channel must not be repeated")
-    mechanism = build_mechanism(entry["mechanism"], {**entry["parameters"], **repeated})
+    mechanism: Mechanism = cls(**entry["parameters"], **repeated)
     built = mechanism.as_data()
     for name in [name for name in _BUILT if canonical(data[name]) != canonical(built[name])]:
         raise CardError(_BUILT[name])

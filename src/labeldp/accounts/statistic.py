@@ -1,7 +1,8 @@
-"""What a part of a charge bought: integers of all rows, and the noise that they were released with.
+"""Sources of private priors, and proven costs of mechanisms.
 
-A card lists them, so that whoever gets it computes the noise again: the sensitivity follows from the kind of
-statistic by a rule of this library, and the scale from sensitivity and ε, in exact fractions.
+A card lists statistics: integers of all rows with their noise. Whoever gets the card computes the noise again: the
+sensitivity follows from the kind of statistic by a rule of this library, and the scale from sensitivity and ε, in
+exact fractions.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
-from labeldp.accounts.budget import Budget, Charge, rounded_up
+from labeldp.accounts.budget import Budget, Charge, exact_sum, rounded_up
 from labeldp.exact.integers import RULES, Statistic
 from labeldp.mechanisms.base import Mechanism, proof_of, require_pure
 from labeldp.mechanisms.histogram import Histogram
-from labeldp.mechanisms.typed_data import at_most, optional
+from labeldp.mechanisms.typed_data import Limit, at_most, optional
 
-__all__ = ["RULES", "Origin", "Statistic", "cost_of", "describe_proof", "origins_of", "proof_of", "proven_cost"]
+__all__ = ["RULES", "Origin", "Statistic", "describe_proof", "origins_of", "proof_of", "proven_cost"]
 
 
 def proven_cost(mechanism: Mechanism) -> Budget:
@@ -38,38 +39,38 @@ def describe_proof(mechanism: Mechanism) -> str:
     return f"{Budget(proof.epsilon)}{delta}"
 
 
-def cost_of(statistics: Iterable[Statistic]) -> Budget:
-    """Return what statistics cost together, for one row."""
-    return sum((Budget(one.epsilon) for one in statistics), Budget(0))
+has_no_origin = Limit(lambda mechanism: mechanism.origin is None, "a mechanism without a private prior")
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a prior was estimated from.
+    """The source of a private prior.
 
     Attributes
     ----------
     statistics : tuple of Statistic
         The counts that a curator released.
     reports : Mechanism or None
-        What each label was randomised with, where nobody is trusted.
+        The mechanism of each label, where nobody is trusted.
     charge : Charge or None
-        What paid for it; None until that is known.
+        The charge that paid for it; None until that is known.
     secure : bool
         False if the noise came from a seed.
     """
 
     statistics: Annotated[tuple[Statistic, ...], at_most(256)] = ()
-    reports: Mechanism | None = optional()
+    reports: Annotated[Mechanism, has_no_origin] | None = optional()
     charge: Charge | None = None
     secure: bool = True
 
     @property
     def cost(self) -> Budget | None:
-        """What the noise costs one row, or None if it is not known."""
+        """The cost of the noise for one row, or None if it is not known."""
         if self.reports is not None:
             return proven_cost(self.reports)
-        return cost_of(self.statistics) if self.statistics else None
+        if not self.statistics:
+            return None
+        return Budget(exact_sum(statistic.epsilon for statistic in self.statistics))
 
 
 def origins_of(priors: Iterable[Histogram | Mechanism | None]) -> list[Origin]:

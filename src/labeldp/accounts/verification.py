@@ -1,22 +1,24 @@
-"""Checking a card again, step by step: what holds, what does not, and what no check can show."""
+"""Checks of a card, step by step, and statements that no check can show."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
-from labeldp.accounts.agreement import charge_of_origin, spent_on
-from labeldp.accounts.budget import group_budget, total_of
+from labeldp.accounts.agreement import charge_of_origin, charged_for, cost_of_statistics
+from labeldp.accounts.budget import Budget
+from labeldp.accounts.card import Card
 from labeldp.accounts.explanation import not_private
 from labeldp.accounts.numbers import times
-from labeldp.accounts.reading import ReadCard, read_content
 from labeldp.accounts.schema import CARDS
 from labeldp.accounts.statistic import RULES, Origin, Statistic, describe_proof, origins_of, proof_of, proven_cost
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError, LabelDPError, UncheckableError
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.typed_data import refuse_other_errors
 
 NOT_VERIFIABLE = (
     "that the noise came from the secure source: the card says so, and only whoever ran it knows",
@@ -35,8 +37,11 @@ _NOT_VERIFIABLE_BY_KIND = {
     "mechanism": (),
     "model": ("that the model's files follow from what the card lists: checksums only tie them to the card",),
 }
-_UNEXPLAINED = 0.01
+_UNEXPLAINED = Fraction(1, 100)
 """The share of a charge for sums and labels that may be left: a proof may be a little below the labels' ε."""
+_UNDAMAGED = "the card is undamaged; anyone can compute a checksum, a forger too"
+_AGREEMENT = "its charges pay for all it shows, and give the cost and guarantee it states"
+_AGREEMENT_OF_MECHANISM = "its counts follow from its parameters, and its proof from its counts"
 
 _UNSIGNED = "who wrote the card: its checksum finds damage, but it is no signature"
 
@@ -81,7 +86,7 @@ class Verification:
     ----------
     checks : tuple of Check
         All that was looked at, in the order of the report.
-    card : ReadCard or None
+    card : Card or None
         None if it could not be read.
 
     Examples
@@ -97,11 +102,11 @@ class Verification:
     """
 
     checks: tuple[Check, ...]
-    card: ReadCard | None
+    card: Card | None
 
     @property
     def verdict(self) -> Verdict:
-        """What all checks come to; what does not hold outweighs what cannot be checked."""
+        """The verdict of all checks: one that fails outweighs one that cannot be made."""
         if any(check.holds is False for check in self.checks):
             return "does not hold"
         if any(check.holds is None and check.needed for check in self.checks):
@@ -113,7 +118,7 @@ class Verification:
         """Whether the verdict is that the card holds."""
         return self.verdict == "holds"
 
-    def require_card(self, *, allow_open: bool = False) -> ReadCard:
+    def require_card(self, *, allow_open: bool = False) -> Card:
         """Return the card, if nothing in it is false and all that is needed was checked; it may be not private.
 
         Parameters
@@ -170,39 +175,33 @@ def verify_card(text: str) -> Verification:
     """
     checks: list[Check] = []
     try:
-        content = card_format.parse(text, *CARDS)
-        checks.append(
-            Check("checksum", True, "the card is undamaged; anyone can compute a checksum, a forger too")
-        )
-        card = read_content(content)
-        checks += list(_checks(card))  # all of them, or none
-    except UncheckableError as error:
-        return Verification((*checks, Check("agreement", None, error.message, needed=True)), None)
+        with refuse_other_errors("the card"):
+            content = card_format.parse(text, *CARDS)
+            checks.append(Check("checksum", True, _UNDAMAGED))
+            card = Card.of_content(content)
+            checks += _evidence(card)
     except LabelDPError as error:
-        return Verification((*checks, Check("agreement" if checks else "checksum", False, error.message)), None)
+        name = "agreement" if checks else "checksum"
+        is_open = isinstance(error, UncheckableError)
+        refusal = Check(name, None if is_open else False, error.message, needed=is_open)
+        return Verification((*checks[:1], refusal), None)
     return Verification(tuple(checks), card)
 
 
-def _checks(card: ReadCard) -> Iterator[Check]:
-    """Yield what can be checked of a card that was read: its proofs, its noise, and whether it is private."""
-    agreement = (
-        "its counts follow from its parameters, and its proof from its counts"
-        if card.kind == "mechanism"
-        else "its charges pay for all it shows, and give the cost and guarantee it states"
-    )
-    yield Check("agreement", True, agreement)
+def _evidence(card: Card) -> list[Check]:
+    """Return the checks of a card that agrees with itself: its proofs, its noise, and whether it is private."""
     mechanisms = card.terms.mechanisms
-    for name, mechanism in zip(_numbered("proof", len(mechanisms)), mechanisms, strict=True):
-        yield _proof(mechanism, name)
-    yield from noise_checks(card)
-    yield _privacy(card)
+    names = _numbered("proof", len(mechanisms))
+    proofs = [_proof(mechanism, name) for name, mechanism in zip(names, mechanisms, strict=True)]
+    agreement = _AGREEMENT_OF_MECHANISM if card.kind == "mechanism" else _AGREEMENT
+    return [Check("agreement", True, agreement), *proofs, *noise_checks(card), _privacy(card)]
 
 
 def _numbered(name: str, count: int) -> list[str]:
     return [name] if count == 1 else [f"{name} {k + 1}" for k in range(count)]
 
 
-def noise_checks(card: ReadCard) -> Iterator[Check]:
+def noise_checks(card: Card) -> Iterator[Check]:
     """Yield the noise of priors and statistics, computed again, and whether a score is of other rows."""
     yield from _priors(card.terms)
     yield from _calibrations(card.terms.statistics, "noise")
@@ -251,23 +250,24 @@ def _origin(origin: Origin, name: str) -> Iterator[Check]:
 
 def _purpose(terms: Terms, purpose: str) -> Check:
     """Say whether the statistics of a purpose make up what was charged for it, and are those that charges note."""
-    charges = terms.charges_for(purpose)
-    charged, listed = total_of(charges), spent_on(terms, purpose)
+    charged, listed = charged_for(terms, purpose), cost_of_statistics(terms, purpose)
+    paid, shown = Budget(charged), Budget(listed)
     if purpose == "sums" and terms.mechanisms and not terms.charges_for("labels"):
-        dearest = max(map(proven_cost, terms.mechanisms), key=lambda cost: cost.epsilon)
-        spent = listed + group_budget(dearest, terms.rows_per_person)  # at most what was charged, by agreement
-        if spent.epsilon < (1 - _UNEXPLAINED) * charged.epsilon:
-            detail = f"{charged} was charged for sums and labels, and the card shows noise for {spent} of it"
+        dearest = max(proven_cost(mechanism).exact_epsilon for mechanism in terms.mechanisms)
+        spent = listed + terms.rows_per_person * dearest  # at most what was charged, by agreement
+        if spent < (1 - _UNEXPLAINED) * charged:
+            detail = f"{paid} was charged for sums and labels, and the card shows noise for {Budget(spent)}"
             return Check(purpose, None, detail, needed=True)
-        return Check(purpose, True, f"the noise above and that of labels cost {spent} of {charged}")
-    if listed.exact_epsilon != charged.exact_epsilon:
-        detail = f"{charged} was charged for {purpose}, and the card lists statistics for {listed} of it"
+        return Check(purpose, True, f"the noise above and that of labels cost {Budget(spent)} of {paid}")
+    if listed != charged:
+        detail = f"{paid} was charged for {purpose}, and the card lists statistics for {shown} of it"
         return Check(purpose, None, detail, needed=True)
+    charges = terms.charges_for(purpose)
     noted = [charge.mechanism for charge in charges]
     statistics = "; ".join(str(one) for one in terms.statistics if one.purpose == purpose)
     if None not in noted and "; ".join(map(str, noted)) != statistics:
         return Check(purpose, False, f"the charge for {purpose} notes other noise than the card lists")
-    return Check(purpose, True, f"the noise above costs {listed} in all: what was charged for {purpose}")
+    return Check(purpose, True, f"the noise above costs {shown} in all: the charge for {purpose}")
 
 
 def _calibrations(statistics: Sequence[Statistic], name: str) -> Iterator[Check]:
@@ -280,7 +280,7 @@ def _calibrations(statistics: Sequence[Statistic], name: str) -> Iterator[Check]
         yield Check(each, True, f"{what}: {why}; {noise}")
 
 
-def _privacy(card: ReadCard) -> Check:
+def _privacy(card: Card) -> Check:
     if reason := not_private(card.terms):
         return Check("privacy", False, reason)
     if card.kind == "mechanism":

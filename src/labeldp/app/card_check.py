@@ -15,8 +15,8 @@ from labeldp._atomic import StrPath, as_path
 from labeldp._values import Array, Data
 from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.budget import missing_charges
+from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.reading import ReadCard
 from labeldp.accounts.verification import Check, Verification, verify_card
 from labeldp.app.sentences import counted
 from labeldp.errors import LabelDPError
@@ -58,7 +58,7 @@ def verify_files(
     return Verification(tuple(checks), card)
 
 
-def _file_checks(card: ReadCard, path: Path | None, folder: StrPath | None) -> Iterator[Check]:
+def _file_checks(card: Card, path: Path | None, folder: StrPath | None) -> Iterator[Check]:
     """Compare a file, or the folder of a model, with the checksums on its card, and a table with what it says."""
     if card.kind == "row-release" and path is not None:
         yield _arrays(card, path)
@@ -85,7 +85,7 @@ def _file_checks(card: ReadCard, path: Path | None, folder: StrPath | None) -> I
         yield from _table(card, entry, [entry.get("column"), entry.get("unbiased_column")], path)
 
 
-def _check_ledger(card: ReadCard, ledger: Ledger) -> Check:
+def _check_ledger(card: Card, ledger: Ledger) -> Check:
     """Look for the charges of a card in a ledger."""
     if not card.terms.charges:
         return Check("ledger", None, "the card has no charges to look for", needed=False)
@@ -97,7 +97,7 @@ def _check_ledger(card: ReadCard, ledger: Ledger) -> Check:
     return Check("ledger", True, "the charges of this release are in it")
 
 
-def _entry(card: ReadCard) -> tuple[Data, dict[str, str]]:
+def _entry(card: Card) -> tuple[Data, dict[str, str]]:
     """Return what a card says of its file, and the hash of each part by its name; of a single file, by no name."""
     entry = card.content.get("file", {})
     if card.kind == "model":
@@ -135,7 +135,7 @@ def _find_problem(path: Path, name: str, hashes: dict[str, str], *, is_model: bo
     return ""
 
 
-def _table(card: ReadCard, entry: Data, named: list[Any], path: Path) -> Iterator[Check]:
+def _table(card: Card, entry: Data, named: list[Any], path: Path) -> Iterator[Check]:
     """Compare a table's rows and columns with what the card says of them, and labels with its mechanism.
 
     ``named`` are the column of private labels, and that of unbiased ones.
@@ -195,7 +195,7 @@ def _columns(columns: list[str], named: list[Any], listed: object) -> Check:
     return Check("columns", True, f"by the card, the private labels are in {named[0]!r}{others}")
 
 
-def _arrays(card: ReadCard, path: Path) -> Check:
+def _arrays(card: Card, path: Path) -> Check:
     """Compare a saved release of rows with its card."""
     from labeldp.learning.row_release import RowRelease  # noqa: PLC0415 (estimators are slow to import)
 

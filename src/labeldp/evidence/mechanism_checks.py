@@ -11,7 +11,7 @@ from inspect import getattr_static
 import numpy as np
 
 from labeldp._values import Array, Numbers
-from labeldp.accounts.reading import load_mechanism
+from labeldp.accounts.card import load_mechanism
 from labeldp.errors import ConformanceError, LabelDPError, NotUnbiasedError
 from labeldp.evidence.privacy_audit import audit
 from labeldp.exact.word_sources import simulation_words

@@ -26,7 +26,7 @@ import numpy as np
 
 from labeldp._atomic import StrPath, as_path, atomic_folder, read_regular
 from labeldp._values import Array
-from labeldp.accounts.reading import ReadCard, read_any_card
+from labeldp.accounts.card import Card
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError, DataNotFoundError, LabelDPError, ParameterError
 from labeldp.learning.array_files import MAX_FILE
@@ -202,7 +202,7 @@ class SavedModel:
 
     Attributes
     ----------
-    card : ReadCard
+    card : Card
         What it cost and promises.
     label : str
         The column it predicts.
@@ -221,7 +221,7 @@ class SavedModel:
     ('price', Budget(epsilon=1.0))
     """
 
-    card: ReadCard
+    card: Card
     label: str
     encoder: TableEncoder
     _public: PublicFeatures
@@ -309,7 +309,7 @@ def load_model(folder: StrPath) -> SavedModel:
 
 
 def _read_model(folder: Path) -> SavedModel:
-    card = read_any_card(_read_text(folder / CARD, card_format.MAX_TEXT))
+    card = Card.parse(_read_text(folder / CARD, card_format.MAX_TEXT))
     if card.kind != "model" or "files" not in card.content:
         raise CardError(f"{folder / CARD} is not the card of a saved model")
     card_format.require_version(f"the model {folder}", card.content.get("format"), FORMAT)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath, atomic_file
 from labeldp.accounts.accuracy import is_possible
+from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.reading import read_any_card
 from labeldp.accounts.terms import Terms, TermsMixin
 from labeldp.errors import CardError
 from labeldp.learning.array_files import MAX_FILE, ArraySpec, read_arrays
@@ -148,7 +148,7 @@ class RowRelease(TermsMixin):
         """
         card = ArraySpec("<U", high=card_format.MAX_TEXT)
         text = str(read_arrays(path, {"card": card}, {}, skip_others=True)["card"])
-        read = read_any_card(text)  # first: a later version may have other arrays
+        read = Card.parse(text)  # first: a later version may have other arrays
         arrays: dict[str, Any] = read_arrays(path, {"card": card, **_ARRAYS}, {"rows": (1, MAX_FILE)})
         del arrays["card"]
         if {name: _digest(array) for name, array in arrays.items()} != read.content.get("arrays"):

@@ -11,8 +11,8 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import lru_cache
 from types import NoneType, UnionType
@@ -36,10 +36,11 @@ from labeldp.errors import CardError, LabelDPError, PrivacyProofError
 
 
 class Limit(NamedTuple):
-    """What a value must satisfy beside its type, and how a message says so."""
+    """A condition on a value beside its type, its text for messages, and whether it is one on the data before."""
 
     holds: Callable[[Any], bool]
     text: str
+    is_first: bool = False
 
 
 def between(low: float, high: float = math.inf) -> Limit:
@@ -50,7 +51,9 @@ def between(low: float, high: float = math.inf) -> Limit:
 
 def at_most(length: int) -> Limit:
     """Return a limit of the length of a list."""
-    return Limit(lambda items: len(items) <= length, f"a list of at most {length}")
+    return Limit(
+        lambda items: isinstance(items, list | dict) and len(items) <= length, f"a list of at most {length}", True
+    )
 
 
 def like(pattern: str, text: str) -> Limit:
@@ -151,6 +154,23 @@ def parse_fraction(text: Any) -> Fraction:
     raise CardError(f'must be a fraction in lowest terms, such as "1/20", of at most {LONGEST_AMOUNT} characters')
 
 
+@contextmanager
+def refuse_other_errors(name: str) -> Iterator[None]:
+    """Turn whatever the data of a stranger raises, and no schema has refused, into a refusal.
+
+    Parameters
+    ----------
+    name : str
+        The data's name in the message.
+    """
+    try:
+        yield
+    except (LabelDPError, MemoryError):
+        raise
+    except Exception as error:
+        raise CardError(f"{name} is not valid: {type(error).__name__} while it was read") from None
+
+
 READERS: dict[Any, Callable[[Any], Any]] = {Fraction: parse_fraction}
 """How values are made from data whose class cannot do it alone."""
 
@@ -158,15 +178,19 @@ READERS: dict[Any, Callable[[Any], Any]] = {Fraction: parse_fraction}
 # ---- how each kind of type is read ----------------------------------------------------------------
 
 
-def _require(holds: bool, where: str, what: str) -> None:
-    if not holds:
-        raise CardError(f"{where} must be {what}")
+def _refusal(where: str, expected: str) -> CardError:
+    return CardError(f"{where} must be {expected}")
 
 
 def _annotated(arguments: tuple[Any, ...], data: Any, where: str) -> Any:
-    value = read(arguments[0], data, where)
-    for limit in arguments[1:]:
-        _require(limit.holds(value), where, limit.text)
+    hint, *limits = arguments
+    for limit in limits:
+        if limit.is_first and not limit.holds(data):
+            raise _refusal(where, limit.text)
+    value = read(hint, data, where)
+    for limit in limits:
+        if not limit.is_first and not limit.holds(value):
+            raise _refusal(where, limit.text)
     return value
 
 
@@ -182,20 +206,24 @@ def _one_of(arguments: tuple[Any, ...], data: Any, where: str) -> Any:
 
 
 def _literal(arguments: tuple[Any, ...], data: Any, where: str) -> Any:
-    _require(isinstance(data, str) and data in arguments, where, " or ".join(map(repr, arguments)))
+    if not isinstance(data, str) or data not in arguments:
+        raise _refusal(where, " or ".join(map(repr, arguments)))
     return data
 
 
 def _list(arguments: tuple[Any, ...], data: Any, where: str) -> list[Any]:
     """Return the items of a list: any number of one type, or one of each type."""
-    _require(isinstance(data, list), where, "a list")
+    if not isinstance(data, list):
+        raise _refusal(where, "a list")
     hints = arguments[:1] * len(data) if arguments[1:] in ((), (...,)) else arguments
-    _require(len(hints) == len(data), where, f"a list of {len(hints)}")
+    if len(hints) != len(data):
+        raise _refusal(where, f"a list of {len(hints)}")
     return [read(hints[k], item, f"{where}[{k}]") for k, item in enumerate(data)]
 
 
 def _mapping(arguments: tuple[Any, ...], data: Any, where: str) -> dict[Any, Any]:
-    _require(isinstance(data, dict), where, "an object")
+    if not isinstance(data, dict):
+        raise _refusal(where, "an object")
     name, hint = arguments
     return {
         read(name, key, f"a field of {where}"): read(hint, value, f"{where}.{key[:60]}")
@@ -234,22 +262,24 @@ def _schema(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
 def _fields(kind: Any, data: Any, where: str) -> Data:
     """Return the fields of an object, if it has all of them and no others."""
     hints, free = _schema(kind)
-    _require(isinstance(data, dict), where, "an object")
-    for name in sorted(hints.keys() - free - data.keys()):
-        raise CardError(f"{where} lacks the field {name}")
-    for name in sorted(data.keys() - hints.keys()):
-        raise CardError(f"{where} has an unknown field, {name[:60]!r}")
+    if not isinstance(data, dict):
+        raise _refusal(where, "an object")
+    if missing := sorted(hints.keys() - free - data.keys()):
+        raise CardError(f"{where} lacks the field {missing[0]}")
+    if unknown := sorted(data.keys() - hints.keys()):
+        raise CardError(f"{where} has an unknown field, {unknown[0][:60]!r}")
     prefix = "" if where == "the card" else f"{where}."
     return {name: read(hint, data[name], f"{prefix}{name}") for name, hint in hints.items() if name in data}
 
 
 def _instance(kind: Any, data: Any, where: str) -> Any:
     """Return an instance of a dataclass; what follows from its fields must be what the data says."""
-    _require(isinstance(data, dict), where, "an object")
+    if not isinstance(data, dict):
+        raise _refusal(where, "an object")
     derived = getattr(kind, "DERIVED", ())
+    fields = _fields(kind, {name: item for name, item in data.items() if name not in derived}, where)
     if derived:
         kind.refuse_unknown(data)
-    fields = _fields(kind, {name: item for name, item in data.items() if name not in derived}, where)
     value = _construct(kind, where, **fields)
     expected = plain(_construct(lambda: value.derived, where)) if derived else {}
     for name in derived:
@@ -277,5 +307,6 @@ _LEAVES: dict[Any, tuple[tuple[type, ...], str]] = {
 
 def _leaf(kind: Any, data: Any, where: str) -> Any:
     types, name = _LEAVES[kind]
-    _require(type(data) in types and (kind is not float or abs(data) < LARGEST), where, name)
+    if type(data) not in types or (kind is float and not abs(data) < LARGEST):
+        raise _refusal(where, name)
     return kind(data)

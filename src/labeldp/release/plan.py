@@ -227,7 +227,7 @@ class Plan:
             shares = [("sums", f"sums and labels{note}", self.for_labels + self.for_sums)]
         people = request.rows_per_person
         return [
-            new_charge(description, Budget(epsilon), purpose=purpose, column=0, rows_per_person=people)
+            new_charge(description, Budget(epsilon), purpose=purpose, rows_per_person=people)
             for purpose, description, epsilon in shares
             if epsilon
         ]

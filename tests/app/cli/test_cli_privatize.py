@@ -37,7 +37,7 @@ def test_the_example_works(tmp_path, table):
     done = run(*order(table, out, "--ledger", tmp_path / "budget.jsonl", "--limit", 3))
     assert pq.read_schema(out).names == ["rooms", "region", "price"]
     assert pq.read_schema(out).field("rooms").type == pa.int64()
-    card = ldp.accounts.read_any_card((tmp_path / "private.parquet.card.json").read_text())
+    card = ldp.accounts.Card.parse((tmp_path / "private.parquet.card.json").read_text())
     assert card.terms.cost == ldp.Budget(1)
     assert "ε = 2 left" in done.stderr
     assert done.stdout == ""

@@ -58,5 +58,5 @@ def test_integers_that_are_unclear_or_none_are_refused(rows):
 
 def test_a_point_in_a_budget_is_a_decimal_mark(place):
     assert privatize(place, GERMAN, "0", "60000", epsilon="2.000").exit_code == 0
-    card = ldp.accounts.read_any_card((place / "out.csv.card.json").read_text())
+    card = ldp.accounts.Card.parse((place / "out.csv.card.json").read_text())
     assert card.terms.cost == ldp.Budget(2)

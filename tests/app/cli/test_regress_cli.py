@@ -57,7 +57,7 @@ def test_figures_of_the_file_are_those_of_the_function_in_full_and_as_private_as
     survey.chmod(0o600)
     said("regress", survey, *WHAT, "--on", FORMULA, "-o", tmp_path / "table.csv")
     head, *rows = csv.reader((tmp_path / "table.csv").read_text(encoding="utf-8").splitlines())
-    regression = ldp.accounts.read_any_card((tmp_path / "table.csv.card.json").read_text()).content["regression"]
+    regression = ldp.accounts.Card.parse((tmp_path / "table.csv.card.json").read_text()).content["regression"]
     assert head[1:3] == ["coef", "std err"]
     modes = {(tmp_path / name).stat().st_mode & 0o777 for name in ("table.csv", "table.csv.card.json")}
     assert modes == {0o600} or sys.platform == "win32"

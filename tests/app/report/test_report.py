@@ -60,7 +60,7 @@ def test_text_that_is_not_escaped_is_caught(monkeypatch):
 @pytest.mark.parametrize("kind", [kind for kind in cases.KINDS if kind != "hostile"])
 def test_the_page_shows_the_whole_explanation_and_begins_with_the_lack_of_privacy(kind):
     shown, main = words(cases.page(kind)), cases.page(kind).partition('<main class="sections">')[2].lstrip()
-    explanation = ldp.accounts.read_any_card(cases.card(kind)).explain()
+    explanation = ldp.accounts.Card.parse(cases.card(kind)).explain()
     for text in (*explanation.warnings, *sum(explanation.sections.values(), ())):
         assert " ".join(text.split()) in shown
     assert main.startswith('<div class="banner" role="alert">NOT PRIVATE') is (kind == "seeded")
@@ -69,7 +69,7 @@ def test_the_page_shows_the_whole_explanation_and_begins_with_the_lack_of_privac
 @pytest.mark.parametrize("kind", ["release", "sums-model", "rounds"])
 def test_the_page_shows_each_proof_and_the_noise_of_each_sum(kind):
     shown, content = words(cases.page(kind)), json.loads(cases.card(kind))
-    for mechanism in ldp.accounts.read_any_card(cases.card(kind)).terms.mechanisms:
+    for mechanism in ldp.accounts.Card.parse(cases.card(kind)).terms.mechanisms:
         assert repr(mechanism.verify().epsilon) in shown
         assert str(mechanism.verify().worst_ratio.numerator) in shown
     for statistic in content["statistics"] or content["priors"][0]["origin"]["statistics"]:

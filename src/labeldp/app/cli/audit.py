@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from labeldp.accounts.reading import read_any_card
+from labeldp.accounts.card import Card
 from labeldp.app.card_files import read_card_file
 from labeldp.app.cli import command
 from labeldp.app.cli.shell import EXIT, PlainConsole, tell
@@ -24,7 +24,7 @@ def audit(card_file: Path, samples: int, confidence: float) -> None:
     What is released: nothing. No real label is needed, and nothing is spent.
     """
     path, text = read_card_file(card_file)
-    card, console = read_any_card(text), PlainConsole()
+    card, console = Card.parse(text), PlainConsole()
     mechanisms = list(dict.fromkeys(card.terms.mechanisms))
     if not mechanisms:
         raise ParameterError(

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from labeldp.accounts.accuracy import Accuracy
+from labeldp.accounts.card import Card
 from labeldp.accounts.numbers import number
-from labeldp.accounts.reading import read_any_card
 from labeldp.learning.regression_table import RegressionTable
 from labeldp.tables.batches import label_values
 from labeldp.tables.dialect import Dialect
@@ -26,7 +26,7 @@ Picture = dict[str, Any]
 
 def draw_table(path: Path, card_text: str) -> Picture:
     """Return the released values of a table, their mean with its error, and the first rows."""
-    card = read_any_card(card_text)
+    card = Card.parse(card_text)
     facts = card.content["file"]
     label = str(facts["column"])
     dialect = Dialect(**{name: facts[name] for name in ("separator", "decimal", "encoding") if name in facts})

@@ -12,9 +12,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger, note_other_ledgers
 from labeldp.accounts.numbers import odds_figures
-from labeldp.accounts.reading import read_any_card
 from labeldp.app.model_fit import fit_file, no_score
 from labeldp.app.page.budget_step import preview_of, score_of
 from labeldp.app.page.chosen_folder import ChosenFolder
@@ -107,7 +107,7 @@ def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, wo
         "card": folder.name(card_path),
         "files": {name: folder.name(file) for name, file in files.items()},
         "notes": [printable(line) for note in [*problems, *notes] for line in note.splitlines()],
-        "explanation": read_any_card(card).explain(ledger.charges),
+        "explanation": Card.parse(card).explain(ledger.charges),
         "picture": picture,
     }
 

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from labeldp.accounts.budget import missing_charges
+from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.reading import ReadCard, read_any_card
 from labeldp.app.card_check import verify_files
 from labeldp.app.card_files import read_card_file, reports_beside
 from labeldp.app.page.chosen_folder import ChosenFolder
@@ -35,11 +35,11 @@ REPORT_POLICY = {
 def releases_page(request: Request) -> Response:
     """List the cards and the ledgers of the folder."""
     folder = site_of(request).folder
-    cards, paid = dict[str, ReadCard | None](), dict[tuple[object, ...], str]()
+    cards, paid = dict[str, Card | None](), dict[tuple[object, ...], str]()
     for name in folder.cards():
         cards[name] = None
         with suppress(*EXPLAINED):
-            cards[name] = card = read_any_card(read_card_file(folder.target(name))[1])
+            cards[name] = card = Card.parse(read_card_file(folder.target(name))[1])
             paid |= {charge.key: name for charge in card.terms.charges}
     ledgers, problems = _ledgers_in(folder)
     return show(request, "releases", cards=cards, paid=paid, ledgers=ledgers, problems=problems)
@@ -72,7 +72,7 @@ def card_page(request: Request) -> Response:
     return show(request, "card", name=name, result=result, explanation=explanation, report=report)
 
 
-def _ledger_of(card: ReadCard, ledgers: Iterable[Ledger]) -> Ledger | None:
+def _ledger_of(card: Card, ledgers: Iterable[Ledger]) -> Ledger | None:
     """Return the ledger that paid for a card, or None; of copies the one that counts most."""
     found = [ledger for ledger in ledgers if not missing_charges(card.terms.charges, ledger.charges)]
     return max(found, key=lambda ledger: ledger.total.epsilon, default=None) if card.terms.charges else None

@@ -1,0 +1,146 @@
+"""A card: one parser, for the card of a mechanism, a release, rows or a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from labeldp._values import Data
+from labeldp.accounts.agreement import charge_of_origin, require_agreement
+from labeldp.accounts.budget import Charge, Declaration, missing_charges, total_of
+from labeldp.accounts.explanation import Explanation, explain
+from labeldp.accounts.schema import CARDS
+from labeldp.accounts.terms import Terms
+from labeldp.errors import CardError
+from labeldp.mechanisms import card_format
+from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.typed_data import READERS, read, refuse_other_errors
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A card that was parsed, agrees with itself, and whose mechanisms were proven again.
+
+    Attributes
+    ----------
+    kind : {"mechanism", "release", "row-release", "model"}
+        The subject of the card.
+    content : dict
+        All entries, as docs/formats.md has them.
+    terms : Terms
+        With mechanisms built anew from their parameters. Those of a mechanism alone have no rows and no charges.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> from labeldp.accounts import Card
+    >>> card = Card.parse(ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5)).to_card())
+    >>> card.kind, card.terms.cost
+    ('release', Budget(epsilon=1.0))
+    """
+
+    kind: str
+    content: Data
+    terms: Terms
+
+    @classmethod
+    def parse(cls, text: str) -> Card:
+        """Return a card from the text that ``to_json`` or ``to_card`` returned.
+
+        Raises
+        ------
+        CardError
+            If the text is not a card, or the card is damaged or contradicts itself.
+        PrivacyProofError
+            If a mechanism does not satisfy its promise.
+        """
+        with refuse_other_errors("the card"):
+            return cls.of_content(card_format.parse(text, *CARDS))
+
+    @classmethod
+    def of_content(cls, content: Data) -> Card:
+        """Return the card of parsed text; its schema is read first, and all else relies on it."""
+        entries = read(CARDS[content["schema"]], content)
+        kind = content["schema"].removeprefix("labeldp.")
+        if kind == "mechanism":
+            return cls(kind, content, _terms_of_mechanism(content))
+        terms = _terms(kind, entries)
+        require_agreement(kind, entries, terms)
+        return cls(kind, content, terms)
+
+    def explain(self, recorded: Sequence[Charge] | None = None) -> Explanation:
+        """Return the meaning of the card, in sentences.
+
+        Parameters
+        ----------
+        recorded : sequence of Charge, optional
+            All charges of a ledger, to say what everything in it means.
+        """
+        others = None
+        if recorded is not None:
+            others = total_of(missing_charges(recorded, self.terms.charges))
+        return explain(self.terms, self.kind, self.content, others)
+
+
+def load_mechanism(text: str) -> Any:
+    """Return the mechanism that a card describes, built and proven anew.
+
+    Parameters
+    ----------
+    text : str
+        The text that ``to_json`` returned.
+
+    Raises
+    ------
+    CardError
+        If the card is damaged, was tampered with, or its counts cannot be rebuilt.
+    PrivacyProofError
+        If the counts do not satisfy the promise of the card.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> mech = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)
+    >>> ldp.load_mechanism(mech.to_json()) == mech
+    True
+    """
+    with refuse_other_errors("the card"):
+        return Card.of_content(card_format.parse(text)).terms.mechanisms[0]
+
+
+def _terms_of_mechanism(content: Data) -> Terms:
+    """Return the terms of a mechanism that was not used yet: no rows and no charges."""
+    entry = {name: value for name, value in content.items() if name not in ("schema", "version")}
+    mechanism: Mechanism = READERS[Mechanism](entry)
+    is_secure = True
+    if mechanism.origin is not None:
+        charge_of_origin(mechanism.origin)
+        is_secure = mechanism.origin.secure
+    return Terms(0, (mechanism,), (None,), (), (mechanism.domain,), "local", is_secure)
+
+
+def _terms(kind: str, entries: Data) -> Terms:
+    """Return the terms of a release or a model: each part has one of the mechanisms, which are listed once."""
+    mechanisms, parts = entries["mechanisms"], entries["parts"]
+    if not parts and kind != "model":
+        raise CardError("the card shows no mechanism, so nothing says how labels were released")
+    if list(dict.fromkeys(parts)) != list(range(len(mechanisms))):
+        raise CardError("the card must list each mechanism once, in the order in which its parts name them")
+    return Terms(
+        rows=entries["rows"],
+        mechanisms=tuple(mechanisms[part] for part in parts),
+        priors=tuple(entries["priors"]),
+        charges=tuple(entries["charges"]),
+        bounds=tuple(map(tuple, entries["bounds"])),
+        trust=entries["trust"],
+        secure=entries["secure"],
+        statistics=tuple(entries["statistics"]),
+        split=entries.get("split"),
+        declaration=Declaration(
+            purpose=entries.get("purpose"),
+            recipient=entries.get("recipient"),
+            bounds_reason=entries.get("bounds_reason"),
+        ),
+        label_transform=entries.get("label_transform"),
+    )
