@@ -163,15 +163,16 @@ class ShiftChannel(Channel):
         return self._prove_delta(counts) if self.promise.delta else self._prove_ratios(counts)
 
     def _prove_ratios(self, counts: Words) -> Proof:
-        if self.reach < self.steps + self.margin:
+        farthest = self.steps + self.margin
+        if self.reach < farthest:
             raise PrivacyProofError("the noise does not reach every output from every label")
         # Output o, unclamped, has counts[o − k] under row k: slide a window over the noise.
-        inner = counts[self.reach - self.steps - self.margin + 1 : self.reach + self.steps + self.margin]
+        inner = counts[self.reach - farthest + 1 : self.reach + farthest]
         largest = _sliding(np.maximum, inner, self.steps + 1)
         smallest = _sliding(np.minimum, inner, self.steps + 1)
         pairs = list(zip(largest.tolist(), smallest.tolist(), strict=True))
         for tail in (counts, counts[::-1]):  # the two clamped outputs take whole tails
-            start = self.reach - self.margin - self.steps
+            start = self.reach - farthest
             ends = np.cumsum(tail)[start : start + self.steps + 1].tolist()
             pairs.append((max(ends), min(ends)))
         return prove_pure(pairs, self.promise)

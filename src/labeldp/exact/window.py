@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from labeldp._values import Array, Data, Index, Mask, Numbers, Words
+from labeldp._values import Array, Data, Index, Mask, Numbers
 from labeldp.errors import NotUnbiasedError, ParameterError, PrivacyProofError, Setting
 from labeldp.exact.proof import WORDS, Channel, Promise, Proof, exp_lower, portable, prove_pure
 from labeldp.exact.sampling import MAX_STEPS, Domain, Grid, frozen_copy, nearest_of, pieces, select
@@ -195,18 +195,12 @@ class WindowChannel(Channel):
                 in_window //= np.uint64(self._spread())
                 offset = select(self._outside(chunk), in_window, offset)
             is_background = word < threshold
-            cell = select(is_background, self._background_cell(word), offset).view(np.int64)
+            word //= np.uint64(self.background)
+            cell = select(is_background, word, offset).view(np.int64)
             if values is None:
                 grid.release(cell, out[piece])
             else:
                 values.take(cell, out=out[piece], mode="clip")
-
-    def _background_cell(self, word: Words) -> Words:
-        if self.background & (self.background - 1) == 0:
-            word >>= np.uint64(self.background.bit_length() - 1)
-        else:
-            word //= np.uint64(self.background)
-        return word
 
     def _start(self, labels: Numbers, scratch: Array) -> Index:
         if self.cuts is None or self.bins is None:
@@ -335,7 +329,7 @@ def _counts(width: float, zeta: float, promise: Promise) -> tuple[int, int, int,
 
 
 def _background_bits(gain: Fraction, share: Fraction) -> int:
-    """Return k for a background of 2^k words a cell, so that a background cell is a shift of the word.
+    """Return k for a background of 2^k words a cell.
 
     There are 2^32 cells, or more where the window or its way across the range would be only a few cells.
     """

@@ -310,9 +310,11 @@ class Mechanism(ABC):
         ['label 0', 'label 5']
         """
         low, high = self.domain
-        points = np.ravel(Labels.parse(np.linspace(low, high, 3) if labels is None else labels).values)
-        mean, reach = self.mean(points), 4 * np.sqrt(self.variance(points)) + 0.02 * (high - low)
-        edges = np.linspace((mean - reach).min(), (mean + reach).max(), 201)
+        values = np.linspace(low, high, 3) if labels is None else Labels.parse(labels).values
+        points = np.ravel(values)
+        mean = self.mean(points)
+        margin = 4 * np.sqrt(self.variance(points)) + 0.02 * (high - low)
+        edges = np.linspace((mean - margin).min(), (mean + margin).max(), 201)
         axes = density_axes("released value")
         for label in points.tolist():
             density = np.diff(self.channel.cumulative(label, edges)) / np.diff(edges)

@@ -53,8 +53,8 @@ class Histogram:
 
     def __init__(self, nodes: ArrayLike, masses: ArrayLike, origin: Any = None) -> None:
         edges, weights = parse_numbers(nodes, "nodes"), parse_numbers(masses, "masses")
-        rising = edges.size > 1 and (edges[1:] > edges[:-1]).all() and edges[-1] / 2 - edges[0] / 2 <= 1e300
-        if not rising or edges.size != weights.size + 1:
+        is_rising = edges.size > 1 and (edges[1:] > edges[:-1]).all()
+        if not is_rising or edges[-1] / 2 - edges[0] / 2 > 1e300 or edges.size != weights.size + 1:
             raise ParameterError(
                 Setting("nodes"), " must increase, be one more than masses, and span less than all floats"
             )

@@ -96,19 +96,21 @@ class ClippingRisks:
     @cached_property
     def _below(self) -> Array:
         """P, E[y] and E[y²] over labels below each node."""
-        powers = [self._density * np.diff(self._nodes ** (k + 1)) / (k + 1) for k in range(3)]
+        powers = [self._density * np.diff(self._nodes**power) / power for power in (1, 2, 3)]
         return np.cumulative_sum(np.array(powers), axis=1, include_initial=True)
 
     def _moments_below(self, ends: Array) -> Array:
         """Return P, E[y] and E[y²] over labels below each end."""
         bin = np.clip(np.searchsorted(self._nodes, ends, side="right") - 1, 0, self._density.size - 1)
-        inside = np.array([(ends ** (k + 1) - self._nodes[bin] ** (k + 1)) / (k + 1) for k in range(3)])
+        starts = self._nodes[bin]
+        inside = np.array([(ends**power - starts**power) / power for power in (1, 2, 3)])
         return np.asarray(self._below[:, bin] + self._density[bin] * inside)
 
     def between(self, ends: Array, i: Index, j: Index) -> Intervals:
         """Return the intervals from ends[i] to ends[j]."""
         moments = self._moments_below(ends)
-        low, high, middle = ends[i], ends[j], (ends[i] + ends[j]) / 2
+        low, high = ends[i], ends[j]
+        middle = (low + high) / 2
         under = moments[:, i]
         over = self._below[:, -1:] - moments[:, j]
         inner = moments[:, j] - moments[:, i]
@@ -117,7 +119,8 @@ class ClippingRisks:
         spread = (under[0] + over[0]) * ((high - low) / 2) ** 2
         spread += inner[2] - 2 * middle * inner[1]
         spread += middle**2 * inner[0]
-        return Intervals(low, high, np.maximum(bias, 0.0), np.clip(spread / (high - low) ** 2, 0.0, 0.25))
+        q = np.clip(spread / (high - low) ** 2, 0.0, 0.25)
+        return Intervals(low, high, np.maximum(bias, 0.0), q)
 
     @cached_property
     def candidates(self) -> Intervals:
@@ -153,8 +156,10 @@ class ClippingRisks:
             For a learner on this many rows, or for a single label.
         """
         low, high, bias, q = self.candidates
-        best = int(np.argmin(bias + noise_weight(rows) * (high - low) ** 2 * noise(q)))
-        return self._low + float(low[best]) * self._width, self._low + float(high[best]) * self._width
+        risks = bias + noise_weight(rows) * (high - low) ** 2 * noise(q)
+        best = int(np.argmin(risks))
+        start, stop = float(low[best]), float(high[best])
+        return self._low + start * self._width, self._low + stop * self._width
 
     def mean_square(self, bounds: Interval) -> float:
         """Return q of labels clipped to bounds: their mean squared distance from the middle, for a width of 1."""
@@ -177,8 +182,9 @@ def expected_risk(mechanism: Mechanism, prior: Histogram, rows: int | None = Non
     mass = np.diff(prior.cumulative(points))
     labels = (points[:-1] + points[1:]) / 2
     bias = np.clip(labels, *mechanism.domain) - labels
-    risk = bias**2 + noise_weight(rows) * mechanism.channel.variance(labels) / mechanism.channel.slope() ** 2
-    return float(mass @ risk)
+    channel = mechanism.channel
+    variance = noise_weight(rows) * channel.variance(labels) / channel.slope() ** 2
+    return float(mass @ (bias**2 + variance))
 
 
 def auto_classes() -> list[type[Mechanism]]:
@@ -255,7 +261,8 @@ def optimal_interval(prior: Histogram, *, epsilon: float, zeta: float) -> Interv
     best, ratio = (0, 0), 0.0
     i, j = 0, nodes.size - 1
     while True:
-        value = float(mass[j] - mass[i]) / (fixed + cost * float(nodes[j] - nodes[i]))
+        length = float(nodes[j] - nodes[i])
+        value = float(mass[j] - mass[i]) / (fixed + cost * length)
         if value <= ratio:
             return float(prior.nodes[best[0]]), float(prior.nodes[best[1]])
         best, ratio = (i, j), value

@@ -78,7 +78,8 @@ class RPWithPrior(Mechanism):
         """Return the mechanism on an interval, with the best ζ for labels under a prior, or anywhere in it."""
         if zeta is None:
             q = 1 / 12 if prior is None else ClippingRisks(prior).mean_square(bounds)
-            zeta = float(window_noise(epsilon, np.array([q]))[1][0]) * (bounds[1] - bounds[0])
+            _, best = window_noise(epsilon, np.array([q]))
+            zeta = float(best[0]) * (bounds[1] - bounds[0])
         return cls(interval=bounds, zeta=zeta, epsilon=epsilon, **options)
 
     @classmethod

@@ -181,6 +181,7 @@ def _bin_costs(values: Array, masses: Array, gain: float) -> tuple[Array, Array]
     mass, first, second = np.cumulative_sum(powers, axis=1, include_initial=True)
     inside = first[None, :] - first[:, None]
     weight = 1 + gain * np.maximum(mass[None, :] - mass[:, None], 0.0)
-    cost = second[-1] + gain * (second[None, :] - second[:, None]) - (gain * inside) ** 2 / weight
+    squares = second[None, :] - second[:, None]
+    cost = second[-1] + gain * squares - (gain * inside) ** 2 / weight
     cost[np.tril_indices(len(cost))] = np.inf  # no bin is empty
     return cost, middle + gain * inside / weight

@@ -156,7 +156,9 @@ def _locate(fine: Counts, epsilon: Fraction, source: WordSource) -> Location:
     noisy = halves.noise.release(half_windows(fine, level), source)
     half = cells >> (level + 1)
     middle = half * (1 + int(np.argmax(noisy[1:] + noisy[:-1])))
-    return Location(max(0, middle - 2 * half), min(cells, middle + 2 * half), (*steps, halves))
+    first = max(0, middle - 2 * half)
+    last = min(cells, middle + 2 * half)
+    return Location(first, last, (*steps, halves))
 
 
 def _cost(epsilon: Fraction, rows: int, share: float, budget: float) -> Fraction:

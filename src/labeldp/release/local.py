@@ -103,14 +103,16 @@ class Reports:
     def count(self, labels: Numbers, source: WordSource) -> Counts:
         """Return the number of reports of labels in each bin that `histogram` reads; counts of batches add up."""
         reports = self._mechanism.randomize(labels, random_state=source)
-        return count(reports, (float(self._edges[0]), float(self._edges[-1])), self._edges.size - 1)
+        first, last = float(self._edges[0]), float(self._edges[-1])
+        return count(reports, (first, last), self._edges.size - 1)
 
     def histogram(self, counts: Counts) -> Histogram:
         """Return the labels' histogram under which such counts are likely."""
         low, high = self._mechanism.interval
         bins, channel = self._bins, self._mechanism.channel
         # A bin's labels are anywhere in it: average the channel over several points.
-        points = low + (high - low) * (np.arange(bins * POINTS_PER_BIN) + 0.5) / (bins * POINTS_PER_BIN)
+        size = bins * POINTS_PER_BIN
+        points = low + (high - low) * (np.arange(size) + 0.5) / size
         shares = [np.diff(channel.cumulative(point, self._edges)) for point in points]
         likelihood = np.array(shares).reshape(bins, POINTS_PER_BIN, -1).mean(axis=1).T
         masses = _smoothed_em(likelihood, counts / counts.sum())

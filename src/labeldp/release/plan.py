@@ -304,18 +304,18 @@ def state_terms(
     labels = join_fingerprints([fingerprint(mechanism.channel) for mechanism in mechanisms])
     sums = [str(statistic) for statistic in statistics]
     notes = {"labels": labels, "sums": "; ".join([*sums, labels] if sums and mechanisms else sums)}
-    noted = [replace(charge, mechanism=notes.get(charge.purpose)) for charge in charges]
+    annotated = [replace(charge, mechanism=notes.get(charge.purpose)) for charge in charges]
     earlier = [origin.charge for origin in origins if origin.charge is not None]
     return Terms(
         rows=plan.rows,
         mechanisms=tuple(mechanisms),
         priors=tuple(priors),
-        charges=tuple(dict.fromkeys([*noted, *earlier])),
+        charges=tuple(dict.fromkeys([*annotated, *earlier])),
         bounds=(plan.request.bounds,),
         trust=plan.request.trust,
         secure=isinstance(source, SecureWords) and all(origin.secure for origin in origins),
         statistics=tuple(statistics),
-        declaration=noted[0].declaration,
+        declaration=annotated[0].declaration,
     )
 
 

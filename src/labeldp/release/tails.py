@@ -74,15 +74,20 @@ def _masses_at(edges: Array, noisy: Array, rows: int, deviation: float, threshol
     """Return bin edges and expected masses for one threshold of tails."""
     last, first = _inner_ends(noisy, rows, deviation, threshold)
     subdivisions = SUBDIVISIONS if rows > MIN_ROWS_SUBDIVIDED * deviation else 1
-    start, stop = edges[last + 1], edges[first]
-    below, lower = _fit_tail((start - edges[: last + 2])[::-1], noisy[: last + 1][::-1], deviation, subdivisions)
-    above, upper = _fit_tail(edges[first:] - stop, noisy[first:], deviation, subdivisions)
+    start = edges[last + 1]
+    stop = edges[first]
+    distances_below = (start - edges[: last + 2])[::-1]
+    distances_above = edges[first:] - stop
+    below, lower = _fit_tail(distances_below, noisy[: last + 1][::-1], deviation, subdivisions)
+    above, upper = _fit_tail(distances_above, noisy[first:], deviation, subdivisions)
     inner = noisy[last + 1 : first]
     if inner.size:
         total = rows - lower.sum() - upper.sum()
         inner = onto_simplex(inner, max(total, MIN_INNER_SHARE * rows))
-    nodes = np.concatenate([(start - below)[::-1], edges[last + 2 : first], stop + above])
-    return np.unique(nodes), np.concatenate([lower[::-1], inner, upper])
+    inner_edges = edges[last + 2 : first]
+    nodes = np.concatenate([(start - below)[::-1], inner_edges, stop + above])
+    masses = np.concatenate([lower[::-1], inner, upper])
+    return np.unique(nodes), masses
 
 
 def _inner_ends(noisy: Array, rows: int, deviation: float, threshold: float) -> tuple[int, int]:
