@@ -282,22 +282,6 @@ def test_an_excel_file_is_dropped_and_becomes_a_model(browser, folder):
     assert (folder / "flats.model" / "card.json").exists()
 
 
-def test_a_regression_table_is_chosen_by_its_columns_and_shown(browser, folder):
-    script = axe()
-    with running(folder) as address, tab(browser, address, width=PHONE) as page:
-        page.get_by_role("button", name="wohnungen.csv").click()
-        to_budget(page)
-        page.get_by_label("A regression table").check()
-        page.get_by_role("checkbox", name="Fläche").uncheck()
-        choose_budget(page, "9")
-        release(page)
-        arrive(page.get_by_role("cell", name="Stadt[Köln]"))
-        look(page, "Released", script)
-        page.get_by_role("link", name="Verify the certificate").click()
-        look(page, "A regression table of Miete", script)
-        close(page)
-
-
 def test_the_browser_is_started_with_a_file_for_its_owner_alone_which_leads_to_the_page(
     browser, folder, monkeypatch
 ):

@@ -4,15 +4,15 @@ import http.client
 import re
 import signal
 import socket
+import tempfile
 import time
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import suppress
 from urllib.parse import urlencode
 
 import pytest
 
 from app.page.page_client import held, ready, served
-from helpers import linux_only, posix_only
+from helpers import posix_only
 from labeldp._atomic import reserve_name
 from labeldp.app import page
 from labeldp.errors import ParameterError
@@ -26,16 +26,6 @@ class Caller:
         self._origin = f"http://127.0.0.1:{port}"
         answer, _ = self.ask("GET", entry.removeprefix(self._base))
         self._cookie = answer.getheader("set-cookie").partition(";")[0]
-
-    @contextmanager
-    def begin(self, method, path, headers):
-        """Begin a request of the page itself; yield the connection."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
-        connection.putrequest(method, self._base + path)
-        for name, value in {**headers, "Cookie": self._cookie, "Origin": self._origin}.items():
-            connection.putheader(name, value)
-        yield connection
-        connection.close()
 
     def ask(self, method, path, body=None, **more):
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
@@ -103,31 +93,12 @@ def test_it_listens_on_this_machine_only_prints_no_label_and_ends_by_its_button(
     assert "Traceback" not in printed
 
 
-@pytest.mark.slow
-@linux_only
-def test_a_file_from_elsewhere_is_nowhere_but_in_the_chosen_folder_on_its_way(folder):
-    with served(folder) as (process, port, entry):
-        caller = Caller(port, entry)
-        start = '--e\r\nContent-Disposition: form-data; name="file"; filename="x.csv"\r\n\r\na,b\n'
-        body, end = start.encode() + b"1,2\n" * (1 << 20), b"\r\n--e--\r\n"
-        with caller.begin("POST", "/upload", {"Content-Type": "multipart/form-data; boundary=e"}) as connection:
-            connection.putheader("Content-Length", str(len(body + end)))
-            connection.endheaders(body)
-            while not (places := temporary_files(process.pid)):
-                time.sleep(0.1)
-            assert all(place.startswith(str(folder)) for place in places)
-            connection.send(end)
-            assert connection.getresponse().status == 303
-    assert (folder / "x.csv").stat().st_size > 1 << 22
-
-
-def temporary_files(pid):
-    """Return the paths of files that a process has open and that no folder lists."""
-    paths = []
-    for each in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(OSError):
-            paths.append(str(each.readlink()))
-    return [path for path in paths if path.endswith("(deleted)") and not path.startswith("/memfd")]
+def test_uploads_on_their_way_are_in_the_chosen_folder_and_nowhere_else(folder, monkeypatch):
+    folders = []
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_, **__: folders.append(tempfile.gettempdir()))
+    page.serve(folder, browse=False, say=lambda _: None)
+    assert folders == [str(folder)]
+    assert tempfile.gettempdir() != str(folder)
 
 
 def test_it_ends_when_nobody_is_there_and_never_while_it_works(client):

@@ -44,15 +44,6 @@ def test_what_is_wrong_with_the_private_column_is_shown_beside_its_field(client,
     assert 'aria-invalid="true"' in answer.html
 
 
-def test_a_problem_is_shown_after_a_redirect_and_stays_with_what_was_typed(client):
-    """So that going back in a browser sends no form again."""
-    begun = client.read("homes.csv", "price")
-    assert client.request("POST", begun.at("column"), b"bounds=5&bounds=1&missing=drop").status == 303
-    for _ in range(2):
-        assert 'value="5"' in client.show(begun, "column").html
-        assert client.problems == ["bounds"]
-
-
 def test_columns_that_may_name_people_are_pointed_out_before_they_are_shared(client):
     rows = [f"{n % 5},{n % 5 / 8},{n + 1000 if n else ''},name {n},{n % 9}" for n in range(40)]
     (client.site.folder.root / "people.csv").write_text("\n".join(["rooms,area,no,who,price", *rows]) + "\n")
@@ -193,41 +184,6 @@ def test_titles_above_the_header_are_left_out_for_the_owner_to_agree_and_totals_
     client.release(read)
     assert (read.request.options["dialect"].skip, read.request.options["dialect"].skip_last) == (3, 1)
     assert not any(HIDDEN.encode() in path.read_bytes() for path in client.site.folder.root.glob("pay.private*"))
-
-
-def test_every_button_keeps_the_sheet_and_a_row_of_formulas_cannot_be_kept(client):
-    book = pytest.importorskip("openpyxl").Workbook()
-    for sheet in (book.active, book.create_sheet("pay")):
-        for row in (["rank", "pay"], *([n % 7, n] for n in range(60)), ["total", "=SUM(B2:B61)"]):
-            sheet.append(row)
-    book.save(client.site.folder.root / "pay.xlsx")
-    chosen = client.unfinished(client.written(client.open("pay.xlsx"), sheet="pay"))
-    failed = client.unfinished(client.name(chosen, "pay"))
-    failed.reading.wait()
-    asked = client.show(failed, "table")
-    assert "Keep it" not in asked.words
-    shown = shown_fields(asked.html, ">Leave out the last row<")
-    read = client.unfinished(client.post(failed.at("table"), **shown))
-    read.reading.wait()
-    assert (read.dialect.sheet, read.seen.rows) == ("pay", 60)
-
-
-@pytest.mark.parametrize("second", ["name;2019;pay", f"Anna;5;{HIDDEN}"])
-def test_a_line_with_numbers_below_a_title_is_taken_for_no_header(client, second):
-    (client.site.folder.root / "pay.csv").write_text(f"Salaries;;\n{second}\n" + "Bob;;\n" * 60)
-    answer = client.post("/open", path="pay.csv")
-    assert client.unfinished(answer).dialect.skip == 0
-    assert HIDDEN not in answer.html
-
-
-def test_a_header_of_numbers_is_shown_once_it_is_confirmed_and_a_label_still_needs_a_name(client):
-    rows = ["oak,31415,20", *(f"tree {n},{10 + n % 50}.5,{n}" for n in range(60))]
-    (client.site.folder.root / "bare.csv").write_text("\n".join(rows) + "\n")
-    begun = client.unfinished(client.written(client.open("bare.csv"), header="yes"))
-    assert begun.header.names == ("oak", "31415", "20")
-    answer = client.name(begun, "31415")
-    assert "reads as a value" in answer.words
-    assert client.unfinished(answer).reading is None
 
 
 def test_a_first_row_that_may_be_no_header_shows_no_number_until_it_is_confirmed(client):

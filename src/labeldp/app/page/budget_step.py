@@ -1,4 +1,4 @@
-"""The third step: what each ε would give, what is left of it, and the request that follows."""
+"""The third step: forecasts for an ε, the rest of the budget, and the request for a release."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.formula import Formula
 from labeldp.learning.score import plan_test
 from labeldp.learning.score_sums import ScorePlan
-from labeldp.release.plan import Request as Plan
 
 EXAMPLE = 1.0
 """The ε whose figures are shown while none is chosen; it is never taken for a choice."""
@@ -32,14 +31,21 @@ STARTS = {
     1.0: "a common place to start",
     3.0: "weak protection, and little noise: for what is hardly sensitive",
 }
-"""Values of ε to start with, and what they are for."""
+"""Values of ε to start with, and their use."""
 
-KINDS: dict[str, tuple[str, list[str]]] = {
-    "table": ("private", []),
-    "model": ("model", ["label_transform", "score"]),
-    "regression": ("regression", ["on"]),
+KINDS = {
+    "table": "private",
+    "model": "model",
+    "regression": "regression",
 }
-"""What can be released: a part of its name, and the options that it has for itself."""
+"""Kinds of release, with a word for the names of their files."""
+
+KIND_OPTIONS = {
+    "table": [],
+    "model": ["label_transform", "score"],
+    "regression": ["on"],
+}
+"""Options of one kind alone."""
 
 FIELDS = ("kind", "epsilon", "label_transform", "score", "on", "regressor", "ledger", "limit", *RECORD)
 
@@ -47,17 +53,17 @@ FIELDS = ("kind", "epsilon", "label_transform", "score", "on", "regressor", "led
 def take_budget(site: Site, unfinished: Unfinished, form: FormData, problems: dict[str, str]) -> str:
     """Take ε, the ledger and names, and make the request; a form that only leaves the page says so in ``show``."""
     unfinished.keep_typed(form, FIELDS)
-    shown = form.get("show")
-    if shown in ("table", "column"):
-        return unfinished.at(str(shown))
+    step = form.get("show")
+    if step in ("table", "column"):
+        return unfinished.at(str(step))
     unfinished.request = unfinished.release = None
-    if shown is None and unfinished.options is not None:
-        unfinished.request = _parse(site.folder, unfinished, unfinished.options, form, problems)
+    if step is None and unfinished.options is not None:
+        unfinished.request = _parse(site.folder, unfinished, form, problems)
     return unfinished.at("release" if unfinished.request else "budget")
 
 
 def budget_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
-    """Return what the ε that was typed would give, and what is in the ledger that was named."""
+    """Return the forecast for the typed ε, and the charges of the named ledger."""
     if unfinished.options is None:
         return unfinished.at("column")
     typed = unfinished.typed = _suggestions(unfinished) | unfinished.typed
@@ -68,7 +74,7 @@ def budget_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
 
 
 def figures_page(request: Request) -> Response:
-    """Show what follows from the fields of the budget, for a script; nothing of them is kept."""
+    """Show the forecast for the fields of the budget, for a script; nothing of them is kept."""
     with unfinished_of(request) as (site, unfinished):
         problems = dict[str, str]()
         figures = _figures(site.folder, unfinished, request.query_params, problems)
@@ -76,65 +82,79 @@ def figures_page(request: Request) -> Response:
 
 
 def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems: dict[str, str]) -> dict[str, Any]:
-    """Return what the ε of a form would give, with all that was spent and will be; of an example without one."""
-    chosen, book = parse_fields(["epsilon", "score", "limit"], form, {}), None
+    """Return the forecast for the ε of a form, and all costs with it; for an example without one."""
+    options = parse_fields(["epsilon", "score", "limit"], form, {})
+    book = None
     with collect_problem(problems, "ledger"):
-        if (path := folder.target(str(form.get("ledger")))).exists():
+        path = folder.target(str(form.get("ledger")))
+        if path.exists():
             book = Ledger.open(path, create=False)
-    plan = preview_of(unfinished, chosen.get("epsilon", EXAMPLE))
-    score = (chosen.get("score") or 0.0) if form.get("kind") == "model" else 0.0
-    prices = (Budget(plan.budgets[0].epsilon), Budget(score))
-    now, extra = (group_budget(price, unfinished.rows_per_person) for price in prices)
-    spent = Budget(0) if book is None else book.total
+    plan = preview_of(unfinished, options.get("epsilon", EXAMPLE))
+    score = options.get("score") if form.get("kind") == "model" else None
+    release_cost = group_budget(Budget(plan.budgets[0].epsilon), unfinished.rows_per_person)
+    score_cost = group_budget(Budget(score or 0.0), unfinished.rows_per_person)
+    past_cost = Budget(0) if book is None else book.total
     return {
         "book": book,
         "plan": plan,
-        "odds": odds_figures((spent + now + extra).epsilon),
-        "costs": {"for this release": now, "for its score": extra, "that the ledger has spent before": spent},
-        "cautions": plan.cautions(spent + extra),
-        "is_example": "epsilon" not in chosen,
+        "odds": odds_figures((past_cost + release_cost + score_cost).epsilon),
+        "costs": {
+            "for this release": release_cost,
+            "for its score": score_cost,
+            "that the ledger has spent before": past_cost,
+        },
+        "cautions": plan.cautions(past_cost + score_cost),
+        "is_example": "epsilon" not in options,
     }
 
 
 def _suggestions(unfinished: Unfinished) -> dict[str, list[str]]:
-    """Return what suits the table; a regression has no dates, gaps, or columns that may name people."""
-    seen, regressors = unfinished.seen, list[str]()
-    for number, (name, (kind, gaps)) in enumerate(seen.columns.items() if seen else ()):
-        if seen and name not in seen.identifiers and kind not in ("date", "time") and (kind == "text" or not gaps):
-            regressors.append(str(number))
+    """Return values of fields that suit the table."""
     column = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in str(unfinished.label))
-    chosen = {"kind": ["table"], "ledger": [f"{_stem(unfinished)}.{column}.ledger.jsonl"], "regressor": regressors}
-    return {**{name: [""] for name in FIELDS}, **chosen}
+    suggestions = {name: [""] for name in FIELDS}
+    suggestions["kind"] = ["table"]
+    suggestions["ledger"] = [f"{_stem(unfinished)}.{column}.ledger.jsonl"]
+    suggestions["regressor"] = _regressors(unfinished)
+    return suggestions
+
+
+def _regressors(unfinished: Unfinished) -> list[str]:
+    """Return the numbers of columns for a regression: no dates, gaps, or columns that may name people."""
+    table, numbers = unfinished.seen, list[str]()
+    for number, (name, (kind, gaps)) in enumerate(table.columns.items() if table else ()):
+        has_gaps = gaps and kind != "text"
+        if table and name not in table.identifiers and kind not in ("date", "time") and not has_gaps:
+            numbers.append(str(number))
+    return numbers
 
 
 def _stem(unfinished: Unfinished) -> str:
-    """Return what names of files begin with."""
+    """Return the beginning of the names of files."""
     return unfinished.source.name.partition(".")[0] or "table"
 
 
 def preview_of(unfinished: Unfinished, epsilon: float) -> Preview:
-    """Return what an ε would give, as far as that is known without a label."""
+    """Return the forecast for an ε, which uses no label."""
     bounds = (unfinished.options or {})["bounds"]
     people = unfinished.rows_per_person
     return preview(rows=unfinished.rows, bounds=bounds, epsilon=epsilon, rows_per_person=people)
 
 
 def score_of(release: ReleaseRequest, rows: int) -> ScorePlan | None:
-    """Return what the score of a model will be, if one is asked for; one that would say nothing is refused."""
+    """Return the plan of a score, if there is one; a score that noise would hide is refused."""
     score = release.options.get("score")
     return plan_test(rows, score, release.options["bounds"]) if score else None
 
 
 def _parse(
-    folder: ChosenFolder, unfinished: Unfinished, chosen: dict[str, Any], form: FormData, problems: dict[str, str]
+    folder: ChosenFolder, unfinished: Unfinished, form: FormData, problems: dict[str, str]
 ) -> ReleaseRequest | None:
-    """Return the request, or note what is wrong with it; whoever carries it out checks everything again."""
-    kind, source = str(form.get("kind")), unfinished.source
+    """Return the request, or collect its problems; the command that carries it out checks everything again."""
+    kind = str(form.get("kind"))
     if kind not in KINDS:
         raise ParameterError("choose what to release")
-    word, own = KINDS[kind]
-    options = {**chosen, "label": unfinished.label, "dialect": unfinished.dialect}
-    options |= parse_fields(["epsilon", "limit", *RECORD, *own], form, problems)
+    options = {**(unfinished.options or {}), "label": unfinished.label, "dialect": unfinished.dialect}
+    options |= parse_fields(["epsilon", "limit", *RECORD, *KIND_OPTIONS[kind]], form, problems)
     if kind == "regression":
         with collect_problem(problems, "on"):
             options["on"] = options.get("on") or _formula(unfinished, form)
@@ -143,25 +163,29 @@ def _parse(
         options["drop"] = unfinished.drop
     if kind != "table":
         del options["shuffle"]
-    ledger = None
     with collect_problem(problems, "ledger"):
         ledger = folder.target(str(form.get("ledger", "")))
-    if problems or ledger is None:
+    if problems:
         return None
     format = "csv" if unfinished.header.format == "xlsx" else unfinished.header.format
-    ending = {"table": f".{format}", "regression": ".html"}.get(kind, "")
-    out = folder.root / folder.free_name(f"{_stem(unfinished)}.{word}", ending)
-    release = ReleaseRequest(kind, source, out, ledger, options.pop("limit"), options)
+    ending = {"table": f".{format}", "model": "", "regression": ".html"}[kind]
+    out = folder.root / folder.free_name(f"{_stem(unfinished)}.{KINDS[kind]}", ending)
+    release = ReleaseRequest(kind, unfinished.source, out, ledger, options.pop("limit"), options)
+    _check(release, unfinished.rows, problems)
+    return None if problems else release
+
+
+def _check(release: ReleaseRequest, rows: int, problems: dict[str, str]) -> None:
+    """Collect problems of a request with its ledger, its scale and its score."""
+    options = release.options
     with collect_problem(problems, "epsilon", FIELDS):
-        Plan(**{name: options[name] for name in ("epsilon", "bounds", "rows_per_person")})
         LabelScale.parse(options["bounds"], options.get("label_transform"))
     with collect_problem(problems, "ledger"):
         book = release.open_ledger()
         with collect_problem(problems, "epsilon"):
             refuse_overspend(book.limit, book.charges, [release.price])
     with collect_problem(problems, "score"):
-        score_of(release, unfinished.rows)
-    return None if problems else release
+        score_of(release, rows)
 
 
 def _formula(unfinished: Unfinished, form: FormData) -> str:
