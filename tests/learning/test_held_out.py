@@ -91,7 +91,7 @@ BAD = {
     "label": {"y": np.where(np.arange(ROWS) == 3, np.nan, Y)},
     "60 rows are too few": {"X": X[:60], "y": Y[:60]},
     "random_state": {"random_state": "now"},
-    "nothing was spent": {"epsilon": 2.1},
+    "Budget exceeded": {"epsilon": 2.1},
 }
 
 

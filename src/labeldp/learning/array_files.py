@@ -84,7 +84,7 @@ def read_arrays(
     ----------
     path : path-like
     specs : mapping
-        What each array must be, by its name.
+        The specification of each array, by its name.
     sizes : mapping
         The least and the largest size of each dimension that the specifications name.
     optional : sequence of str

@@ -19,6 +19,7 @@ Only steps 4, 5 and 8 read labels.
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -290,9 +291,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _copy_for_fit(self) -> Self:
         """Return a copy for a fit to change, so that a fit that stops half way changes nothing here."""
         self._get_ledger()
-        fitting = object.__new__(type(self))
-        fitting.__dict__.update(self.__dict__)
-        return fitting
+        return copy(self)
 
     def _replace_state(self, fitting: Self) -> None:
         """Take over all of a copy at once: one assignment, which no interrupt can cut in two."""
@@ -314,7 +313,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def charges_(self) -> tuple[Charge, ...]:
-        """What the fit cost, part by part."""
+        """The charges of the fit."""
         return self.terms_.charges
 
     @property
@@ -325,7 +324,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def secure_(self) -> bool:
-        """Whether the noise is secure; False if it came from a seed, and then the model is **not private**."""
+        """True if the noise is secure; False if it came from a seed, and then the model is **not private**."""
         return self.terms_.secure
 
     def summary(self) -> str:

@@ -68,7 +68,7 @@ class CoveragePlan:
 
     @property
     def excess(self) -> float:
-        """How wide intervals will be, for normal residuals: a quantile, and half a step of the grid."""
+        """The expected half width for normal residuals: a quantile, and half a step of the grid."""
         step = _OCTAVES * math.log(2) / (1 << self.counts)
         return float(-ndtri(self.slack / (2 * (self.rows + 1)))) * (1 + step / 2)
 

@@ -1,4 +1,4 @@
-"""How the ε of a fit is split: between labels and statistics, and among the statistics.
+"""The split of the ε of a fit: between labels and statistics, and among the statistics.
 
 ::
 

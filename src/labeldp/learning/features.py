@@ -101,7 +101,7 @@ class PublicFeatures:
     weights, phases : arrays
         Of the Fourier features.
     waves : int
-        How many waves a column gets.
+        The number of waves of a column.
     means, norms : arrays
         Means of the features, and factors that scale blocks.
     block : array of int
@@ -202,7 +202,7 @@ class PublicFeatures:
 
     @property
     def fixed(self) -> int:
-        """How many features do not depend on lengths; interactions follow."""
+        """The number of features that do not depend on lengths; interactions follow."""
         return sum(self.block_sizes()[:-1])
 
     def block_sizes(self) -> list[int]:
@@ -215,12 +215,12 @@ class PublicFeatures:
 
     @property
     def _paired(self) -> int:
-        """How many columns or directions are paired."""
+        """The number of columns or directions that are paired."""
         return len(self.center) if self.directions is None else self.directions.shape[1]
 
     @property
     def _waves_of_pairs(self) -> int:
-        """How many waves of each column of a pair are multiplied."""
+        """The number of waves of each column of a pair that are multiplied."""
         return _PAIR_WAVES if self._paired <= _MANY_PAIRED else _PAIR_WAVES_OF_MANY
 
     @cached_property
@@ -301,7 +301,7 @@ def _standardise(columns: Array, center: Array, scale: Array) -> Array:
 
 
 def wave_count(columns: int) -> int:
-    """Return how many waves a column gets: fewer if there are many columns."""
+    """Return the number of waves of a column: fewer if there are many columns."""
     return WAVES if columns <= FEW_COLUMNS else FEW_WAVES
 
 

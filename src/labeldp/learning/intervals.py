@@ -65,7 +65,7 @@ class IntervalModel:
 
     @property
     def full(self) -> bool:
-        """Whether every interval is the full bounds, which says nothing."""
+        """True if every interval is the full bounds, which says nothing."""
         low, high = self.scale.inner
         return self.half_width >= high - low
 
@@ -152,7 +152,7 @@ def private_intervals(
     y_cal : array-like
         Their private labels.
     epsilon : float
-        What the intervals cost.
+        The cost of the intervals.
     bounds : (lo, hi)
         Public bounds of the label. Never read them off the data.
     coverage : float
@@ -160,7 +160,7 @@ def private_intervals(
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
-        How many rows one person may have; the ledger is charged for all of them.
+        The number of rows that one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
 

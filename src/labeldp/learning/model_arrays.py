@@ -109,9 +109,9 @@ class Forest:
     ----------
     baseline : float
     features : int
-        How many columns the inputs have.
+        The number of columns of the inputs.
     sizes : array of int
-        How many nodes each tree has.
+        The number of nodes of each tree.
     nodes : structured array
         All nodes, tree by tree, in scikit-learn's own form.
     """

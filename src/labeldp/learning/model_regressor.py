@@ -28,7 +28,7 @@ class ModelReleaseRegressor(PrivateRegressor):
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
-        How many rows one person may have; the ledger is charged for all of them.
+        The number of rows that one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
     verbose : bool
@@ -47,7 +47,7 @@ class ModelReleaseRegressor(PrivateRegressor):
     feature_names_in_ : array of str
         The columns of the fit; only if it got a data frame.
     n_features_in_ : int
-        How many columns the fit got.
+        The number of columns of the fit.
 
     Examples
     --------

@@ -233,12 +233,12 @@ class SavedModel:
 
     @property
     def secure_(self) -> bool:
-        """Whether the noise is secure, by its card; False if it came from a seed."""
+        """True if the noise is secure, by the card; False if it came from a seed."""
         return self.card.terms.secure
 
     @property
     def terms_(self) -> Terms:
-        """What it cost and promises, as a fitted regressor has it."""
+        """The cost and promises of the model, as a fitted regressor has them."""
         return self.card.terms
 
     @property

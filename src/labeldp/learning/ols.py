@@ -75,7 +75,7 @@ def private_ols(
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
-        How many rows one person may have; the ledger is charged for all of them.
+        The number of rows that one person may have; the ledger is charged for all of them.
     purpose, recipient, bounds_reason : str, optional
         What the release is for, who gets it, and how the bounds were chosen; on the card and in the ledger.
     label : str, optional

@@ -17,7 +17,7 @@ _MEANING = "± is one standard error, an upper limit of noise and chance: twice 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Risk:
-    """How wrong a model is on true labels: what `private_score` and `fit_and_score` measured.
+    """Errors of a model on true labels, measured by `private_score` or `fit_and_score`.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Risk:
 
     @property
     def cost(self) -> Budget:
-        """What it cost."""
+        """The cost of the score."""
         return self.charge.budget
 
     @property

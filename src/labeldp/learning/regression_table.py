@@ -259,7 +259,7 @@ class RegressionTable:
 
     @property
     def _is_hidden(self) -> bool:
-        """Whether noise hides the standard errors without privacy."""
+        """True if noise hides the standard errors without privacy."""
         return bool(np.isnan(self.estimates.ordinary).any())
 
     def cells(self, alpha: float = 0.05) -> list[list[str]]:

@@ -169,7 +169,7 @@ class RowRelease(TermsMixin):
         return release
 
     def _is_consistent(self) -> bool:
-        """Whether arrays fit the card: its number of rows, its range of labels and its mechanisms."""
+        """Return whether arrays fit the card: its number of rows, its range of labels and its mechanisms."""
         low, high = self.label_summary.low, self.label_summary.high
         return bool(
             len(self.labels) == self.terms.rows
@@ -181,7 +181,7 @@ class RowRelease(TermsMixin):
         )
 
     def _is_possible(self) -> bool:
-        """Whether every label is offset + scale · an unbiased output of its mechanism."""
+        """Return whether every label is offset + scale · an unbiased output of its mechanism."""
         for part, mechanism in enumerate(self.terms.mechanisms):
             rows = self.part == part
             labels, offset, scale = self.labels[rows], self.offset[rows], self.scale[rows]

@@ -65,7 +65,7 @@ def private_score(
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
-        How many rows one person may have; the ledger is charged for all of them.
+        The number of rows that one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
 

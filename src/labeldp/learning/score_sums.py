@@ -31,7 +31,7 @@ MOST_ROWS = 1 << 26
 
 @dataclass(frozen=True, slots=True)
 class ScorePlan:
-    """Which sums a score takes, and with what noise; all of it is public.
+    """The sums of a score and their noise; all of it is public.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class ScorePlan:
 
     @property
     def statistic(self) -> Statistic:
-        """What is released, for a card: all sums together move by at most STEPS² with one label."""
+        """The released sums, for a card: all sums together move by at most STEPS² with one label."""
         return Statistic("sums of errors", "score", 2, STEPS**2, self.epsilon, "score")
 
     def charge(self, rows_per_person: int) -> Charge:
