@@ -76,15 +76,6 @@ def intervals(prior, near, count=8):
 # ---- each mechanism against a grid -------------------------------------------------------------------
 
 
-@each_prior
-@pytest.mark.parametrize("zeta", [0.05, 0.7, 20.0])
-def test_with_zeta_the_interval_is_that_of_algorithm_1(name, zeta):
-    prior = PRIORS[name]
-    mechanism = ldp.RPWithPrior.design(prior, 1.0, zeta=zeta, outside="uniform")
-    assert mechanism.interval == ldp.optimal_interval(prior, epsilon=1.0, zeta=zeta)
-    assert (mechanism.zeta, mechanism.outside) == (zeta, "uniform")
-
-
 @each_pair
 def test_interval_and_window_are_near_the_best_of_a_grid(name, rows):
     prior, epsilon = PRIORS[name], 0.3 if rows == 2000 else 2.0

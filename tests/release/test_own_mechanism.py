@@ -21,7 +21,6 @@ def own():
         bounds: tuple[float, float]
         epsilon: float
         weights: tuple[int, ...] = (1, 1)
-        levels: int | None = None
         channel: ldp.mechanisms.TableChannel = ldp.mechanisms.channel_field()
 
         def _build(self):
@@ -62,10 +61,6 @@ def test_one_that_costs_more_than_was_asked_for_is_refused_before_the_charge(own
     assert not ledger.charges
 
 
-def test_a_mechanism_with_a_tuple_among_its_parameters_keeps_the_contract(own):
-    assert ldp.evidence.check_mechanism(own(bounds=(0.0, 5.0), epsilon=1.0, weights=(3, 4)), samples=5000)
-
-
 @pytest.mark.parametrize(("attribute", "why"), [("unbiased", "no unbiased label"), ("needs_delta", "pure ε")])
 def test_it_is_refused_for_a_property_and_not_for_its_name(own, attribute, why):
     @ldp.mechanisms.register("other")
@@ -84,14 +79,6 @@ def test_it_is_refused_for_a_property_and_not_for_its_name(own, attribute, why):
         ldp.LabelReleaseRegressor(epsilon=1.0, bounds=(0, 5), mechanism="other").fit(X, LABELS)
     with pytest.raises(ldp.errors.ParameterError, match=r"must be one of auto, .*laplace"):
         ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism="no-such")
-
-
-@pytest.mark.parametrize("levels", ["3", 3.0, True, [3]], ids=str)
-def test_a_parameter_that_is_declared_an_integer_is_parsed_as_one(own, levels):
-    assert own(bounds=(0, 5), epsilon=1.0, levels=np.int8(3)) == own(bounds=(0, 5), epsilon=1.0, levels=3)
-    with pytest.raises(ldp.errors.ParameterError) as error:
-        own(bounds=(0, 5), epsilon=1.0, levels=levels)
-    assert error.value.option == "levels"
 
 
 def test_a_parameter_that_no_card_can_hold_is_refused_when_it_is_given(own):

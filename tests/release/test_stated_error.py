@@ -58,13 +58,3 @@ def test_bounds_a_hundred_times_too_wide_do_not_multiply_the_noise():
         for bounds in ((0, 100), loose)
     )
     assert wide < 3 * tight
-
-
-def test_a_known_prior_leaves_no_doubt_about_the_bias():
-    mechanism = ldp.RPWithPrior(interval=(1.0, 2.0), zeta=0.5, epsilon=1.0)
-    guess = ldp.estimate_prior(KINDS["a far group"][0], epsilon=1.0, bounds=(0, 10))
-    public = ldp.Histogram(guess.nodes, guess.masses)
-    known, guess = (ldp.accounts.accuracy.Accuracy.under(mechanism, prior, (0, 10)) for prior in (public, guess))
-    assert known.doubt == 0 < guess.doubt
-    assert float(known.error_of_mean(10**12)) == pytest.approx(abs(known.bias))  # which no averaging removes
-    assert known.error_of_mean(1000) < guess.error_of_mean(1000)

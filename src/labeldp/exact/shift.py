@@ -218,14 +218,16 @@ class ShiftChannel(Channel):
 
         Clamping replaces noise beyond the margin by the distance to it: a correction by tails.
         """
-        share, rows = self.counts().astype(np.float64) / WORDS, np.arange(self.steps + 1)
+        share = self.counts().astype(np.float64) / WORDS
         noise = np.arange(-self.reach, self.reach + 1, dtype=np.float64)
-        first, second = (np.full(rows.size, share @ noise**power) for power in (1, 2))
+        powers = noise ** np.arange(3)[:, None]
+        rows = np.arange(self.steps + 1)
+        first = np.full(rows.size, share @ noise)
+        second = np.full(rows.size, share @ noise**2)
         for side, room in ((1, self.margin + self.steps - rows), (-1, self.margin + rows)):
-            at = 2 * self.reach + 1 - np.minimum(self.reach + room, 2 * self.reach + 1)
-            powers = share[::side] * noise ** np.arange(3)[:, None]
-            tails = np.cumulative_sum(powers[:, ::-1], axis=1, include_initial=True)
-            mass, weighted, squared = tails[:, at]
+            reversed_moments = (share[::side] * powers)[:, ::-1]
+            tails = np.cumulative_sum(reversed_moments, axis=1, include_initial=True)
+            mass, weighted, squared = tails[:, np.maximum(self.reach + 1 - room, 0)]
             first -= side * (weighted - room * mass)
             second -= squared - room**2 * mass
         return first, second - first**2
