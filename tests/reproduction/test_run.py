@@ -108,15 +108,6 @@ def test_the_command_makes_a_table_and_a_plot_and_continues_where_it_was(tmp_pat
     assert "other settings" in other.output
 
 
-@pytest.mark.slow
-def test_diabetes_needs_no_download_and_is_not_the_papers(tmp_path):
-    options = "--trials 1 --budgets 8,inf --columns rp,model-regressor --workers 1"
-    shown = CliRunner().invoke(app, ["diabetes", *options.split(), "--out", str(tmp_path)], env={"COLUMNS": "160"})
-    assert shown.exit_code == 0, shown.output
-    assert "other data than the paper's" in shown.output
-    assert "442 patients" in (tmp_path / "table.md").read_text()
-
-
 def test_the_library_does_without_the_reproduction():
     sources = (path.read_text() for path in (ROOT / "src").rglob("*.py"))
     assert not any("reproduction" in source for source in sources)
