@@ -225,41 +225,58 @@ class Settings:
             lenses=tuple(lenses),
         )
 
+    @property
+    def ranking(self) -> int:
+        """Samples of each case that rank outputs."""
+        return min(self.samples // 4, _MAX_RANKED)
+
+    @property
+    def cutting(self) -> int:
+        """Samples of each case that choose the size of events."""
+        return self.samples // 2 - self.ranking
+
+    @property
+    def testing(self) -> int:
+        """Samples of each case that test events."""
+        return self.samples - self.samples // 2
+
+    def audit(self, events: list[EventResult], proven: float | None, level: float) -> Audit:
+        """Return the result of an audit with these settings, from tested events, the worst first."""
+        detectable = None
+        if self.claim is not None:
+            limit = self.claim if proven is None else min(self.claim, proven)
+            detectable = detectable_loss(self.testing, limit, self.delta, level)
+        return Audit(
+            epsilon=events[0].epsilon,
+            claimed=self.claim,
+            proven=proven,
+            delta=self.delta,
+            detectable=detectable,
+            confidence=self.confidence,
+            samples=self.samples,
+            tested=tuple(events),
+        )
+
 
 def _measure(draw: Draw, names: Sequence[str], settings: Settings, proven: float | None = None) -> Audit:
     """Rank outputs, cut events and test them, each on fresh outputs."""
-    ranking = min(settings.samples // 4, _MAX_RANKED)
-    cutting = settings.samples // 2 - ranking
-    testing = settings.samples - settings.samples // 2
     cases = range(len(names))
-    views = fit_views(settings.lenses, [np.concatenate(list(_chunks(draw, case, ranking))) for case in cases])
+    ranked = [np.concatenate(list(_chunks(draw, case, settings.ranking))) for case in cases]
+    views = fit_views(settings.lenses, ranked)
     pairs = list(permutations(cases, 2))
     level = (1 - settings.confidence) / (len(pairs) * len(views))
-    cuts = _counts(draw, views, cutting)
-    tests = _counts(draw, views, testing)
+    cuts = _counts(draw, views, settings.cutting)
+    tests = _counts(draw, views, settings.testing)
     events = []
     for view, cut, test in zip(views, cuts, tests, strict=True):
         for likely, unlikely in pairs:
-            event = view.event(likely, unlikely, cut, cutting, settings.delta, level)
+            event = view.event(likely, unlikely, cut, settings.cutting, settings.delta, level)
             hits = int(test[likely][event].sum())
             false_hits = int(test[unlikely][event].sum())
-            bound = float(loss_at_least(hits, false_hits, testing, settings.delta, level))
+            bound = float(loss_at_least(hits, false_hits, settings.testing, settings.delta, level))
             events.append(EventResult((names[likely], names[unlikely]), view.name, hits, false_hits, bound))
     events.sort(key=lambda event: (-event.epsilon, event.false_hits - event.hits))
-    detectable = None
-    if settings.claim is not None:
-        limit = settings.claim if proven is None else min(settings.claim, proven)
-        detectable = detectable_loss(testing, limit, settings.delta, level)
-    return Audit(
-        epsilon=events[0].epsilon,
-        claimed=settings.claim,
-        proven=proven,
-        delta=settings.delta,
-        detectable=detectable,
-        confidence=settings.confidence,
-        samples=settings.samples,
-        tested=tuple(events),
-    )
+    return settings.audit(events, proven, level)
 
 
 def _chunks(draw: Draw, case: int, size: int) -> Iterator[Numbers]:
