@@ -67,9 +67,9 @@ class Accuracy:
 
         A prior that was estimated may be wrong in what it says of either tail.
         """
-        known = Histogram(bounds, [1.0]) if prior is None else prior
-        points = np.unique(np.concatenate([np.linspace(*known.bounds, 513), known.nodes]))
-        mass = np.diff(known.cumulative(points))
+        distribution = Histogram(bounds, [1.0]) if prior is None else prior
+        points = np.unique(np.concatenate([np.linspace(*distribution.bounds, 513), distribution.nodes]))
+        mass = np.diff(distribution.cumulative(points))
         with np.errstate(all="ignore"):  # bounds on a card of others may be huge
             deviation, bias, unbiased = noise_and_bias(mechanism, (points[:-1] + points[1:]) / 2)
             mean = float(mass @ bias)
@@ -78,8 +78,8 @@ class Accuracy:
                 noise=math.sqrt(float(mass @ deviation**2)),
                 bias=mean,
                 bias_spread=math.sqrt(float(mass @ (bias - mean) ** 2)),
-                doubt=0.0 if known.origin is None else DOUBT * math.hypot(*sides),
-                label_spread=math.sqrt(known.variance),
+                doubt=0.0 if distribution.origin is None else DOUBT * math.hypot(*sides),
+                label_spread=math.sqrt(distribution.variance),
                 unbiased=unbiased,
             )
 
@@ -95,11 +95,13 @@ class Accuracy:
 
     def describe_mean(self, rows: int) -> str:
         """Return how far the mean of all private labels is off, and what of that no averaging removes."""
-        said = f"Privacy typically moves the mean of all {rows:,} by ±{number(float(self.error_of_mean(rows)))}"
+        sentence = (
+            f"Privacy typically moves the mean of all {rows:,} by ±{number(float(self.error_of_mean(rows)))}"
+        )
         if self.floor <= 1e-6 * self.label_spread:
-            return f"{said}, and the mean of more rows by less."
+            return f"{sentence}, and the mean of more rows by less."
         why = "clipping" if self.unbiased else "their bias"
-        return f"{said}; of that, ±{number(self.floor)} stays however many rows there are, because of {why}."
+        return f"{sentence}; of that, ±{number(self.floor)} stays however many rows there are, because of {why}."
 
 
 def clipping_sentence(mechanism: Mechanism, prior: Histogram | None, bounds: Interval) -> str:

@@ -49,8 +49,8 @@ def require_agreement(kind: str, entries: Data, terms: Terms) -> None:
 
 def cost_of_statistics(terms: Terms, purpose: str) -> Fraction:
     """Return the cost of a card's statistics of a purpose, for all rows of a person."""
-    listed = (statistic.epsilon for statistic in terms.statistics if statistic.purpose == purpose)
-    return terms.rows_per_person * exact_sum(listed)
+    costs = (statistic.epsilon for statistic in terms.statistics if statistic.purpose == purpose)
+    return terms.rows_per_person * exact_sum(costs)
 
 
 def charged_for(terms: Terms, purpose: str) -> Fraction:
@@ -100,8 +100,8 @@ def _require_mechanisms(kind: str, entries: Data, terms: Terms) -> None:
         require(cost <= charge.budget.exact_epsilon, "its mechanisms cost more than it charges")
         noise = [str(statistic) for statistic in terms.statistics if statistic.purpose == charge.purpose]
         prints = [fingerprint(mechanism.channel) for mechanism in mechanisms]
-        noted = "; ".join([*noise, join_fingerprints([prints[part] for part in parts])])
-        require(charge.mechanism == noted, "it charges for another mechanism than it shows")
+        note = "; ".join([*noise, join_fingerprints([prints[number] for number in parts])])
+        require(charge.mechanism == note, "it charges for another mechanism than it shows")
 
 
 def charge_of_origin(origin: Origin) -> Charge:
@@ -166,11 +166,11 @@ def _require_prior(prior: Histogram, terms: Terms) -> None:
 
 def _require_knowledge(entries: Data, terms: Terms) -> None:
     """Require a label summary inside the bounds, and a charge for sums unless it follows from the bounds."""
-    known, ((low, high),) = entries["knowledge"], terms.bounds
-    is_inside = low <= known["low"] < known["high"] <= high
-    require(is_inside and known["variance"] > 0, "its knowledge of all labels is impossible")
+    summary, ((low, high),) = entries["knowledge"], terms.bounds
+    is_inside = low <= summary["low"] < summary["high"] <= high
+    require(is_inside and summary["variance"] > 0, "its knowledge of all labels is impossible")
     free = {"low": low, "high": high, "variance": (high - low) ** 2 / 20, "sums": 0}
-    is_paid = known == free or bool(terms.charges_for("sums"))
+    is_paid = summary == free or bool(terms.charges_for("sums"))
     require(is_paid, "it shows knowledge of all labels that no charge pays for")
 
 

@@ -57,8 +57,8 @@ def rounded_up(amount: float | Fraction, digits: int = 6) -> str:
         return "inf"
     exact = amount if isinstance(amount, Fraction) else Fraction(repr(float(amount)))
     up = Context(prec=digits, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
-    shown = float(up.divide(Decimal(exact.numerator), Decimal(exact.denominator)))
-    return f"{shown or (5e-324 if exact else 0):.{digits}g}"
+    rounded = float(up.divide(Decimal(exact.numerator), Decimal(exact.denominator)))
+    return f"{rounded or (5e-324 if exact else 0):.{digits}g}"
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=True, order=False, repr=False)
@@ -101,20 +101,20 @@ class Budget:
         """ε as a float, for people, never less than it is; infinite where no float is as large."""
         return float_at_least(self.exact_epsilon)
 
-    def __add__(self, other: Budget) -> Budget:
-        return Budget(exact_sum([self.exact_epsilon, other.exact_epsilon]))
+    def __add__(self, budget: Budget) -> Budget:
+        return Budget(exact_sum([self.exact_epsilon, budget.exact_epsilon]))
 
-    def __le__(self, other: Budget) -> bool:
-        return self.exact_epsilon <= other.exact_epsilon
+    def __le__(self, budget: Budget) -> bool:
+        return self.exact_epsilon <= budget.exact_epsilon
 
-    def minus(self, other: Budget) -> Budget:
+    def minus(self, budget: Budget) -> Budget:
         """Return the difference to another budget, at least 0.
 
         Parameters
         ----------
-        other : Budget
+        budget : Budget
         """
-        return Budget(max(Fraction(0), self.exact_epsilon - other.exact_epsilon))
+        return Budget(max(Fraction(0), self.exact_epsilon - budget.exact_epsilon))
 
     def __str__(self) -> str:
         return f"ε = {rounded_up(self.exact_epsilon)}"
@@ -171,8 +171,8 @@ Purpose = Literal["labels", "prior", "mean", "sums", "score", "intervals", "othe
 
 
 def _is_statement(text: str) -> bool:
-    shown = not any(category(character) in _HIDDEN for character in text)
-    return shown and bool(text.strip()) and len(text) <= LONGEST_STATEMENT
+    is_visible = not any(category(character) in _HIDDEN for character in text)
+    return is_visible and bool(text.strip()) and len(text) <= LONGEST_STATEMENT
 
 
 Statement = Annotated[str, Limit(_is_statement, f"one line of 1 to {LONGEST_STATEMENT} characters")]
@@ -226,8 +226,8 @@ def declared(**statements: str | None) -> Iterator[None]:
     >>> release.terms.declaration.purpose
     'rent index 2026'
     """
-    said = {name: parse_statement(text, name) for name, text in statements.items() if text is not None}
-    token = _declaration.set(replace(_declaration.get(), **said))
+    stated = {name: parse_statement(text, name) for name, text in statements.items() if text is not None}
+    token = _declaration.set(replace(_declaration.get(), **stated))
     try:
         yield
     finally:
@@ -318,24 +318,24 @@ def total_of(charges: Iterable[Charge]) -> Budget:
     return Budget(exact_sum(charge.budget.exact_epsilon for charge in charges))
 
 
-def missing_charges(charges: Iterable[Charge], others: Iterable[Charge]) -> list[Charge]:
+def missing_charges(charges: Iterable[Charge], recorded: Iterable[Charge]) -> list[Charge]:
     """Return the charges that are not among others; one that occurs twice must be there twice."""
-    left = Counter(other.key for other in others)
+    unmatched = Counter(charge.key for charge in recorded)
     missing = []
     for charge in charges:
-        left[charge.key] -= 1
-        if left[charge.key] < 0:
+        unmatched[charge.key] -= 1
+        if unmatched[charge.key] < 0:
             missing.append(charge)
     return missing
 
 
-def refuse_overspend(limit: Budget | None, spent: Sequence[Charge], charges: Sequence[Charge]) -> None:
+def refuse_overspend(limit: Budget | None, earlier: Sequence[Charge], charges: Sequence[Charge]) -> None:
     """Raise `BudgetError` if charges would pass a limit, beside what is spent already."""
-    if limit is None or total_of([*spent, *charges]) <= limit:
+    if limit is None or total_of([*earlier, *charges]) <= limit:
         return
-    price, left = total_of(charges), limit.minus(total_of(spent))
+    price, remaining = total_of(charges), limit.minus(total_of(earlier))
     raise BudgetError(
-        f"Budget exceeded: this costs {price}, and {rounded_up(left.exact_epsilon)} of "
+        f"Budget exceeded: this costs {price}, and {rounded_up(remaining.exact_epsilon)} of "
         f"{rounded_up(limit.exact_epsilon)} is left. Nothing was spent.",
         option="ledger",
     )

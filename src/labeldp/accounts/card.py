@@ -77,10 +77,10 @@ class Card:
         recorded : sequence of Charge, optional
             All charges of a ledger, to say what everything in it means.
         """
-        others = None
+        ledger_cost = None
         if recorded is not None:
-            others = total_of(missing_charges(recorded, self.terms.charges))
-        return explain(self.terms, self.kind, self.content, others)
+            ledger_cost = total_of(missing_charges(recorded, self.terms.charges))
+        return explain(self.terms, self.kind, self.content, ledger_cost)
 
 
 def load_mechanism(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""What was done and what it means: the one explanation that summary, terminal, page and report show."""
+"""The one explanation of a release that summary, terminal, page and report show."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SUMMARY = ("What was done", "What the owner says", "What it cost", "How noisy it
 
 
 class Wording(NamedTuple):
-    """What is said of one kind of card."""
+    """The texts for one kind of card."""
 
     title: str
-    seen: str
+    output: str
     done: str
     released: str
     noise: str
@@ -32,15 +32,15 @@ class Wording(NamedTuple):
     do_not: str
 
 
-_AGAIN = " without need: that would cost again, and the costs add up. Keep this one and reuse it."
+_ONCE = " without need: that would cost again, and the costs add up. Keep this one and reuse it."
 _LABELS = Wording(
     title="A release of private labels",
-    seen="this release",
+    output="this release",
     done="Noise was added to {rows:,} labels before they were released",
     released="{rows:,} private labels, and the mechanism with all its settings: privacy rests on its randomness.",
     noise="",
     do="Reuse the noisy labels as often as you like. Average over many rows: means and models need {unbiased}.",
-    do_not=f"Release the same labels again{_AGAIN} Take one released value for the truth about one row. Cut off "
+    do_not=f"Release the same labels again{_ONCE} Take one released value for the truth about one row. Cut off "
     "values that lie outside the bounds, even below 0: averages and models need them as they are.",
 )
 _WORDING = {
@@ -52,25 +52,25 @@ _WORDING = {
     ),
     "model": Wording(
         title="A model trained with private labels",
-        seen="this model",
+        output="this model",
         done="A model was trained on {rows:,} labels with noise",
         released="The model ({model}), and all that it will predict.",
         noise="Its predictions carry the noise already.",
         do="Use the model as often as you like, and hand it on: predictions cost nothing more.",
-        do_not=f"Train again on the same labels{_AGAIN}",
+        do_not=f"Train again on the same labels{_ONCE}",
     ),
     "regression": Wording(
         title="A regression table of {label}",
-        seen="this table",
+        output="this table",
         done="Coefficients were estimated from sums over {rows:,} labels, with noise",
         released="The table: coefficients with standard errors, intervals and p-values, and its notes.",
         noise="Standard errors, intervals and p-values include the noise.",
         do="Publish the table, and predict with it: that costs nothing more.",
-        do_not=f"Estimate another table from the same labels{_AGAIN}",
+        do_not=f"Estimate another table from the same labels{_ONCE}",
     ),
     "mechanism": Wording(
         title="A mechanism for private labels",
-        seen="the released value",
+        output="the released value",
         done="No label was used yet; each use of this mechanism on a label costs {cost}",
         released="Nothing yet: this card describes what would be done to labels.",
         noise="",
@@ -95,12 +95,12 @@ _RANDOM = (
     "from a key and each row's id, and the key is destroyed when the release is closed."
 )
 _NOT_SCORED = "How wrong it is was not measured."
-_BESIDE = "Publish the true labels, or anything else computed from them without noise, beside it."
+_NO_TRUE_LABELS = "Publish the true labels, or anything else computed from them without noise, beside it."
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a release, a model or a mechanism means, for people who have never heard of ε.
+    """The meaning of a release, a model or a mechanism, for people who have never heard of ε.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ def not_private(terms: Terms) -> str | None:
 
 
 def explain(
-    terms: Terms, kind: str = "release", about: Data | None = None, others: Budget | None = None
+    terms: Terms, kind: str = "release", entries: Data | None = None, ledger_cost: Budget | None = None
 ) -> Explanation:
     """Return what terms mean, in sentences.
 
@@ -147,25 +147,25 @@ def explain(
     terms : Terms
     kind : {"release", "row-release", "model", "mechanism"}
         What they are the terms of; a mechanism that was not used yet has no rows and no charges.
-    about : mapping, optional
+    entries : mapping, optional
         Further public entries of the card, such as which file the labels are in.
-    others : Budget, optional
-        What else was charged to its ledger, to say what everything in it means.
+    ledger_cost : Budget, optional
+        The cost of all else in its ledger, to say what everything in it means.
     """
-    about = about or {}
-    kind = "regression" if "regression" in about else kind
-    wording, name = _WORDING[kind], about.get("file", {}).get("name")
-    label = about.get("label", "private labels")
+    entries = entries or {}
+    kind = "regression" if "regression" in entries else kind
+    wording, name = _WORDING[kind], entries.get("file", {}).get("name")
+    label = entries.get("label", "private labels")
     proof = None if terms.charges else proof_of(terms.mechanisms[0])
     budget = terms.cost if proof is None else Budget(proof.epsilon)
-    ledger = None if others is None else total_of(terms.charges) + others
+    ledger = None if ledger_cost is None else total_of(terms.charges) + ledger_cost
     if ledger is not None and ledger <= budget:
         ledger = None
     worst, reason = (ledger or budget).epsilon, not_private(terms)
     warnings = [reason] if reason else [WEAK.format(**odds_figures(worst))] * is_weak(worst)
     if proof is not None and proof.delta:
         warnings.append(_DELTA.format(delta=rounded_up(proof.delta, 3)))
-    sections = {**_sections(terms, wording, about), "What it means": _meaning(terms, wording, budget, ledger)}
+    sections = {**_sections(terms, wording, entries), "What it means": _meaning(terms, wording, budget, ledger)}
     if reason:
         sections |= _NOTHING
     return Explanation(
@@ -184,61 +184,91 @@ _NOTHING = {
     "Do": ["Use it for tests and experiments, with labels that are public or synthetic."],
     "Do not": ["Use it on labels that are private, or hand on what was computed from such labels."],
 }
-"""Sections that say something else where nothing is protected."""
+"""Sections with another text where nothing is protected."""
 
 
-def _sections(terms: Terms, wording: Wording, about: Data) -> dict[str, list[str]]:
-    """Return what was done, released, kept and spent."""
-    file, said, is_used = about.get("file", {}), terms.declaration, bool(terms.charges)
-    counted = any(one.statistics for one in origins_of([*terms.priors, *terms.mechanisms]))
-    is_curated = counted or terms.trust == "curator"  # who counts labels for a prior sees them
-    who = "only the curator, who already held them," if is_curated else "nobody"
-    spent = str(total_of(terms.charges)) if is_used else describe_proof(terms.mechanisms[0])
-    done = wording.done.format(rows=terms.rows, cost=spent)
-    proofs = dict.fromkeys(
-        f"{type(mechanism).__name__}, with a proof of {describe_proof(mechanism)}"
-        for mechanism in terms.mechanisms
-    )
-    columns = "the other columns of the file" if "columns" in file else "every feature"
-    unbiased = f"the column {file['unbiased_column']}" if file.get("unbiased_column") else "the debiased labels"
+def _sections(terms: Terms, wording: Wording, entries: Data) -> dict[str, list[str]]:
+    """Return the sections of an explanation but for its meaning, which has a place among them."""
+    is_used = bool(terms.charges)
+    readers = _readers(terms)
     return {
-        "What was done": [
-            f"{done}, for {spent} in all; {who} saw the true ones." if is_used else f"{done}.",
-            f"Private column: {column}" if (column := private_column(about)) else "",
-            f"Mechanism: {'; '.join(proofs)}." if proofs else "",
-        ],
-        "What the owner says": [
-            f"Purpose: {said.purpose}" if said.purpose else "",
-            f"Recipient: {said.recipient}" if said.recipient else "",
-            f"Why these bounds: {said.bounds_reason}" if said.bounds_reason else "",
-        ],
+        "What was done": _actions(terms, wording, entries, readers),
+        "What the owner says": _statements(terms),
         "What it means": [],
-        "What is released": [
-            wording.released.format(rows=terms.rows, model=about.get("model", "a model")),
-            f"It is about {terms.label_transform} of the label, not the label itself."
-            if terms.label_transform
-            else "",
-            "The prior: about where labels lie, with noise." if origins_of(terms.priors) else "",
-            _score(terms) if "quality" in about else "",
-            f"Public from the start: {columns}, {public_rows(about)}, and the bounds." if is_used else "",
-        ],
-        "What stays private": [f"The true labels: {who} saw them.", _RANDOM] if is_used else ["All labels."],
+        "What is released": _outputs(terms, wording, entries),
+        "What stays private": [f"The true labels: {readers} saw them.", _RANDOM] if is_used else ["All labels."],
         "What it cost": _cost(terms) if is_used else _cost_of_use(terms),
-        "How noisy it is": _noise(terms, wording, about),
-        "Do": [wording.do.format(unbiased=unbiased)],
-        "Do not": [wording.do_not, _BESIDE],
+        "How noisy it is": _noise(terms, wording, entries),
+        "Do": [wording.do.format(unbiased=_unbiased_labels(entries))],
+        "Do not": [wording.do_not, _NO_TRUE_LABELS],
     }
 
 
-def private_column(about: Data) -> str | None:
+def _readers(terms: Terms) -> str:
+    """Return those who saw true labels: whoever counts labels for a prior sees them."""
+    origins = origins_of([*terms.priors, *terms.mechanisms])
+    is_counted = any(origin.statistics for origin in origins)
+    is_curated = is_counted or terms.trust == "curator"
+    return "only the curator, who already held them," if is_curated else "nobody"
+
+
+def _actions(terms: Terms, wording: Wording, entries: Data, readers: str) -> list[str]:
+    proofs = {
+        f"{type(mechanism).__name__}, with a proof of {describe_proof(mechanism)}": None
+        for mechanism in terms.mechanisms
+    }
+    if terms.charges:
+        total = total_of(terms.charges)
+        done = wording.done.format(rows=terms.rows)
+        first = f"{done}, for {total} in all; {readers} saw the true ones."
+    else:
+        first = f"{wording.done.format(cost=describe_proof(terms.mechanisms[0]))}."
+    column = private_column(entries)
+    return [
+        first,
+        f"Private column: {column}" if column else "",
+        f"Mechanism: {'; '.join(proofs)}." if proofs else "",
+    ]
+
+
+def _statements(terms: Terms) -> list[str]:
+    declaration = terms.declaration
+    lines = {
+        "Purpose": declaration.purpose,
+        "Recipient": declaration.recipient,
+        "Why these bounds": declaration.bounds_reason,
+    }
+    return [f"{title}: {text}" for title, text in lines.items() if text]
+
+
+def _outputs(terms: Terms, wording: Wording, entries: Data) -> list[str]:
+    lines = [wording.released.format(rows=terms.rows, model=entries.get("model", "a model"))]
+    if terms.label_transform:
+        lines.append(f"It is about {terms.label_transform} of the label, not the label itself.")
+    if origins_of(terms.priors):
+        lines.append("The prior: about where labels lie, with noise.")
+    if "quality" in entries:
+        lines.append(_score(terms))
+    if terms.charges:
+        columns = "the other columns of the file" if "columns" in entries.get("file", {}) else "every feature"
+        lines.append(f"Public from the start: {columns}, {public_rows(entries)}, and the bounds.")
+    return lines
+
+
+def _unbiased_labels(entries: Data) -> str:
+    column = entries.get("file", {}).get("unbiased_column")
+    return f"the column {column}" if column else "the debiased labels"
+
+
+def private_column(entries: Data) -> str | None:
     """Return the name of the private column, if the card has it."""
-    name: str | None = about.get("file", {}).get("column", about.get("label"))
+    name: str | None = entries.get("file", {}).get("column", entries.get("label"))
     return name
 
 
-def public_rows(about: Data) -> str:
-    """Return what is public of the rows; where they were put in random order, the order of the source is not."""
-    if about.get("file", {}).get("row_order") == "shuffled":
+def public_rows(entries: Data) -> str:
+    """Return the public part of the rows; where they are in random order, the order of the source is private."""
+    if entries.get("file", {}).get("row_order") == "shuffled":
         return "the number of the rows (which are in random order)"
     return "the number and order of the rows"
 
@@ -246,21 +276,23 @@ def public_rows(about: Data) -> str:
 def _meaning(terms: Terms, wording: Wording, budget: Budget, ledger: Budget | None) -> list[str]:
     knows = "all features, and even every other label," if terms.charges else "all features"
     people = terms.rows_per_person
-    whose = "any label" if people == 1 else f"all labels of any one person with up to {people} rows"
-    said = (
-        f"Someone who knows {knows} and sees {wording.seen} alone can raise their odds on {whose} by at most e^ε"
+    labels = "any label" if people == 1 else f"all labels of any one person with up to {people} rows"
+    odds = (
+        f"Someone who knows {knows} and sees {wording.output} alone can raise their odds on {labels} by at most "
+        f"e^ε = {times(budget.epsilon)}"
     )
-    more = "" if ledger is None else f"; by everything in its ledger, {ledger}, by at most {times(ledger.epsilon)}"
+    if ledger is not None:
+        odds += f"; by everything in its ledger, {ledger}, by at most {times(ledger.epsilon)}"
     return [
-        f"{said} = {times(budget.epsilon)}{more}.",
-        EXAMPLE.format(after=f"{wording.seen} alone", **odds_figures(budget.epsilon)),
+        f"{odds}.",
+        EXAMPLE.format(after=f"{wording.output} alone", **odds_figures(budget.epsilon)),
         _WHATEVER,
     ]
 
 
 def _score(terms: Terms) -> str:
-    which = "that this library held out" if terms.split else "said to be held out, which nobody can check"
-    return f"A score, how wrong it is: from sums of errors, with noise, on rows {which}."
+    rows = "that this library held out" if terms.split else "said to be held out, which nobody can check"
+    return f"A score, how wrong it is: from sums of errors, with noise, on rows {rows}."
 
 
 def _cost(terms: Terms) -> list[str]:
@@ -274,17 +306,17 @@ def _cost(terms: Terms) -> list[str]:
 
 
 def _cost_of_use(terms: Terms) -> list[str]:
-    """Return what a mechanism costs that was not used yet."""
-    paid = [origin.charge.budget for origin in origins_of(terms.mechanisms) if origin.charge is not None]
-    designed = [f"Its design used a private prior, for {spent} more, once." for spent in paid]
+    """Return the cost of each use of a mechanism."""
+    charges = [origin.charge for origin in origins_of(terms.mechanisms) if origin.charge is not None]
+    designs = [f"Its design used a private prior, for {charge.budget} more, once." for charge in charges]
     cost = describe_proof(terms.mechanisms[0])
-    return [f"{cost} for each use, proven. Uses on the same label add up.", *designed]
+    return [f"{cost} for each use, proven. Uses on the same label add up.", *designs]
 
 
-def _noise(terms: Terms, wording: Wording, about: Data) -> list[str]:
-    """Return how noisy it is; of several columns, the first."""
+def _noise(terms: Terms, wording: Wording, entries: Data) -> list[str]:
+    """Return the size of the noise."""
     if wording is _WORDING["model"]:
-        score = describe_quality(about.get("quality"), terms.charges)
+        score = describe_quality(entries.get("quality"), terms.charges)
         return [wording.noise, f"How wrong it is: {score}." if score else _NOT_SCORED]
     if wording.noise:
         return [wording.noise]

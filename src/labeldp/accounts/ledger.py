@@ -250,11 +250,11 @@ class Ledger:
         return f"<{type(self).__name__} spent={self.total} limit={self.limit}>"
 
 
-def _copy(limit: Budget | None, spent: Budget) -> Ledger:
+def _copy(limit: Budget | None, total: Budget) -> Ledger:
     """Return what a pickle has of a ledger in memory; it takes no charge."""
     ledger = Ledger(limit)
-    if spent != Budget(0):
-        ledger._spent = [new_charge("all that was spent before pickling", spent, purpose="other")]
+    if total != Budget(0):
+        ledger._spent = [new_charge("all that was spent before pickling", total, purpose="other")]
     ledger._owner = 0
     return ledger
 
@@ -290,20 +290,20 @@ def note_other_ledgers(ledger: Ledger, files: Mapping[str, StrPath]) -> Message 
     files : mapping of str to path
         What may be ledgers, by the names to show.
     """
-    used = os.path.realpath(ledger.path) if ledger.path else ""
-    others = [name for name, path in files.items() if os.path.realpath(path) != used and _is_used(path)]
-    if not others:
+    charged = os.path.realpath(ledger.path) if ledger.path else ""
+    ledgers = [name for name, path in files.items() if os.path.realpath(path) != charged and _is_used(path)]
+    if not ledgers:
         return None
-    shown = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
-    which = f"Other ledgers have charges, {shown}: the costs add up for people whose labels are in both"
-    return Message(f"{which}; to charge one of them instead, give ", Setting("ledger", others[0]))
+    names = ", ".join(ledgers[:3]) + (f" and {len(ledgers) - 3} more" if len(ledgers) > 3 else "")
+    sentence = f"Other ledgers have charges, {names}: the costs add up for people whose labels are in both"
+    return Message(f"{sentence}; to charge one of them instead, give ", Setting("ledger", ledgers[0]))
 
 
 def _is_used(path: StrPath) -> bool:
     """Whether a file begins as ledgers do, and has more than its first record."""
     with suppress(OSError, LabelDPError), open(regular_handle(path), "rb") as file:
-        first, _, rest = file.read(4096).partition(b"\n")
-        return b'"labeldp.ledger/' in first and bool(rest)
+        first, _, charges = file.read(4096).partition(b"\n")
+        return b'"labeldp.ledger/' in first and bool(charges)
     return False
 
 

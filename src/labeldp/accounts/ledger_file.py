@@ -88,9 +88,9 @@ class LedgerFile:
         with self._locked_file(os.O_RDWR) as handle:
             refuse_overspend(self.limit, self._charges, [*charges, *reserve])
             record: Data = {"charges": plain(list(charges))}
-            said = plain(charges[0].declaration) if charges else {}
-            if said:
-                record["declaration"] = said
+            declaration = plain(charges[0].declaration) if charges else {}
+            if declaration:
+                record["declaration"] = declaration
             self._last = _append(handle, record, self._last)
             self._count += 1
             self._charges += charges
@@ -102,8 +102,8 @@ class LedgerFile:
         if not os.path.isdir(os.path.dirname(self.path)):
             raise LedgerError(f"cannot create the ledger {self.path}: there is no such folder")
         try:
-            with atomic_file(self.path, replace=False) as part:
-                part.write_bytes(line)
+            with atomic_file(self.path, replace=False) as unfinished:
+                unfinished.write_bytes(line)
         except ParameterError:  # another process created it: `_locked_file` reads it
             return
         except OSError as error:
@@ -137,9 +137,9 @@ class LedgerFile:
         if not self.exists:
             on_file = _parse_record(_Header, records[0], self.path)["limit"]
             if self.limit is not None and self.limit != on_file:
-                known = "no limit" if on_file is None else f"the limit {on_file}"
+                limit = "no limit" if on_file is None else f"the limit {on_file}"
                 raise LedgerError(
-                    f"the ledger {self.path} has {known}, not {self.limit}: leave out ",
+                    f"the ledger {self.path} has {limit}, not {self.limit}: leave out ",
                     Setting("limit"),
                 )
             self.limit, self.exists = on_file, True
@@ -149,9 +149,9 @@ class LedgerFile:
 
     def _add(self, record: Data) -> None:
         """Add the charges of a record."""
-        spent = _parse_record(_Charged, record, self.path)
-        declaration = spent.get("declaration", Declaration())
-        self._charges += [dataclasses.replace(charge, declaration=declaration) for charge in spent["charges"]]
+        content = _parse_record(_Charged, record, self.path)
+        declaration = content.get("declaration", Declaration())
+        self._charges += [dataclasses.replace(charge, declaration=declaration) for charge in content["charges"]]
 
 
 def _lock(handle: int, path: str, *, exclusive: bool) -> None:

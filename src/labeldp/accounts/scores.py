@@ -72,14 +72,14 @@ def describe_figures(figures: Mapping[str, Figure]) -> dict[str, str]:
     >>> describe_figures({"rmse": Figure(0.0, 3.0), "mae": Figure(2.0, 0.1)})
     {'typical error (RMSE)': 'below 6 (95 %)', 'mean absolute error': '2 ± 0.1'}
     """
-    shown = {}
+    texts = {}
     for name, title in METRICS.items():
         if name in figures and not (name == "mse" and "rmse" in figures and figures["mse"].is_hidden):
             figure = figures[name]
             is_limit = name != "r2" and figure.is_hidden
             limit = number(float(rounded_up(figure.limit, 3)), 3) if is_limit else ""
-            shown[title] = f"below {limit} (95 %)" if is_limit else str(figure)
-    return shown
+            texts[title] = f"below {limit} (95 %)" if is_limit else str(figure)
+    return texts
 
 
 def describe_quality(quality: Any, charges: Iterable[Charge]) -> str | None:
@@ -87,9 +87,9 @@ def describe_quality(quality: Any, charges: Iterable[Charge]) -> str | None:
     if quality is None:
         return None
     figures = {name: Figure(**entry) for name, entry in quality["figures"].items()}
-    told = ", ".join(f"{name} {text}" for name, text in describe_figures(figures).items())
+    figures_text = ", ".join(f"{name} {text}" for name, text in describe_figures(figures).items())
     price = total_of(charge for charge in charges if charge.purpose == "score")
-    return f"{told}, measured on {quality['rows']:,} rows for {price}" if told else None
+    return f"{figures_text}, measured on {quality['rows']:,} rows for {price}" if figures_text else None
 
 
 def coefficient_columns(regression: Any, alpha: float = 0.05) -> dict[str, list[Any]]:
@@ -122,10 +122,13 @@ def coefficient_cells(regression: Any, alpha: float = 0.05) -> list[list[str]]:
 
 def describe_fit(fit: Any) -> list[str]:
     """Return what a card says of how well a table of coefficients fits, in sentences."""
-    told = "R² is not estimated: noise would hide it."
+    sentence = "R² is not estimated: noise would hide it."
     if "rsquared" in fit:
-        told = f"R² is about {fit['rsquared']:.3f} ± {fit['standard_error']:.3f}, its standard error by noise."
+        sentence = f"R² is about {fit['rsquared']:.3f} ± {fit['standard_error']:.3f}, its standard error by noise."
     if "pvalue" not in fit:
-        return [told, "Lack of fit is not tested: noise would hide it for this ε, or all columns are categories."]
+        return [
+            sentence,
+            "Lack of fit is not tested: noise would hide it for this ε, or all columns are categories.",
+        ]
     result = f"Lack of fit is tested by squared predictions (RESET): p = {fit['pvalue']:.3f}."
-    return [told, f"{result} {_CURVED}" if fit["pvalue"] < 0.05 else result]
+    return [sentence, f"{result} {_CURVED}" if fit["pvalue"] < 0.05 else result]

@@ -144,9 +144,9 @@ class Terms:
         if not self.secure:
             return "NOT PRIVATE: the noise can be repeated from a seed"
         cost, people = self.cost, self.rows_per_person
-        who = "one row's label" if people == 1 else f"all labels of a person with up to {people} rows"
+        unit = "one row's label" if people == 1 else f"all labels of a person with up to {people} rows"
         return (
-            f"label differential privacy with {cost} for all that this card lists: changing {who} changes the "
+            f"label differential privacy with {cost} for all that this card lists: changing {unit} changes the "
             f"probability of any of it by at most a factor e^{rounded_up(cost.epsilon)}"
             + ("; no row is in both the model and its score" if self.is_disjoint else "")
             + "; features, the number and order of rows, and bounds are public"

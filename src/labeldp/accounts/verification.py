@@ -147,8 +147,8 @@ class Verification:
     def not_verifiable(self) -> tuple[str, ...]:
         """Statements that no check of a card can verify."""
         kind = "release" if self.card is None else self.card.kind
-        more = _NOT_VERIFIABLE_BY_KIND.get(kind, _NOT_VERIFIABLE_IN_FILES)
-        return (*NOT_VERIFIABLE, *more, _UNSIGNED)
+        by_kind = _NOT_VERIFIABLE_BY_KIND.get(kind, _NOT_VERIFIABLE_IN_FILES)
+        return (*NOT_VERIFIABLE, *by_kind, _UNSIGNED)
 
 
 def verify_card(text: str) -> Verification:
@@ -231,53 +231,55 @@ def _priors(terms: Terms) -> Iterator[Check]:
             yield Check(name, None, "the card calls it public: known without these labels, which nobody can check")
         elif prior is not None:
             yield from _origin(prior.origin, name)
-    known = set(origins_of(terms.priors))
+    shown_origins = set(origins_of(terms.priors))
     for origin in dict.fromkeys(origins_of(terms.mechanisms)):
-        if origin not in known:  # one charge may pay for two that differ: each must state its noise
+        if origin not in shown_origins:  # one charge may pay for two that differ: each must state its noise
             yield from _origin(origin, "prior of the design")
 
 
 def _origin(origin: Origin, name: str) -> Iterator[Check]:
     charge = charge_of_origin(origin)
-    paid = f"paid for by {charge.description}, {charge.budget}"
+    payment = f"paid for by {charge.description}, {charge.budget}"
     if origin.cost is None:
-        yield Check(name, None, f"{paid}, and the card does not say with which noise", needed=True)
+        yield Check(name, None, f"{payment}, and the card does not say with which noise", needed=True)
     else:
         reports = f"labels randomised by {type(origin.reports).__name__}" if origin.reports else "the noise below"
-        yield Check(name, True, f"{paid}; {reports} costs {origin.cost} for a row")
+        yield Check(name, True, f"{payment}; {reports} costs {origin.cost} for a row")
         yield from _calibrations(origin.statistics, f"{name} noise")
 
 
 def _purpose(terms: Terms, purpose: str) -> Check:
     """Say whether the statistics of a purpose make up what was charged for it, and are those that charges note."""
-    charged, listed = charged_for(terms, purpose), cost_of_statistics(terms, purpose)
-    paid, shown = Budget(charged), Budget(listed)
+    charged, shown = charged_for(terms, purpose), cost_of_statistics(terms, purpose)
+    price, shown_cost = Budget(charged), Budget(shown)
     if purpose == "sums" and terms.mechanisms and not terms.charges_for("labels"):
         dearest = max(proven_cost(mechanism).exact_epsilon for mechanism in terms.mechanisms)
-        spent = listed + terms.rows_per_person * dearest  # at most what was charged, by agreement
-        if spent < (1 - _UNEXPLAINED) * charged:
-            detail = f"{paid} was charged for sums and labels, and the card shows noise for {Budget(spent)}"
+        cost = shown + terms.rows_per_person * dearest  # at most what was charged, by agreement
+        if cost < (1 - _UNEXPLAINED) * charged:
+            detail = f"{price} was charged for sums and labels, and the card shows noise for {Budget(cost)}"
             return Check(purpose, None, detail, needed=True)
-        return Check(purpose, True, f"the noise above and that of labels cost {Budget(spent)} of {paid}")
-    if listed != charged:
-        detail = f"{paid} was charged for {purpose}, and the card lists statistics for {shown} of it"
+        return Check(purpose, True, f"the noise above and that of labels cost {Budget(cost)} of {price}")
+    if shown != charged:
+        detail = f"{price} was charged for {purpose}, and the card lists statistics for {shown_cost} of it"
         return Check(purpose, None, detail, needed=True)
     charges = terms.charges_for(purpose)
-    noted = [charge.mechanism for charge in charges]
+    notes = [charge.mechanism for charge in charges]
     statistics = "; ".join(str(one) for one in terms.statistics if one.purpose == purpose)
-    if None not in noted and "; ".join(map(str, noted)) != statistics:
+    if None not in notes and "; ".join(map(str, notes)) != statistics:
         return Check(purpose, False, f"the charge for {purpose} notes other noise than the card lists")
-    return Check(purpose, True, f"the noise above costs {shown} in all: the charge for {purpose}")
+    return Check(purpose, True, f"the noise above costs {shown_cost} in all: the charge for {purpose}")
 
 
 def _calibrations(statistics: Sequence[Statistic], name: str) -> Iterator[Check]:
     """Show the noise of each statistic, those that are the same once."""
     different = dict.fromkeys(statistics)
-    for each, one in zip(_numbered(name, len(different)), different, strict=True):
-        what = f"{one.description} ({one.size:,} integer{'s' * (one.size != 1)})"
-        why = f"sensitivity {one.sensitivity:,}, since {RULES[one.kind].reason}"
-        noise = f"over epsilon = {one.epsilon} that is noise of scale {one.noise.scale}, exactly as listed"
-        yield Check(each, True, f"{what}: {why}; {noise}")
+    for label, statistic in zip(_numbered(name, len(different)), different, strict=True):
+        subject = f"{statistic.description} ({statistic.size:,} integer{'s' * (statistic.size != 1)})"
+        sensitivity = f"sensitivity {statistic.sensitivity:,}, since {RULES[statistic.kind].reason}"
+        noise = (
+            f"over epsilon = {statistic.epsilon} that is noise of scale {statistic.noise.scale}, exactly as listed"
+        )
+        yield Check(label, True, f"{subject}: {sensitivity}; {noise}")
 
 
 def _privacy(card: Card) -> Check:
