@@ -17,7 +17,7 @@ Spell = Callable[[Setting], str]
 """How an interface spells an option: `as_flag` or `as_field`."""
 
 EXPLAINED = (LabelDPError, ModuleNotFoundError, OSError, MemoryError)
-"""What can go wrong and is explained; anything else is a defect of the library."""
+"""Errors that are explained; anything else is a defect of the library."""
 
 _EXTRAS = {
     **{"pyarrow": "files", "openpyxl": "excel", "matplotlib": "plots", "pyspark": "spark"},
@@ -33,15 +33,15 @@ def explain_error(error: BaseException, spell: Spell, ledger: Ledger | None = No
 
 
 def explain_charges(ledger: Ledger | None) -> str:
-    """Return what was charged before something went wrong, and how not to pay for that again; empty if nothing."""
+    """Return the charges before an error, and how not to pay for them again; empty without charges."""
     if ledger is None or not ledger.own_charges:
         return ""
-    spent = f"{total_of(ledger.own_charges)} was charged before that, and stays spent"
-    return f". {spent}: mend this before you try again, because that will be charged again."
+    cost = total_of(ledger.own_charges)
+    return f". {cost} was charged before that, and stays spent: mend this first, since the next try costs again."
 
 
 def explain_defect(error: BaseException, ledger: Ledger | None = None) -> str:
-    """Return where in the code an unexpected error happened, and not what it says: that may quote a label."""
+    """Return the lines of code of an unexpected error, without its message: that may quote a label."""
     lines = traceback.format_list(traceback.extract_tb(error.__traceback__))
     sentence = f"labeldp failed with {type(error).__name__}; its message is left out, since it may quote data"
     return f"Traceback (most recent call last):\n{''.join(lines)}{sentence}{explain_charges(ledger)}"
@@ -59,16 +59,16 @@ def _sentence(error: BaseException, spell: Spell) -> str:
     return "there is not enough memory for this"
 
 
-def printable(value: object, most: int = 1000) -> str:
-    """Return text of others without what could command a terminal, and not longer than ``most``.
+def printable(value: object, limit: int = 1000) -> str:
+    """Return text of others without what could command a terminal, and not longer than ``limit``.
 
     Examples
     --------
     >>> printable("a card" + chr(27) + "[2J says")
     'a card�[2J says'
     """
-    text = without_controls(str(value)[: most + 1].replace("\n", "\0"))
-    return text if len(text) <= most else text[: most - 1] + "…"
+    text = without_controls(str(value)[: limit + 1].replace("\n", "\0"))
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def counted(count: int, noun: str) -> str:
@@ -83,7 +83,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    r"""Return a text without characters that command a terminal, reorder what follows, or are not seen.
+    r"""Return a text without characters that command a terminal, reorder what follows, or are invisible.
 
     Examples
     --------

@@ -147,7 +147,7 @@ def test_what_is_paid_for_is_finished_however_often_it_is_interrupted(folder):
             pass
         for kind in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
             process.send_signal(kind)
-            while "inishing what is paid for" not in process.stderr.readline():
+            while "inishing the paid release" not in process.stderr.readline():
                 pass
         (folder / "go on").touch()
         process.wait(120)

@@ -90,7 +90,7 @@ def test_the_decimal_mark_stays_known_when_the_column_that_shows_it_is_left_out(
     begun = client.read("pay.csv", "pay")
     again = client.unfinished(client.name(begun, "pay", drop=["hours"], **{"continue": "yes"}))
     again.reading.wait()
-    assert again.seen.dialect.decimal == ","
+    assert again.overview.dialect.decimal == ","
 
 
 def test_a_decimal_mark_that_only_the_private_column_shows_is_asked_with_a_button_for_each(client):
@@ -108,7 +108,7 @@ def test_a_decimal_mark_that_only_the_private_column_shows_is_asked_with_a_butto
         read = client.unfinished(client.post(failed.at("table"), **shown))
         read.reading.wait()
         assert read.dialect.decimal == mark
-        assert (read.seen is not None) == (mark == ",")
+        assert (read.overview is not None) == (mark == ",")
 
 
 def test_a_hint_about_the_order_of_rows_goes_with_their_order(client):
@@ -152,7 +152,7 @@ def test_excel_asks_for_its_sheet_and_any_column_name_can_be_private_or_left_out
     begun = client.unfinished(answer)
     begun = client.unfinished(client.name(begun, "gross income", drop=["net income"]))
     begun.reading.wait()
-    assert (begun.label, list(begun.seen.columns), begun.seen.rows) == ("gross income", ["age"], 60)
+    assert (begun.label, list(begun.overview.columns), begun.overview.rows) == ("gross income", ["age"], 60)
     client.describe(begun, bounds=(0, 5))
     client.budget(begun)
     assert "Released" in client.release(begun).words
@@ -175,7 +175,7 @@ def test_titles_above_the_header_are_left_out_for_the_owner_to_agree_and_totals_
     shown = shown_fields(asked.html, ">Leave out the last row<")
     read = client.unfinished(client.post(failed.at("table"), **shown))
     read.reading.wait()
-    assert read.seen.rows == 99
+    assert read.overview.rows == 99
     client.describe(read, bounds=("0", "60.000"))  # the decimal mark of the table is a comma
     assert read.options["bounds"] == (0, 60000)
     assert "English form: 60,000.5" in client.show(read, "budget").words
@@ -219,7 +219,7 @@ def test_an_encoding_is_offered_by_a_button_and_honoured_by_the_others(client):
     for how in (offered, {"written": "yes", "label": 2, "shared": [1], "skip": 1, "encoding": "cp1252"}):
         read = client.unfinished(client.post(failed.at("table"), **how))
         read.reading.wait()
-        assert (read.seen.rows, read.drop) == (99, ("rank",))
+        assert (read.overview.rows, read.drop) == (99, ("rank",))
         assert "Köln" in client.show(read, "table").words
     path.write_bytes("Größe,pay\n1,2\n".encode("cp1252"))
     assert "Größe" in client.show(client.open("pay.csv"), "table").words

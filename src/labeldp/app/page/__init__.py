@@ -1,4 +1,4 @@
-"""The page: the whole job in a browser, on one's own machine. Every step calls what the command line calls."""
+"""The page: the whole job in a browser. Every step calls the functions of the command line."""
 
 from labeldp.app.page.application import build_app
 from labeldp.app.page.chosen_folder import ChosenFolder

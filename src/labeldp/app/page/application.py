@@ -42,7 +42,7 @@ needs, or the page of the step that must come first."""
 def step_page(request: Request, form: FormData | None = None) -> Response:
     """Show a step of an unfinished release, or take its form.
 
-    Every form is answered by a redirect, and its problems are kept with what was typed: going back in the browser
+    Every form is answered by a redirect, and its problems are kept with the typed text: going back in the browser
     and loading a page again show a page, and send nothing.
     """
     name = request.path_params["step"]
@@ -93,7 +93,7 @@ def _form(handler: Callable[..., Response]) -> Callable[[Request], Awaitable[Res
 
 
 def _problem(request: Request, error: Exception) -> Response:
-    """Return the page for an error; what an unexpected one says may quote data, and is not shown."""
+    """Return the page for an error; the message of an unexpected one may quote data, and is not shown."""
     if isinstance(error, HTTPException):
         problem = "There is no such page." if error.status_code in (404, 405) else "The form cannot be read."
         return show(request, "problem", status=error.status_code, problem=problem)

@@ -27,9 +27,9 @@ EXAMPLE = 1.0
 """The ε whose figures are shown while none is chosen; it is never taken for a choice."""
 
 STARTS = {
-    0.3: "strong protection, and much noise: for large tables, or what would hurt people most",
+    0.3: "strong protection, and much noise: for large tables, or values that would hurt people most",
     1.0: "a common place to start",
-    3.0: "weak protection, and little noise: for what is hardly sensitive",
+    3.0: "weak protection, and little noise: for values that are hardly sensitive",
 }
 """Values of ε to start with, and their use."""
 
@@ -120,7 +120,7 @@ def _suggestions(unfinished: Unfinished) -> dict[str, list[str]]:
 
 def _regressors(unfinished: Unfinished) -> list[str]:
     """Return the numbers of columns for a regression: no dates, gaps, or columns that may name people."""
-    table, numbers = unfinished.seen, list[str]()
+    table, numbers = unfinished.overview, list[str]()
     for number, (name, (kind, gaps)) in enumerate(table.columns.items() if table else ()):
         has_gaps = gaps and kind != "text"
         if table and name not in table.identifiers and kind not in ("date", "time") and not has_gaps:
@@ -190,7 +190,7 @@ def _check(release: ReleaseRequest, rows: int, problems: dict[str, str]) -> None
 
 def _formula(unfinished: Unfinished, form: FormData) -> str:
     """Return the columns that were ticked, by number, as a formula."""
-    columns = [] if unfinished.seen is None else list(unfinished.seen.columns)
+    columns = [] if unfinished.overview is None else list(unfinished.overview.columns)
     ticked = [name for number, name in enumerate(columns) if str(number) in form.getlist("regressor")]
     if not ticked:
         raise ParameterError("choose a column, or write a formula")

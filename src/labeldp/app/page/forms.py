@@ -1,4 +1,4 @@
-"""Forms: what was typed into their fields as values of options, and what is wrong with it in the page's words."""
+"""Forms: typed text as values of options, and problems in the page's words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from labeldp.app.sentences import EXPLAINED, as_field, explain_charges, explain_
 from labeldp.errors import ParameterError, Setting
 
 Form = ImmutableMultiDict[str, Any]
-"""What was typed into fields, by name: the body or the query of a request."""
+"""Typed text by the name of its field: the body or the query of a request."""
 
 _FIRST_WORD = re.compile("^(?!labeldp)[a-z]+(?=[ ,:])")
 """Of a sentence, and not the name of a file."""
@@ -30,14 +30,14 @@ def explain(error: BaseException, ledger: Ledger | None = None) -> str:
     Of an unexpected error only its kind and where it was raised: its message may quote a label.
     """
     if not isinstance(error, EXPLAINED):
-        frame = [*traceback.extract_tb(error.__traceback__)][-1:]
-        where = "".join(f" at {Path(each.filename).name}:{each.lineno}" for each in frame)
-        return f"Something went wrong inside, {type(error).__name__}{where}{explain_charges(ledger) or '.'}"
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        name = f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
+        return f"Something went wrong inside, {name}{explain_charges(ledger) or '.'}"
     return _FIRST_WORD.sub(lambda word: word[0].capitalize(), explain_error(error, as_field, ledger))
 
 
 @contextmanager
-def collect_problem(problems: dict[str, str], field: str, others: Collection[str] = ()) -> Iterator[None]:
+def collect_problem(problems: dict[str, str], field: str, fields: Collection[str] = ()) -> Iterator[None]:
     """Note what goes wrong in the block as the problem of a form field, or of another one that the error names.
 
     Examples
@@ -52,7 +52,7 @@ def collect_problem(problems: dict[str, str], field: str, others: Collection[str
         yield
     except EXPLAINED as error:
         option = str(getattr(error, "option", field))
-        problems[option if option in others else field] = explain(error)
+        problems[option if option in fields else field] = explain(error)
 
 
 def parse_fields(

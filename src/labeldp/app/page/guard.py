@@ -113,8 +113,8 @@ class OwnerOnly:
         return response
 
 
-def _equals(secret: str, other: str) -> bool:
-    return secrets.compare_digest(secret.encode(), other.encode())
+def _equals(text: str, secret: str) -> bool:
+    return secrets.compare_digest(text.encode(), secret.encode())
 
 
 def _is_own_form(request: Request) -> bool:

@@ -32,8 +32,8 @@ def draw_table(path: Path, card_text: str) -> Picture:
     dialect = Dialect(**{name: facts[name] for name in ("separator", "decimal", "encoding") if name in facts})
     batches = open_table(path, label=label, dialect=dialect).batches([label])
     values = np.concatenate([label_values(batch.column(label), allow_missing=True)[0] for batch in batches])
-    shown = open_table(path, as_written=True, dialect=dialect)
-    first = next(iter(shown.batches())).slice(0, FIRST_ROWS).to_pylist()
+    table = open_table(path, as_written=True, dialect=dialect)
+    first = next(iter(table.batches())).slice(0, FIRST_ROWS).to_pylist()
     bounds, mean = card.terms.bounds[0], float(values.mean())
     accuracy = Accuracy.under(card.terms.mechanisms[0], card.terms.priors[0], bounds)
     error = float(accuracy.error_of_mean(values.size))
@@ -51,7 +51,7 @@ def draw_table(path: Path, card_text: str) -> Picture:
         "value says little: most of it is noise. Clumps are those of the noise, and not where true values are."
     )
     rows = [["" if value is None else str(value) for value in row.values()] for row in first]
-    return {"image": _draw(plot, 3.4), "text": text, "rows": [shown.schema.names, *rows]}
+    return {"image": _draw(plot, 3.4), "text": text, "rows": [table.schema.names, *rows]}
 
 
 def draw_regression(table: RegressionTable) -> Picture:

@@ -60,7 +60,7 @@ def take_release(site: Site, unfinished: Unfinished, form: FormData, problems: d
 def release_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
     """Return the request and its cost; the work, once it began; and its result."""
     release, work, rows = unfinished.request, unfinished.release, unfinished.rows
-    if release is None or unfinished.seen is None:
+    if release is None or unfinished.overview is None:
         return unfinished.at("budget")
     state = work.state if work else "ready"  # once: the thread may end while the page is rendered
     book = release.open_ledger()
@@ -69,7 +69,7 @@ def release_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
         "work": work,
         "state": state,
         "book": book,
-        "seen": unfinished.seen,
+        "seen": unfinished.overview,
         "odds": odds_figures((book.total + release.price.budget).epsilon),
         "cautions": preview_of(unfinished, release.options["epsilon"]).cautions(book.total),
         "rows": rows,

@@ -1,4 +1,4 @@
-"""The releases of a folder: their cards, what they cost, which ledger paid, and whether one holds."""
+"""The releases of a folder: their cards, their costs and ledgers, and the verification of each."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ REPORT_POLICY = {
 def releases_page(request: Request) -> Response:
     """List the cards and the ledgers of the folder."""
     folder = site_of(request).folder
-    cards, paid = dict[str, Card | None](), dict[tuple[object, ...], str]()
+    cards, names = dict[str, Card | None](), dict[tuple[object, ...], str]()
     for name in folder.cards():
         cards[name] = None
         with suppress(*EXPLAINED):
             cards[name] = card = Card.parse(read_card_file(folder.target(name))[1])
-            paid |= {charge.key: name for charge in card.terms.charges}
+            names |= {charge.key: name for charge in card.terms.charges}
     ledgers, problems = _ledgers_in(folder)
-    return show(request, "releases", cards=cards, paid=paid, ledgers=ledgers, problems=problems)
+    return show(request, "releases", cards=cards, paid=names, ledgers=ledgers, problems=problems)
 
 
 def _ledgers_in(folder: ChosenFolder) -> tuple[dict[str, Ledger], dict[str, str]]:
-    """Return all ledgers of the folder by name, and what is wrong with those that cannot be read."""
+    """Return all ledgers of the folder by name, and the problems of those that cannot be read."""
     ledgers, problems = dict[str, Ledger](), dict[str, str]()
     for name in folder.ledgers():
         with collect_problem(problems, name):
@@ -74,8 +74,8 @@ def card_page(request: Request) -> Response:
 
 def _ledger_of(card: Card, ledgers: Iterable[Ledger]) -> Ledger | None:
     """Return the ledger that paid for a card, or None; of copies the one that counts most."""
-    found = [ledger for ledger in ledgers if not missing_charges(card.terms.charges, ledger.charges)]
-    return max(found, key=lambda ledger: ledger.total.epsilon, default=None) if card.terms.charges else None
+    candidates = [ledger for ledger in ledgers if not missing_charges(card.terms.charges, ledger.charges)]
+    return max(candidates, key=lambda ledger: ledger.total.epsilon, default=None) if card.terms.charges else None
 
 
 def _report_of(folder: ChosenFolder, card: Path) -> Path | None:

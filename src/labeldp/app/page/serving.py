@@ -64,7 +64,7 @@ def serve(
         finally:
             with _finish_despite_signals(say):
                 if site.is_busy:
-                    say("Finishing what is paid for …")
+                    say("Finishing the paid release …")
                 site.finish()
             _remove(entry_page)
     say("The page is closed.")
@@ -113,7 +113,7 @@ def _finish_despite_signals(say: Callable[[str], None]) -> Iterator[None]:
     if threading.current_thread() is threading.main_thread():  # signals come nowhere else
         numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
         handlers = {
-            number: signal.signal(number, lambda *_: say("Still finishing what is paid for …"))
+            number: signal.signal(number, lambda *_: say("Still finishing the paid release …"))
             for number in numbers
         }
     try:

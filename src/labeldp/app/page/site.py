@@ -1,4 +1,4 @@
-"""What all pages share: the folder, the keys, unfinished releases, work in progress, and the templates."""
+"""State of all pages: the folder, the keys, unfinished releases, work in progress, and the templates."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ CHARGES = {
     "sums and labels": "sums and values with noise",
     "score": "the score of a model",
 }
-"""What charges paid for, by the first word that ledgers and cards have for it."""
+"""Purposes of charges, by the first word of their descriptions in ledgers and cards."""
 
 
-def paid_for(what: str) -> str:
-    """Return what a charge paid for.
+def paid_for(description: str) -> str:
+    """Return the purpose of a charge.
 
     Examples
     --------
     >>> paid_for("sums (log)")
     'sums with noise'
     """
-    return CHARGES.get(what.partition(" (")[0], what)
+    return CHARGES.get(description.partition(" (")[0], description)
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Site:
     works : dict
         All work that was started, by its id.
     problems : dict
-        What went wrong with the last form, for the next page of the start to say.
+        Problems of the last form, for the next page of the start.
     """
 
     folder: ChosenFolder
@@ -88,24 +88,24 @@ class Site:
 
     @property
     def is_busy(self) -> bool:
-        """Whether work is being done."""
+        """Work is being done."""
         return any(work.state == "running" for work in list(self.works.values()))
 
-    def is_over(self, now: float) -> bool:
-        """Whether nobody is there any more; never while work is being done."""
+    def is_over(self, time: float) -> bool:
+        """Test for the end: nobody is there any more, and no work is being done."""
         if self.is_busy:
-            self.last_request = now
-        return now - self.last_request > (LEAVE if self.is_closed else IDLE)
+            self.last_request = time
+        return time - self.last_request > (LEAVE if self.is_closed else IDLE)
 
-    def start(self, *task: Any, **more: Any) -> Work:
+    def start(self, *arguments: Any) -> Work:
         """Start work, with the arguments of `Work`, and wait a moment for it: it may be short."""
-        work = Work(*task, **more)
+        work = Work(*arguments)
         self.works[work.id] = work
         work.wait(SOON)
         return work
 
     def finish(self) -> None:
-        """Stop all work that is not paid for, and wait for the rest."""
+        """Stop all work that can be stopped, and wait for the end of all."""
         works = list(self.works.values())
         for work in works:
             work.stop()
@@ -153,13 +153,13 @@ _LABEL = re.compile(r"(?<![\w.'\"/-])(?<!column )(?:([Pp]rivate|[Nn]oisy|true) )
 """The word in a sentence, and not in names of files and columns."""
 
 _KINDS = {None: "private", "private": "noisy", "Private": "Noisy"}
-"""What the page calls values, where the library speaks of labels."""
+"""Words of the page for labels of the library."""
 
 
 def plain_words(line: str) -> str:
     """Return a line of an explanation for those who never saw a ledger, or heard of labels.
 
-    What the library calls private labels are those with noise.
+    Private labels of the library are those with noise.
 
     Examples
     --------
@@ -168,9 +168,9 @@ def plain_words(line: str) -> str:
     >>> plain_words("Private labels in labels.csv"), plain_words("the true labels of the label 'pay'")
     ('Noisy values in labels.csv', "the true values of the private column 'pay'")
     """
-    amount, of, what = spelled(line, as_field).partition(" for ")
-    text = f"{amount}{of}{paid_for(what)}".replace(" label '", " private column '")
-    text = _LABEL.sub(lambda found: f"{_KINDS.get(found[1], found[1])} value{found[2]}", text)
+    amount, separator, purpose = spelled(line, as_field).partition(" for ")
+    text = f"{amount}{separator}{paid_for(purpose)}".replace(" label '", " private column '")
+    text = _LABEL.sub(lambda match: f"{_KINDS.get(match[1], match[1])} value{match[2]}", text)
     return text.replace("Labels ", "Values ").replace(" feature", " public column")
 
 

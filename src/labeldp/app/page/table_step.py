@@ -1,4 +1,4 @@
-"""The first two steps: choose a table and its private column, check what was read, and set bounds."""
+"""The first two steps: choose a table and its private column, check them, and set bounds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIKELY_ENCODING = "cp1252"
 
 _TEXT_FIELDS = tuple(name for name in DIALECT if name != "sheet")
 _FIELDS = {"xlsx": ("na", "header", "skip", "skip_last"), "parquet": ("na",)}
-"""What can be said of how a table is written, by its format."""
+"""Fields for the way a table is written, by its format."""
 
 _COLUMN_FIELDS = ("bounds", "rows_per_person", "missing", "shuffle")
 
@@ -36,7 +36,7 @@ _COLUMN_FIELDS = ("bounds", "rows_per_person", "missing", "shuffle")
 
 
 def start_page(request: Request) -> Response:
-    """Show the tables of the folder, how to bring another, and once what went wrong before."""
+    """Show the tables of the folder, how to bring another, and once the problems of the last form."""
     site = site_of(request)
     problems, site.problems = site.problems, {}
     return show(request, "start", names=site.folder.tables(), cards=site.folder.cards(), problems=problems)
@@ -48,12 +48,12 @@ def open_form(request: Request, form: FormData) -> Response:
 
 
 def upload_form(request: Request, form: FormData) -> Response:
-    """Begin with a copy of a file in the folder that only its owner can read; what is no table is not kept."""
+    """Begin with a copy of a file in the folder, for its owner alone; a file that is no table is not kept."""
     file = form.get("file")
     if not isinstance(file, UploadFile) or not file.filename:
         raise ParameterError("choose a file first")
     path = site_of(request).folder.new_table(file.filename)
-    with atomic_file(path, replace=False) as part, part.open("wb") as copy:
+    with atomic_file(path, replace=False) as copy_path, copy_path.open("wb") as copy:
         shutil.copyfileobj(file.file, copy)
     try:
         return _begin(request, path)
@@ -88,15 +88,15 @@ def _without_titles(source: Path) -> Unfinished:
 
 
 def table_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
-    """Return the columns, and, once a private one is chosen, what was read and what reveals private values."""
+    """Return the columns, and, once a private one is chosen, an overview of the table and hints."""
     work = unfinished.reading
     state = work.state if work else "ready"  # once: the thread may end while the page is rendered
     if state == "done" and unfinished.is_chosen:  # whatever the hints are: they are on the page of the request too
         unfinished.is_chosen = False
         return unfinished.at("column")
     fields = _FIELDS.get(unfinished.header.format, _TEXT_FIELDS)
-    seen = unfinished.seen if state == "done" else None
-    return {"work": work, "state": state, "seen": seen, "fields": fields, "likely": LIKELY_ENCODING}
+    overview = unfinished.overview if state == "done" else None
+    return {"work": work, "state": state, "seen": overview, "fields": fields, "likely": LIKELY_ENCODING}
 
 
 def take_table(site: Site, unfinished: Unfinished, form: FormData, problems: dict[str, str]) -> str:
@@ -114,10 +114,10 @@ def take_table(site: Site, unfinished: Unfinished, form: FormData, problems: dic
 
 
 def _chosen_again(unfinished: Unfinished, form: FormData) -> Unfinished:
-    """Return a new unfinished release by a form, or the same if it goes on with what was read."""
+    """Return a new unfinished release by a form, or the same if it goes on with the table as it was read."""
     before = {name: unfinished.written.get(name, [""]) for name in DIALECT}
     written = {name: typed_texts(form, name) for name in DIALECT} if "written" in form else before
-    label, left_out, seen = unfinished.label, unfinished.left_out, unfinished.seen
+    label, left_out, overview = unfinished.label, unfinished.left_out, unfinished.overview
     if "label" in form or "written" not in form:
         label, left_out = _columns(unfinished, form)
     dialect, is_same = unfinished.dialect, label == unfinished.label
@@ -125,19 +125,19 @@ def _chosen_again(unfinished: Unfinished, form: FormData) -> Unfinished:
         unfinished.keep_typed(form, DIALECT)
         dialect = _dialect(unfinished, form)
         written["skip"] = [str(dialect.skip)]
-    elif seen is not None and is_same:
+    elif overview is not None and is_same:
         # as the page said: a column that showed them may be left out
-        dialect = dialect.with_detected(decimal=seen.dialect.decimal, thousands=seen.dialect.thousands)
+        dialect = dialect.with_detected(decimal=overview.dialect.decimal, thousands=overview.dialect.thousands)
     typed = (unfinished.typed if is_same else {}) | written
     begun = Unfinished(unfinished.source, dialect, label, left_out, written, typed)
     begun.is_chosen = "continue" in form and written == before and is_same
-    return unfinished if begun.is_chosen and seen is not None and begun.drop == unfinished.drop else begun
+    return unfinished if begun.is_chosen and overview is not None and begun.drop == unfinished.drop else begun
 
 
 def _columns(unfinished: Unfinished, form: FormData) -> tuple[str, frozenset[str]]:
     """Return the private column and those left out; forms send them by number, because they change line breaks.
 
-    Of columns that this header lacks, what was chosen for them before holds.
+    Earlier choices hold for columns that this header lacks.
     """
     names, shared = unfinished.header.names, form.getlist("shared")
     columns = {str(number): name for number, name in enumerate(names)}
@@ -165,21 +165,21 @@ def _dialect(unfinished: Unfinished, form: FormData) -> Dialect:
 
 
 def column_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
-    """Return what the page of bounds shows, once the table is read."""
-    return unfinished.at("table") if unfinished.seen is None else {"seen": unfinished.seen}
+    """Return the values of the page of bounds, once the table is read."""
+    return unfinished.at("table") if unfinished.overview is None else {"seen": unfinished.overview}
 
 
 def take_column(site: Site, unfinished: Unfinished, form: FormData, problems: dict[str, str]) -> str:
     """Take bounds, and how rows belong to people."""
-    seen = unfinished.seen
-    if seen is None:
+    overview = unfinished.overview
+    if overview is None:
         return unfinished.at("table")
     unfinished.request = None
     unfinished.keep_typed(form, _COLUMN_FIELDS)
-    options = parse_fields(_COLUMN_FIELDS, form, problems, seen.dialect.decimal or ".,")
-    if seen.missing and options.get("missing") == "error":
+    options = parse_fields(_COLUMN_FIELDS, form, problems, overview.dialect.decimal or ".,")
+    if overview.missing and options.get("missing") == "error":
         problems["missing"] = (
-            f"leave out {counted(seen.missing, 'row')} without a value in the private column, or fill them in "
+            f"leave out {counted(overview.missing, 'row')} without a value in the private column, or fill them in "
             "and open the table again"
         )
     unfinished.options = None if problems else options

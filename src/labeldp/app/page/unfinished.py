@@ -66,7 +66,7 @@ class ReleaseRequest:
 
     @property
     def price(self) -> Charge:
-        """What it costs in all."""
+        """The whole cost."""
         price = Budget(as_fraction(self.options["epsilon"]) + as_fraction(self.options.get("score") or 0))
         people = self.options["rows_per_person"]
         return new_charge(self.kind, price, purpose="other", rows_per_person=people)
@@ -78,7 +78,7 @@ class ReleaseRequest:
 
 @dataclass
 class Unfinished:
-    """A table as it is now, of which only the header is read at first, and what was chosen for it so far.
+    """A table as it is now, of which only the header is read at first, with the choices so far.
 
     Attributes
     ----------
@@ -90,15 +90,15 @@ class Unfinished:
     left_out : frozenset of str
         Columns that are not shared, also those that the header lacks while the file is read the wrong way.
     written, typed : dict
-        What was typed into forms, by field: what the dialect is made from, and all that is shown again.
+        Texts of forms, by field: those of the dialect, and all that are shown again.
     problems : dict
-        What is wrong with the form that was sent last, by its step and by field; shown with that step.
+        Problems of the form that was sent last, by its step and by field; shown with that step.
     is_chosen : bool
         Whether to go on once the table is read, because its columns were chosen together with that.
     options : dict or None
         Bounds and other options of rows, once they are valid.
     request : ReleaseRequest or None
-        What is to be released; None as soon as anything that it is made of is chosen again.
+        The release that is asked for; None as soon as anything in it is chosen again.
     lock : Lock
         Held by the one request that is being answered.
     """
@@ -135,7 +135,7 @@ class Unfinished:
 
     @property
     def rows_per_person(self) -> int:
-        """How many rows one person may have."""
+        """Rows that one person may have."""
         return int((self.options or {})["rows_per_person"])
 
     @property
@@ -144,25 +144,25 @@ class Unfinished:
         return tuple(name for name in self.header.names if name in self.left_out)
 
     @property
-    def seen(self) -> Overview | None:
-        """What is in the table, once it is read."""
+    def overview(self) -> Overview | None:
+        """The overview of the table, once it is read."""
         return self.reading.result[0] if self.reading is not None and self.reading.state == "done" else None
 
     @property
     def rows(self) -> int:
-        """How many rows have a private value."""
-        return max(1, self.seen.rows - self.seen.missing) if self.seen else 1
+        """The number of rows with a private value."""
+        return max(1, self.overview.rows - self.overview.missing) if self.overview else 1
 
     @property
     def hints(self) -> list[Message]:
-        """What reveals labels. For the owner only: on no disk, in no address, gone with the page."""
-        if self.reading is None or self.seen is None:
+        """Hints on columns that reveal labels: for the owner only, on no disk, and gone with the page."""
+        if self.reading is None or self.overview is None:
             return []
         gone = Setting("shuffle", True) if self.options and self.options["shuffle"] else None
         return [hint for hint in self.reading.result[1] if gone not in hint.pieces]
 
     def keep_typed(self, form: FormData, names: Iterable[str]) -> None:
-        """Keep what was typed into fields, to show it again."""
+        """Keep typed text, to show it again."""
         self.typed = self.typed | {name: typed_texts(form, name) for name in names}
 
     def begin(self, site: Site) -> None:
@@ -173,12 +173,19 @@ class Unfinished:
 
     def _read(self, work: Work) -> tuple[Overview, list[Message]]:
         hints: list[Message] = []
-        how: dict[str, Any] = {"label": self.label, "drop": self.drop, "dialect": self.dialect}
-        return overview(self.source, progress=work.progress, hints=hints.extend, **how), hints
+        table = overview(
+            self.source,
+            label=str(self.label),
+            drop=self.drop,
+            dialect=self.dialect,
+            progress=work.progress,
+            hints=hints.extend,
+        )
+        return table, hints
 
 
 def typed_texts(form: FormData, name: str) -> list[str]:
-    """Return what was typed into the fields of a name."""
+    """Return the texts in the fields of a name."""
     return [str(text) for text in form.getlist(name)] or [""]
 
 
