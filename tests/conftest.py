@@ -25,6 +25,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+# Tests of the paper's networks compile much and compute little; set before JAX is imported.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+
 # What tests start in processes of their own.
 collect_ignore = ["tables/irregular.py", "spark/quick_daemon.py", "spark/connect_program.py"]
 collect_ignore += ["spark/trouble_program.py"]
