@@ -13,6 +13,7 @@ import pytest
 import labeldp as ldp
 from forged_cards import forged
 from helpers import posix_only
+from labeldp.learning import models
 from labeldp.learning.model_arrays import MODEL_ARRAYS
 from model_cases import arrays_in, fitted, saved, table, with_arrays, with_columns
 
@@ -66,6 +67,9 @@ HOSTILE = {
     },
     "a column that is not there": tree_change("feature", 10**9),
     "a tree of no nodes": lambda a: {"trees_sizes": np.append(a["trees_sizes"], 0)},
+    "fewer features than the maps make": lambda a: {
+        f"public_{name}": a[f"public_{name}"][:-1] for name in ("means", "norms")
+    },
     "an array too many": lambda a: {"more": np.zeros(3)},
     "other bounds than the card's": lambda a: {"known_high": np.array(9.0)},
 }
@@ -185,4 +189,18 @@ def test_a_card_of_another_kind_or_format_or_with_other_files_is_refused(path):
             ldp.load_model(path)
     (path / "card.json").write_text(fitted().to_card())
     with pytest.raises(ldp.errors.CardError, match="not the card of a saved model"):
+        ldp.load_model(path)
+
+
+@pytest.mark.parametrize("name", ["columns.json", "model.npz"])
+def test_a_file_that_is_not_the_one_on_the_card_is_refused(name, path):
+    content = (path / name).read_bytes()
+    (path / name).write_bytes(content + b" ")
+    with pytest.raises(ldp.errors.CardError, match="changed or mixed up"):
+        ldp.load_model(path)
+
+
+def test_any_error_of_a_damaged_model_is_one_refusal(path, monkeypatch):
+    monkeypatch.setattr(models, "read_model_arrays", lambda *_: {}["a key that no schema foresaw"])
+    with pytest.raises(ldp.errors.CardError, match=r"damaged.*KeyError"):
         ldp.load_model(path)
