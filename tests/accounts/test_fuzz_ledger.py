@@ -1,7 +1,6 @@
 """Ledgers of any content: used, or refused by an error of this package, and never repaired."""
 
 import json
-import os
 
 import pytest
 from hypothesis import given
@@ -50,20 +49,3 @@ def test_the_fuzzer_would_notice_a_ledger_that_crashes(tmp_path, monkeypatch):
     (tmp_path / "ledger").write_bytes(chained(HEADER, {}))
     with pytest.raises(KeyError):
         spend(tmp_path / "ledger")
-
-
-@tries(50)
-@given(text=st.binary(max_size=300))
-def test_bytes_that_are_no_ledger_are_refused_and_left_alone(tmp_path_factory, text):
-    path = tmp_path_factory.getbasetemp() / "no-ledger"
-    path.write_bytes(text)
-    assert spend(path) is None
-    assert path.read_bytes() == text
-
-
-def test_a_file_that_is_no_ledger_is_refused_before_its_second_line_is_read(tmp_path):
-    path = tmp_path / "other.jsonl"
-    path.write_bytes(b"{}\n")
-    os.truncate(path, 200 << 20)  # zeros: one line of 200 MiB, which would be refused as too long
-    with pytest.raises(ldp.errors.LedgerError, match="line 1"):
-        ldp.Ledger.open(path)

@@ -168,17 +168,6 @@ def test_nothing_is_imported_because_a_card_names_it(own, monkeypatch):
     assert path.stem not in sys.modules
 
 
-@pytest.mark.parametrize(
-    "code", ["raise SystemExit", "import nothing_of_this_name", "(", OWN.replace("NAME", "laplace")]
-)
-def test_a_module_that_cannot_be_imported_or_takes_a_known_name_is_named(own, code):
-    path, card_file = own
-    path.write_text(code)
-    assert f"--import {path}:" in said("verify", card_file, "--import", path, code=2)
-    assert path.stem not in sys.modules
-    assert ldp.mechanisms.mechanism_class("laplace") is ldp.Laplace
-
-
 # ---- a score on the card of a model --------------------------------------------------------------------------
 
 

@@ -6,7 +6,6 @@ import hashlib
 import importlib.util
 import io
 import json
-import os
 import random
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from accounts.test_lies import others as near
 from card_cases import SMALL, card
 from forged_cards import forged, get
 from fuzzing import LONG
-from helpers import EVERY, posix_only
+from helpers import EVERY
 
 FILE = Path(__file__).parents[2] / "docs" / "verify_card.py"
 spec = importlib.util.spec_from_file_location("verify_card_of_docs", FILE)
@@ -367,9 +366,3 @@ def test_an_r_squared_is_shown_with_its_standard_error_or_not_at_all():
     ):
         text = card("model", regression=table, fit=fit)
         assert mine(text)[0] == ldp.verify_card(text).verdict == verdict
-
-
-@posix_only
-def test_a_pipe_is_no_card(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    assert status(tmp_path / "pipe", timeout=20)[0] == 2
