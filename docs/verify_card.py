@@ -523,8 +523,11 @@ def check_origins(card: Card) -> str:
         require(not many, "a prior has more than 256 statistics, or reports as well")
         require(any(said.values()), "a private prior does not say from what it was estimated", OPEN)
         require(origin["secure"] or not card.get("secure", True), "a prior from a seed is not private")
-        counted = origin in [one["origin"] for one in priors if one and "origin" in one] and said["statistics"]
+        shown = origin in [one["origin"] for one in priors if one and "origin" in one]
+        counted = shown and said["statistics"]
         require(not counted or charge["description"] != "prior (local)", "counts need a trusted curator")
+        own = shown and charge["description"] in ("prior (curator)", "prior (local)")
+        require(not own or charge["description"] == f"prior ({card['trust']})", "the prior is of another trust")
         noise[key] += [] if said in noise[key] else [said]
         require(len(noise[key]) <= 64, "this file adds up to 64 priors of one charge", OPEN)
     listed = [one for one in charges if one["purpose"] == "prior"]

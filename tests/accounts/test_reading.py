@@ -193,6 +193,7 @@ UNPAID = {
     "its charge twice": {"charges": [labels(), prior(), prior()]},
     "another's charge beside its own": {"charges": [labels(), prior(), prior("prior (local)")]},
     "a charge, and no prior": {"priors": [None]},
+    "trust that is another": {"trust": "local"},
     "public, and charged": {"priors": [SHOWN]},
     "a prior that is no histogram": {"priors": [{**PAID, "nodes": [0, 1], "masses": [-1]}]},
 }

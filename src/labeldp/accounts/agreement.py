@@ -159,9 +159,11 @@ def _require_prior(prior: Histogram, terms: Terms) -> None:
     first, last = prior.bounds
     is_inside = low - margin <= first and last <= high + margin
     require(is_inside or origin.reports is not None, "a prior lies outside its bounds")
-    is_local = origin.charge is not None and origin.charge.description == "prior (local)"
-    is_trusted = not (is_local and origin.statistics)
-    require(is_trusted, "with local trust nobody can count labels, and its prior is from counts")
+    description = "" if origin.charge is None else origin.charge.description
+    if description in ("prior (curator)", "prior (local)"):  # of this release, and not estimated alone before
+        require(description == f"prior ({terms.trust})", _NO_SOURCE)
+        is_trusted = terms.trust == "curator" or not origin.statistics
+        require(is_trusted, "with local trust nobody can count labels, and its prior is from counts")
 
 
 def _require_knowledge(entries: Data, terms: Terms) -> None:

@@ -160,7 +160,7 @@ class Request:
 
     def pay_for_prior(self, estimate: Callable[[], Histogram], ledger: Ledger, source: WordSource) -> Histogram:
         """Charge a ledger all of ε for a prior alone, then estimate it."""
-        description, people = f"prior ({self.trust})", self.rows_per_person
+        description, people = f"prior ({self.trust}), estimated alone", self.rows_per_person
         charge = new_charge(description, Budget(self.epsilon), purpose="prior", rows_per_person=people)
         ledger.charge_all([charge])
         return estimate().paid_by(charge, secure=isinstance(source, SecureWords))
