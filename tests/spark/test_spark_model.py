@@ -66,18 +66,18 @@ def test_sums_over_more_rows_than_the_driver_takes_are_those_of_one_machine(spar
     monkeypatch.setattr(dataframe_model.ClusterRows, "add_up", spy)
     X, y, ids = table(1500)
     names, predicted = pytest.importorskip("pandas").DataFrame(X, columns=ASK["features"]), []
-    for partitions in (1, 3, 5):
+    for partitions in (1, 4):
         runs.append([])
         model = fit_model(frame(spark, X, y, ids, partitions), epsilon=0.8, **ASK)
         assert [charge.description for charge in model.charges_] == ["sums"]
         predicted.append(model.predict(names).tolist())
-    assert predicted[0] == predicted[1] == predicted[2]
+    assert predicted[0] == predicted[1]
     assert float(np.mean((np.array(predicted[0]) - y) ** 2)) < 0.3 * y.var()
     assert len(runs[0]) == 5, "sums, distances, sums, distances, sums"
     for same in zip(*runs, strict=True):
         query, answers = same[0][0], [found.tolist() for _, found in same]
         here = replace(query, rows=query.rows.on(X)).answer(y / BOUNDS[1])
-        assert answers[0] == answers[1] == answers[2] == here.tolist()
+        assert answers[0] == answers[1] == here.tolist()
         assert query.shape[0] == 1 or (query.groups > 1 and sum(answers[0][1]) == 1500)
 
 
