@@ -307,7 +307,8 @@ def parse_charge(charge: Any) -> Charge:
         raise ParameterError(f"a ledger takes objects of the class Charge, got {describe(charge)}")
     try:
         read(Charge, plain(charge), "the charge")
-        read(Declaration, plain(charge.declaration), "the declaration")
+        if charge.declaration != Declaration():
+            read(Declaration, plain(charge.declaration), "the declaration")
     except CardError as error:
         raise ParameterError(str(error)) from None
     return charge
