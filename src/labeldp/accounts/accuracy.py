@@ -1,4 +1,4 @@
-"""What to expect of private labels, from public terms alone: noise and bias at a label, and on average."""
+"""Accuracy of private labels, from public terms alone: noise and bias at a label, and on average."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def noise_and_bias(mechanism: Mechanism, labels: Array) -> tuple[Array, Array, b
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Errors on average over labels, by what is known of them.
+    """Errors on average over labels, by their prior.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Accuracy:
     bias_spread : float
         Standard deviation of the bias between labels, which averages out.
     doubt : float
-        How far off the mean of the bias may be where the prior was estimated.
+        The possible error of the mean of the bias where the prior was estimated.
     label_spread : float
         Standard deviation of the labels themselves.
     unbiased : bool
@@ -65,7 +65,7 @@ class Accuracy:
     def under(cls, mechanism: Mechanism, prior: Histogram | None, bounds: Interval) -> Accuracy:
         """Return the accuracy for labels that lie as the prior says, or without one evenly over the bounds.
 
-        A prior that was estimated may be wrong in what it says of either tail.
+        An estimated prior may be wrong about either tail.
         """
         distribution = Histogram(bounds, [1.0]) if prior is None else prior
         points = np.unique(np.concatenate([np.linspace(*distribution.bounds, 513), distribution.nodes]))
@@ -90,11 +90,11 @@ class Accuracy:
 
     @property
     def floor(self) -> float:
-        """What stays of the error of a mean however many labels are averaged."""
+        """The part of the error of a mean that no averaging removes."""
         return math.hypot(self.bias, self.doubt)
 
     def describe_mean(self, rows: int) -> str:
-        """Return how far the mean of all private labels is off, and what of that no averaging removes."""
+        """Return the error of the mean of all private labels, and the part that no averaging removes."""
         sentence = (
             f"Privacy typically moves the mean of all {rows:,} by ±{number(float(self.error_of_mean(rows)))}"
         )
@@ -105,7 +105,7 @@ class Accuracy:
 
 
 def clipping_sentence(mechanism: Mechanism, prior: Histogram | None, bounds: Interval) -> str:
-    """Return where labels are clipped, and how many, by the private prior; nothing where only bounds clip."""
+    """Return the places and the share of clipped labels, by the private prior; empty where only bounds clip."""
     low, high = mechanism.domain
     edge = 0.01 * (bounds[1] - bounds[0])
     ends = [bounds[0] + edge, bounds[1] - edge, low, high]
@@ -132,7 +132,7 @@ def noise_sentence(rows: int, mechanism: Mechanism, prior: Histogram | None, bou
 
 
 def rounding_step(mechanism: Mechanism) -> float | None:
-    """Return the power of ten from 1/1000 to 1/100 of the least noise; None for what cannot be rounded by it.
+    """Return the power of ten from 1/1000 to 1/100 of the least noise; None where no such step exists.
 
     Examples
     --------

@@ -98,7 +98,7 @@ class Budget:
 
     @property
     def epsilon(self) -> float:
-        """ε as a float, for people, never less than it is; infinite where no float is as large."""
+        """ε as a float, for people, rounded up; infinite where no float is as large."""
         return float_at_least(self.exact_epsilon)
 
     def __add__(self, budget: Budget) -> Budget:
@@ -167,7 +167,7 @@ def group_budget(budget: Budget, rows_per_person: int) -> Budget:
 
 
 Purpose = Literal["labels", "prior", "mean", "sums", "score", "intervals", "other"]
-"""What was released for a charge: programs read this, people read the text beside it."""
+"""The kind of output of a charge, for programs; people read the description."""
 
 
 def _is_statement(text: str) -> bool:
@@ -176,21 +176,21 @@ def _is_statement(text: str) -> bool:
 
 
 Statement = Annotated[str, Limit(_is_statement, f"one line of 1 to {LONGEST_STATEMENT} characters")]
-"""What an owner says: printed as it is, so no file may bring other lines or hidden characters in."""
+"""A statement of an owner, printed as it is: no file may bring other lines or hidden characters in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What the owner says of a release, on its card and in its ledger; nobody can check it.
+    """Statements of the owner on a release, on its card and in its ledger; nobody can check them.
 
     Attributes
     ----------
     purpose : str or None
-        What the release is for.
+        The purpose of the release.
     recipient : str or None
-        Who gets it.
+        The recipient of the release.
     bounds_reason : str or None
-        How the bounds were chosen without looking at the labels.
+        The choice of the bounds, made without looking at the labels.
     """
 
     purpose: Statement | None = optional()
@@ -210,12 +210,12 @@ def parse_statement(text: Any, name: str) -> str:
 
 @contextmanager
 def declared(**statements: str | None) -> Iterator[None]:
-    """Say what all that is released in the block is for.
+    """Declare the purpose of all releases in the block.
 
     Parameters
     ----------
     purpose, recipient, bounds_reason : str, optional
-        As in `Declaration`; what is None stays as a block around this one says.
+        As in `Declaration`; None leaves the statement of the block around this one.
 
     Examples
     --------
@@ -249,11 +249,11 @@ class Charge:
     mechanism : str or None
         On a card, the fingerprint of the mechanism's channel; a ledger is charged before that is known.
     rows_per_person : int
-        How many rows one person may have; the cost above is for all of them.
+        The number of rows that one person may have; the cost is for all of them.
     purpose : {"labels", "prior", "mean", "sums", "score", "intervals", "other"}
-        What was released, for programs.
+        The kind of output, for programs.
     declaration : Declaration
-        What for and for whom, if that was said.
+        The statements of the owner.
 
     Examples
     --------
@@ -277,7 +277,7 @@ class Charge:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What is the same of a charge in a ledger and on a card: the mechanism is noted later."""
+        """The common part of a charge in a ledger and on a card: the mechanism is noted later."""
         return self.when, self.budget, self.purpose, self.rows_per_person
 
 
@@ -331,7 +331,7 @@ def missing_charges(charges: Iterable[Charge], recorded: Iterable[Charge]) -> li
 
 
 def refuse_overspend(limit: Budget | None, earlier: Sequence[Charge], charges: Sequence[Charge]) -> None:
-    """Raise `BudgetError` if charges would pass a limit, beside what is spent already."""
+    """Raise `BudgetError` if charges would pass a limit together with earlier ones."""
     if limit is None or total_of([*earlier, *charges]) <= limit:
         return
     price, remaining = total_of(charges), limit.minus(total_of(earlier))

@@ -106,12 +106,12 @@ class Explanation:
     ----------
     title : str
     budget : Budget
-        What odds follow from: what this cost one label, or one person; of a mechanism alone, the cost of each use.
+        The cost for one label, or one person, which odds follow from; of a mechanism alone, the cost of each use.
     ledger : Budget or None
-        What all that its ledger counts cost together, where that is more.
+        The total of its ledger, where that is more.
     private : bool
     warnings : tuple of str
-        What must be read first; NOT PRIVATE is here.
+        Sentences to read first; NOT PRIVATE is here.
     sections : dict
         Sentences under headings, in the order to read them in.
     """
@@ -133,20 +133,20 @@ class Explanation:
 
 
 def not_private(terms: Terms) -> str | None:
-    """Return why what was done is not private, or None where it is."""
+    """Return the reason why a release is not private, or None where it is."""
     return None if terms.secure else _SEEDED
 
 
 def explain(
     terms: Terms, kind: str = "release", entries: Data | None = None, ledger_cost: Budget | None = None
 ) -> Explanation:
-    """Return what terms mean, in sentences.
+    """Return the meaning of terms, in sentences.
 
     Parameters
     ----------
     terms : Terms
     kind : {"release", "row-release", "model", "mechanism"}
-        What they are the terms of; a mechanism that was not used yet has no rows and no charges.
+        The subject of the terms; a mechanism that was not used yet has no rows and no charges.
     entries : mapping, optional
         Further public entries of the card, such as which file the labels are in.
     ledger_cost : Budget, optional

@@ -116,12 +116,12 @@ class Ledger:
 
     @property
     def limit(self) -> Budget | None:
-        """What may be spent in all, or None."""
+        """The most that may be spent, or None."""
         return self._limit if self._file is None else self._file.limit
 
     @property
     def path(self) -> str | None:
-        """Where the ledger is kept, or None for one in memory."""
+        """The path of the file, or None for a ledger in memory."""
         return None if self._file is None else self._file.path
 
     @property
@@ -136,17 +136,17 @@ class Ledger:
 
     @property
     def total(self) -> Budget:
-        """What is spent, the sum of all charges."""
+        """The sum of all charges."""
         return total_of(self.charges)
 
     @property
     def remaining(self) -> Budget | None:
-        """What is left of the limit, or None without one."""
+        """The limit minus the total, or None without a limit."""
         return None if self.limit is None else self.limit.minus(self.total)
 
     @property
     def is_copy(self) -> bool:
-        """Whether this only remembers a ledger in another process's memory, and takes no charge."""
+        """True for the memory of a ledger in another process, which takes no charge."""
         return self._file is None and self._owner != os.getpid()
 
     # ---- writing ----------------------------------------------------------------------------
@@ -165,15 +165,15 @@ class Ledger:
         Parameters
         ----------
         description : str
-            What is released, in words.
+            The output in words.
         epsilon : float or Fraction
             The cost of one row.
         purpose : {"labels", "prior", "mean", "sums", "score", "intervals", "other"}
-            What is released, for programs.
+            The kind of output, for programs.
         mechanism : str, optional
             Fingerprint of the mechanism's channel.
         rows_per_person : int
-            How many rows one person may have; the charge covers all of them.
+            The number of rows that one person may have; the charge covers all of them.
 
         Returns
         -------
@@ -251,7 +251,7 @@ class Ledger:
 
 
 def _copy(limit: Budget | None, total: Budget) -> Ledger:
-    """Return what a pickle has of a ledger in memory; it takes no charge."""
+    """Return the copy of a ledger in memory that a pickle holds; it takes no charge."""
     ledger = Ledger(limit)
     if total != Budget(0):
         ledger._spent = [new_charge("all that was spent before pickling", total, purpose="other")]
@@ -267,14 +267,14 @@ def as_ledger(ledger: object) -> Ledger | None:
 
 
 def ledger_notes(ledger: Ledger) -> list[str]:
-    """Return what was left in a ledger after a release, or that none was kept."""
+    """Return a note on the remaining budget after a release, or that no ledger was kept."""
     if ledger.path is None:
         return ["No ledger was kept: another release of these labels costs again, and nobody counts it."]
     if ledger.limit is None:
         return []
     try:
         return [f"The ledger {ledger.path} has {ledger.remaining} left."]
-    except (LabelDPError, OSError):  # what was released is in place
+    except (LabelDPError, OSError):  # the release is in place
         return [f"The release was charged, but now the ledger {ledger.path} cannot be read: restore it."]
 
 
@@ -288,7 +288,7 @@ def note_other_ledgers(ledger: Ledger, files: Mapping[str, StrPath]) -> Message 
     ledger : Ledger
         The one that is about to be charged.
     files : mapping of str to path
-        What may be ledgers, by the names to show.
+        Possible ledgers, by the names to show.
     """
     charged = os.path.realpath(ledger.path) if ledger.path else ""
     ledgers = [name for name, path in files.items() if os.path.realpath(path) != charged and _is_used(path)]
@@ -300,7 +300,7 @@ def note_other_ledgers(ledger: Ledger, files: Mapping[str, StrPath]) -> Message 
 
 
 def _is_used(path: StrPath) -> bool:
-    """Whether a file begins as ledgers do, and has more than its first record."""
+    """Return whether a file begins as ledgers do, and has more than its first record."""
     with suppress(OSError, LabelDPError), open(regular_handle(path), "rb") as file:
         first, _, charges = file.read(4096).partition(b"\n")
         return b'"labeldp.ledger/' in first and bool(charges)

@@ -47,7 +47,7 @@ class _Header(TypedDict):
 
 
 class _Charged(TypedDict):
-    """A record of what was spent together."""
+    """A record of charges that were spent together."""
 
     charges: list[Charge]
     declaration: NotRequired[Declaration]
@@ -63,7 +63,7 @@ class LedgerFile:
         self.path = os.path.abspath(as_path(path))
         self.exists = False  # once found or created, a file that is gone or another is refused
         self._lock = threading.RLock()
-        self._count, self._last = 0, ""  # how many records there were at the last look, and the hash of the last
+        self._count, self._last = 0, ""  # the number of records at the last look, and the hash of the last
         self._charges: list[Charge] = []  # in these records
 
     def open(self, *, create: bool) -> None:

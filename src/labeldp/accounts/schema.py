@@ -48,7 +48,7 @@ class ProofEntry(TypedDict):
 
 
 class MechanismEntry(TypedDict):
-    """A mechanism; parameters and channel are its own, and are compared with what it builds."""
+    """A mechanism; parameters and channel depend on it, and are compared with a new build."""
 
     mechanism: str
     parameters: Data

@@ -1,4 +1,4 @@
-"""What a card says of a model's score: its figures, and what was paid for it."""
+"""Score of a model on its card: figures, and their price."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ METRICS = {
     "mae": "mean absolute error",
     "r2": "R²",
 }
-"""Names of figures, and what they are called, in the order of a summary."""
+"""Names of figures and their titles, in the order of a summary."""
 
 _CURVED = (
     "So the relation is curved, and coefficients, with their intervals, are those of the best straight line, not "
@@ -50,12 +50,12 @@ class Figure:
 
     @property
     def limit(self) -> float:
-        """What it stays below, with two standard errors."""
+        """The upper limit, by two standard errors."""
         return max(self.value, 0.0) + 2 * self.standard_error
 
     @property
     def is_hidden(self) -> bool:
-        """Whether an error is not distinguished from 0, so that only its limit says something."""
+        """True for an error that is not distinguished from 0: only its limit has a meaning."""
         return self.value <= 2 * self.standard_error
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ def describe_figures(figures: Mapping[str, Figure]) -> dict[str, str]:
 
 
 def describe_quality(quality: Any, charges: Iterable[Charge]) -> str | None:
-    """Return what a card says of how good a model is, in words, with what that cost; None if it says nothing."""
+    """Return the score of a card in words, with its price; None without a score."""
     if quality is None:
         return None
     figures = {name: Figure(**entry) for name, entry in quality["figures"].items()}
@@ -121,7 +121,7 @@ def coefficient_cells(regression: Any, alpha: float = 0.05) -> list[list[str]]:
 
 
 def describe_fit(fit: Any) -> list[str]:
-    """Return what a card says of how well a table of coefficients fits, in sentences."""
+    """Return the fit of a table of coefficients, in sentences."""
     sentence = "R² is not estimated: noise would hide it."
     if "rsquared" in fit:
         sentence = f"R² is about {fit['rsquared']:.3f} ± {fit['standard_error']:.3f}, its standard error by noise."

@@ -75,4 +75,4 @@ class Origin:
 
 def origins_of(priors: Iterable[Histogram | Mechanism | None]) -> list[Origin]:
     """Return where priors come from that are not public: of themselves, or of mechanisms designed with them."""
-    return [one.origin for one in priors if one is not None and one.origin is not None]
+    return [source.origin for source in priors if source is not None and source.origin is not None]

@@ -34,7 +34,7 @@ class Split:
     seed : int
         Of the random order whose first rows are scored.
     train_rows, test_rows : int
-        How many rows the model learned from, and on how many others it was scored.
+        The number of rows of the fit, and of the others, of the score.
     fit_charges : tuple of str
         The time of each charge of the fit: only these read the labels of the training rows.
     score_charge : str
@@ -62,21 +62,21 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How labels were released, and what it cost. There is no label in it: all of it can be published.
+    """Terms of a release: mechanisms, priors and costs. There is no label in it: all of it can be published.
 
     Attributes
     ----------
     rows : int
-        How many labels each column has.
+        The number of labels.
     mechanisms, priors : tuple
         One for each label column; a prior is None where none was needed. Rows that are released in rounds, and
         models, have one mechanism for each part of the rows; a model that learned from noisy sums has none.
     charges : tuple of Charge
-        What it cost, part by part.
+        The cost, part by part.
     bounds : tuple of (lo, hi)
         One pair for each label column.
     trust : {"curator", "local"}
-        Who saw labels before noise: a curator, or nobody.
+        The reader of labels before noise: a curator, or nobody.
     secure : bool
         False if the noise came from a seed: then this is an experiment, and **not private**.
     statistics : tuple of Statistic
@@ -84,9 +84,9 @@ class Terms:
     split : Split or None
         The split of the rows into those of the fit and those of the score, if this library made it.
     declaration : Declaration
-        What the owner says it is for.
+        The statements of the owner.
     label_transform : {None, "log", "sqrt"}
-        What a model learned in place of the label.
+        The function of the label that a model learned.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class Terms:
 
     @property
     def cost(self) -> Budget:
-        """What one label, or all labels of a person, cost at most: all charges.
+        """The largest cost of one label, or of all labels of a person: all charges.
 
         Where this library split the rows for these charges, a row is in the fit or in the score, and pays the
         larger of the two.
@@ -126,7 +126,7 @@ class Terms:
 
     @property
     def is_disjoint(self) -> bool:
-        """Whether no row is in both the fit and the score: this library split the rows for these charges."""
+        """True if no row is in both the fit and the score: this library split the rows for these charges."""
         return self.split is not None and self.rows_per_person == 1 and self.split.separates(self.charges)
 
     def charges_for(self, purpose: str) -> list[Charge]:
@@ -135,12 +135,12 @@ class Terms:
 
     @property
     def rows_per_person(self) -> int:
-        """How many rows of one person it covers."""
+        """The number of rows of one person that the cost covers."""
         return max((charge.rows_per_person for charge in self.charges), default=1)
 
     @property
     def guarantee(self) -> str:
-        """What is promised, in a sentence."""
+        """The promise, in a sentence."""
         if not self.secure:
             return "NOT PRIVATE: the noise can be repeated from a seed"
         cost, people = self.cost, self.rows_per_person
@@ -153,17 +153,17 @@ class Terms:
         )
 
     def guarantee_of(self, file: Data) -> str:
-        """Return what is promised of a file: where its rows are in random order, their order is not public."""
+        """Return the promise for a file: where its rows are in random order, their order is not public."""
         is_shuffled = file.get("row_order") == "shuffled"
         return self.guarantee.replace("number and order", "number") if is_shuffled else self.guarantee
 
     def summary(self, kind: str = "release", **about: Any) -> str:
-        """Return what was done, for people: the part of `explain` in which releases differ."""
+        """Return a summary for people: the part of `explain` in which releases differ."""
         return explain(self, kind, about).text(SUMMARY)
 
-    def html(self, kind: str = "release", *, code: str = "", **about: Any) -> str:
+    def html(self, kind: str = "release", *, code: str = "", **entries: Any) -> str:
         """Return the same for a notebook, under a line of code; no label is in it, and all text is escaped."""
-        text = "\n".join(filter(None, [code, self.summary(kind, **about)]))
+        text = "\n".join(filter(None, [code, self.summary(kind, **entries)]))
         return f'<pre style="white-space:pre-wrap">{escape(text)}</pre>'
 
     def to_card(self, schema: str = "labeldp.release", **more: Any) -> str:
@@ -172,15 +172,15 @@ class Terms:
         Parameters
         ----------
         schema : {"labeldp.release", "labeldp.row-release", "labeldp.model"}
-            What these are the terms of.
+            The subject of the terms.
         **more : pure data
             Further public entries, such as which file the labels are in.
         """
         once = {id(mechanism): canonical(plain(mechanism)) for mechanism in self.mechanisms}
         texts = [once[id(mechanism)] for mechanism in self.mechanisms]
         distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-        listed = {name: getattr(self, name) for name in ("bounds", "priors", "charges", "statistics")}
-        chosen = {
+        lists = {name: getattr(self, name) for name in ("bounds", "priors", "charges", "statistics")}
+        optional = {
             name: getattr(self, name) for name in ("split", "label_transform") if getattr(self, name) is not None
         }
         content = {
@@ -191,7 +191,7 @@ class Terms:
             "trust": self.trust,
             "mechanisms": list(map(json.loads, distinct)),
             "parts": [distinct[text] for text in texts],
-            **plain(listed | chosen),
+            **plain(lists | optional),
             **plain(self.declaration),
         }
         return card_format.dump({**more, **content}, schema)
@@ -207,17 +207,17 @@ class TermsMixin:
 
     @property
     def charges(self) -> tuple[Charge, ...]:
-        """What the release cost, part by part."""
+        """The cost of the release, part by part."""
         return self.terms.charges
 
     @property
     def cost(self) -> Budget:
-        """What the release cost in all."""
+        """The cost of the release in all."""
         return self.terms.cost
 
     @property
     def secure(self) -> bool:
-        """Whether the noise is secure; False if it came from a seed, and then this is **not private**."""
+        """True if the noise is secure; False if it came from a seed, and then this is **not private**."""
         return self.terms.secure
 
     def __repr__(self) -> str:
@@ -228,7 +228,7 @@ class TermsMixin:
         return self.terms.html(self.kind)
 
     def summary(self) -> str:
-        """Return in plain words what was done, what it cost, how noisy it is, and what not to do."""
+        """Return the release in plain words: actions, cost, noise, and warnings."""
         return self.terms.summary()
 
     def to_card(self) -> str:

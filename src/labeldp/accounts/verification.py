@@ -55,11 +55,11 @@ class Check:
     Attributes
     ----------
     name : str
-        What was checked, such as ``"proof"``.
+        The subject of the check, such as ``"proof"``.
     holds : bool or None
         None if it could not be looked at, and then ``detail`` says why.
     detail : str
-        What came out, in a sentence.
+        The result, in a sentence.
     needed : bool
         Whether the card cannot be said to hold without it: a part of the guarantee, and no file beside the card.
 
@@ -115,7 +115,7 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """Whether the verdict is that the card holds."""
+        """True if the card holds."""
         return self.verdict == "holds"
 
     def require_card(self, *, allow_open: bool = False) -> Card:
@@ -124,7 +124,7 @@ class Verification:
         Parameters
         ----------
         allow_open : bool
-            Whether a card that was read may hold what cannot be checked here; the caller then says so.
+            True to accept a card that was read with checks that cannot be made here; the caller then says so.
 
         Raises
         ------
@@ -249,22 +249,22 @@ def _origin(origin: Origin, name: str) -> Iterator[Check]:
 
 
 def _purpose(terms: Terms, purpose: str) -> Check:
-    """Say whether the statistics of a purpose make up what was charged for it, and are those that charges note."""
-    charged, shown = charged_for(terms, purpose), cost_of_statistics(terms, purpose)
-    price, shown_cost = Budget(charged), Budget(shown)
+    """Compare the statistics of a purpose with the charges for it, and with the notes of these."""
+    charged, listed_cost = charged_for(terms, purpose), cost_of_statistics(terms, purpose)
+    price, shown_cost = Budget(charged), Budget(listed_cost)
     if purpose == "sums" and terms.mechanisms and not terms.charges_for("labels"):
         dearest = max(proven_cost(mechanism).exact_epsilon for mechanism in terms.mechanisms)
-        cost = shown + terms.rows_per_person * dearest  # at most what was charged, by agreement
+        cost = listed_cost + terms.rows_per_person * dearest  # at most the charge, by agreement
         if cost < (1 - _UNEXPLAINED) * charged:
             detail = f"{price} was charged for sums and labels, and the card shows noise for {Budget(cost)}"
             return Check(purpose, None, detail, needed=True)
         return Check(purpose, True, f"the noise above and that of labels cost {Budget(cost)} of {price}")
-    if shown != charged:
+    if listed_cost != charged:
         detail = f"{price} was charged for {purpose}, and the card lists statistics for {shown_cost} of it"
         return Check(purpose, None, detail, needed=True)
     charges = terms.charges_for(purpose)
     notes = [charge.mechanism for charge in charges]
-    statistics = "; ".join(str(one) for one in terms.statistics if one.purpose == purpose)
+    statistics = "; ".join(str(statistic) for statistic in terms.statistics if statistic.purpose == purpose)
     if None not in notes and "; ".join(map(str, notes)) != statistics:
         return Check(purpose, False, f"the charge for {purpose} notes other noise than the card lists")
     return Check(purpose, True, f"the noise above costs {shown_cost} in all: the charge for {purpose}")

@@ -59,7 +59,7 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> Data:
     return content
 
 
-def require_version(name: str, version: object, known: int = VERSION) -> None:
+def require_version(name: str, version: object, supported: int = VERSION) -> None:
     """Refuse a file of another version: it may be sound, and nothing here can tell.
 
     Examples
@@ -75,7 +75,7 @@ def require_version(name: str, version: object, known: int = VERSION) -> None:
         raise UncheckableError(
             f"{name} was written by a version of labeldp that was never published ({version}): write it again"
         )
-    if version != known:
+    if version != supported:
         raise UncheckableError(f"{name} was written by a newer version of labeldp ({version}): update labeldp")
 
 

@@ -1,6 +1,6 @@
 """JSON data as values, and values as JSON data, by type hints.
 
-`read` turns data into values, `plain` turns values into data. Type hints say what is accepted; the rest is
+`read` turns data into values, `plain` turns values into data. Type hints state the accepted data; all else is
 refused. A schema is a ``TypedDict`` or a dataclass; its leaves are text, numbers, booleans and exact fractions,
 with limits as in ``Annotated[int, between(1, 9)]``. A class may bring its own ``from_data`` and ``as_data``.
 """
@@ -196,10 +196,10 @@ def _annotated(arguments: tuple[Any, ...], data: Any, where: str) -> Any:
 
 def _one_of(arguments: tuple[Any, ...], data: Any, where: str) -> Any:
     """Return data as the first of several types that it is of."""
-    *others, last = [argument for argument in arguments if argument is not NoneType]
+    *alternatives, last = [argument for argument in arguments if argument is not NoneType]
     if data is None and NoneType in arguments:
         return None
-    for hint in others:
+    for hint in alternatives:
         with suppress(CardError):
             return read(hint, data, where)
     return read(last, data, where)
@@ -273,7 +273,7 @@ def _fields(kind: Any, data: Any, where: str) -> Data:
 
 
 def _instance(kind: Any, data: Any, where: str) -> Any:
-    """Return an instance of a dataclass; what follows from its fields must be what the data says."""
+    """Return an instance of a dataclass; the data must agree with its derived fields."""
     if not isinstance(data, dict):
         raise _refusal(where, "an object")
     derived = getattr(kind, "DERIVED", ())
@@ -284,12 +284,12 @@ def _instance(kind: Any, data: Any, where: str) -> Any:
     expected = plain(_construct(lambda: value.derived, where)) if derived else {}
     for name in derived:
         if canonical(expected[name]) != canonical(data.get(name)):
-            raise CardError(f"{where} does not hold: its {name} is {expected[name]}, and not what is stated")
+            raise CardError(f"{where} does not hold: its {name} is {expected[name]}, and not the stated one")
     return value
 
 
 def _construct(make: Callable[..., Any], where: str, *data: Any, **fields: Any) -> Any:
-    """Return what a class makes of data; what it refuses is refused with the path to it."""
+    """Return the object that a class makes of data; a refusal names the path to the data."""
     try:
         return make(*data, **fields)
     except LabelDPError as error:
