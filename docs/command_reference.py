@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from labeldp.app.cli import COMMANDS, EXIT_CODES, load_command
+import typer
+
+from labeldp.app.cli import EXIT_CODES, app
 
 __all__ = ["command_text", "commands_text", "exit_codes_text", "setup"]
 
@@ -19,7 +21,7 @@ PAGE = "reference/cli"
 
 def commands_text() -> str:
     """Return all commands in Markdown, in the order of ``labeldp --help``."""
-    return "\n\n".join(command_text(name) for panel in COMMANDS.values() for name in panel)
+    return "\n\n".join(map(command_text, typer.main.get_command(app).commands))
 
 
 def exit_codes_text() -> str:
@@ -37,7 +39,7 @@ def command_text(name: str) -> str:
     (labeldp-ledger)=
     ##
     """
-    command = load_command(name)
+    command = typer.main.get_command(app).commands[name]
     first, *further = str(command.help).split("\n\n")
     example = str(command.epilog).removeprefix("Example:").strip()
     parts = [f"(labeldp-{name})=\n## labeldp {name}", _prose(first), f"```console\n$ {example}\n```"]

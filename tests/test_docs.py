@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import typer
+
 from labeldp.app import cli
 
 ROOT = Path(__file__).parents[1]
@@ -27,7 +29,7 @@ def read(path):
 def anchors(path):
     """Return the anchors that GitHub and the site make of the headings of a file, or of what it includes."""
     if path == DOCS / "reference/cli.md":  # written by the build
-        return {f"labeldp-{name}" for panel in cli.COMMANDS.values() for name in panel}
+        return {f"labeldp-{name}" for name in typer.main.get_command(cli.app).commands}
     text = FENCE.sub("", INCLUDE.sub(lambda match: read(path.parent / match[1]), read(path)))
     headings = [
         re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", line) for line in re.findall(r"^#+ (.+)$", text, re.MULTILINE)

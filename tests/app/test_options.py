@@ -1,4 +1,4 @@
-"""The table of options: API, command line and page have the same defaults, and accept the same values."""
+"""Options: API, command line and page have the same defaults, and accept the same values."""
 
 import inspect
 import math
@@ -10,9 +10,11 @@ import pytest
 import labeldp as ldp
 from app.page.page_client import Client
 from command_line import files_in, flat, said
-from labeldp.app import option, options, regression, sentences
+from labeldp.app import cli, options, regression, sentences, typed_text
+from labeldp.tables import Dialect
 
-OPTIONS = options.OPTIONS
+OPTIONS = cli.OPTIONS
+DIALECT = set(Dialect.__slots__)
 FUNCTIONS = {
     "privatize": ldp.privatize_file,
     "fit": ldp.fit_file,
@@ -65,7 +67,7 @@ def given_for(command, name):
 
 def takes(command, name):
     """Whether the function behind a command has a parameter, or its dialect a field, of this name."""
-    has_dialect = command in ("privatize", "fit") and OPTIONS[name].part_of == "dialect"
+    has_dialect = command in ("privatize", "fit") and name in DIALECT
     return has_dialect or name in inspect.signature(FUNCTIONS[command]).parameters
 
 
@@ -91,8 +93,8 @@ def table(tmp_path_factory):
 def call(command, table, out, name, value):
     """Call the API with one value changed."""
     given = given_for(command, name) | ({"ledger": ldp.Ledger()} if command == "fit" else {})
-    if OPTIONS[name].part_of == "dialect":
-        given["dialect"] = ldp.tables.Dialect(**{name: value})
+    if name in DIALECT:
+        given["dialect"] = Dialect(**{name: value})
     else:
         given[name] = value
     return FUNCTIONS[command](table, out, **given)
@@ -103,13 +105,13 @@ def words(command, table, out, name, value):
     given = given_for(command, name) | {name: value}
     typed = [command, table, "-o", out]
     for each, now in given.items():
-        flag, repeated = OPTIONS[each].all_flags[0], OPTIONS[each].type == list[str]
+        flag, repeated = OPTIONS[each].flag, OPTIONS[each].type == options.Words
         if now is True:
             typed.append(flag)
         elif repeated:
             typed += [word for part in now for word in (flag, part)]
         elif isinstance(now, list):
-            typed += [flag, option.join_names(now)]
+            typed += [flag, typed_text.join_names(now)]
         else:
             typed += [flag, *(now if isinstance(now, tuple) else (now,))]
     return typed
@@ -125,18 +127,14 @@ def test_every_option_of_a_file_command_has_a_case():
 @pytest.mark.parametrize("command", FUNCTIONS)
 def test_defaults_are_declared_as_the_api_has_them(command):
     for name, parameter in inspect.signature(FUNCTIONS[command]).parameters.items():
-        if (
-            name in OPTIONS
-            and parameter.default is not inspect.Parameter.empty
-            and name not in ("bounds", "ledger")
-        ):
+        if name in OPTIONS and parameter.default is not parameter.empty and name not in ("bounds", "ledger"):
             assert OPTIONS[name].default == parameter.default, name
 
 
 def test_the_fields_of_a_dialect_are_options():
-    plain = ldp.tables.Dialect()
-    assert {name for name, each in OPTIONS.items() if each.part_of == "dialect"} == set(plain.__slots__)
-    assert all(OPTIONS[name].default == getattr(plain, name) for name in plain.__slots__)
+    defaults = {name: parameter.default for name, parameter in inspect.signature(Dialect).parameters.items()}
+    declared = {parameter.name: parameter.default for parameter in options.parameters(options.read_dialect)}
+    assert declared == defaults
 
 
 @pytest.mark.parametrize(("command", "name", "value"), cases("privatize", "fit", accepted=True), ids=str)
@@ -213,21 +211,17 @@ def test_the_page_refuses_the_same_way_to_write_a_file_by_the_name_of_its_field(
 # ---- limits, and how options are spelled ----------------------------------------------------------------------
 
 
-LIMITS = [({"limit": "2"}, "limit"), ({"limit": "-1"}, "limit")]
-
-
-@pytest.mark.parametrize(("given", "named"), LIMITS)
-def test_a_limit_needs_a_ledger_and_is_an_amount(given, named):
-    typed = {"ledger": None, "limit": None, **given}
+@pytest.mark.parametrize("limit", [2.0, -1.0])
+def test_a_limit_needs_a_ledger_and_is_an_amount(limit):
     with pytest.raises(ldp.LabelDPError) as error:
-        option.parse_options(OPTIONS, typed)
-    assert error.value.option == named
+        options.open_ledger(limit=limit)
+    assert error.value.option == "limit"
 
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_an_option_is_spelled_by_each_interface_in_its_way(name):
     setting = ldp.errors.Setting(name, "x")
     flag, field = sentences.as_flag(setting), sentences.as_field(setting)
-    assert flag.startswith("-") == bool(OPTIONS[name].all_flags)
-    asked = "ticks" if name == "drop" else OPTIONS[name].field or flag  # the page shows columns with ticks
+    assert flag.startswith("-") == bool(OPTIONS[name].flag)
+    asked = "ticks" if name == "drop" else OPTIONS[name].field.label or flag  # the page shows columns with ticks
     assert asked in field

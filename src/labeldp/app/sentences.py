@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from labeldp.accounts.budget import total_of
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.option import join_names
-from labeldp.app.options import OPTIONS
+from labeldp.app.options import Declaration
+from labeldp.app.typed_text import join_names
 from labeldp.errors import LabelDPError, Message, Setting
 
 Spell = Callable[[Setting], str]
@@ -115,10 +115,10 @@ def as_flag(setting: Setting) -> str:
     >>> as_flag(Setting("decimal", ",")), as_flag(Setting("drop", ["tax", "net pay"])), as_flag(Setting("prior"))
     ("--decimal ','", "--drop 'tax,net pay'", 'prior')
     """
-    option = OPTIONS.get(setting.option.partition("[")[0])
+    option, value = _declaration(setting), setting.value
     if option is None:
         return str(setting)
-    flag, value = (*option.all_flags, option.metavar)[0], setting.value
+    flag = option.flag or str(option.typer.metavar)
     if value is None or value is True:
         return flag
     if isinstance(value, tuple) and all(isinstance(part, float | int) for part in value):
@@ -137,18 +137,26 @@ def as_field(setting: Setting) -> str:
     >>> as_field(Setting("force", True)), as_field(Setting("drop", ["tax", "net"]))
     ('--force on the command line', 'the ticks of “tax,net”')
     """
-    option = OPTIONS.get(setting.option.partition("[")[0])
+    option = _declaration(setting)
     if option is None:
         return str(setting)
-    if not option.field:
+    field = option.field.label
+    if not field:
         return f"{as_flag(setting)} on the command line"
     if setting.value is None:
-        return f"“{option.field}”"
+        return f"“{field}”"
     if option.name == "drop":
         return f"the ticks of “{_text(setting.value)}”"
     if option.type is bool or option.name == "missing":
-        return f"the tick at “{option.field}”"
-    return f"“{option.field}” = “{_text(setting.value)}”"
+        return f"the tick at “{field}”"
+    return f"“{field}” = “{_text(setting.value)}”"
+
+
+def _declaration(setting: Setting) -> Declaration | None:
+    """Return the option of a setting; None for a parameter that is no option."""
+    from labeldp.app.cli import OPTIONS  # noqa: PLC0415 (commands declare options, and import this module)
+
+    return OPTIONS.get(setting.option.partition("[")[0])
 
 
 def _text(value: object) -> str:

@@ -12,8 +12,8 @@ from sample_files import write_samples
 
 SWALLOWING = """
 import time
-from labeldp.app.cli.shell import explained
-with explained():
+from labeldp.app.cli.shell import exit_on_error
+with exit_on_error():
     while True:
         try:
             print("waiting", flush=True)

@@ -5,10 +5,10 @@ import typer
 
 from command_line import said
 from helpers import python
-from labeldp.app.cli import COMMANDS, EXIT_CODES
-from labeldp.app.cli.shell import EXIT, explained
+from labeldp.app.cli import EXIT_CODES, app
+from labeldp.app.cli.shell import EXIT, exit_on_error
 
-NAMES = [name for panel in COMMANDS.values() for name in panel]
+NAMES = list(typer.main.get_command(app).commands)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -38,7 +38,7 @@ for words in ["--help"], ["ledger", "--help"], ["verify", "--help"], ["privatize
 
 
 def test_what_is_missing_is_named_with_the_command_that_installs_it(capsys):
-    with pytest.raises(typer.Exit) as stopped, explained():
+    with pytest.raises(typer.Exit) as stopped, exit_on_error():
         raise ModuleNotFoundError(name="pyarrow.parquet")
     assert stopped.value.exit_code == 1
     assert 'pip install "labeldp[files]"' in capsys.readouterr().err

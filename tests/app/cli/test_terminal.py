@@ -10,7 +10,7 @@ import labeldp as ldp
 from command_line import run
 from helpers import posix_only
 from labeldp.app.cli import shell
-from labeldp.app.cli.shell import PlainConsole, explained
+from labeldp.app.cli.shell import PlainConsole, exit_on_error
 from labeldp.app.sentences import without_controls
 from sample_files import write_samples
 
@@ -68,7 +68,7 @@ def test_no_name_reaches_the_terminal_with_a_command_for_it(name, what):
 
 
 def test_an_unexpected_error_says_where_it_happened_and_not_what_it_quotes(name, capsys):
-    with pytest.raises(BaseException, match="1"), explained():  # typer's Exit, with the code of the machine
+    with pytest.raises(BaseException, match="1"), exit_on_error():  # typer's Exit, with the code of the machine
         raise ArithmeticError(f"{name}: 31415")
     said = capsys.readouterr().err
     assert "Traceback" in said
@@ -79,7 +79,7 @@ def test_an_unexpected_error_says_where_it_happened_and_not_what_it_quotes(name,
 def test_a_progress_bar_shows_a_name_as_it_is(name, monkeypatch):
     console = PlainConsole()
     console.file, console.is_interactive = StringIO(), True
-    monkeypatch.setattr(shell, "news", lambda: console)
+    monkeypatch.setattr(shell, "PlainConsole", lambda **_: console)
     monkeypatch.setattr(PlainConsole, "is_terminal", True)
     monkeypatch.setattr(PlainConsole, "is_dumb_terminal", False)
     with shell.progress() as bars:

@@ -1,36 +1,41 @@
-"""``labeldp explain``, ``verify`` and ``report``: what a card promises, and whether it holds."""
+"""``labeldp explain``, ``verify`` and ``report``: promises of a card, and its verdict."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, Option
 
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.verification import Check, Verification, verify_card
 from labeldp.app.card_files import KINDS, read_card_file, report_path, reports_beside
-from labeldp.app.cli import command
-from labeldp.app.cli.shell import EXIT, PlainConsole, news, print_json, tell
+from labeldp.app.cli.commands import command
+from labeldp.app.cli.own_mechanisms import import_modules
+from labeldp.app.cli.shell import EXIT, PlainConsole, print_json, print_status
+from labeldp.app.options import AsJson, CardFile, Force, Modules, PaidFrom
 from labeldp.app.sentences import as_flag, printable, spelled
 from labeldp.errors import ParameterError
 
 # ---- explain ------------------------------------------------------------------------------------------
 
 
-@command("card_file", "modules")
-def explain(card_file: Path) -> None:
+@command("Check", "private.parquet.card.json")
+def explain(card_file: CardFile, modules: Modules = ()) -> None:
     """Explain a card: what was done, what was released, what it cost, and what to do with it.
 
-    The card is checked and proven again first; one that does not hold is not explained (exit code 4), nor one that
-    cannot be checked here (5).
+    The card is checked and proven again first; one that is not valid is not explained (exit code 4), nor one that
+    this version cannot verify (5).
 
     What is released: nothing. A card holds no label, and nothing is written.
     """
+    import_modules(modules)
     explanation = verify_card(read_card_file(card_file)[1]).require_card().explain()
     console = PlainConsole()
     console.print("", Text(printable(explanation.title), style="bold"), sep="\n")
@@ -47,8 +52,17 @@ def explain(card_file: Path) -> None:
 # ---- verify -------------------------------------------------------------------------------------------
 
 
-@command("card_file", "file", "paid_from", "as_json", "modules")
-def verify(card_file: Path, file: Path | None, paid_from: Path | None, as_json: bool) -> None:
+@command("Check", "private.parquet --ledger budget.jsonl")
+def verify(
+    card_file: CardFile,
+    file: Annotated[
+        Path | None,
+        Argument(metavar="FILE", help="The file of the release; found by its name beside the card."),
+    ] = None,
+    paid_from: PaidFrom = None,
+    as_json: AsJson = False,
+    modules: Modules = (),
+) -> None:
     """Check a card again: checksum, contradictions, proofs, the noise of sums, and the file that it names.
 
     The verdict is an exit code: 0 if the card is valid, 4 if anything is not, or it is not private, 5 if this
@@ -58,6 +72,7 @@ def verify(card_file: Path, file: Path | None, paid_from: Path | None, as_json: 
 
     What is released: nothing. A card holds no label, and nothing is written.
     """
+    import_modules(modules)
     if file is not None and not file.exists():
         raise ParameterError(f"there is no file {file}")
     path, _, _, result = _verified(card_file, file, paid_from)
@@ -84,7 +99,7 @@ def _verified(
 
     The file that the user named is compared, whatever file the card beside it names.
     """
-    from labeldp.app.card_check import verify_files  # noqa: PLC0415 (slow to import)
+    from labeldp.app.card_check import verify_files
 
     path, text = read_card_file(named)
     if file is None and path not in (named, named / "card.json"):
@@ -126,16 +141,18 @@ def _verdict(result: Verification) -> str:
 # ---- report -------------------------------------------------------------------------------------------
 
 
-@command(
-    *("card_file", "out", "summary", "paid_from", "force", "modules"),
-    out={
-        "type": Path,
-        "default": None,
-        "metavar": "FILE",
-        "help": "Where to write; by default beside the card, or beside a model's folder.",
-    },
-)
-def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | None, force: bool) -> None:
+@command("Check", "private.parquet.card.json --ledger budget.jsonl")
+def report(
+    card_file: CardFile,
+    out: Annotated[
+        Path | None,
+        Option("--out", "-o", help="The page to write; by default beside the card, or beside a model's folder."),
+    ] = None,
+    summary: Annotated[bool, Option(help="One A4 page for a data-protection impact assessment.")] = False,
+    paid_from: PaidFrom = None,
+    force: Force = False,
+    modules: Modules = (),
+) -> None:
     """Explain a card on one HTML page: what was released, what it cost, what it protects, what to expect.
 
     The card is checked, its proof run again, and its file compared, as labeldp verify does; where something does
@@ -144,8 +161,9 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
 
     What is released: the page. It follows from the card, and from the ledger if there is one; neither has a label.
     """
-    from labeldp.app.report import Kind, render_report, write_page  # noqa: PLC0415
-    from labeldp.tables.paths import Target, refuse_same  # noqa: PLC0415
+    import_modules(modules)
+    from labeldp.app.report import Kind, render_report, write_page
+    from labeldp.tables.paths import Target, refuse_same
 
     path, text, ledger, result = _verified(card_file, None, paid_from)
     kind: Kind = "summary" if summary else "report"
@@ -153,4 +171,4 @@ def report(card_file: Path, out: Path | None, summary: bool, paid_from: Path | N
     refuse_same({f"the {kind}": target}, {"the card": path, "the ledger": paid_from})
     Target(str(target), force).refuse()
     write_page(target, render_report(text, kind, ledger=ledger, verification=result), force=force, like=path)
-    tell(news(), f"The {kind} is in {target}")
+    print_status(f"The {kind} is in {target}")

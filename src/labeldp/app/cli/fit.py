@@ -4,23 +4,68 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from labeldp.accounts.ledger import Ledger, ledger_notes
-from labeldp.app.cli import DIALECT, LEDGER, RECORD, command
-from labeldp.app.cli.shell import PlainConsole, hints_note, hints_on_screen, news, progress, tell
-from labeldp.app.model_fit import fit_file
-from labeldp.app.model_predictions import predict_file
-from labeldp.app.regression import regress_file
+from typer import Argument, Option
+
+from labeldp._values import Epsilon
+from labeldp.accounts.ledger import ledger_notes
+from labeldp.app.cli.commands import command
+from labeldp.app.cli.shell import hint_prompt, hints_note, print_result, print_status, progress
+from labeldp.app.options import (
+    Categories,
+    DialectOptions,
+    Drop,
+    Features,
+    Field,
+    Force,
+    Format,
+    LedgerOptions,
+    Names,
+    ReleaseOptions,
+    Source,
+)
 
 
 @command(
-    *("source", "label", "bounds", "epsilon", "out", "release", "features", "drop", "categories", "missing"),
-    *(*LEDGER, "rows_per_person", *RECORD, "label_transform", "score", "format", *DIALECT, "force"),
+    "Release",
+    "homes.parquet --label price --bounds 0 5 --epsilon 1 -o model",
     stopped="Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.",
-    out={"type": Path, "metavar": "FOLDER", "help": "The folder for the model."},
 )
-def fit(out: Path, ledger: Ledger, release: str, **given: Any) -> None:
+def fit(
+    source: Source,
+    out: Annotated[Path, Option("--out", "-o", metavar="FOLDER", help="The folder for the model.")],
+    *,
+    ledger: LedgerOptions,
+    release: Annotated[
+        str,
+        Option(
+            metavar="model|labels",
+            help="Release the model alone, or private labels too; both predict about as well.",
+        ),
+    ] = "model",
+    features: Features = (),
+    drop: Drop = (),
+    categories: Categories = (),
+    label_transform: Annotated[
+        str | None,
+        Option(
+            metavar="log|sqrt",
+            help="Learn this function of a skewed label, such as an income: log, which needs a lower bound above "
+            "0, or sqrt. Predictions are in the label's own unit.",
+        ),
+        Field(
+            "Scale that it learns on",
+            {"": "as it is", "log": "logarithm, for incomes and prices", "sqrt": "square root, for counts"},
+        ),
+    ] = None,
+    score: Annotated[
+        Epsilon | None,
+        Option(help="Additional ε, to measure the error on a tenth of the rows, held out."),
+        Field("More budget (ε) for a score"),
+    ] = None,
+    **shared: ReleaseOptions,
+) -> None:
     """Learn to predict a private column, and save a model that is ε-differentially private for every label.
 
     All other columns are public features: numbers, booleans, dates and text, and values may be missing. The budget
@@ -29,26 +74,57 @@ def fit(out: Path, ledger: Ledger, release: str, **given: Any) -> None:
     What is released: the model's folder, with the model as plain numbers and its card. With --release labels,
     private labels are in it too; true labels never are.
     """
+    from labeldp.app.model_fit import fit_file
+
     with progress() as bars:
-        hints = hints_on_screen(bars, "Fit a model to these columns?")
-        done = fit_file(out=out, ledger=ledger, release=release, progress=bars, hints=hints, **given)
+        hints = hint_prompt(bars, "Fit a model to these columns?")
+        model = fit_file(
+            source,
+            out,
+            ledger=ledger,
+            release=release,
+            features=features,
+            drop=drop,
+            categories=categories,
+            label_transform=label_transform,
+            score=score,
+            progress=bars,
+            hints=hints,
+            **shared,
+        )
     places = [f"The model is in {out}:  labeldp predict {shlex.quote(str(out))} TABLE -o OUT"]
     if release == "labels":
         places.append(f"The private labels are in {out / 'release.npz'} too; both may be made public.")
-    tell(PlainConsole(), done.summary, *done.notes, *hints_note(hints), *places, *ledger_notes(ledger))
-    if done.score_error is not None:
-        tell(news(), "How good the model is could not be measured.", style="red")
-        raise done.score_error
+    print_result(model.summary, *model.notes, *hints_note(hints), *places, *ledger_notes(ledger))
+    if model.score_error is not None:
+        print_status("The error of the model could not be measured.", style="red")
+        raise model.score_error
 
 
 @command(
-    *("source", "label", "bounds", "epsilon", "on", "out", "missing"),
-    *(*LEDGER, "rows_per_person", *RECORD, "format", *DIALECT, "force"),
+    "Release",
+    "survey.csv --label income --bounds 0 200000 --epsilon 1 --on 'schooling + C(region)' -o table.html",
     stopped="Stopped. A table that is there is whole; the ledger, if there is one, says what was paid.",
-    out={"type": Path, "metavar": "FILE", "help": "The table to write: .html (a report), .csv, .tex or .txt."},
-    missing={"help": "Rows without a label, or with a gap in a column that is used: stop, or leave them out."},
 )
-def regress(out: Path, ledger: Ledger, **given: Any) -> None:
+def regress(
+    source: Source,
+    out: Annotated[
+        Path,
+        Option("--out", "-o", metavar="FILE", help="The table to write: .html (a report), .csv, .tex or .txt."),
+    ],
+    *,
+    ledger: LedgerOptions,
+    on: Annotated[
+        str | None,
+        Option(
+            metavar="FORMULA",
+            help="A formula of columns, such as 'schooling + age**2 + C(region, ref=\"north\")'; by default all "
+            "columns.",
+        ),
+        Field("Formula"),
+    ] = None,
+    **shared: ReleaseOptions,
+) -> None:
     """Estimate a linear regression of a private column: coefficients, standard errors, intervals and p-values.
 
     All other columns are public. Intervals include the noise. The budget is charged after
@@ -56,19 +132,34 @@ def regress(out: Path, ledger: Ledger, **given: Any) -> None:
 
     What is released: the table and its card, OUT.card.json. True labels are in neither.
     """
+    from labeldp.app.regression import regress_file
+
     with progress() as bars:
-        hints = hints_on_screen(bars, "Estimate the regression on these columns?")
-        done = regress_file(out=out, ledger=ledger, progress=bars, hints=hints, **given)
-    tell(news(), *done.notes, *hints_note(hints))
-    places = f"The table is in {out}, its card in {done.card}:  labeldp verify {done.card}"
-    tell(PlainConsole(), done.table.summary(), places, *ledger_notes(ledger))
+        hints = hint_prompt(bars, "Estimate the regression on these columns?")
+        regression = regress_file(source, out, on=on, ledger=ledger, progress=bars, hints=hints, **shared)
+    print_status(*regression.notes, *hints_note(hints))
+    places = f"The table is in {out}, its card in {regression.card}:  labeldp verify {regression.card}"
+    print_result(regression.table.summary(), places, *ledger_notes(ledger))
 
 
-@command(
-    *("model", "source", "out", "column", "keep", "format", *DIALECT, "force"),
-    out={"help": "The table to write."},
-)
-def predict(out: str, column: str, keep: list[str], **given: Any) -> None:
+@command("Release", "model new-homes.csv -o priced.csv")
+def predict(
+    model: Annotated[Path, Argument(metavar="MODEL", help="The folder that labeldp fit wrote.")],
+    source: Source,
+    out: Annotated[str, Option("--out", "-o", metavar="OUT", help="The table to write.")],
+    *,
+    column: Annotated[str, Option(help="Name of the new column.")] = "prediction",
+    keep: Annotated[
+        Names,
+        Option(
+            help="Columns to copy though the model does not use them, such as id,name. Others are left out: they "
+            "may hold true labels, and with true labels OUT is not private."
+        ),
+    ] = (),
+    format: Format = None,
+    dialect: DialectOptions,
+    force: Force = False,
+) -> None:
     """Add a private model's predictions to a table.
 
     Columns are found by name, in any order. Whatever is done with a private model costs no more ε.
@@ -77,9 +168,23 @@ def predict(out: str, column: str, keep: list[str], **given: Any) -> None:
     Other columns may hold true labels, whatever they are called: they are not read, and left out. The column that
     the model predicts is never copied.
     """
+    from labeldp.app.model_predictions import predict_file
+
     with progress() as bars:
-        done = predict_file(out=out, column=column, keep=keep, progress=bars, **given)
-    said = f"{done.rows:,} rows, with {done.label!r} as predicted in the column {column!r}: {out}"
-    tell(news(), said, *done.notes)
+        predictions = predict_file(
+            model,
+            source,
+            out,
+            column=column,
+            keep=keep,
+            format=format,
+            dialect=dialect,
+            force=force,
+            progress=bars,
+        )
+    print_status(
+        f"{predictions.rows:,} rows, with {predictions.label!r} as predicted in the column {column!r}: {out}",
+        *predictions.notes,
+    )
     if keep:
-        tell(news(), "With true labels among the columns that you keep, the output is not private.")
+        print_status("With true labels among the columns that you keep, the output is not private.")

@@ -1,23 +1,24 @@
-"""``labeldp ledger``: what is spent and what is left."""
+"""``labeldp ledger``: the budget that is spent, and the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
-from rich.console import Console
 from rich.table import Table
+from typer import Argument
 
-from labeldp.accounts.budget import Budget, Charge, rounded_up, total_of
+from labeldp.accounts.budget import Charge, rounded_up, total_of
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.cli import command
-from labeldp.app.cli.shell import PlainConsole, tell
+from labeldp.app.cli.commands import command
+from labeldp.app.cli.shell import PlainConsole, print_result
 from labeldp.app.sentences import counted, printable
 from labeldp.errors import ParameterError
 
 
-@command("ledgers")
-def ledger(ledgers: list[Path]) -> None:
+@command("Check", "budget.jsonl")
+def ledger(ledgers: Annotated[list[Path], Argument(metavar="LEDGER...", help="Ledger files.")]) -> None:
     """Show what is spent and left in a ledger, or in several, by purpose and recipient. They are only read.
 
     Exit code 3 if a file is damaged or was changed.
@@ -27,40 +28,47 @@ def ledger(ledgers: list[Path]) -> None:
     for file in ledgers:
         if not file.exists():
             raise ParameterError(f"there is no ledger {file}")
-    opened = [Ledger.open(file, create=False) for file in ledgers]
-    charges = [charge for one in opened for charge in one.charges]
-    spent, limit = total_of(charges), opened[0].limit
-    sums = dict[tuple[str, str], list[Charge]]()
-    for charge in charges:
-        said = charge.declaration
-        sums.setdefault((said.purpose or "not stated", said.recipient or "not stated"), []).append(charge)
-    console = PlainConsole()
-    if len(opened) == 1:
-        times = (
-            [each.when[:19].replace("T", " "), _amount(each.budget), each.rows_per_person] for each in charges
-        )
-        rows = [[*cells, each.description] for cells, each in zip(times, charges, strict=True)]
-        _show(console, ["when (UTC)", "ε", "rows each", "for"], rows)
-    if len(opened) == 1 and set(sums) <= {("not stated", "not stated")}:
-        sums = {}
-    by = [[*said, _amount(total_of(each)), len(each)] for said, each in sorted(sums.items())]
-    _show(console, ["purpose", "recipient", "ε", "charges"], by)
-    note = f"Spent {spent}{f' of {limit}' if limit else ''} in {counted(len(charges), 'charge')}. "
-    if len(opened) > 1:
-        note = f"Spent {spent} in {len(opened)} ledgers, for someone whose labels are in all of them."
+    books = [Ledger.open(file, create=False) for file in ledgers]
+    charges = [charge for book in books for charge in book.charges]
+    if len(books) == 1:
+        _print_charges(charges)
+    _print_sums(charges, always=len(books) > 1)
+    spent, limit = total_of(charges), books[0].limit
+    if len(books) > 1:
+        note = f"Spent {spent} in {len(books)} ledgers, for someone whose labels are in all of them."
     elif limit is None:
-        note += "There is no limit."
+        note = f"Spent {spent} in {counted(len(charges), 'charge')}. There is no limit."
     else:
         left = limit.minus(spent)
-        note += "Nothing is left." if left.exact_epsilon == 0 else f"Left: {left}."
-    tell(console, f"\n{note}\n", style="bold")
+        balance = "Nothing is left." if left.exact_epsilon == 0 else f"Left: {left}."
+        note = f"Spent {spent} of {limit} in {counted(len(charges), 'charge')}. {balance}"
+    print_result(f"\n{note}\n", style="bold")
 
 
-def _amount(budget: Budget) -> str:
-    return rounded_up(budget.epsilon)
+def _print_charges(charges: Sequence[Charge]) -> None:
+    rows = []
+    for charge in charges:
+        time = charge.when[:19].replace("T", " ")
+        rows.append([time, rounded_up(charge.budget.epsilon), charge.rows_per_person, charge.description])
+    _print_table(["when (UTC)", "ε", "rows each", "for"], rows)
 
 
-def _show(console: Console, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+def _print_sums(charges: Sequence[Charge], *, always: bool) -> None:
+    """Print sums by purpose and recipient; without ``always`` only where a charge states one of them."""
+    groups = dict[tuple[str, str], list[Charge]]()
+    for charge in charges:
+        declaration = charge.declaration
+        group = (declaration.purpose or "not stated", declaration.recipient or "not stated")
+        groups.setdefault(group, []).append(charge)
+    if always or set(groups) - {("not stated", "not stated")}:
+        rows = [
+            [*group, rounded_up(total_of(members).epsilon), len(members)]
+            for group, members in sorted(groups.items())
+        ]
+        _print_table(["purpose", "recipient", "ε", "charges"], rows)
+
+
+def _print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table without lines, if it has rows; figures stand on the right of their columns."""
     if not rows:
         return
@@ -69,4 +77,4 @@ def _show(console: Console, header: Sequence[str], rows: Sequence[Sequence[objec
         table.add_column(name, justify="right" if name in ("ε", "rows each", "charges") else "left")
     for row in rows:
         table.add_row(*(printable(cell, 200) for cell in row))
-    console.print("", table, sep="\n")
+    PlainConsole().print("", table, sep="\n")

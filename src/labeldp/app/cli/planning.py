@@ -1,40 +1,70 @@
-"""``labeldp preview``, ``compare`` and ``demo``: what each ε would give, without labels or from public ones."""
+"""``labeldp preview``, ``compare`` and ``demo``: expected errors at each ε, without labels or from public ones."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.table import Table
+from typer import Option
 
 from labeldp._atomic import atomic_file
-from labeldp._values import Data, Epsilon, parse_choice
+from labeldp._values import Data, Epsilon, parse_choice, parse_integer
 from labeldp.accounts.budget import rounded_up
 from labeldp.accounts.cells import as_csv, latex_tabular
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
-from labeldp.app.cli import DIALECT, command
-from labeldp.app.cli.shell import PlainConsole, finite, news, print_json, progress, tell
+from labeldp.app.cli.commands import command
+from labeldp.app.cli.own_mechanisms import import_modules
+from labeldp.app.cli.shell import (
+    PlainConsole,
+    finite,
+    print_json,
+    print_result,
+    print_status,
+    print_texts,
+    progress,
+)
 from labeldp.app.inputs import read_rows
-from labeldp.app.options import EPSILONS
-from labeldp.app.report import render_report, write_page
+from labeldp.app.options import (
+    AsJson,
+    Bounds,
+    Categories,
+    Csv,
+    DialectOptions,
+    Drop,
+    Epsilons,
+    Features,
+    Force,
+    Format,
+    Label,
+    Latex,
+    Missing,
+    Modules,
+    Names,
+    RowsPerPerson,
+    Source,
+)
 from labeldp.app.sentences import as_flag, spelled, without_controls
 from labeldp.errors import ParameterError, Setting
 from labeldp.evidence import previews
-from labeldp.evidence.comparison import Comparison, compare_table
 from labeldp.evidence.survey import make_survey
 from labeldp.release.arrays import privatize
 from labeldp.release.plan import mechanism_choices
 from labeldp.tables.paths import Target, refuse_same
 
-_MOST = 8000
+if TYPE_CHECKING:
+    from labeldp.evidence.comparison import Comparison
+
+MODEL_ROWS = 8000
 """Rows of the demo's models: enough to show the price, and no long wait."""
+
+EPSILONS = (0.1, 0.3, 1.0, 3.0)
+"""Values of ε of previews and comparisons."""
 
 Figures = Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]]
 """Tables by their titles, each with its header and its lines."""
-
-FORMS = ("csv", "latex", "as_json", "force")
 
 
 def _refuse(files: Mapping[str, Path | None], *, force: bool, source: str | None = None) -> None:
@@ -54,7 +84,7 @@ def _write(tables: Figures, records: Sequence[Data], csv: Path | None, latex: Pa
         if path is not None:
             with atomic_file(path, public=True, replace=force) as unfinished:
                 unfinished.write_text(text, encoding="utf-8", newline="\n")
-            tell(news(), f"The figures are in {path}.")
+            print_status(f"The figures are in {path}.")
 
 
 def _show(tables: Figures, notes: Sequence[str], records: Sequence[Data] | None = None) -> None:
@@ -76,7 +106,7 @@ def _show(tables: Figures, notes: Sequence[str], records: Sequence[Data] | None 
         for line in lines:
             table.add_row(*line)
         console.print(table)
-    tell(console, *notes)
+    print_texts(console, *notes)
 
 
 def _save(figure: Any, plot: Path, *, force: bool = True) -> None:
@@ -84,19 +114,82 @@ def _save(figure: Any, plot: Path, *, force: bool = True) -> None:
         figure.savefig(unfinished, dpi=150, format=plot.suffix[1:])
 
 
+# ---- demo -----------------------------------------------------------------------------------------------
+
+
+@command("Start here", "--rows 50000")
+def demo(rows: Annotated[int, Option(help="Households in the synthetic survey.")] = 20_000) -> None:
+    """Randomise the incomes of a synthetic survey, train private models, and show what that costs and protects.
+
+    What is released: nothing of yours. The survey is drawn at random; labeldp-demo.png and labeldp-report.html are
+    written to the current folder, and replace older ones.
+    """
+    from labeldp.app.report import render_report, write_page
+    from labeldp.evidence.comparison import compare_table
+
+    survey = make_survey(rows)
+    low, high = survey.bounds
+    print_result(f"\nA synthetic survey of {rows:,} households.", style="bold")
+    print_result(
+        "Age, schooling, region … are public; the income is private, asked as "
+        f"${low:,.0f} to ${high:,.0f} (these bounds are public).\n",
+    )
+    release = privatize(survey.income, epsilon=1.0, bounds=survey.bounds, ledger=Ledger())
+    print_result(
+        release.summary(),
+        f"\nThese incomes are no secret, so the error can be seen: the mean of all private incomes is "
+        f"{number(release.debiased.mean())}, in truth {number(survey.income.mean())}.\n",
+    )
+    with progress() as bars:
+        result = compare_table(
+            survey.features[:MODEL_ROWS],
+            survey.income[:MODEL_ROWS],
+            survey.bounds,
+            budgets=(0.1, 0.5, 2.0),
+            mechanisms=("laplace", "rp", "auto"),
+            repeats=1,
+            progress=bars,
+        )
+    print_result("What that costs at other ε: errors in dollars, on incomes that are no secret here.\n")
+    _show(_tables(result, "income"), result.notes())
+    write_page("labeldp-report.html", render_report(release.to_card()), force=True)
+    print_result("The report of the release at ε = 1 is in labeldp-report.html: open it in a browser.")
+    try:
+        import matplotlib  # noqa: F401 (an extra)
+    except ImportError:
+        print_result('There is no picture: pip install "labeldp[plots]".')
+        return
+    _save(result.plot("income"), Path("labeldp-demo.png"))
+    print_result("The picture is in labeldp-demo.png.")
+
+
 # ---- preview --------------------------------------------------------------------------------------------
 
 
-@command("rows", "bounds", "epsilon", "columns", "rows_per_person", *FORMS, epsilon=EPSILONS)
-def preview(rows: int, csv: Path | None, latex: Path | None, as_json: bool, force: bool, **given: Any) -> None:
-    """Say what each ε would give: noise of labels and means, and what a score or a model may reach.
+@command("Plan", "--rows 20000 --bounds 0 200")
+def preview(
+    rows: Annotated[int, Option(help="Number of rows of the table.")],
+    bounds: Bounds,
+    epsilon: Epsilons = EPSILONS,
+    columns: Annotated[
+        int | None, Option(help="Columns of a regression table, to show the ± of its intervals.")
+    ] = None,
+    rows_per_person: RowsPerPerson = 1,
+    csv: Csv = None,
+    latex: Latex = None,
+    as_json: AsJson = False,
+    force: Force = False,
+) -> None:
+    """Show expected errors at each ε: noise of labels and means, and the best error of a score or a model.
 
     Rows and bounds are enough.
 
     What is released: nothing. No table is read, so no label can be, and nothing is spent.
     """
     _refuse({"CSV": csv, "LaTeX": latex}, force=force)
-    result = previews.preview(rows=rows, **given)
+    result = previews.preview(
+        rows=rows, bounds=bounds, epsilon=epsilon, columns=columns, rows_per_person=rows_per_person
+    )
     tables = {f"{rows:,} rows: what each ε would give": result.table()}
     _show(tables, [*result.notes(), *result.cautions()], result.records() if as_json else None)
     _write(tables, result.records(), csv, latex, force=force)
@@ -105,24 +198,35 @@ def preview(rows: int, csv: Path | None, latex: Path | None, as_json: bool, forc
 # ---- compare --------------------------------------------------------------------------------------------
 
 
-@command(
-    *("source", "label", "bounds", "public", "epsilon", "mechanisms", "repeats", "features", "drop"),
-    *("categories", "missing", "plot", *FORMS, "format", *DIALECT, "modules"),
-    epsilon=EPSILONS,
-    label={"help": "The column to predict, a number. It must be public."},
-)
+@command("Plan", "homes.parquet --label price --bounds 0 5 --public --plot compare.png")
 def compare(
-    source: str,
-    label: str,
-    public: bool,
-    epsilon: list[float],
-    mechanisms: list[str],
-    plot: Path | None,
-    csv: Path | None,
-    latex: Path | None,
-    as_json: bool,
-    force: bool,
-    **given: Any,
+    source: Source,
+    label: Label,
+    bounds: Bounds,
+    public: Annotated[bool, Option(help="The labels are public, or synthetic.")] = False,
+    epsilon: Epsilons = EPSILONS,
+    mechanisms: Annotated[
+        Names,
+        Option(
+            metavar="NAMES",
+            help="Some of auto, laplace, rp, rr-on-bins, staircase, two-point and unbiased, with commas; by "
+            "default all.",
+        ),
+    ] = (),
+    repeats: Annotated[int, Option(help="Fits of each regressor at each ε: their errors vary by chance.")] = 2,
+    features: Features = (),
+    drop: Drop = (),
+    categories: Categories = (),
+    missing: Missing = "error",
+    plot: Annotated[Path | None, Option(help="Draw the curves: a .png, .svg or .pdf file.")] = None,
+    csv: Csv = None,
+    latex: Latex = None,
+    as_json: AsJson = False,
+    force: Force = False,
+    format: Format = None,
+    *,
+    dialect: DialectOptions,
+    modules: Modules = (),
 ) -> None:
     """For PUBLIC labels only: show what each mechanism, regressor and ε would cost in accuracy.
 
@@ -134,33 +238,45 @@ def compare(
     preview plans for those, and reads none.
     """
     if not public:
-        raise ParameterError(_NOT_PUBLIC, option="public")
+        raise ParameterError(NOT_PUBLIC, option="public")
+    from labeldp.evidence.comparison import compare_table
+
+    import_modules(modules)
+    parse_integer(repeats, "repeats", 1, 100)
     if plot is not None:
         if plot.suffix not in (".png", ".svg", ".pdf"):
             raise ParameterError(Setting("plot"), f" must end in .png, .svg or .pdf, got {plot}")
-        import matplotlib  # noqa: F401, PLC0415 (an extra)
+        import matplotlib  # noqa: F401
     _refuse({"plot": plot, "CSV": csv, "LaTeX": latex}, force=force, source=source)
-    known = mechanism_choices()
+    choices = mechanism_choices()
     for name in mechanisms:
-        parse_choice(name, "mechanisms", known)
-    budgets = sorted({Epsilon(each) for each in epsilon})
-    tell(news(), "These labels are treated as PUBLIC: errors are computed from them without noise.", style="bold")
-    columns = {option: given.pop(option) for option in ("features", "drop", "categories")}
-    fits = {option: given.pop(option) for option in ("bounds", "repeats")}
+        parse_choice(name, "mechanisms", choices)
+    budgets = sorted({Epsilon(budget) for budget in epsilon})
+    print_status("These labels are treated as PUBLIC: errors are computed from them without noise.", style="bold")
+    columns = {"features": features, "drop": drop, "categories": categories}
     with progress() as bars:
-        rows = read_rows(source, label, columns=columns, progress=bars, **given)
-        tell(news(), *rows.notes)
-        fits |= {"budgets": budgets, "mechanisms": mechanisms or known, "progress": bars}
-        result = compare_table(rows.public, rows.labels, **fits)
+        rows = read_rows(
+            source, label, columns=columns, missing=missing, format=format, dialect=dialect, progress=bars
+        )
+        print_status(*rows.notes)
+        result = compare_table(
+            rows.public,
+            rows.labels,
+            bounds,
+            budgets=budgets,
+            mechanisms=mechanisms or choices,
+            repeats=repeats,
+            progress=bars,
+        )
     tables = _tables(result, label)
     _show(tables, result.notes(), result.records() if as_json else None)
     _write(tables, result.records(), csv, latex, force=force)
     if plot is not None:
         _save(result.plot(label), plot, force=force)
-        tell(news(), f"The curves are in {plot}.")
+        print_status(f"The curves are in {plot}.")
 
 
-_NOT_PUBLIC = (
+NOT_PUBLIC = (
     "compare is for PUBLIC labels: it shows errors that are computed from them without noise. On private labels "
     "that would spend budget that nobody counts. Use a public or synthetic table like yours, and say so with "
     "--public; or privatize once, and compare learners on the release; labeldp preview reads no label at all"
@@ -177,51 +293,3 @@ def _tables(comparison: Comparison, label: str) -> Figures:
         ),
         f"Predicting {label!r}: typical error on held-out rows": (header, comparison.table("model")),
     }
-
-
-# ---- demo -----------------------------------------------------------------------------------------------
-
-
-@command("rows", rows={"default": 20_000, "help": "Households in the synthetic survey."})
-def demo(rows: int) -> None:
-    """Randomise the incomes of a synthetic survey, train private models, and show what that costs and protects.
-
-    What is released: nothing of yours. The survey is drawn at random; labeldp-demo.png and labeldp-report.html are
-    written to the current folder, and replace older ones.
-    """
-    console, survey = PlainConsole(), make_survey(rows)
-    low, high = survey.bounds
-    tell(console, f"\nA synthetic survey of {rows:,} households.", style="bold")
-    tell(
-        console,
-        "Age, schooling, region … are public; the income is private, asked as "
-        f"${low:,.0f} to ${high:,.0f} (these bounds are public).\n",
-    )
-    release = privatize(survey.income, epsilon=1.0, bounds=survey.bounds, ledger=Ledger())
-    tell(
-        console,
-        release.summary(),
-        f"\nThese incomes are no secret, so the error can be seen: the mean of all private incomes is "
-        f"{number(release.debiased.mean())}, in truth {number(survey.income.mean())}.\n",
-    )
-    with progress() as bars:
-        result = compare_table(
-            survey.features[:_MOST],
-            survey.income[:_MOST],
-            survey.bounds,
-            budgets=(0.1, 0.5, 2.0),
-            mechanisms=("laplace", "rp", "auto"),
-            repeats=1,
-            progress=bars,
-        )
-    tell(console, "What that costs at other ε: errors in dollars, on incomes that are no secret here.\n")
-    _show(_tables(result, "income"), result.notes())
-    write_page("labeldp-report.html", render_report(release.to_card()), force=True)
-    tell(console, "The report of the release at ε = 1 is in labeldp-report.html: open it in a browser.")
-    try:
-        import matplotlib  # noqa: F401, PLC0415 (an extra)
-    except ImportError:
-        tell(console, 'There is no picture: pip install "labeldp[plots]".')
-        return
-    _save(result.plot("income"), Path("labeldp-demo.png"))
-    tell(console, "The picture is in labeldp-demo.png.")

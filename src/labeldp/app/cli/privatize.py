@@ -2,23 +2,72 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
-from labeldp.accounts.ledger import Ledger, ledger_notes
-from labeldp.app.cli import DIALECT, LEDGER, RECORD, command
-from labeldp.app.cli.shell import hints_note, hints_on_screen, news, progress, tell
+from typer import Argument, Option
+
+from labeldp._values import parse_integer
+from labeldp.accounts.ledger import ledger_notes
+from labeldp.app.cli.commands import command
+from labeldp.app.cli.own_mechanisms import import_modules
+from labeldp.app.cli.shell import hint_prompt, hints_note, print_status, progress
+from labeldp.app.options import Drop, Field, LedgerOptions, Modules, ReleaseOptions, Source
 
 
 @command(
-    *("source", "out", "label", "bounds", "epsilon", "mechanism", "zeta", "epsilon_prior", "trust"),
-    *("debiased", "missing", "shuffle", *LEDGER, "rows_per_person", *RECORD, "drop", "format", *DIALECT),
-    *("force", "modules"),
+    "Release",
+    "homes.parquet -o private.parquet --label price --bounds 0 5 --epsilon 1 --ledger budget.jsonl",
     stopped="Stopped. A table that is there is whole, with its card beside it. What the ledger shows as spent "
     "stays spent: labels may have been read.",
 )
-def privatize(ledger: Ledger, **given: Any) -> None:
+def privatize(
+    source: Source,
+    out: Annotated[
+        str, Option("--out", "-o", metavar="OUT", help="The file to write."), Field("Name of the output")
+    ],
+    *,
+    ledger: LedgerOptions,
+    mechanism: Annotated[
+        str,
+        Option(
+            help="How labels are randomised: auto, laplace, rp, rr-on-bins, staircase, two-point or unbiased. "
+            "auto takes the one with the least expected error."
+        ),
+    ] = "auto",
+    zeta: Annotated[float | None, Option(metavar="ζ", help="Half-width of rp's window, as in the paper.")] = None,
+    epsilon_prior: Annotated[
+        float | None,
+        Option(
+            metavar="ε",
+            help="The part of ε for the prior, an estimate of where labels lie; by default it follows from the "
+            "number of rows and ε.",
+        ),
+    ] = None,
+    trust: Annotated[
+        str,
+        Option(
+            metavar="curator|local",
+            help="Who sees labels before noise: a curator, or nobody (each is randomised on its own).",
+        ),
+    ] = "curator",
+    debiased: Annotated[
+        Literal["replace", "no"],
+        Option(
+            metavar="replace|no",
+            help="Values as released may be biased towards the middle, and so is a model trained on them. "
+            "replace: the label column holds unbiased labels, to train on. no: it holds the values as released.",
+        ),
+    ] = "replace",
+    drop: Drop = (),
+    shuffle: Annotated[
+        bool,
+        Option(help="Write the rows in random order; without it their order is public."),
+        Field("Random order of rows"),
+    ] = False,
+    modules: Modules = (),
+    **shared: ReleaseOptions,
+) -> None:
     """Write a table again with private labels; all its other columns stay as they are.
 
     Each released label is ε-differentially private: whoever sees it, and knows everything else in the table, can
@@ -27,18 +76,36 @@ def privatize(ledger: Ledger, **given: Any) -> None:
     What is released: OUT, and OUT.card.json, which says what was done; pass it on with the file. All but the
     labels is public: columns, the number of rows, and their order unless you --shuffle.
     """
-    from labeldp.tables.file_release import privatize_file  # noqa: PLC0415 (an extra)
+    from labeldp.tables.file_release import privatize_file
 
+    import_modules(modules)
     with progress() as bars:
-        hints = hints_on_screen(bars, "Release the table as it is?")
-        done = privatize_file(ledger=ledger, progress=bars, hints=hints, **given)
-    notes = hints_note(hints)
-    notes.append(f"The table is in {done.path}, its card in {done.card_path}; both may be made public.")
-    tell(news(), done.terms.summary(), *done.notes, *notes, *ledger_notes(ledger))
+        hints = hint_prompt(bars, "Release the table as it is?")
+        release = privatize_file(
+            source,
+            out,
+            ledger=ledger,
+            mechanism=mechanism,
+            zeta=zeta,
+            epsilon_prior=epsilon_prior,
+            trust=trust,
+            debiased=debiased,
+            drop=drop,
+            shuffle=shuffle,
+            progress=bars,
+            hints=hints,
+            **shared,
+        )
+    places = f"The table is in {release.path}, its card in {release.card_path}; both may be made public."
+    print_status(release.terms.summary(), *release.notes, *hints_note(hints), places, *ledger_notes(ledger))
 
 
-@command("folder", "no_open", "port", stopped="The page is closed.")
-def page(folder: Path, no_open: bool, port: int) -> None:
+@command("Start here", "tables/", stopped="The page is closed.")
+def page(
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="The folder with your tables.")] = Path(),
+    no_open: Annotated[bool, Option(help="Do not open the browser; only show the address.")] = False,
+    port: Annotated[int, Option(help="The port; 0 takes any that is free.")] = 0,
+) -> None:
     """Do the whole job in a browser: table, label, budget, release, and what was released before.
 
     The server listens on this machine only, and to the browser that opens the address first. Nothing outside
@@ -47,6 +114,6 @@ def page(folder: Path, no_open: bool, port: int) -> None:
 
     What is released: what you release on the page, as privatize, fit and regress would, and its card and report.
     """
-    from labeldp.app.page import serve  # noqa: PLC0415 (an extra)
+    from labeldp.app.page import serve
 
-    serve(folder, port=port, browse=not no_open, say=partial(tell, news()))
+    serve(folder, port=parse_integer(port, "port", 0, 65535), browse=not no_open, say=print_status)

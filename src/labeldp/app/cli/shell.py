@@ -1,6 +1,6 @@
-"""What all commands share: errors as one sentence with an exit code, and plain text on the terminal.
+"""Errors as one sentence with an exit code, and plain text on the terminal.
 
-`labeldp.app.cli.EXIT_CODES` says what each code means.
+`labeldp.app.cli.EXIT_CODES` explains the codes.
 """
 
 from __future__ import annotations
@@ -52,19 +52,21 @@ UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 @contextmanager
-def explained(stopped: str = "Stopped; nothing was written.", ledgers: Sequence[Ledger] = ()) -> Iterator[None]:
-    """Turn what goes wrong inside into one sentence on standard error, and end with its exit code.
+def exit_on_error(
+    stopped: str = "Stopped; nothing was written.", ledgers: Sequence[Ledger] = ()
+) -> Iterator[None]:
+    """Print an error of the block as one sentence on standard error, and exit with its code.
 
     A termination signal is treated as Ctrl-C, so that unfinished files are removed on the way out.
 
     Parameters
     ----------
     stopped : str
-        What to say after Ctrl-C.
+        The message after Ctrl-C.
     ledgers : sequence of Ledger
-        What was charged to their files before it went wrong is said too: it stays spent.
+        Charges to their files before the error are named in the message: they stay spent.
     """
-    with stoppable():
+    with interrupt_on_signal():
         try:
             yield
         except KeyboardInterrupt:
@@ -79,13 +81,13 @@ def explained(stopped: str = "Stopped; nothing was written.", ledgers: Sequence[
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
-    tell(news(), sentence, style="red")
+    print_status(sentence, style="red")
     raise typer.Exit(code) from None
 
 
 @contextmanager
 def plain_usage() -> Iterator[None]:
-    """Let Typer's errors of wrong options command no terminal."""
+    """Remove control characters from Typer's errors of wrong options."""
     try:
         yield
     except UsageError as error:
@@ -94,8 +96,8 @@ def plain_usage() -> Iterator[None]:
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
-    """Let a request to end, or a terminal that closes, stop like Ctrl-C, as far as signals can be set here.
+def interrupt_on_signal() -> Iterator[None]:
+    """Treat a request to end, or a terminal that closes, as Ctrl-C, where signals can be set.
 
     The same signal again ends the process at once: the first may come where a library catches every exception.
     """
@@ -126,16 +128,16 @@ _SPELLING = {"ε": "epsilon", "δ": "delta", "−": "-", "±": "+/-", "≤": "<=
 _SPELLING |= {"✓": "+", "✗": "x", "×": "x", "█": "#", "░": "."}
 
 
-def _spell(error: UnicodeError) -> tuple[str, int]:
+def _transliterate(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)  # noqa: S101 (nothing is read so)
     return _SPELLING.get(error.object[error.start], "?"), error.start + 1
 
 
-codecs.register_error("labeldp", _spell)
+codecs.register_error("labeldp", _transliterate)
 
 
-def spell_out() -> None:
-    """Spell characters that a terminal or a pipe cannot take, such as ε in most of Windows' code pages."""
+def transliterate_output() -> None:
+    """Spell out characters that a terminal or a pipe cannot take, such as ε in most of Windows' code pages."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="labeldp")
@@ -151,32 +153,37 @@ class PlainConsole(Console):
         super().__init__(stderr=stderr, markup=False, emoji=False, highlight=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """Yield what is shown, without control characters but those of Rich itself."""
+        """Yield segments without control characters but those of Rich itself."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=without_controls(segment.text))
 
 
-def news() -> Console:
-    """Return where to tell people how it goes: standard error, so that pipes carry nothing but data."""
-    return PlainConsole(stderr=True)
-
-
-def someone_looks() -> bool:
-    """Whether a person can read and answer: both ends are a terminal, which forced colours do not make them."""
+def is_interactive() -> bool:
+    """Return True where a person can read and answer: both ends are a terminal, forced colours or not."""
     return sys.stderr.isatty() and sys.stdin.isatty()
 
 
-def tell(console: Console, *texts: str, style: str | None = None) -> None:
+def print_texts(console: Console, *texts: str, style: str | None = None) -> None:
     """Print texts without breaking their lines; options in them are spelled as flags."""
     for text in texts:
         console.print(spelled(text, as_flag), style=style, soft_wrap=True)
 
 
-def confirm(screen: Console, question: str) -> None:
-    """Ask a question, and end the command unless the answer is yes."""
-    screen.print(f"{question} [y/N] ", end="")
+def print_status(*texts: str, style: str | None = None) -> None:
+    """Print texts on standard error, so that pipes carry nothing but data."""
+    print_texts(PlainConsole(stderr=True), *texts, style=style)
+
+
+def print_result(*texts: str, style: str | None = None) -> None:
+    """Print texts on standard output."""
+    print_texts(PlainConsole(), *texts, style=style)
+
+
+def confirm(question: str) -> None:
+    """Ask a question on standard error, and end the command unless the answer is yes."""
+    PlainConsole(stderr=True).print(f"{question} [y/N] ", end="")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):  # typer's own question writes to stdout
-        tell(screen, "Stopped. Nothing was charged, and nothing written.")
+        print_status("Stopped. Nothing was charged, and nothing written.")
         raise typer.Exit(EXIT["stopped"])
 
 
@@ -191,23 +198,23 @@ def finite(amount: float) -> float | str:
 
 
 class Bars:
-    """Progress bars of a command; ``is_watched`` says that a person can read and answer."""
+    """Progress of one task at a time; ``is_watched`` says that a person can read and answer."""
 
     def __init__(self, bar: Any, *, is_watched: bool) -> None:
         self._bar = bar
         self.is_watched = is_watched
 
-    def __call__(self, what: str, done: int, total: int | None) -> None:
-        """Draw how much of something is done; what was done before it is over."""
-        if [task.description for task in self._bar.tasks] != [what]:
+    def __call__(self, task: str, done: int, total: int | None) -> None:
+        """Draw the progress of a task, which replaces the task before it."""
+        if [shown.description for shown in self._bar.tasks] != [task]:
             for number in self._bar.task_ids:
                 self._bar.remove_task(number)
-            self._bar.add_task(what, total=total)
+            self._bar.add_task(task, total=total)
         self._bar.update(self._bar.task_ids[0], completed=done)
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Take the bars off the screen for a while."""
+        """Remove the bars from the screen while the block runs."""
         self._bar.stop()
         yield
         self._bar.start()
@@ -216,10 +223,10 @@ class Bars:
 @contextmanager
 def progress() -> Iterator[Bars]:
     """Yield bars, which only a terminal shows."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    screen = news()
-    is_watched = someone_looks()  # now: while bars are drawn, Rich 14 says that nobody looks
+    screen = PlainConsole(stderr=True)
+    is_watched = is_interactive()  # now: Rich 14 replaces standard error while bars are drawn
     text = TextColumn("{task.description}", markup=False)
     columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
@@ -229,18 +236,17 @@ def progress() -> Iterator[Bars]:
 # ---- hints --------------------------------------------------------------------------------------------
 
 
-def hints_on_screen(bars: Bars, question: str) -> Callable[[Sequence[str]], None] | None:
-    """Return a function that shows what gives labels away to a person who can answer, and asks whether to go on.
+def hint_prompt(bars: Bars, question: str) -> Callable[[Sequence[str]], None] | None:
+    """Return a function that shows hints to a person who can answer, and asks whether to go on.
 
-    None where nobody looks: hints follow from true labels, and logs are kept.
+    None where nobody can answer: hints follow from true labels, and logs are kept.
     """
 
     def ask(hints: Sequence[str]) -> None:
-        screen = news()
         with bars.aside():
-            tell(screen, *(Message("For you alone: ", hint) for hint in hints), style="yellow")
-            tell(screen, "What you see here, and what you answer, depends on true labels: keep it to yourself.")
-            confirm(screen, question)
+            print_status(*(Message("For you alone: ", hint) for hint in hints), style="yellow")
+            print_status("What you see here, and what you answer, depends on true labels: keep it to yourself.")
+            confirm(question)
 
     return ask if bars.is_watched else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import traceback
 from collections.abc import Collection, Iterable, Iterator
@@ -12,8 +13,7 @@ from typing import Any
 from starlette.datastructures import ImmutableMultiDict
 
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.option import REQUIRED
-from labeldp.app.options import OPTIONS
+from labeldp.app.cli import OPTIONS
 from labeldp.app.sentences import EXPLAINED, as_field, explain_charges, explain_error
 from labeldp.errors import ParameterError, Setting
 
@@ -68,9 +68,9 @@ def parse_fields(
             option = OPTIONS[name]
             texts = [str(text).strip() for text in form.getlist(name)]
             if any(texts):
-                typed = texts if option.type == tuple[float, float] else texts[0]
+                typed = texts if name == "bounds" else texts[0]
                 values[name] = option.read(typed, decimals if name == "bounds" else ".,")
-            elif option.default is REQUIRED:
+            elif option.default is inspect.Parameter.empty:
                 raise ParameterError(Setting(name), " is empty: choose it first")
             else:
                 values[name] = option.default

@@ -20,12 +20,13 @@ from labeldp import __version__
 from labeldp.accounts.budget import rounded_up, total_of
 from labeldp.accounts.explanation import private_column
 from labeldp.accounts.numbers import number
-from labeldp.app.option import readings
-from labeldp.app.options import OPTIONS, RECORD
+from labeldp.app.cli import OPTIONS
+from labeldp.app.options import RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.guard import Keys
 from labeldp.app.page.work import Work
 from labeldp.app.sentences import as_field, counted, printable, spelled
+from labeldp.app.typed_text import readings
 
 if TYPE_CHECKING:
     from labeldp.app.page.unfinished import Unfinished

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from labeldp._atomic import atomic_file
-from labeldp.app.options import DIALECT
+from labeldp._values import parse_integer
 from labeldp.app.page.forms import collect_problem, parse_fields
 from labeldp.app.page.site import Site, go, show, site_of
 from labeldp.app.page.unfinished import Unfinished, typed_texts
@@ -21,6 +21,9 @@ from labeldp.errors import LabelDPError, ParameterError
 from labeldp.release.names import as_label_name
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.overview import count_titles
+
+DIALECT = Dialect.__slots__
+"""Options of how a table is written."""
 
 LIKELY_ENCODING = "cp1252"
 """Of text that is not UTF-8."""
@@ -177,6 +180,8 @@ def take_column(site: Site, unfinished: Unfinished, form: FormData, problems: di
     unfinished.request = None
     unfinished.keep_typed(form, _COLUMN_FIELDS)
     options = parse_fields(_COLUMN_FIELDS, form, problems, overview.dialect.decimal or ".,")
+    with collect_problem(problems, "rows_per_person"):
+        parse_integer(options.get("rows_per_person", 1), "rows_per_person")
     if overview.missing and options.get("missing") == "error":
         problems["missing"] = (
             f"leave out {counted(overview.missing, 'row')} without a value in the private column, or fill them in "

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from labeldp._values import as_fraction
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.option import open_ledger
+from labeldp.app.options import open_ledger
 from labeldp.app.page.site import Site, site_of
 from labeldp.app.page.work import Work
 from labeldp.errors import DataError, Message, ParameterError, Setting
