@@ -280,7 +280,8 @@ class _Output:
 def _open_source(source: str, output: _Output, format: str | None, **reading: Any) -> Table:
     """Open the table; public columns of text files stay as they are where text is written."""
     if format is not None:
-        format = as_format(format) if format_in(source) is None else None
+        asked = as_format(format)
+        format = asked if format_in(source) is None else None
     table = open_table(source, format, as_written=output.format in DELIMITERS, exact=True, **reading)
     for name in reading["drop"]:
         table.refuse_unknown(name, "drop")
