@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 
 # What tests start in processes of their own.
-collect_ignore = ["tables/irregular.py", "spark/quick_daemon.py", "spark/connect_program.py"]
+collect_ignore = ["spark/quick_daemon.py", "spark/connect_program.py"]
 collect_ignore += ["spark/trouble_program.py"]
 if find_spec("pyspark") is None or sys.platform == "win32":  # where Spark needs programs of Hadoop's own
     collect_ignore += ["spark"]

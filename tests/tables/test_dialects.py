@@ -139,12 +139,6 @@ def test_columns_that_are_dropped_are_not_read_and_do_not_leave(place):
     assert "the label" in str(refused("in.csv", "other.csv", drop=["price"]))
 
 
-@pytest.mark.parametrize("label", ["2", f"2{' ' * 200_000}"])
-def test_a_long_label_does_not_hide_the_marks_of_rows_below(place, label):
-    (place / "in.csv").write_text("x;price\n" + f"1;{label}\n" * 3 + "2,5;3\n")
-    assert ldp.tables.open_table("in.csv", label="price").dialect.decimal == ","
-
-
 @pytest.mark.parametrize(("encoding", "option"), [("cp1252", "encoding"), ("utf-16-be", "encoding")])
 def test_an_encoding_that_no_mark_shows_is_asked_for_and_used(place, encoding, option):
     put(place, encoding=encoding)

@@ -121,6 +121,13 @@ def test_a_label_formula_has_the_value_that_excel_stored(place):
     release("in.xlsx")
 
 
+@pytest.mark.parametrize("number", ["1e999", "-1E+400", "9" * 400])
+def test_a_label_that_is_a_number_beyond_floats_is_neither_refused_nor_left_out(place, number):
+    put(change=lambda book, sheet: sheet.__setitem__("C2", "=H2"))
+    store({"C2": number})
+    assert release("in.xlsx", missing="drop").terms.rows == ROWS
+
+
 TOTALS = ["=SUM(C2:C41)", "=SUBTOTAL(109,Table1[price])", "=C41+1", "=SUM(H:H)", "=SUM(other!C2:C41)"]
 
 

@@ -12,6 +12,7 @@ import labeldp as ldp
 from command_line import invoke
 from helpers import posix_only
 from labeldp._atomic import atomic_folder
+from labeldp.app.card_files import read_card_file
 from labeldp.tables.paths import refuse_same
 from tables.file_cases import refused, release
 
@@ -108,3 +109,34 @@ def test_what_appears_in_a_folder_while_another_is_written_is_lost_without_a_las
     with atomic_folder("out"):
         pass
     assert os.listdir("out") == []
+
+
+IRREGULAR = (
+    {
+        "fifo": os.mkfifo,
+        "device": lambda path: os.symlink("/dev/zero", path),
+        "loop": lambda path: os.symlink(path, path),
+        "dangling link": lambda path: os.symlink("no such file", path),
+        "folder": os.mkdir,
+    }
+    if hasattr(os, "mkfifo")
+    else {}
+)
+OPENED = {
+    "table": ("bad.csv", lambda: refused("bad.csv", error=(OSError, ldp.LabelDPError))),
+    "ledger": ("bad.jsonl", lambda: ldp.Ledger.open("bad.jsonl", create="never")),
+    "card": ("bad.json", lambda: read_card_file(Path("bad.json"))),
+    "model": ("bad", lambda: ldp.load_model("bad")),
+}
+
+
+@pytest.mark.parametrize("entry", OPENED)
+@pytest.mark.parametrize("kind", IRREGULAR)
+def test_a_path_that_is_no_regular_file_is_refused_at_once(place, kind, entry):
+    name, look = OPENED[entry]
+    IRREGULAR[kind](name)
+    if entry == "table":
+        look()
+        return
+    with pytest.raises((OSError, ldp.LabelDPError)):
+        look()

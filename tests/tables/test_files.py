@@ -82,11 +82,6 @@ def test_pipes_are_refused():
         ldp.tables.TableWriter("-", pa.schema({"a": pa.int64()}), "csv")
 
 
-def test_one_huge_row_group_is_read_in_pieces(tmp_path):
-    pq.write_table(pa.table({"a": np.arange(400_000)}), tmp_path / "t.parquet", row_group_size=400_000)
-    assert max(batch.num_rows for batch in ldp.tables.open_table(tmp_path / "t.parquet").batches()) < 140_000
-
-
 BAD = {
     "ragged.csv": b"a,price\n1,2\n1\n",
     "empty.csv": b"",

@@ -151,15 +151,6 @@ def test_a_full_disk_leaves_nothing_but_the_charge(room):
         assert list((room / "disk").iterdir()) == []
 
 
-def limit_files():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
-
-
-@pytest.mark.slow
-def test_a_file_that_may_not_grow_leaves_nothing_but_the_charge(room):
-    assert_stopped(start(LATER, room, preexec_fn=limit_files), room, 1, "too large", "stays spent: mend this")
-
-
 def fill(path):
     with contextlib.suppress(OSError), open(path, "wb", buffering=0) as filler:
         while filler.write(bytes(512)):

@@ -1,14 +1,11 @@
 """What gives labels away in spite of the noise is pointed out to the owner, and hidden by shuffling."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from scipy import stats
 
 import labeldp as ldp
-from forged_cards import forged
 from helpers import FALSE_ALARM, seeded
 from labeldp.app.regression import regress_file
 from labeldp.tables import batches as module
@@ -222,6 +219,5 @@ def test_shuffled_files_hold_the_same_rows(tmp_path):
     assert after.sort_by("id").drop(["price"]).to_pydict() == table.drop(["price"]).to_pydict()
     assert '"row_order":"shuffled"' in done.card
     assert "the number of rows, and bounds are public" in done.card
-    earlier = forged({**json.loads(done.card), "guarantee": done.terms.guarantee})  # which names their order
-    assert all(ldp.verify_card(text).holds for text in (done.card, earlier))
+    assert ldp.verify_card(done.card).holds
     assert not any("order in which" in hint for hint in hints)

@@ -5,14 +5,12 @@ import stat
 from pathlib import Path
 
 import numpy as np
-import portalocker
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
 from helpers import posix_only
-from labeldp import _atomic
 from labeldp.app.card_check import verify_files
 from labeldp.app.regression import regress_file
 from labeldp.tables import paths
@@ -155,49 +153,6 @@ def test_a_release_that_ends_just_before_a_name_is_reserved_is_seen_before_the_c
     with pytest.raises(ldp.errors.ParameterError, match="exists already"):
         release("in.parquet", "out.csv", ledger=ledger)
     assert ledger.charges == ()
-
-
-def test_a_reservation_that_is_given_back_while_another_asks_for_it_is_kept_for_that_one(monkeypatch):
-    """Who locks a file that has just been removed holds nothing: a third could make that file again."""
-    lock, reserving = portalocker.lock, _atomic.reserve_name("out.csv")
-
-    def late(handle, flags):
-        monkeypatch.setattr(portalocker, "lock", lock)
-        reserving.__exit__(None, None, None)
-        lock(handle, flags)
-
-    reserving.__enter__()
-    monkeypatch.setattr(portalocker, "lock", late)
-    with _atomic.reserve_name("out.csv"), pytest.raises(ldp.errors.ParameterError, match="another release"):
-        _atomic.reserve_name("out.csv").__enter__()
-    assert os.listdir() == ["in.parquet"]
-
-
-@pytest.mark.parametrize("has_links", [True, False])
-def test_where_a_disk_knows_no_locks_the_second_is_refused_at_the_end(monkeypatch, has_links):
-    out = "out.parquet"
-    look, looks = OutputsAndCard.refuse_targets, []
-
-    def late(self):
-        look(self)
-        looks.append(self)
-        if len(looks) == 1:  # the other is done between the last look and the renames
-            release("in.parquet", out)
-
-    def no_links(source, target):
-        raise PermissionError(1, "Operation not permitted")
-
-    def no_locks(handle, *flags):
-        raise portalocker.LockException("Operation not supported")
-
-    if not has_links:
-        monkeypatch.setattr(os, "link", no_links)
-    monkeypatch.setattr(portalocker, "lock", no_locks)
-    monkeypatch.setattr(OutputsAndCard, "refuse_targets", late)
-    with pytest.raises(ldp.errors.ParameterError, match="exists already"):
-        release("in.parquet", out)
-    assert holds(out)
-    assert sorted(os.listdir()) == ["in.parquet", Path(out).name, f"{Path(out)}.card.json"]
 
 
 # ---- rights -------------------------------------------------------------------------------------------------

@@ -151,12 +151,6 @@ def test_lines_are_skipped_whatever_ends_them_and_show_the_encoding(place, ends,
     ]
 
 
-def test_lines_are_skipped_across_blocks(place):
-    rows = [f"{row},{row % 5}" for row in range(40_000)]
-    (place / "in.csv").write_text("\n".join(["x" * 70_000, "id,price", *rows, "y" * 70_000, "z"]))
-    assert release("in.csv", dialect=ldp.tables.Dialect(skip=1, skip_last=2)).terms.rows == 40_000
-
-
 @pytest.mark.parametrize("command", ["privatize", "fit"])
 def test_all_that_is_wrong_with_a_table_is_said_at_once_with_what_to_add(place, command):
     rows = [(f"town {row}", row, f"{1 + row % 4},5") for row in range(60)]

@@ -78,23 +78,6 @@ def test_faults_of_the_file_come_before_those_of_labels(fault):
     assert all("ragged" in text for _, (_, text) in told)
 
 
-def test_a_fault_is_told_by_its_row():
-    content = lines(SHORT)
-    content[4321] = FAULTS["no number"](content[4321])
-    assert "'price' is not a number in row 4,322." in complaint("in.csv", content)[1]
-    content[5000] = FAULTS["ragged"](content[5000])
-    assert "row 5,001 has more or fewer values" in complaint("in.csv.gz", content)[1]
-
-
-@pytest.mark.slow
-def test_a_file_that_is_cut_off_is_damaged_unless_a_row_before_that_is_at_fault(place):
-    for content, word in ((lines(LONG), "damaged"), ([*lines(LONG)[:50], "1,2,3", *lines(LONG)[50:]], "ragged")):
-        complete = gzip.compress("\n".join(["c,price", *content]).encode())
-        for missing in range(len(complete) // 3, len(complete) // 3 + 10):  # cut in a row, wherever that is
-            (place / "in.csv.gz").write_bytes(complete[:-missing])
-            assert word in str(refused("in.csv.gz"))
-
-
 @pytest.mark.parametrize("label", ["-5", "+5", "-,5", "-1 200", "1,5e3", "1,5E+3", "+,5", "1.234,5"])
 def test_a_quote_that_takes_rows_in_is_refused_whatever_way_their_labels_are_written(place, label):
     rows = ["0,5;a;1", f'1,5;"b;{label}', f"2,5;c;{label}", f'3,5;d";{label}']

@@ -1,7 +1,5 @@
 """Records that span lines: a lost quote never takes a label into a public value."""
 
-from contextlib import suppress
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -113,21 +111,6 @@ def test_odd_options_are_refused_by_name(option, value):
     assert caught.value.option == option
     with pytest.raises(ldp.errors.ParameterError, match="must differ"):
         ldp.tables.Dialect(decimal=",", thousands=",")
-
-
-@pytest.mark.parametrize("content", ["item,price\nä,2.5\n".encode(), b"item,price\na,2.5\n", b"i", b""])
-@pytest.mark.parametrize(
-    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1", "cp1252", "mac-roman"]
-)
-def test_every_encoding_reads_any_bytes_or_ends_in_an_error_of_ours(place, encoding, content):
-    for data in (content, content + b"\xff\x81\xfe", bytes(range(256))):
-        (place / "in.csv").write_bytes(data)
-        with suppress(ldp.LabelDPError):
-            list(
-                ldp.tables.open_table(
-                    "in.csv", label="price", dialect=ldp.tables.Dialect(encoding=encoding)
-                ).batches()
-            )
 
 
 def test_a_byte_order_mark_that_is_missing_is_asked_for(place):

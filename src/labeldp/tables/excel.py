@@ -248,7 +248,7 @@ def _cell_text(cell: Any, decimal: str) -> str:
     if isinstance(value, timedelta):
         value = value / timedelta(days=1)
     if isinstance(value, int | float):
-        return str(value).replace(".", decimal)
+        return str(value).replace("inf", "1e999").replace(".", decimal)  # a number, though beyond floats
     if isinstance(value, datetime):
         return str(value).removesuffix(" 00:00:00")
     return str(value).strip()

@@ -26,7 +26,7 @@ _TOTALS = {
     *("total", "totals", "subtotal", "sum", "totaux", "somme", "totale", "totali", "somma", "totales", "suma"),
     *("summe", "gesamt", "gesamtsumme", "gesamtergebnis", "zwischensumme", "insgesamt", "totaal", "eindtotaal"),
     *("totalt", "summa", "yhteensä", "razem", "ogółem", "celkem", "összesen", "toplam", "итого", "всего"),
-    *("合計", "小計", "合计", "小计", "总计", "總計", "합계"),
+    *("overall", "gesamtbetrag", "σ", "σύνολο", "合計", "小計", "合计", "小计", "总计", "總計", "합계"),
 }
 """Words of rows that sum up the others."""
 
