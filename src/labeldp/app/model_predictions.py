@@ -104,7 +104,7 @@ def predict_file(
     tally: Tally = Counter()
     rows = 0
     how = table.dialect_for(output_format(os.fspath(out)))
-    with TableWriter(out, schema, None, force, most=table.rights, dialect=how) as writer:
+    with TableWriter(out, schema, None, force, max_rights=table.rights, dialect=how) as writer:
         for batch in output.batches():
             predicted = np.round(saved.predict(table.parse(batch, needs), tally), digits)
             columns = [*batch.select(names).columns, pa.array(predicted)]

@@ -204,7 +204,7 @@ def _release_table(
     output.refuse_same_place(source, ledger)
     progress = progress or (lambda *_: None)
     words = resolve_source(random_state)
-    with OutputsAndCard(output.path, force=output.force) as places:
+    with OutputsAndCard(output.path, force=output.force) as placement:
         progress("Opening", 0, None)
         table = _open_source(source, output, **reading)
         rows = TableInput(table, drop=missing == "drop", progress=progress)
@@ -220,9 +220,9 @@ def _release_table(
                 writer.write(batch)
             terms = stream.finish()
             card = terms.to_card(file=output.facts(table, writer, terms, rows.left_out), rounding=[step])
-            places.put_card(card + "\n", table.rights)
+            placement.put_card(card + "\n", table.rights)
     notes = (*table.notes, *rehearsal.identifiers.hints())
-    return FileRelease(output.path, terms, card, places.card, notes)
+    return FileRelease(output.path, terms, card, placement.card, notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,13 @@ class _Output:
         """Return what writes the rows of a table; its place is reserved."""
         dialect = table.dialect_for(self.format)
         return TableWriter(
-            self.path, table.schema, self.format, self.force, most=table.rights, dialect=dialect, reserved=True
+            self.path,
+            table.schema,
+            self.format,
+            self.force,
+            max_rights=table.rights,
+            dialect=dialect,
+            reserved=True,
         )
 
     def refuse_same_place(self, source: str, ledger: Ledger | None) -> None:
@@ -280,8 +286,8 @@ class _Output:
 def _open_source(source: str, output: _Output, format: str | None, **reading: Any) -> Table:
     """Open the table; public columns of text files stay as they are where text is written."""
     if format is not None:
-        asked = as_format(format)
-        format = asked if format_in(source) is None else None
+        option = as_format(format)
+        format = option if format_in(source) is None else None
     table = open_table(source, format, as_written=output.format in DELIMITERS, exact=True, **reading)
     for name in reading["drop"]:
         table.refuse_unknown(name, "drop")

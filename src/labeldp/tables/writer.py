@@ -37,7 +37,7 @@ class TableWriter:
         By default the name implies it.
     force : bool
         Replace a file that exists.
-    most : int
+    max_rights : int
         The most rights that the files get; the umask may leave them fewer.
     dialect : Dialect, optional
         How text is written.
@@ -63,11 +63,11 @@ class TableWriter:
         format: str | None = None,
         force: bool = False,
         *,
-        most: int = 0o666,
+        max_rights: int = 0o666,
         dialect: Dialect | None = None,
         reserved: bool = False,
     ) -> None:
-        self._to, self._force, self._most = os.fspath(path), force, most
+        self._to, self._force, self._max_rights = os.fspath(path), force, max_rights
         self.format = output_format(self._to, format)
         self.schema = pa.schema([field.remove_metadata() for field in schema])
         self._group_rows = GROUP_ROWS if self.format == "parquet" else min(GROUP_ROWS, SMALL_ROWS)
@@ -95,7 +95,7 @@ class TableWriter:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._path = stack.enter_context(
-                atomic_file(self._to, public=True, max_rights=self._most, replace=self._force)
+                atomic_file(self._to, public=True, max_rights=self._max_rights, replace=self._force)
             )
             stream = stack.enter_context(pa.OSFile(str(self._path), "wb"))
             self._encoder: Any = (
