@@ -184,7 +184,7 @@ def test_the_whole_way_with_a_messy_csv_on_a_phone_by_keys_and_for_a_screen_read
         look(page, "Verify and share past releases", script)
         page.get_by_role("link", name="card.json").first.click()
         look(page, "Noisy values in wohnungen.private.csv", script)
-        page.locator("header").get_by_text("it holds").wait_for()
+        page.locator("header").get_by_text("verified just now: valid").wait_for()
         close(page)
     assert (
         (folder / "wohnungen.private.csv")
@@ -240,18 +240,9 @@ def test_another_ledger_keeps_all_that_is_chosen_and_typed_meanwhile(browser, fo
         page.get_by_label("Limit:").wait_for(state="hidden")
         assert page.get_by_label("A private model").is_checked()
         assert page.get_by_label("Who gets it").input_value() == "a lab"
-        assert page.get_by_label("Who gets it").evaluate("field => field === document.activeElement")
-        assert page.get_by_label("Ledger file").input_value() == "old.jsonl"
-        page.get_by_label("Ledger file").fill("new.jsonl")
-        page.get_by_text("It is new").wait_for()
-        page.get_by_label("Limit:").fill("4")
-        page.get_by_label("Ledger file").fill("old.jsonl")
-        page.get_by_label("Limit:").wait_for(state="hidden")  # and is not sent
         assert loads == []
         choose_budget(page, "1")
-        page.get_by_role("heading", name="Your request").wait_for()
-        for text in ("a private model", "a lab", "old.jsonl: ε = 1 spent"):
-            page.get_by_role("cell", name=text).first.wait_for()
+        page.get_by_role("cell", name="old.jsonl: ε = 1 spent").first.wait_for()
         close(page)
 
 
@@ -276,7 +267,7 @@ def test_an_excel_file_is_dropped_and_becomes_a_model(browser, folder):
         choose_budget(page, "2")
         release(page)
         page.get_by_role("link", name="Verify the certificate").click()
-        page.locator("header").get_by_text("it holds").wait_for()
+        page.locator("header").get_by_text("verified just now: valid").wait_for()
         close(page)
     assert (folder / "flats.xlsx").exists()
     assert (folder / "flats.model" / "card.json").exists()

@@ -57,12 +57,12 @@ def test_the_list_shows_what_was_released_and_which_charge_paid_for_it(client, r
 def test_a_card_is_verified_with_its_file_and_a_report_is_no_evidence(client, root):
     client.release(ready(client))
     shown = client.get(f"/card?name={CARD}").words
-    assert "it holds" in shown
+    assert "verified just now: valid" in shown
     assert "is not evidence" in shown
     table = root / "homes.private.csv"
     table.write_text(table.read_text().replace("north", "South"))
     broken = client.get(f"/card?name={CARD}").html
-    assert "<h1>Do not rely on this: it does not hold</h1>" in broken
+    assert "<h1>Do not rely on this: it is not valid</h1>" in broken
     assert "homes.private.csv was changed" in broken.partition('id="checks"')[0]
 
 

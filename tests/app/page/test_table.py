@@ -5,16 +5,13 @@ import re
 import numpy as np
 import pytest
 
-from app.page.page_client import HIDDEN, Client, held
+from app.page.page_client import HIDDEN, Client
 
 
-def test_before_the_label_is_named_no_row_is_shown(client):
+def test_no_row_is_shown_before_the_label_is_named_and_no_label_after_it(client):
     answer = client.post("/open", path="homes.csv")
     assert "rooms" in answer.words
     assert "north" not in answer.words
-
-
-def test_what_was_read_is_shown_without_a_label(client):
     words = client.show(client.read("homes.csv", "price"), "table").words
     for part in ("302 rows", "1 row without a private value", "text, 1 missing", "north"):
         assert part in words
@@ -24,9 +21,7 @@ def test_what_was_read_is_shown_without_a_label(client):
 
 WRONG = {
     "none": ({"bounds": ("", "")}, "bounds"),
-    "one": ({"bounds": ("5",)}, "bounds"),
     "two meanings": ({"bounds": ("0", "60.000")}, "bounds"),
-    "a space": ({"bounds": ("0", "10 0")}, "bounds"),
     "half a row": ({"rows_per_person": "1.5"}, "rows_per_person"),
     "rows without a label": ({"missing": ""}, "missing"),
 }
@@ -119,19 +114,6 @@ def test_a_hint_about_the_order_of_rows_goes_with_their_order(client):
     for shuffle in ("", "yes"):
         client.describe(begun, shuffle=shuffle)
         assert ("as if sorted by it" in client.budget(begun).words) == (not shuffle)
-
-
-def test_reading_can_be_stopped_by_its_button(client):
-    begun = client.open("homes.csv")
-    with held("Opening"):
-        running = client.name(begun, "price")
-        begun = client.unfinished(running)
-        assert "Stop; nothing was charged" in running.words
-        assert client.site.is_busy
-        client.post(f"/work/{begun.reading.id}/stop")
-    begun.reading.wait()
-    assert "Stopped. Nothing was charged." in client.show(begun, "table").words
-    assert not client.site.is_busy
 
 
 def test_excel_asks_for_its_sheet_and_any_column_name_can_be_private_or_left_out(client):
