@@ -32,7 +32,7 @@ class Wording(NamedTuple):
     do_not: str
 
 
-_ONCE = " without need: that would cost again, and the costs add up. Keep this one and reuse it."
+_ONCE = " without need: that would cost again, and the costs add up."
 _LABELS = Wording(
     title="A release of private labels",
     output="this release",
