@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labeldp._atomic import StrPath
-from labeldp._values import Array, parse_choice
+from labeldp._values import Array, Mask, parse_choice
 from labeldp.app.sentences import counted
 from labeldp.errors import DataError, Message, ParameterError
 from labeldp.tables.column_encoders import Tally
@@ -18,6 +18,7 @@ from labeldp.tables.memory import read_columns
 if TYPE_CHECKING:
     from labeldp.tables.dialect import Dialect
     from labeldp.tables.opening import Progress
+    from labeldp.tables.tables import Table
 
 Hints = Callable[[list[Message]], None]
 """Called with sentences that follow from true labels."""
@@ -59,18 +60,8 @@ def read_rows(
     parse_choice(missing, "missing", ("error", "drop"))
     from labeldp.tables.batches import label_values  # noqa: PLC0415
     from labeldp.tables.hints import table_hints  # noqa: PLC0415
-    from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
 
-    features, drop, text = (columns.get(option, ()) for option in ("features", "drop", "categories"))
-    table = open_table(source, format, label=label, text=text, drop=drop, dialect=dialect)
-    for option, listed in columns.items():
-        for name in listed:
-            table.refuse_unknown(name, option)
-    if label in features or label in text:
-        raise ParameterError(f"{label!r} is the label: it cannot be a feature too", option="label")
-    names = features or [name for name in table.schema.names if name != label]
-    names = [name for name in dict.fromkeys(names) if name not in drop]
-    table.refuse_lookalike(names)
+    table, names = _open_features(source, label, columns, format, dialect)
 
     def report(done: int) -> None:  # how far it got in text before a fault shows where blocks end
         progress("Reading", done if table.format == "parquet" else 0, table.rows)
@@ -80,18 +71,13 @@ def read_rows(
     labelled = np.flatnonzero(~unusable)
     if labelled.size:
         table.refuse_total(int(labelled[-1]))
-    gaps = {name: read.column(name).is_null(nan_is_null=True).to_numpy() for name in names if complete}
-    if missing == "error" and (found := [name for name, each in gaps.items() if each.any()]):
-        raise DataError(
-            f"values are missing in {', '.join(map(repr, found))}: leave these columns out, or, on the command "
-            "line, these rows by --missing drop"
-        )
-    unusable = np.any([unusable, *gaps.values()], axis=0)
+    if complete:
+        unusable = unusable | _gap_rows(read, names, missing)
     notes = list(table.notes)
     if unusable.any():
         read, labels = read.filter(~unusable), labels[~unusable]
-        what = "no label or a gap in a column that is used" if complete else "no label"
-        notes.append(f"{LEFT_OUT}{what}: {counted(int(unusable.sum()), 'row')}.")
+        reason = "no label or a gap in a column that is used" if complete else "no label"
+        notes.append(f"{LEFT_OUT}{reason}: {counted(int(unusable.sum()), 'row')}.")
     if not len(labels):
         raise ParameterError("no row has a label")
     public = read.select(names)
@@ -100,6 +86,40 @@ def read_rows(
         if sentences := table_hints(public, labels, label, table.dialect, option):
             hints(sentences)
     return Rows(public, labels, notes, table.rights)
+
+
+def _open_features(
+    source: StrPath, label: str, columns: Columns, format: str | None, dialect: Dialect | None
+) -> tuple[Table, list[str]]:
+    """Open a table, and return it with the names of its features."""
+    from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
+
+    features, drop, text = (columns.get(option, ()) for option in ("features", "drop", "categories"))
+    table = open_table(source, format, label=label, text=text, drop=drop, dialect=dialect)
+    for option, names in columns.items():
+        for name in names:
+            table.refuse_unknown(name, option)
+    if label in features or label in text:
+        raise ParameterError(f"{label!r} is the label: it cannot be a feature too", option="label")
+    chosen = features or [name for name in table.schema.names if name != label]
+    chosen = [name for name in dict.fromkeys(chosen) if name not in drop]
+    table.refuse_lookalike(chosen)
+    return table, chosen
+
+
+def _gap_rows(table: Any, names: Sequence[str], missing: str) -> Mask:
+    """Return True for rows with a gap in a column; gaps are refused unless their rows are left out."""
+    gaps = {name: table.column(name).is_null(nan_is_null=True).to_numpy() for name in names}
+    incomplete = [name for name, rows in gaps.items() if rows.any()]
+    if incomplete and missing == "error":
+        raise DataError(
+            f"values are missing in {', '.join(map(repr, incomplete))}: leave these columns out, or, on the "
+            "command line, these rows by --missing drop"
+        )
+    with_gaps = np.zeros(table.num_rows, dtype=np.bool_)
+    for rows in gaps.values():
+        with_gaps |= rows
+    return with_gaps
 
 
 def tally_notes(tally: Tally) -> list[str]:

@@ -15,7 +15,7 @@ from labeldp._values import Array, Data, Epsilon, LabelBounds, parse_choice
 from labeldp.accounts.budget import declared, total_of
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
-from labeldp.app.inputs import Hints, read_rows, tally_notes
+from labeldp.app.inputs import Hints, Rows, read_rows, tally_notes
 from labeldp.errors import Message, Setting, WeakModelWarning
 from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.label_regressor import LabelReleaseRegressor
@@ -142,47 +142,63 @@ def fit_file(
     reading: Data = {"missing": missing, "format": format, "dialect": dialect}
     with reserve_model(out, force=force) as open_draft, open_draft() as draft:
         read = read_rows(source, label, columns=columns, progress=progress, hints=hints, **reading)
-        names, rows = read.public.column_names, len(read.labels)
+        rows = len(read.labels)
+        names = read.public.column_names
         encoder = TableEncoder.fit(read.public, names, categories=categories, strict=bool(features))
         refuse_too_large(8 * rows * encoder.width)
-        tally: Tally = Counter()
-        X = encoder.transform(read.public, tally)
-        columns_text(encoder, label)  # refuses what a model cannot hold
-        notes = [f"The model predicts {label} from {', '.join(encoder.names) or 'no column'}.", *read.notes]
-        notes += [f"{name} was left out: {why}." for name, why in encoder.left_out] + tally_notes(tally)
+        X, notes = _encode(encoder, read, label)
+        columns_text(encoder, label)  # refuses names and values that a model cannot hold
         if score is not None:
             notes.append(plan_test(rows, score, bounds).describe())
         refuse_size(f"{out}/", 80 * rows if release == "labels" else 0)
         progress("Fitting", 0, None)
-        with (
-            warnings.catch_warnings(),
-            declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason),
-        ):
-            warnings.simplefilter("ignore", WeakModelWarning)  # it is among the notes
+        with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
             risk, error = _fit(model, X, read.labels, score)
-        about: Data = {"model": type(model).__name__}
-        terms, note = model.terms_, None
-        if model.weakness_ is not None:
-            notes.append(f"Note: {model.weakness_}.")
-        if risk is not None:
-            terms, about["quality"] = terms_with_score(terms, risk), risk.as_data()
-            note = score_note(terms, risk)
-            notes += [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", note]
-        card = write_model(model, encoder, draft, label=label, note=note, quality=risk)
-    return FileFit(out, card, terms.summary("model", **about), notes, error)
+        summary, note = _summarize(model, risk)
+        notes += _result_notes(model, risk, note)
+        card = write_model(model, encoder, draft, label=label, note=note or None, quality=risk)
+    return FileFit(out, card, summary, notes, error)
+
+
+def _encode(encoder: TableEncoder, read: Rows, label: str) -> tuple[Array, list[str]]:
+    """Return features as numbers, and notes on the columns."""
+    tally: Tally = Counter()
+    X = encoder.transform(read.public, tally)
+    notes = [f"The model predicts {label} from {', '.join(encoder.names) or 'no column'}.", *read.notes]
+    notes += [f"{name} was left out: {reason}." for name, reason in encoder.left_out]
+    return X, notes + tally_notes(tally)
+
+
+def _result_notes(model: Any, risk: Risk | None, note: str) -> list[str]:
+    """Return notes on the weakness of a model, and on its score."""
+    notes = [] if model.weakness_ is None else [f"Note: {model.weakness_}."]
+    if risk is not None:
+        notes += [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", note]
+    return notes
+
+
+def _summarize(model: Any, risk: Risk | None) -> tuple[str, str]:
+    """Return the summary of a fit, and the note on the cost of its score, empty without one."""
+    about: Data = {"model": type(model).__name__}
+    if risk is None:
+        return model.terms_.summary("model", **about), ""
+    terms = terms_with_score(model.terms_, risk)
+    return terms.summary("model", quality=risk.as_data(), **about), score_note(terms, risk)
 
 
 def _fit(model: Any, X: Array, labels: Array, score: float | None) -> tuple[Risk | None, Exception | None]:
     """Fit a model, and return its score or why there is none; if only the score fails, the model stays."""
-    if score is None:
-        model.fit(X, labels)
-        return None, None
-    try:
-        return fit_and_score(model, X, labels, epsilon=score)[1], None
-    except Exception as error:
-        if NOT_SCORED not in getattr(error, "__notes__", ()):
-            raise
-        return None, error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WeakModelWarning)  # it is among the notes
+        if score is None:
+            model.fit(X, labels)
+            return None, None
+        try:
+            return fit_and_score(model, X, labels, epsilon=score)[1], None
+        except Exception as error:
+            if NOT_SCORED not in getattr(error, "__notes__", ()):
+                raise
+            return None, error
 
 
 def score_note(terms: Terms, risk: Risk) -> str:

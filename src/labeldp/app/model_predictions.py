@@ -20,8 +20,10 @@ from labeldp.tables.column_encoders import Tally
 from labeldp.tables.paths import output_format, refuse_same
 
 if TYPE_CHECKING:
+    from labeldp.learning.models import SavedModel
     from labeldp.tables.dialect import Dialect
     from labeldp.tables.opening import Progress
+    from labeldp.tables.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,24 +77,15 @@ def predict_file(
     """
     refuse_same({"the predictions": out}, {"the table": source, "the model": model})
     from labeldp.learning.models import load_model  # noqa: PLC0415
-    from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
     from labeldp.tables.writer import TableWriter  # noqa: PLC0415 (an extra)
 
     column = as_text(column, "column")
     pa, saved = arrow(), load_model(model)
     progress = progress or (lambda *_: None)
     progress("Reading", 0, None)
-    needs = saved.encoder.names
-    for name in keep:
-        if same_name(name, saved.label):
-            raise ParameterError(f"{name!r} is what the model predicts: true labels are never copied")
-    copies = {*needs, *keep}
-    table = open_table(source, format, text=saved.encoder.texts, only=copies, dialect=dialect)
-    for name in keep:
-        table.refuse_unknown(name, "keep")
-    saved.encoder.check(table.schema, sorted(table.private))
+    table = _open_features(source, saved, keep, format, dialect)
     output = table.as_text()
-    fields = [field for field in output.schema if field.name in copies]
+    fields = [field for field in output.schema if field.name in {*saved.encoder.names, *keep}]
     names = [field.name for field in fields]
     if column in names:
         raise ParameterError(
@@ -103,21 +96,40 @@ def predict_file(
     digits = 5 - math.floor(math.log10(high - low))  # six of the range of labels
     tally: Tally = Counter()
     rows = 0
-    how = table.dialect_for(output_format(os.fspath(out)))
-    with TableWriter(out, schema, None, force, max_rights=table.rights, dialect=how) as writer:
+    written = table.dialect_for(output_format(os.fspath(out)))
+    with TableWriter(out, schema, None, force, max_rights=table.rights, dialect=written) as writer:
         for batch in output.batches():
-            predicted = np.round(saved.predict(table.parse(batch, needs), tally), digits)
+            predicted = np.round(saved.predict(table.parse(batch, saved.encoder.names), tally), digits)
             columns = [*batch.select(names).columns, pa.array(predicted)]
             writer.write(pa.RecordBatch.from_arrays(columns, schema=schema))
             rows += batch.num_rows
             progress("Predicting", rows, table.rows)
-    notes = [
-        *table.notes,
-        *tally_notes(tally),
-        f"Copied from the table: {', '.join(map(repr, names)) or 'no column'}.",
-    ]
+    notes = [*table.notes, *tally_notes(tally), *_column_notes(table, names)]
+    return FilePredictions(rows, saved.label, notes)
+
+
+def _open_features(
+    source: StrPath, saved: SavedModel, keep: Sequence[str], format: str | None, dialect: Dialect | None
+) -> Table:
+    """Open a table of which only the columns of a model and those to copy are read."""
+    from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
+
+    for name in keep:
+        if same_name(name, saved.label):
+            raise ParameterError(f"{name!r} is what the model predicts: true labels are never copied")
+    columns = {*saved.encoder.names, *keep}
+    table = open_table(source, format, text=saved.encoder.texts, only=columns, dialect=dialect)
+    for name in keep:
+        table.refuse_unknown(name, "keep")
+    saved.encoder.check(table.schema, sorted(table.private))
+    return table
+
+
+def _column_notes(table: Table, copied: Sequence[str]) -> list[str]:
+    """Return notes on columns that were copied, and on columns that were not."""
+    notes = [f"Copied from the table: {', '.join(map(repr, copied)) or 'no column'}."]
     if left_out := sorted(table.private):
         listed = ", ".join(map(repr, left_out[:12])) + (", …" if len(left_out) > 12 else "")
         why = "Left out, because the model does not use them and they may hold true labels"
         notes.append(Message(f"{why}: {listed}. To copy columns, name them with ", Setting("keep"), "."))
-    return FilePredictions(rows, saved.label, notes)
+    return notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -76,8 +77,7 @@ def verify(
     if file is not None and not file.exists():
         raise ParameterError(f"there is no file {file}")
     path, _, _, result = _verified(card_file, file, paid_from)
-    reports = [report.name for kind in KINDS for report in reports_beside(path, kind) if report.is_file()]
-    result = replace(result, checks=(*result.checks, *map(_skip_report, reports)))
+    result = replace(result, checks=(*result.checks, *_skipped_files(path)))
     checks = [replace(check, detail=printable(spelled(check.detail, as_flag))) for check in result.checks]
     if as_json:
         named = [{name: getattr(check, name) for name in ("name", "holds", "detail")} for check in checks]
@@ -88,8 +88,15 @@ def verify(
         raise typer.Exit(EXIT["claim" if result.verdict == "does not hold" else "open"])
 
 
-def _skip_report(name: str) -> Check:
-    return Check("report", None, f"{name} is not evidence, and was not compared: write your own from the card")
+def _skipped_files(card: Path) -> Iterator[Check]:
+    """Yield a check for each file beside a card that is not compared: reports and signatures."""
+    for report in (path for kind in KINDS for path in reports_beside(card, kind)):
+        if report.is_file():
+            detail = f"{report.name} is not evidence, and was not compared: write your own from the card"
+            yield Check("report", None, detail)
+    signature = card.with_name(f"{card.name}.sig")
+    if signature.is_file():
+        yield Check("signature", None, f"{signature.name} was not compared: ssh-keygen -Y verify checks it")
 
 
 def _verified(
