@@ -139,7 +139,6 @@ def test_the_fields_of_a_dialect_are_options():
 
 @pytest.mark.parametrize(("command", "name", "value"), cases("privatize", "fit", accepted=True), ids=str)
 def test_what_the_api_accepts_can_be_typed(command, name, value, table, tmp_path):
-    call(command, table, tmp_path / "called.csv", name, value)
     said(*words(command, table, tmp_path / "typed.csv", name, value))
 
 
