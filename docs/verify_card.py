@@ -154,8 +154,7 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "figure": "value:number standard_error:error",
     "figures": "rmse?:figure mse?:figure mae?:figure r2?:figure",
     "quality": "rows:size figures:figures",
-    "split": """method:shuffled/ seed:integer train_rows:size test_rows:size fit_charges:text*
-        score_charge:text""",
+    "split": """method:shuffled/ seed:integer train_rows:size test_rows:size fit_charges:text*""",
     "regression": "names:text* params:number* bse:error* pvalues?:part* conf_int?:number&* bse_ols?:error*",
     "fit": "rsquared?:part standard_error?:error pvalue?:part",
     "labeldp.mechanism": """schema:text version:integer checksum:text mechanism:text parameters:any% channel:kind=
@@ -426,15 +425,11 @@ def require_paid(cost: Fraction, charge: Card, what: str) -> None:
 
 # ---- "Agreement. Refuse a card unless all of this holds." -------------------------------------------------------
 def check_cost(card: Card) -> str:
-    """Check (1) to (3): the cost is the sum of all charges, or the larger of two, and the guarantee states it."""
+    """Check (1) to (3): the cost is the sum of all charges, and the guarantee states it."""
     charges, k, most = card["charges"], card["charges"][0]["rows_per_person"], Fraction(sys.float_info.max)
     require(all(one["rows_per_person"] == k for one in charges), "charges have different rows_per_person")
-    larger, mixed = "split" in card and k == 1, card.get("file", {}).get("row_order") == "shuffled"
-    split = [
-        [Fraction(one["budget"]) for one in charges if (one["purpose"] == "score") == of] for of in (True, False)
-    ]
-    groups = split if larger else [split[0] + split[1]]
-    epsilon = max(map(exact_sum, groups))
+    mixed = card.get("file", {}).get("row_order") == "shuffled"
+    epsilon = exact_sum(Fraction(one["budget"]) for one in charges)
     # "the smallest double that, written as a decimal, is at least this"
     up = smallest_double(lambda double: Fraction(repr(double)), epsilon, sys.float_info.max)
     require(card["cost"]["epsilon"] == up and epsilon <= most, f"the charges make up epsilon {up}")
@@ -444,7 +439,7 @@ def check_cost(card: Card) -> str:
     says = (
         f"label differential privacy with ε = {E} for all that this card lists: changing "
         f"{whose} changes the probability of any of it by at most a factor e^{E}"
-        + "; no row is in both the model and its score" * larger
+        + "; no row is in both the model and its score" * ("split" in card)
         + "; features, the number and order of rows, and bounds are public"
     )
     require(card["secure"], "NOT PRIVATE: the noise can be repeated from a seed")
@@ -461,6 +456,8 @@ def check_statistics(card: Card) -> str:
         charges = [one for one in card["charges"] if one["purpose"] == purpose not in ("labels", "prior")]
         bought = [one for one in card["statistics"] if one["purpose"] == purpose]
         paid = exact_sum(Fraction(one["budget"]) for one in charges)
+        if purpose == "score" and "split" in card:  # rows that did not spend the epsilon of the fit
+            paid = exact_sum(Fraction(one["budget"]) for one in card["charges"])
         cost = exact_sum(Fraction(one["epsilon"]) for one in bought) * card["charges"][0]["rows_per_person"]
         require(cost <= paid, f"statistics for {purpose} cost epsilon {cost}, and {paid} was charged for them")
         noted = [one["mechanism"] for one in charges if one["mechanism"] is not None]
@@ -470,6 +467,10 @@ def check_statistics(card: Card) -> str:
         if purpose == both:  # a proof may be a little below the epsilon of its labels
             most = max(map(cost_of, card["mechanisms"])) * card["charges"][0]["rows_per_person"]
             cost = paid if cost + most >= paid * Fraction(99, 100) else cost
+        if purpose == "score" and "split" in card:
+            extra = exact_sum(Fraction(one["budget"]) for one in charges)
+            scored = extra == max(cost - (paid - extra), 0)
+            require(scored, "the charge for the score is not its cost beyond the fit", OPEN)
         unsaid -= {purpose} if cost == paid else set()
     require(not unsaid, f"the card does not say what all charges for {', '.join(sorted(unsaid))} bought", OPEN)
     return f"{len(card['statistics'])} statistics cost what was charged for them"
@@ -540,7 +541,8 @@ def check_origins(card: Card) -> str:
 def check_rest(card: Card) -> str:
     """Check (5), (7), and what "Release, rows and model" says of the fields that one kind of card has."""
     purposes, known = {one["purpose"] for one in card["charges"]}, card.get("knowledge")
-    require(card["trust"] == "curator" or not purposes & {"sums", "mean", "score"}, "sums need a trusted curator")
+    summed = purposes & {"sums", "mean", "score"} or card["statistics"]
+    require(card["trust"] == "curator" or not summed, "sums need a trusted curator")
     for i, prior in enumerate(card["priors"]):
         (low, high), channel = card["bounds"][i], card["mechanisms"][card["parts"][i]]["channel"]
         require(max(low, channel["low"]) < min(high, channel["high"]), f"part {i + 1} lies outside its bounds")
@@ -557,11 +559,14 @@ def check_rest(card: Card) -> str:
     right = low <= k["low"] < k["high"] <= high and k["variance"] > 0
     require(right and ("sums" in purposes or known in (None, free)), "knowledge is wrong, or was not paid for")
     split, quality, rows = card.get("split"), card.get("quality", {}), card["rows"]
-    require("model" not in card or (quality != {}) == ("score" in purposes), "a score, or its charge, is missing")
+    scored = "score" in purposes or split is not None
+    shows = any(one["purpose"] == "score" for one in card["statistics"])
+    require(shows or split is None, "the card does not say what its score bought", OPEN)
+    require("model" not in card or (quality != {}) == scored, "a score, or its charge, is missing")
     right = split is None or (split["train_rows"], split["test_rows"]) == (rows, quality.get("rows"))
     require(right and card.get("file", card)["rows"] == rows, "the split or the file has other rows")
-    times = [sorted(one["when"] for one in card["charges"] if (one["purpose"] == "score") == of) for of in (1, 0)]
-    require(not split or times == [[split["score_charge"]], split["fit_charges"]], "the split is of other charges")
+    times = sorted(one["when"] for one in card["charges"] if one["purpose"] != "score")
+    require(not split or times == split["fit_charges"], "the split is of other charges")
     table, shown = card.get("regression") or {"none": []}, {"rsquared", "standard_error"} & {*card.get("fit", ())}
     right = len(shown) != 1 and len(set(map(len, table.values()))) == 1
     require(right and len(card.get("rounding", card["bounds"])) == len(card["bounds"]), "table, R² or rounding")

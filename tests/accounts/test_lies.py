@@ -130,13 +130,14 @@ def without(content, path):
 
 # ---- cards ------------------------------------------------------------------------------------------------------
 
-SCORE = ldp.accounts.Statistic("errors", "score", 1, 1 << 36, Fraction(1, 2), "score")
+SCORE_EPSILON = TERMS["model"].cost.exact_epsilon + Fraction(1, 2)
+SCORE = ldp.accounts.Statistic("errors", "score", 1, 1 << 36, SCORE_EPSILON, "score")
 PAID = ldp.accounts.Charge("score", ldp.Budget(0.5), "now", str(SCORE), 1, "score")
 SCORED = dataclasses.replace(
     TERMS["model"],
     charges=(*TERMS["model"].charges, PAID),
     statistics=(*TERMS["model"].statistics, SCORE),
-    split=ldp.accounts.Split(0, 70, 30, fit_times(TERMS["model"].charges), PAID.when),
+    split=ldp.accounts.Split(0, 70, 30, fit_times(TERMS["model"].charges)),
 )
 MODEL = {
     "model": "ModelReleaseRegressor", "label": "pay", "note": "", "features": ["a"], "format": 4,

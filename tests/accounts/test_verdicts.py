@@ -175,15 +175,14 @@ QUALITY = {"rows": 30, "figures": {"rmse": {"value": 0.5, "standard_error": 0.02
 
 
 def with_score(epsilon=Fraction(1, 2), kind="model", people=1, split=None):
-    """Return the terms of a model with its score."""
+    """Return the terms of a model with its score; with a split, only the part beyond the model is charged."""
     bought = Statistic("errors", "score", 1, 1 << 36, Fraction(epsilon), "score")
     model = TERMS[kind]
+    extra = Fraction(epsilon) if split is None else max(Fraction(epsilon) - model.cost.exact_epsilon, 0)
+    paid = dataclasses.replace(other("score"), budget=Budget(extra), mechanism=str(bought))
     charges = [
         dataclasses.replace(one, budget=Budget(people * one.budget.exact_epsilon), rows_per_person=people)
-        for one in (
-            *model.charges,
-            dataclasses.replace(other("score"), budget=Budget(Fraction(epsilon)), mechanism=str(bought)),
-        )
+        for one in (*model.charges, *([paid] if extra else []))
     ]
     statistics = (*model.statistics, bought)
     terms = dataclasses.replace(model, charges=tuple(charges), statistics=statistics)
@@ -192,8 +191,7 @@ def with_score(epsilon=Fraction(1, 2), kind="model", people=1, split=None):
 
 def tied(split, charges):
     """Return a split of these charges."""
-    (score,) = [charge.when for charge in charges if charge.purpose == "score"]
-    return dataclasses.replace(split, fit_charges=fit_times(charges), score_charge=score)
+    return dataclasses.replace(split, fit_charges=fit_times(charges))
 
 
 SPLIT = ldp.accounts.Split(0, 70, 30)
@@ -202,9 +200,9 @@ SPLIT = ldp.accounts.Split(0, 70, 30)
 @pytest.mark.parametrize("people", [1, 3])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(9)])
 def test_the_card_of_a_model_with_a_score_costs_what_the_ledger_charged(epsilon, people):
-    """Nobody knows whether rows were held out, unless this library split them; a person may be on both sides."""
+    """Nobody knows whether rows were held out, unless this library split them."""
     model = TERMS["model"].cost.exact_epsilon
-    for split, cost in ((None, model + epsilon), (SPLIT, max(model, epsilon) if people == 1 else model + epsilon)):
+    for split, cost in ((None, model + epsilon), (SPLIT, max(model, epsilon))):
         terms = with_score(epsilon, people=people, split=split)
         text = of_terms("model", terms, quality=QUALITY)
         assert verify_card(text).verdict == "holds"
@@ -216,20 +214,27 @@ def test_the_card_of_a_model_with_a_score_costs_what_the_ledger_charged(epsilon,
             refuse(forged({**json.loads(text), "cost": less}), "cost")
 
 
-def test_a_card_states_less_than_the_sum_only_with_a_split_of_its_own_rows():
+def test_a_score_costs_nothing_beyond_the_model_only_with_a_split_of_its_own_rows():
     good = json.loads(of_terms("model", with_score(split=SPLIT), quality=QUALITY))
     alone = {key: value for key, value in good.items() if key != "split"}
     refuse(forged(alone), "guarantee")
-    refuse(card("model", split=good["split"]), "the split has other")
-    stated = dataclasses.replace(TERMS["model"], split=SPLIT)
-    refuse(of_terms("model", stated), "the split has other")
-    for field, other_times in (("score_charge", "then"), ("fit_charges", []), ("fit_charges", ["then"])):
-        other_split = good["split"] | {field: other_times}
-        refuse(forged(good | {"split": other_split}), "guarantee")
-    terms = with_score()
-    apart = dataclasses.replace(terms, split=dataclasses.replace(SPLIT, score_charge="then"))
-    assert apart.cost == terms.cost, "costs add up"
-    refuse(of_terms("model", apart, quality=QUALITY), "the split is of other charges")
+    refuse(card("model", split=good["split"]), "a score needs a charge")
+    stated = dataclasses.replace(TERMS["model"], split=tied(SPLIT, TERMS["model"].charges))
+    refuse(of_terms("model", stated), "a score needs a charge")
+    for times in ([], ["then"]):
+        refuse(forged(good | {"split": good["split"] | {"fit_charges": times}}), "the split is of other charges")
+    for rows in ({"train_rows": 71}, {"test_rows": 31}):
+        refuse(forged(good | {"split": good["split"] | rows}), "the split has other")
+
+
+def test_a_score_on_rows_held_out_costs_no_more_than_all_charges():
+    cost = TERMS["model"].cost.exact_epsilon
+    dear = Statistic("errors", "score", 1, 1 << 36, cost + Fraction(1, 1000), "score")
+    terms = with_score(cost, split=SPLIT)
+    unpaid = dataclasses.replace(terms, statistics=(*terms.statistics[:-1], dear))
+    refuse(of_terms("model", unpaid, quality=QUALITY), "cost more than it charges for score")
+    unshown = dataclasses.replace(terms, statistics=terms.statistics[:-1])
+    assert open_because(of_terms("model", unshown, quality=QUALITY), "beyond the fit")
 
 
 def test_a_score_is_paid_for_and_what_is_paid_for_is_shown():

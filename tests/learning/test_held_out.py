@@ -1,4 +1,4 @@
-"""fit_and_score: rows that the library holds out itself, both costs in the ledger, and the split on the card."""
+"""fit_and_score: rows held out by the library, the larger cost in the ledger, and the split on the card."""
 
 import json
 import pickle
@@ -43,13 +43,15 @@ class Spy(ldp.ModelReleaseRegressor):
         return super().fit(X, y)
 
 
-def test_both_are_charged_and_no_row_is_both_learnt_from_and_scored():
-    ledger = ldp.Ledger(limit=ldp.Budget(1.5))
-    model, score = both(given := Spy(epsilon=1.0, bounds=BOUNDS, ledger=ledger), test_size=0.25)
+@pytest.mark.parametrize(("epsilon", "purposes"), [(0.5, ["sums"]), (1.0, ["sums"]), (2.5, ["sums", "score"])])
+def test_the_larger_cost_is_charged_and_no_row_is_both_learnt_from_and_scored(epsilon, purposes):
+    ledger = ldp.Ledger(limit=ldp.Budget(max(1.0, epsilon)))
+    model, score = both(given := Spy(epsilon=1.0, bounds=BOUNDS, ledger=ledger), test_size=0.25, epsilon=epsilon)
     assert model is given
     assert model.terms_.rows == 600
-    assert [charge.purpose for charge in ledger.charges] == ["sums", "score"]
-    assert score.cost == ldp.Budget(0.5)
+    assert [charge.purpose for charge in ledger.charges] == purposes
+    assert ledger.total == ledger.limit
+    assert score.cost == ldp.Budget(epsilon)
     train, test = score.split.indices()
     assert np.array_equal(model.learnt, X[train])
     assert np.array_equal(np.sort([*train, *test]), np.arange(ROWS))
@@ -91,7 +93,7 @@ BAD = {
     "label": {"y": np.where(np.arange(ROWS) == 3, np.nan, Y)},
     "60 rows are too few": {"X": X[:60], "y": Y[:60]},
     "random_state": {"random_state": "now"},
-    "Budget exceeded": {"epsilon": 2.1},
+    "Budget exceeded": {"epsilon": 3.1},
 }
 
 
@@ -103,13 +105,16 @@ def test_what_cannot_be_scored_is_refused_before_anything_is_charged(says):
     assert ledger.charges == ()
 
 
-@pytest.mark.parametrize(("people", "epsilon", "cost"), [(1, 0.5, 1.0), (1, 2.0, 2.0), (2, 0.5, 3.0)])
-def test_only_with_a_split_of_this_library_is_the_larger_cost_enough_for_a_card(people, epsilon, cost, tmp_path):
-    """The same model and score, with and without the split: then both count, as the ledger charged."""
-    model, score = both(regressor(rows_per_person=people), epsilon=epsilon)
+@pytest.mark.parametrize(
+    ("people", "epsilon", "cost"), [(1, 0.5, 1.0), (1, 2.0, 2.0), (2, 0.5, 2.0), (2, 3.0, 6.0)]
+)
+def test_a_card_costs_what_the_ledger_was_charged(people, epsilon, cost, tmp_path):
+    """With a split of this library that is the larger of two costs, and without one their sum."""
+    ledger = ldp.Ledger()
+    model, score = both(regressor(rows_per_person=people, ledger=ledger), epsilon=epsilon)
     ldp.save_model(model, tmp_path / "split", quality=score)
     card = json.loads((tmp_path / "split" / "card.json").read_text())
-    assert card["cost"]["epsilon"] == cost
+    assert card["cost"]["epsilon"] == ledger.total.epsilon == cost
     times = {charge["purpose"]: charge["when"] for charge in card["charges"]}
     assert card["split"] == {
         "method": "shuffled",
@@ -117,14 +122,14 @@ def test_only_with_a_split_of_this_library_is_the_larger_cost_enough_for_a_card(
         "train_rows": 720,
         "test_rows": 80,
         "fit_charges": [times["sums"]],
-        "score_charge": times["score"],
     }
     fresh = np.random.default_rng(4).normal(size=(100, 2))
-    options = {"epsilon": epsilon, "bounds": BOUNDS, "rows_per_person": people}
+    options = {"epsilon": epsilon, "bounds": BOUNDS, "rows_per_person": people, "ledger": ledger}
     given = ldp.private_score(model, fresh, np.clip(2.5 + fresh[:, 0], 0, 5), **options)
     ldp.save_model(model, tmp_path / "given", quality=given)
     card = json.loads((tmp_path / "given" / "card.json").read_text())
     assert card["cost"]["epsilon"] == people * (1.0 + epsilon)
+    assert ledger.total == ldp.Budget(cost + people * epsilon)
     assert "split" not in card
 
 
@@ -151,6 +156,14 @@ def test_the_model_that_was_scored_keeps_the_larger_cost(form, tmp_path):
     assert cost_on_card(model, score, tmp_path / "model") == ldp.Budget(1.0)
 
 
+def model_entries(model, folder, score):
+    """Return the entries of a model's card that are not terms."""
+    ldp.save_model(model, folder / "entries")
+    entries = json.loads((folder / "entries" / "card.json").read_text())
+    names = ("model", "label", "note", "features", "format", "files", "versions")
+    return {name: entries[name] for name in names if name in entries} | {"quality": score.as_data()}
+
+
 OTHER_FITS = {
     "fitted again": lambda model, train: model.fit(X[train], Y[train]),
     "scored again": lambda model, train: both(model)[0],
@@ -167,9 +180,9 @@ def test_a_score_is_not_saved_with_another_fit(change, tmp_path):
     with pytest.raises(ParameterError, match="another fit"):
         ldp.save_model(other, tmp_path / "model", quality=score)
     assert not (tmp_path / "model").exists()
-    terms = replace(other.terms_, charges=(*other.terms_.charges, score.charge), split=score.split)
-    assert terms.cost == ldp.Budget(1.5), "where no check stands in between, costs add up"
-    assert "no row is in both" not in terms.guarantee
+    terms = replace(other.terms_, statistics=(*other.terms_.statistics, *score.statistics), split=score.split)
+    card = terms.to_card("labeldp.model", **model_entries(other, tmp_path, score))
+    assert "the split" in ldp.verify_card(card).checks[-1].detail
 
 
 def test_a_given_score_is_not_saved_with_another_fit_either(tmp_path):

@@ -68,7 +68,7 @@ def _require_charges(entries: Data, terms: Terms) -> None:
     guarantee = terms.guarantee_of(entries.get("file", {}))
     require(entries["guarantee"] == guarantee, "its charges do not give the guarantee it states")
     require(entries["cost"] == terms.cost.rounded(), "its charges do not give the cost it states")
-    is_summed = any(map(terms.charges_for, ("sums", "mean", "score")))
+    is_summed = bool(terms.statistics) or any(map(terms.charges_for, ("sums", "mean", "score")))
     is_trusted = terms.trust == "curator" or not is_summed
     require(is_trusted, "with local trust nobody can sum labels, and it charges for sums")
 
@@ -76,7 +76,9 @@ def _require_charges(entries: Data, terms: Terms) -> None:
 def _require_statistics(terms: Terms) -> None:
     """Require charges that pay for all statistics, of purposes that statistics may have."""
     for purpose in {statistic.purpose for statistic in terms.statistics}:
-        is_paid = cost_of_statistics(terms, purpose) <= charged_for(terms, purpose)
+        is_held_out = purpose == "score" and terms.split is not None  # rows that did not spend ε on the fit
+        charged = terms.cost.exact_epsilon if is_held_out else charged_for(terms, purpose)
+        is_paid = cost_of_statistics(terms, purpose) <= charged
         may_pay = purpose not in ("labels", "prior")
         require(may_pay and is_paid, f"its statistics cost more than it charges for {purpose}")
 
@@ -179,14 +181,13 @@ def _require_knowledge(entries: Data, terms: Terms) -> None:
 def _require_model(entries: Data, terms: Terms) -> None:
     """Require a score that is paid for and shown, rows that were split as stated, and complete figures."""
     quality, split, fit = entries.get("quality"), terms.split, entries.get("fit", {})
-    is_paid = bool(terms.charges_for("score"))
+    is_paid = bool(terms.charges_for("score")) or split is not None
     require(is_paid == (quality is not None), "a score needs a charge, and a charge for a score needs a score")
     if split is not None:
         rows = None if quality is None else quality["rows"]
         is_split = (split.train_rows, split.test_rows) == (terms.rows, rows)
         require(is_split, "the split has other numbers of rows than the model and its score")
-        is_own = split.separates(terms.charges)
-        require(is_own, "the split is of other charges than those of the model and its score")
+        require(split.separates(terms.charges), "the split is of other charges than those of the model")
     lengths = {len(column) for column in entries.get("regression", {}).values()}
     require(len(lengths) <= 1, "the columns of its table of coefficients are not equally long")
     require(("rsquared" in fit) == ("standard_error" in fit), "R² is shown only with its standard error")

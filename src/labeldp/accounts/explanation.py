@@ -300,8 +300,10 @@ def _cost(terms: Terms) -> list[str]:
     lines = [f"{total_of(terms.charges)} in all:", *(f"  {charge}" for charge in terms.charges)]
     if people > 1:
         lines.append(f"That covers persons with up to {people:,} rows (group privacy).")
-    elif terms.is_disjoint:
-        lines.append(f"This library split the rows, none was used for both: one label costs {terms.cost}.")
+    if terms.split is not None:
+        lines.append(
+            "Rows of the score were held out: they spend their ε on the score, and the others on the model."
+        )
     return lines
 
 
@@ -316,7 +318,7 @@ def _cost_of_use(terms: Terms) -> list[str]:
 def _noise(terms: Terms, wording: Wording, entries: Data) -> list[str]:
     """Return the size of the noise."""
     if wording is _WORDING["model"]:
-        score = describe_quality(entries.get("quality"), terms.charges)
+        score = describe_quality(entries.get("quality"), terms.statistics, terms.rows_per_person)
         return [wording.noise, f"How wrong it is: {score}." if score else _NOT_SCORED]
     if wording.noise:
         return [wording.noise]

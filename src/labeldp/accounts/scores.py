@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from labeldp.accounts.budget import Charge, rounded_up, total_of
+from labeldp.accounts.budget import Budget, exact_sum, rounded_up
 from labeldp.accounts.numbers import number
+from labeldp.exact.integers import Statistic
 from labeldp.mechanisms.typed_data import between
 
 METRICS = {
@@ -82,13 +83,14 @@ def describe_figures(figures: Mapping[str, Figure]) -> dict[str, str]:
     return texts
 
 
-def describe_quality(quality: Any, charges: Iterable[Charge]) -> str | None:
-    """Return the score of a card in words, with its price; None without a score."""
+def describe_quality(quality: Any, statistics: Iterable[Statistic], rows_per_person: int = 1) -> str | None:
+    """Return the stated errors of a model in words, with the cost of their rows; None if there are none."""
     if quality is None:
         return None
     figures = {name: Figure(**entry) for name, entry in quality["figures"].items()}
     figures_text = ", ".join(f"{name} {text}" for name, text in describe_figures(figures).items())
-    price = total_of(charge for charge in charges if charge.purpose == "score")
+    epsilon = exact_sum(statistic.epsilon for statistic in statistics if statistic.purpose == "score")
+    price = Budget(rows_per_person * epsilon)
     return f"{figures_text}, measured on {quality['rows']:,} rows for {price}" if figures_text else None
 
 

@@ -36,9 +36,8 @@ class Split:
     train_rows, test_rows : int
         The number of rows of the fit, and of the others, of the score.
     fit_charges : tuple of str
-        The time of each charge of the fit: only these read the labels of the training rows.
-    score_charge : str
-        The time of the charge for the score, which read the labels of the other rows.
+        The time of each charge of the fit. It read the labels of the training rows, and the score those of the
+        others.
     method : {"shuffled"}
     """
 
@@ -46,13 +45,11 @@ class Split:
     train_rows: Positive
     test_rows: Positive
     fit_charges: tuple[str, ...] = field(default=(), repr=False)
-    score_charge: str = field(default="", repr=False)
     method: Literal["shuffled"] = field(default="shuffled", repr=False)
 
     def separates(self, charges: Sequence[Charge]) -> bool:
-        """Return whether these charges are those of the fit and of the score, and no others."""
-        scores = [charge.when for charge in charges if charge.purpose == "score"]
-        return scores == [self.score_charge] and fit_times(charges) == self.fit_charges
+        """Return whether these are the charges of the fit, beside those for its score."""
+        return fit_times(charges) == self.fit_charges
 
     def indices(self) -> tuple[Index, Index]:
         """Return the numbers of the rows to learn from and of those to score, in the order of the table."""
@@ -113,21 +110,8 @@ class Terms:
 
     @property
     def cost(self) -> Budget:
-        """The largest cost of one label, or of all labels of a person: all charges.
-
-        Where this library split the rows for these charges, a row is in the fit or in the score, and pays the
-        larger of the two.
-        """
-        if not self.is_disjoint:
-            return total_of(self.charges)
-        score = total_of(self.charges_for("score"))
-        model = total_of(charge for charge in self.charges if charge.purpose != "score")
-        return Budget(max(score.exact_epsilon, model.exact_epsilon))
-
-    @property
-    def is_disjoint(self) -> bool:
-        """True if no row is in both the fit and the score: this library split the rows for these charges."""
-        return self.split is not None and self.rows_per_person == 1 and self.split.separates(self.charges)
+        """The sum of all charges: the largest cost of one label, or of all labels of a person."""
+        return total_of(self.charges)
 
     def charges_for(self, purpose: str) -> list[Charge]:
         """Return the charges with a purpose."""
@@ -148,7 +132,7 @@ class Terms:
         return (
             f"label differential privacy with {cost} for all that this card lists: changing {unit} changes the "
             f"probability of any of it by at most a factor e^{rounded_up(cost.epsilon)}"
-            + ("; no row is in both the model and its score" if self.is_disjoint else "")
+            + ("; no row is in both the model and its score" if self.split else "")
             + "; features, the number and order of rows, and bounds are public"
         )
 

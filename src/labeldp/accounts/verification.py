@@ -205,16 +205,16 @@ def noise_checks(card: Card) -> Iterator[Check]:
     """Yield the noise of priors and statistics, computed again, and whether a score is of other rows."""
     yield from _priors(card.terms)
     yield from _calibrations(card.terms.statistics, "noise")
-    for purpose in sorted({charge.purpose for charge in card.terms.charges} - {"labels", "prior"}):
+    split = card.terms.split
+    purposes = {charge.purpose for charge in card.terms.charges} - {"labels", "prior"}
+    for purpose in sorted(purposes if split is None else purposes - {"score"}):
         yield _purpose(card.terms, purpose)
-    if "quality" in card.content:
-        split = card.terms.split
-        detail = (
-            "the card may say that scored rows were held out, which nobody can check: both costs are counted"
-            if split is None
-            else f"the card says that labeldp split the rows, by the seed {split.seed}"
-        )
-        yield Check("held out", None if split is None else True, detail)
+    if split is not None:
+        yield _held_out_score(card.terms)
+        yield Check("held out", True, f"the card says that labeldp split the rows, by the seed {split.seed}")
+    elif "quality" in card.content:
+        detail = "the card may say that scored rows were held out, which nobody can check: both costs are counted"
+        yield Check("held out", None, detail)
 
 
 def _proof(mechanism: Mechanism, name: str) -> Check:
@@ -268,6 +268,24 @@ def _purpose(terms: Terms, purpose: str) -> Check:
     if None not in notes and "; ".join(map(str, notes)) != statistics:
         return Check(purpose, False, f"the charge for {purpose} notes other noise than the card lists")
     return Check(purpose, True, f"the noise above costs {shown_cost} in all: the charge for {purpose}")
+
+
+def _held_out_score(terms: Terms) -> Check:
+    """Say whether the statistics of a score cost as much as its rows may spend, which the fit did not use."""
+    shown = cost_of_statistics(terms, "score")
+    charges = terms.charges_for("score")
+    extra = charged_for(terms, "score")
+    fit = terms.cost.exact_epsilon - extra
+    if not shown or extra != max(shown - fit, 0):
+        detail = f"the card lists statistics for {Budget(shown)}, and charges {Budget(extra)} beyond the fit"
+        return Check("score", None, detail, needed=True)
+    statistics = "; ".join(str(one) for one in terms.statistics if one.purpose == "score")
+    if any(charge.mechanism not in (None, statistics) for charge in charges):
+        return Check("score", False, "the charge for score notes other noise than the card lists")
+    detail = (
+        f"the noise above costs {Budget(shown)} for rows held out, which did not spend {Budget(fit)} on the fit"
+    )
+    return Check("score", True, f"{detail}: {Budget(extra)} more was charged" if extra else detail)
 
 
 def _calibrations(statistics: Sequence[Statistic], name: str) -> Iterator[Check]:

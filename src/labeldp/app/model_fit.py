@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from labeldp._atomic import StrPath
 from labeldp._values import Array, Data, Epsilon, LabelBounds, parse_choice
-from labeldp.accounts.budget import declared, total_of
+from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
 from labeldp.app.inputs import Hints, Rows, read_rows, tally_notes
@@ -104,7 +104,7 @@ def fit_file(
     label_transform : {None, "log", "sqrt"}
         Learn this function of the label, as the regressors do.
     score : float, optional
-        ε more, to measure the error on a tenth of the rows, held out.
+        ε of a tenth of the rows, held out to measure the error. No more than ``epsilon`` costs nothing beyond it.
     progress : callable, optional
         As in `labeldp.privatize_file`; what it raises before the charge stops the fit, and nothing is spent.
     hints : callable, optional
@@ -173,7 +173,7 @@ def _result_notes(model: Any, risk: Risk | None, note: str) -> list[str]:
     """Return notes on the weakness of a model, and on its score."""
     notes = [] if model.weakness_ is None else [f"Note: {model.weakness_}."]
     if risk is not None:
-        notes += [f"Measured on rows held out, for {risk.cost} more: {risk.summary()}", note]
+        notes += [f"Measured on rows held out: {risk.summary()}", note]
     return notes
 
 
@@ -202,14 +202,11 @@ def _fit(model: Any, X: Array, labels: Array, score: float | None) -> tuple[Risk
 
 
 def score_note(terms: Terms, risk: Risk) -> str:
-    """Return what a score costs beside its model: for the screen, the card and the report, in the same words."""
-    both = total_of(terms.charges)
-    says = f"The score on {risk.rows:,} rows held out costs {risk.cost} on top of the model: {both} in all."
-    if terms.rows_per_person > 1:
-        return says + " A person may have rows on both sides, so both count."
-    return says + (
-        " No row was both learnt from and held out, so whoever has one row is exposed to the larger of the two; "
-        "the ledger counts the sum, which holds for everyone."
+    """Return the cost of a score beside its model: for the screen, the card and the report, in the same words."""
+    extra = "nothing" if risk.charge is None else str(risk.charge.budget)
+    return (
+        f"The score on {risk.rows:,} rows held out costs {risk.cost} for these rows, which the model did not use: "
+        f"{extra} beyond the model, {terms.cost} in all."
     )
 
 
@@ -219,10 +216,10 @@ def no_score(rows: int) -> str:
     Examples
     --------
     >>> no_score(4000)
-    'The error is not measured: a score on a tenth of the rows, held out, costs ε = 0.3 for those; add score=0.3.'
+    'The error is not measured: rows held out can spend ε on a score instead, such as 0.3; add score=0.3.'
     """
     enough = max(0.2, math.ceil(10_000 / rows) / 10)  # a tenth of the rows, and noise below a typical error
     if enough > 20:
         return Message(f"The error is not measured: {rows:,} rows are too few for ", Setting("score"), ".")
-    cost = f"a score on a tenth of the rows, held out, costs ε = {enough:g} for those"
+    cost = f"rows held out can spend ε on a score instead, such as {enough:g}"
     return Message(f"The error is not measured: {cost}; add ", Setting("score", enough), ".")

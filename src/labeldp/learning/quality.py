@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from labeldp.accounts.budget import Budget, Charge
+from labeldp.accounts.budget import Budget, Charge, exact_sum
 from labeldp.accounts.scores import Figure, describe_figures
 from labeldp.accounts.statistic import Statistic
 from labeldp.accounts.terms import Split, Terms, fit_times
@@ -31,8 +31,10 @@ class Risk:
         False if the noise came from a seed: then this is an experiment, and **not private**.
     statistics : sequence of Statistic
         What was released for its cost.
-    charge : Charge
-        Its entry in the ledger, with its ``cost``.
+    charge : Charge or None
+        Its entry in the ledger; None if nothing was charged beyond the fit, which did not use these rows.
+    rows_per_person : int
+        The number of rows that one person may have.
     split : Split or None
         How rows were held out, if `fit_and_score` did it; None if the rows were given: then nobody can check
         that the model was not trained on them.
@@ -60,14 +62,16 @@ class Risk:
     rows: int
     secure: bool
     statistics: Sequence[Statistic]
-    charge: Charge
+    charge: Charge | None
+    rows_per_person: int = 1
     split: Split | None = None
     fit_charges: tuple[str, ...] = ()
 
     @property
     def cost(self) -> Budget:
-        """The cost of the score."""
-        return self.charge.budget
+        """The cost for each row that was scored, times the rows of a person."""
+        epsilon = exact_sum(statistic.epsilon for statistic in self.statistics)
+        return Budget(self.rows_per_person * epsilon)
 
     @property
     def mse(self) -> float:
@@ -98,7 +102,7 @@ class Risk:
             "NOT PRIVATE: the noise can be repeated from a seed." if not self.secure else "",
             _MEANING if "±" in estimates else "",
             "Labels and predictions were clipped to the bounds first.",
-            f"Cost: {self.cost}.",
+            f"Cost: {self.cost}" + (" for these rows, which the model did not use." if self.split else "."),
         ]
         return "\n  ".join([estimates, *filter(None, lines)])
 
@@ -108,23 +112,23 @@ class Risk:
 
 
 def terms_with_score(terms: Terms, risk: Risk) -> Terms:
-    """Return the terms of a model with its score: they cost the sum of both, as the ledger was charged.
+    """Return the terms of a model with its score: they cost as much as the ledger was charged for both.
 
-    Only where `fit_and_score` split the rows is the cost the larger of the two: then each row is in the fit or in
-    the score. A person with several rows may have some in both. Both must have been paid for persons with the same
-    number of rows. The score of another fit is refused: it depends on that fit, which this card does not pay for.
+    Both must have been paid for persons with the same number of rows. The score of another fit is refused: it
+    depends on that fit, which this card does not pay for.
     """
-    charge, people = risk.charge, terms.rows_per_person
+    people = terms.rows_per_person
     if risk.fit_charges and risk.fit_charges != fit_times(terms.charges):
         raise ParameterError(
             "the score is of another fit: give the model as fit_and_score returned it, or score this one with "
             "private_score"
         )
-    if charge.rows_per_person != people:
+    if risk.rows_per_person != people:
         raise ParameterError(
-            f"the score was paid for with rows_per_person={charge.rows_per_person}, the model with {people}: one "
+            f"the score was paid for with rows_per_person={risk.rows_per_person}, the model with {people}: one "
             "card cannot promise both"
         )
-    charges, statistics = (*terms.charges, charge), (*terms.statistics, *risk.statistics)
+    charges = terms.charges if risk.charge is None else (*terms.charges, risk.charge)
+    statistics = (*terms.statistics, *risk.statistics)
     secure = terms.secure and risk.secure
     return replace(terms, secure=secure, charges=charges, statistics=statistics, split=risk.split)

@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
-from labeldp._values import Array, Epsilon, Index, LabelBounds, Labels, as_fraction, parse_number
-from labeldp.accounts.budget import Charge
+from labeldp._values import Array, Epsilon, Index, LabelBounds, Labels, as_fraction, parse_integer, parse_number
+from labeldp.accounts.budget import Budget, total_of
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge, warn_if_seen
 from labeldp.accounts.terms import Split, Terms, fit_times
 from labeldp.errors import DataError, ParameterError, Setting
@@ -99,18 +99,18 @@ def private_score(
     largest = float(max(predicted.max() - bounds[0], bounds[1] - predicted.min()))
     plan = ScorePlan.of(labels.size, budget, bounds, largest)
     ledger, source = as_ledger(ledger), resolve_source(random_state)
-    charge = plan.charge(rows_per_person)
-    score = charged_score(plan, predicted, labels, charge, ledger_to_charge(ledger, y), source)
-    return replace(score, fit_charges=_fit_charges(innermost(model)[0]))
+    people = parse_integer(rows_per_person, "rows_per_person")
+    charges = plan.charges(people)
+    ledger_to_charge(ledger, y).charge_all(charges)
+    risk = _measure(plan, predicted, labels, source, people)
+    return replace(risk, charge=charges[0], fit_charges=_fit_charges(innermost(model)[0]))
 
 
-def charged_score(
-    plan: ScorePlan, predicted: Array, labels: Array, charge: Charge, ledger: Ledger, source: WordSource
-) -> Risk:
-    """Charge for a score, and return it."""
-    ledger.charge_all([charge])
+def _measure(plan: ScorePlan, predicted: Array, labels: Array, source: WordSource, rows_per_person: int) -> Risk:
+    """Return a score that is paid for."""
     figures = plan.figures(plan.sums(predicted, labels), source)
-    return Risk(figures, labels.size, isinstance(source, SecureWords), (plan.statistic,), charge)
+    is_secure = isinstance(source, SecureWords)
+    return Risk(figures, labels.size, is_secure, (plan.statistic,), None, rows_per_person)
 
 
 def _fit_charges(model: Any) -> tuple[str, ...]:
@@ -131,8 +131,8 @@ def fit_and_score(
     """Fit a private regressor to most rows, and score it on the others.
 
     Rows are held out at random, by their numbers, without a look at labels. No row is in both the fit and the
-    score, so that one label costs the larger of the two; the ledger is charged for both, and a person with several
-    rows may have some in each.
+    score, so one label costs the larger of the two, and this is charged: a score for no more ε than the fit costs
+    nothing beyond it.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def fit_and_score(
     y : array-like
         Private labels.
     epsilon : float
-        For the score, all figures together, beyond the model's.
+        For the score, all figures together: the cost of the rows that are held out.
     test_size : float
         The share of rows to hold out.
     random_state : None, int or source of words
@@ -168,11 +168,11 @@ def fit_and_score(
     >>> import numpy as np, labeldp as ldp
     >>> X = np.random.default_rng(0).normal(size=(2000, 3))
     >>> y = np.clip(2.5 + X[:, 0], 0, 5)
-    >>> ledger = ldp.Ledger(limit=ldp.Budget(1.5))
+    >>> ledger = ldp.Ledger(limit=ldp.Budget(1.0))
     >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5), ledger=ledger)
-    >>> model, score = ldp.fit_and_score(model, X, y, epsilon=0.5)
+    >>> model, score = ldp.fit_and_score(model, X, y, epsilon=1.0)
     >>> score.rows, score.split, ledger.total
-    (200, Split(seed=..., train_rows=1800, test_rows=200), Budget(epsilon=1.5))
+    (200, Split(seed=..., train_rows=1800, test_rows=200), Budget(epsilon=1.0))
     """
     regressor = final_step(model)
     if not isinstance(regressor, PrivateRegressor):
@@ -185,7 +185,9 @@ def fit_and_score(
     if labels.ndim != 1 or labels.size != row_count(X):
         raise ParameterError(f"y must be one label for each of the {row_count(X):,} rows of X, got {labels.shape}")
     plan = plan_test(labels.size, epsilon, regressor.bounds, test_size)
-    charge = plan.charge(regressor.rows_per_person)
+    people = parse_integer(regressor.rows_per_person, "rows_per_person")
+    fit_epsilon = Epsilon(regressor.epsilon).exact
+    charges = plan.charges(people, paid=fit_epsilon)
     source, ledger = resolve_source(random_state), regressor._get_ledger()
     split = Split(_draw_seed(source), labels.size - plan.rows, plan.rows)
     train, test = split.indices()
@@ -193,21 +195,24 @@ def fit_and_score(
         warn_if_seen(y)
     X = sparse.csr_array(X) if sparse.issparse(X) else X
     earlier = len(ledger.own_charges)
-    with ledger.reserve([charge]):
+    with ledger.reserve(charges):
         model.fit(_take(X, train), _take(y, train))
-    charged = tuple(sorted(one.when for one in ledger.own_charges[earlier:]))
-    if not charged:
+    paid = ledger.own_charges[earlier:]
+    if not paid:
         raise ParameterError("the model was not fitted again: give a regressor that is not frozen")
+    fit_charges = fit_times(paid)
     try:
-        if charged != _fit_charges(regressor):
+        if fit_charges != _fit_charges(regressor) or total_of(paid) != Budget(people * fit_epsilon):
             raise ParameterError("the ledger was charged for more than one fit, and the card of a model is of one")
         predicted = model.predict(_take(X, test))
-        score = charged_score(plan, predicted, labels[test], charge, ledger, source)
+        ledger.charge_all(charges)
+        score = _measure(plan, predicted, labels[test], source, people)
     except Exception as error:
         error.add_note(NOT_SCORED)
         raise
-    split = replace(split, fit_charges=charged, score_charge=charge.when)
-    return model, replace(score, split=split, fit_charges=charged)
+    split = replace(split, fit_charges=fit_charges)
+    charge = charges[0] if charges else None
+    return model, replace(score, charge=charge, split=split, fit_charges=fit_charges)
 
 
 def plan_test(rows: int, epsilon: float, bounds: tuple[float, float], test_size: float = TEST_SIZE) -> ScorePlan:

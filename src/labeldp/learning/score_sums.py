@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from labeldp._values import Array, Counts, parse_integer
+from labeldp._values import Array, Counts
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.numbers import number
 from labeldp.accounts.scores import Figure, describe_figures
@@ -76,10 +76,19 @@ class ScorePlan:
         """The released sums, for a card: all sums together move by at most STEPS² with one label."""
         return Statistic("sums of errors", "score", 2, STEPS**2, self.epsilon, "score")
 
-    def charge(self, rows_per_person: int) -> Charge:
-        """Return what the score costs, for a ledger."""
-        people = {"rows_per_person": parse_integer(rows_per_person, "rows_per_person")}
-        return new_charge("score", Budget(self.epsilon), purpose="score", mechanism=str(self.statistic), **people)
+    def charges(self, rows_per_person: int, paid: Fraction = Fraction(0)) -> list[Charge]:
+        """Return the charge for a score, or no charge if the rows need no more than the ε that is paid.
+
+        Parameters
+        ----------
+        rows_per_person : int
+        paid : Fraction
+            The ε of a fit that did not use these rows: each label is either in the fit or in the score.
+        """
+        if self.epsilon <= paid:
+            return []
+        budget, noise = Budget(self.epsilon - paid), str(self.statistic)
+        return [new_charge("score", budget, purpose="score", mechanism=noise, rows_per_person=rows_per_person)]
 
     def sums(self, predicted: Array, labels: Array) -> Counts:
         """Return the exact sums; predictions and labels outside the bounds count as the bounds."""

@@ -61,8 +61,11 @@ def fit(
     ] = None,
     score: Annotated[
         Epsilon | None,
-        Option(help="Additional ε, to measure the error on a tenth of the rows, held out."),
-        Field("More budget (ε) for a score"),
+        Option(
+            help="ε of a tenth of the rows, held out to measure the error; no more than --epsilon costs nothing "
+            "beyond it."
+        ),
+        Field("Budget (ε) for a score"),
     ] = None,
     **shared: ReleaseOptions,
 ) -> None:

@@ -92,7 +92,9 @@ def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems:
     plan = preview_of(unfinished, options.get("epsilon", EXAMPLE))
     score = options.get("score") if form.get("kind") == "model" else None
     release_cost = group_budget(Budget(plan.budgets[0].epsilon), unfinished.rows_per_person)
-    score_cost = group_budget(Budget(score or 0.0), unfinished.rows_per_person)
+    score_cost = group_budget(
+        Budget(max((score or 0.0) - plan.budgets[0].epsilon, 0.0)), unfinished.rows_per_person
+    )
     past_cost = Budget(0) if book is None else book.total
     return {
         "book": book,
@@ -100,7 +102,7 @@ def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems:
         "odds": odds_figures((past_cost + release_cost + score_cost).epsilon),
         "costs": {
             "for this release": release_cost,
-            "for its score": score_cost,
+            "for its score, beyond that": score_cost,
             "that the ledger has spent before": past_cost,
         },
         "cautions": plan.cautions(past_cost + score_cost),

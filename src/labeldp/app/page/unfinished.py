@@ -67,7 +67,7 @@ class ReleaseRequest:
     @property
     def price(self) -> Charge:
         """The whole cost."""
-        price = Budget(as_fraction(self.options["epsilon"]) + as_fraction(self.options.get("score") or 0))
+        price = Budget(max(as_fraction(self.options["epsilon"]), as_fraction(self.options.get("score") or 0)))
         people = self.options["rows_per_person"]
         return new_charge(self.kind, price, purpose="other", rows_per_person=people)
 
