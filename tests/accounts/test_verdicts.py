@@ -218,7 +218,7 @@ def test_a_score_costs_nothing_beyond_the_model_only_with_a_split_of_its_own_row
     good = json.loads(of_terms("model", with_score(split=SPLIT), quality=QUALITY))
     alone = {key: value for key, value in good.items() if key != "split"}
     refuse(forged(alone), "guarantee")
-    refuse(card("model", split=good["split"]), "a score needs a charge")
+    refuse(card("model", split=good["split"]), "guarantee")
     stated = dataclasses.replace(TERMS["model"], split=tied(SPLIT, TERMS["model"].charges))
     refuse(of_terms("model", stated), "a score needs a charge")
     for times in ([], ["then"]):

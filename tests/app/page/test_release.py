@@ -57,7 +57,7 @@ def test_a_model_is_released_with_a_score_and_says_what_it_leaves_out(client, ro
         "271; 30 others held out, for the score",
         "scale that it learns on square root",
         "A score of 30 rows for ε = 4 would show errors",
-        "ε = 6 : ε = 2 for the model, ε = 4 for its score",
+        "ε = 4 : each row is either learnt from, for ε = 2, or held out for the score, for ε = 4",
     ):
         assert part in request
     assert "whose row it is" not in request  # no row is shared
@@ -124,7 +124,7 @@ def test_what_an_epsilon_would_give_is_asked_of_the_server_and_changes_nothing(c
     plan = ldp.preview(rows=301, bounds=(0, 100), epsilon=0.5)
     assert all(value in answer.words for _, value in plan.table()[1][1:])
     for part in (
-        "ε = 0.5 for this release; ε = 1 for its score",
+        "ε = 0.5 for this release; ε = 0.5 for its score, beyond that",
         "and about 82",
     ):
         assert part in answer.words
