@@ -33,6 +33,7 @@ Proof = tuple[float, float, Fraction | None]  # ε and δ, rounded up, and the w
 WORDS, ONE = 2**64, 2**192  # random words, of which a count is a number; the unit of exponentials
 MOST_CHARACTERS, MOST_NOISE = 2**23, 2**17  # of a card; values of noise, or counts of a table
 MOST_PROOFS, MOST_WORK = 24, 2**23  # distinct channels of a card; terms of a δ. More would take this file too long
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 HOLDS, FALSE, OPEN = "holds", "does not hold", "cannot tell"
 
 
@@ -73,6 +74,7 @@ def parse(data: bytes) -> Card:
         card = json.loads(data.decode("ascii"), object_pairs_hook=unique, **hooks)
     except ValueError as error:
         raise NotShownError(FALSE, f"not JSON: {error}") from None
+    require(not LONE_SURROGATE.search(json.dumps(card, ensure_ascii=False)), "a text has half of a surrogate pair")
     require(isinstance(card, dict), "not a JSON object")
     return dict(card)
 

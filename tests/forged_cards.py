@@ -1,6 +1,5 @@
 """Cards whose checksum fits whatever they say."""
 
-import base64
 import copy
 import hashlib
 import json
@@ -32,25 +31,3 @@ def leaves(content, path=()):
             yield from leaves(value, (*path, key))
         else:
             yield (*path, key)
-
-
-def fields(*values):
-    """Return values as OpenSSH writes them, each after its length."""
-    return b"".join(len(value).to_bytes(4) + value for value in values)
-
-
-def signature(text, key, signed_as=b"labeldp.card", **changes):
-    """Return what ``ssh-keygen -Y sign -n labeldp.card`` writes, or the same with other fields."""
-    kind, digest = b"ssh-ed25519", hashlib.sha512(text.encode()).digest()
-    parts = {
-        "head": b"SSHSIG\0\0\0\1",
-        "public": fields(kind, key.public_key().public_bytes_raw()),
-        "namespace": b"labeldp.card",
-        "reserved": b"",
-        "hashed": b"sha512",
-        "signed": fields(kind, key.sign(b"SSHSIG" + fields(signed_as, b"", b"sha512", digest))),
-        **changes,
-    }
-    packed = base64.b64encode(parts.pop("head") + fields(*parts.values())).decode()
-    lines = [packed[k : k + 70] for k in range(0, len(packed), 70)]
-    return "\n".join(["-----BEGIN SSH SIGNATURE-----", *lines, "-----END SSH SIGNATURE-----", ""])

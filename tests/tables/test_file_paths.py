@@ -130,6 +130,14 @@ OPENED = {
 }
 
 
+@posix_only
+def test_a_fifo_that_takes_the_name_of_a_ledger_between_look_and_open_is_refused_at_once(place, monkeypatch):
+    os.mkfifo("bad.jsonl")
+    monkeypatch.setattr("labeldp._atomic.regular_status", lambda path: None)
+    with pytest.raises(ldp.errors.LedgerError, match="regular"):
+        ldp.Ledger.open("bad.jsonl", create="never")
+
+
 @pytest.mark.parametrize("entry", OPENED)
 @pytest.mark.parametrize("kind", IRREGULAR)
 def test_a_path_that_is_no_regular_file_is_refused_at_once(place, kind, entry):

@@ -309,4 +309,15 @@ def _leaf(kind: Any, data: Any, where: str) -> Any:
     types, name = _LEAVES[kind]
     if type(data) not in types or (kind is float and not abs(data) < LARGEST):
         raise _refusal(where, name)
+    if kind is str and not _is_unicode(data):
+        raise _refusal(where, "valid Unicode text")
     return kind(data)
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether text has no half of a surrogate pair: no file and no terminal takes one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

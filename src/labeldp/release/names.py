@@ -25,8 +25,21 @@ RENAME = "rename the column"
 LONGEST = 1_000
 """Characters that the name of a label may have."""
 
-_NUMBERS = [re.compile(amount_pattern(decimal, GROUPS + other)) for decimal, other in (".,", ",.")]
+_NUMBERS = [re.compile(amount_pattern(decimal, GROUPS + "_" + other)) for decimal, other in (".,", ",.")]
 """Numbers in all dialects that files may have."""
+
+_MARKS = "()[]+-\u2013%\u2030<>\u2264\u2265~ "
+"""Signs, brackets of accountants, percent signs and limits around a number."""
+
+_CURRENCY_WORDS = (
+    "aed ars aud bgn brl cad chf clp cny czk dkk eur gbp hkd huf idr ils inr isk jpy krw mxn myr nok nzd php pln "
+    "rmb ron rub sar sek sgd thb tl twd uah usd vnd zar "
+    "dollar dollars euro euros fr ft kr kč lei rm rp rs zł лв руб"
+)
+_CURRENCY_SIGNS = "$¢£¥฿₦₩₪₫€₱₴₹₺₽"
+_CURRENCY = rf"(?:[a-z]{{0,3}}[{_CURRENCY_SIGNS}]|(?:{_CURRENCY_WORDS.replace(' ', '|')})\.?)"
+_CURRENCY_AT_END = re.compile(f"^{_CURRENCY}|{_CURRENCY}$")
+"""A currency before or after an amount, in lower case."""
 
 _REPEATED = re.compile(r"\.[0-9]+$")
 """The end that pandas adds to a name that another column has."""
@@ -41,7 +54,7 @@ def reads_as_value(name: object) -> bool:
 
     Examples
     --------
-    >>> [reads_as_value(name) for name in ("66993", " 1.234,50 €", "$51,234", "1e-5", "nan", "3.5.1", 2019)]
+    >>> [reads_as_value(name) for name in ("66993", " 1.234,50 €", "5 USD", "(51,234)", "12 %", "nan", 2019)]
     [True, True, True, True, True, True, True]
     >>> [reads_as_value(name) for name in ("price", "2nd", "T_0.5", "price 2019", "PM2.5")]
     [False, False, False, False, False]
@@ -52,7 +65,8 @@ def reads_as_value(name: object) -> bool:
     text = "".join(_ascii_digit(character) for character in shown)
     if text.lstrip("+-") in _NOT_FINITE:
         return True
-    forms = (text, _REPEATED.sub("", text))
+    amount = _CURRENCY_AT_END.sub("", text.strip(_MARKS), count=1).strip(_MARKS)
+    forms = (text, amount, _REPEATED.sub("", text))
     return any(pattern.search(form) for pattern in _NUMBERS for form in forms)
 
 
