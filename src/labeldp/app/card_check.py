@@ -1,16 +1,15 @@
-"""The files that a card names, compared with what it says of them."""
+"""Comparison of a card with its file: checksums, rows, columns, and private labels."""
 
 from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from labeldp import tables as files
 from labeldp._atomic import StrPath, as_path
 from labeldp._values import Array, Data
 from labeldp.accounts.accuracy import is_possible
@@ -23,7 +22,10 @@ from labeldp.errors import LabelDPError
 from labeldp.exact.table import TableChannel
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
-from labeldp.tables.paths import MODEL_FILES, sha256
+from labeldp.tables.paths import DELIMITERS, MODEL_FILES, format_of, sha256
+
+_BLOCK = 1 << 22
+"""Bytes of text that are read at a time; a row is shorter."""
 
 
 def verify_files(
@@ -40,13 +42,13 @@ def verify_files(
     ----------
     text : str
     file : path-like, optional
-        What was released with the card.
+        The release of the card.
     folder : path-like, optional
-        Where to look for the file by the name on the card, if none is given.
+        The folder of the file that the card names, if none is given.
     ledger : Ledger, optional
         The charges of the card must be in it.
     verification : Verification, optional
-        What `verify_card` returned for this card, where that was called before.
+        The result of `verify_card` for this card, if it was called before.
     """
     verification = verification or verify_card(text)
     card = verification.card
@@ -59,30 +61,35 @@ def verify_files(
 
 
 def _file_checks(card: Card, path: Path | None, folder: StrPath | None) -> Iterator[Check]:
-    """Compare a file, or the folder of a model, with the checksums on its card, and a table with what it says."""
+    """Compare a file, or the folder of a model, with the checksums on its card, and a table with its facts."""
     if card.kind == "row-release" and path is not None:
-        yield _arrays(card, path)
+        yield _check_arrays(card, path)
         return
-    entry, hashes = _entry(card)
-    if not hashes and card.kind == "release" and "release" in card.content:
+    name, hashes = _checksums(card)
+    if not hashes:
+        yield from _checks_without_checksum(card, path, folder)
+        return
+    path = path or _find_beside(name, folder)
+    if path is None:
+        yield Check("file", None, f"{name} is not beside the card: give its path to check it too")
+        return
+    file = as_path(path, follow=True).name
+    problem = _find_problem(path, file, hashes, is_model=card.kind == "model")
+    yield Check("file", not problem, problem or f"{file} is, to the byte, what the card was written for")
+    if not problem and card.kind == "release":
+        yield from _check_table(card, path, card.content["file"])
+
+
+def _checks_without_checksum(card: Card, path: Path | None, folder: StrPath | None) -> Iterator[Check]:
+    """Compare a table of a cluster with its card, and refuse a file that no card names."""
+    if card.kind == "release" and "release" in card.content:
         yield Check("file", None, "the card was written before the table, by a cluster, and has no checksum of it")
         if path is not None:
-            yield from _table(card, {}, [card.content.get("label")], path)
+            yield from _check_table(card, path, {})
         return
-    if not hashes:
-        beside = card.kind == "model" and folder is not None and Path(folder, "model.npz").exists()
-        if path is not None or beside:
-            yield Check("file", False, "the card names no file, so nothing links this one to it")
-        return
-    path = path or _beside(entry.get("name"), folder)
-    if path is None:
-        yield Check("file", None, f"{entry.get('name')} is not beside the card: give its path to check it too")
-        return
-    name = as_path(path, follow=True).name
-    problem = _find_problem(path, name, hashes, is_model=card.kind == "model")
-    yield Check("file", not problem, problem or f"{name} is, to the byte, what the card was written for")
-    if not problem and card.kind == "release":
-        yield from _table(card, entry, [entry.get("column"), entry.get("unbiased_column")], path)
+    has_model = card.kind == "model" and folder is not None and Path(folder, "model.npz").exists()
+    if path is not None or has_model:
+        yield Check("file", False, "the card names no file, so nothing links this one to it")
 
 
 def _check_ledger(card: Card, ledger: Ledger) -> Check:
@@ -97,20 +104,20 @@ def _check_ledger(card: Card, ledger: Ledger) -> Check:
     return Check("ledger", True, "the charges of this release are in it")
 
 
-def _entry(card: Card) -> tuple[Data, dict[str, str]]:
-    """Return what a card says of its file, and the hash of each part by its name; of a single file, by no name."""
-    entry = card.content.get("file", {})
-    if card.kind == "model":
-        entry = {"name": ".", "sha256": card.content.get("files", {})}
-        if (
-            "regression" in card.content and len(entry["sha256"]) == 1
-        ):  # a table, which may have another name by now
-            entry = dict(zip(("name", "sha256"), *entry["sha256"].items(), strict=True))
-    hashes = entry.get("sha256", {})
-    return entry, {"": hashes} if isinstance(hashes, str) else hashes
+def _checksums(card: Card) -> tuple[object, dict[str, str]]:
+    """Return the name of a card's file, and checksums by the names of files in it; a single file has no name."""
+    if card.kind != "model":
+        entry = card.content.get("file", {})
+        name, hashes = entry.get("name"), entry.get("sha256", {})
+        return name, {"": hashes} if isinstance(hashes, str) else hashes
+    hashes = card.content.get("files", {})
+    if "regression" in card.content and len(hashes) == 1:
+        ((name, checksum),) = hashes.items()
+        return name, {"": checksum}  # a table, which may have been renamed since
+    return ".", hashes
 
 
-def _beside(name: object, folder: StrPath | None) -> Path | None:
+def _find_beside(name: object, folder: StrPath | None) -> Path | None:
     """Return the file of this name in ``folder``; a card cannot point anywhere else."""
     if folder is None or not isinstance(name, str) or name in ("", "..") or name not in (".", Path(name).name):
         return None
@@ -118,65 +125,84 @@ def _beside(name: object, folder: StrPath | None) -> Path | None:
     return path if os.path.lexists(path) else None
 
 
-def _find_problem(path: Path, name: str, hashes: dict[str, str], *, is_model: bool) -> str:
-    """Return how a file or a folder differs from what hashes say; a model's folder may hold a report too."""
-    parts = set(hashes)
-    if any(Path(part).name != part for part in parts):
+def _find_problem(path: Path, name: str, hashes: Mapping[str, str], *, is_model: bool) -> str:
+    """Return the difference of a file or a folder from checksums; a model's folder may hold a report too."""
+    is_file = set(hashes) == {""}
+    if any(Path(file).name != file for file in hashes):
         return "the card names files outside its folder"
-    if path.is_dir() == (parts == {""}) or not path.exists():
-        return f"{name} is not a {'file' if parts == {''} else 'folder'}"
-    present = {part.name for part in path.iterdir()} if path.is_dir() else {""}
+    if path.is_dir() == is_file or not path.exists():
+        return f"{name} is not a {'file' if is_file else 'folder'}"
+    present = {""} if is_file else set(os.listdir(path))
     if is_model:
-        present = present & MODEL_FILES | parts
-    for part in sorted(parts | present):
-        file = path / part
-        if part not in parts or not file.is_file() or sha256(file) != hashes[part]:
-            return f"{part or name} was changed or added, is missing, or belongs to another card"
+        present = present & MODEL_FILES | set(hashes)
+    for file in sorted(present | set(hashes)):
+        if file not in hashes or not (path / file).is_file() or sha256(path / file) != hashes[file]:
+            return f"{file or name} was changed or added, is missing, or belongs to another card"
     return ""
 
 
-def _table(card: Card, entry: Data, named: list[Any], path: Path) -> Iterator[Check]:
-    """Compare a table's rows and columns with what the card says of them, and labels with its mechanism.
+def _check_table(card: Card, path: Path, entry: Data) -> Iterator[Check]:
+    """Compare the rows, columns and private labels of a table with its card.
 
-    ``named`` are the column of private labels, and that of unbiased ones.
+    Parameters
+    ----------
+    card : Card
+    path : Path
+    entry : dict
+        The file entry of the card; empty for a table of a cluster.
     """
-    rows, mechanism = card.terms.rows, card.terms.mechanisms[0]
+    mechanism = card.terms.mechanisms[0]
+    private = [entry.get("column"), entry.get("unbiased_column")] if entry else [card.content.get("label")]
+    checked = private if entry and isinstance(mechanism.channel, TableChannel) else ()  # else any number is one
     step = card.content.get("rounding", [None])[0]
     try:
-        columns, read = _open(path, entry)
-        labels = dict[str, bool]()
-        if entry and isinstance(mechanism.channel, TableChannel):  # of others any number is an output
-            labels = {name: bool(k) for k, name in enumerate(named) if name in columns}
-        count, impossible = 0, dict.fromkeys(labels, 0)
-        for batch in read(list(labels) or columns[:1]):
-            count += batch.num_rows
-            for name, debiased in labels.items():
-                impossible[name] += _count_impossible(batch.column(name), mechanism, step, debiased=debiased)
+        table = _open_table(path, entry, private)
+        columns = list(table.schema.names)
+        impossible = {name: 0 for name in checked if name in columns}
+        rows = 0
+        for batch in table.to_batches(columns=list(impossible) or columns[:1]):
+            rows += batch.num_rows
+            for name in impossible:
+                is_debiased = name == entry["unbiased_column"]
+                impossible[name] += _count_impossible(batch.column(name), mechanism, step, debiased=is_debiased)
     except ImportError:
         yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
         return
-    except (LabelDPError, OSError, ValueError) as error:
+    except (LabelDPError, OSError, LookupError, TypeError, ValueError) as error:
         yield Check("rows", False, f"the file cannot be read as a table: {error}")
         return
-    yield Check("rows", count == rows, f"{counted(count, 'row')} in the file, {rows:,} on the card")
-    yield _columns(columns, named, entry.get("columns", columns))
-    for name, bad in impossible.items():
-        which = f"{bad:,} of {count:,} in {name!r} cannot be" if bad else f"each in {name!r} can be"
-        yield Check("noisy labels", not bad, f"{which} an output of the mechanism")
+    yield Check(
+        "rows", rows == card.terms.rows, f"{counted(rows, 'row')} in the file, {card.terms.rows:,} on the card"
+    )
+    yield _check_columns(columns, private, entry.get("columns", columns))
+    for name, count in impossible.items():
+        result = f"{count:,} of {rows:,} in {name!r} cannot be" if count else f"each in {name!r} can be"
+        yield Check("noisy labels", not count, f"{result} an output of the mechanism")
 
 
-def _open(path: Path, entry: Data) -> tuple[list[str], Callable[[list[str]], Iterable[Any]]]:
-    """Return the columns of a table, and a function that reads some; a folder has what a cluster wrote."""
-    if path.is_dir():
-        dataset = importlib.import_module("pyarrow.dataset").dataset(path, format="parquet")
-        return list(dataset.schema.names), lambda names: dataset.to_batches(columns=names)
-    written: Data = {name: entry.get(name) for name in ("separator", "decimal", "encoding")}
-    table = files.open_table(path, entry.get("format"), dialect=files.Dialect(**written, header=True))
-    return list(table.schema.names), table.batches
+def _open_table(path: Path, entry: Data, private: Collection[object]) -> Any:
+    """Return a table as a dataset of Arrow; a folder has files of a cluster.
+
+    PyArrow guesses the types of text from its first rows: private columns are numbers, and all others text.
+    """
+    dataset = importlib.import_module("pyarrow.dataset")
+    format = "parquet" if path.is_dir() else entry.get("format") or format_of(path.name)
+    if format not in DELIMITERS:
+        return dataset.dataset(path, format=format)
+    csv = importlib.import_module("pyarrow.csv")
+    separator = entry.get("separator", DELIMITERS[format])
+    text = dataset.CsvFileFormat(
+        parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        convert_options=csv.ConvertOptions(decimal_point=entry.get("decimal", ".")),
+        read_options=csv.ReadOptions(block_size=_BLOCK, encoding=entry.get("encoding", "utf-8")),
+    )
+    names = dataset.dataset(path, format=text).schema.names
+    types = [(name, "float64" if name in private else "string") for name in names]
+    return dataset.dataset(path, format=text, schema=importlib.import_module("pyarrow").schema(types))
 
 
 def _count_impossible(column: Any, mechanism: Mechanism, step: float | None, *, debiased: bool) -> int:
-    """Return how many values of a column the mechanism cannot have given out."""
+    """Return the number of values that are no output of a mechanism."""
     try:
         numbers: Array = column.cast("float64").to_numpy(zero_copy_only=False)
     except (ValueError, NotImplementedError):  # dates and lists are no numbers either
@@ -184,18 +210,18 @@ def _count_impossible(column: Any, mechanism: Mechanism, step: float | None, *, 
     return int(np.sum(~is_possible(numbers, mechanism, debiased=debiased, step=step)))
 
 
-def _columns(columns: list[str], named: list[Any], listed: object) -> Check:
-    """Compare a table's columns with those that the card names, and with those that it lists."""
-    if listed != columns or any(name not in columns for name in named if name is not None):
+def _check_columns(columns: list[str], private: list[Any], expected: object) -> Check:
+    """Compare the columns of a table with those that the card names as private, and with all that it lists."""
+    if expected != columns or not set(private) <= {None, *columns}:
         return Check("columns", False, "the file has other columns than the card says")
-    if named[0] is None:
+    if private[0] is None:
         return Check("columns", None, "the card does not say which column holds the private labels")
-    public = ", ".join(name for name in columns if name not in named)
-    others = f"; public, and as they are: {public}" if public else ""
-    return Check("columns", True, f"by the card, the private labels are in {named[0]!r}{others}")
+    public = ", ".join(name for name in columns if name not in private)
+    copied = f"; public, and as they are: {public}" if public else ""
+    return Check("columns", True, f"by the card, the private labels are in {private[0]!r}{copied}")
 
 
-def _arrays(card: Card, path: Path) -> Check:
+def _check_arrays(card: Card, path: Path) -> Check:
     """Compare a saved release of rows with its card."""
     from labeldp.learning.row_release import RowRelease  # noqa: PLC0415 (estimators are slow to import)
 
@@ -203,6 +229,6 @@ def _arrays(card: Card, path: Path) -> Check:
         saved = card_format.parse(RowRelease.load(path).to_card(), "labeldp.row-release")
     except LabelDPError as error:
         return Check("file", False, str(error))
-    same = saved["arrays"] == card.content.get("arrays")
-    detail = "holds the labels of this card" if same else "is the release of another card"
-    return Check("file", same, f"{path.name} {detail}")
+    is_equal = saved["arrays"] == card.content.get("arrays")
+    detail = "holds the labels of this card" if is_equal else "is the release of another card"
+    return Check("file", is_equal, f"{path.name} {detail}")

@@ -82,19 +82,27 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+class _SafeCharacters(dict[int, str]):
+    """Table for `str.translate`: a mark for characters that command a terminal, reorder text, or are invisible."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        is_safe = character.isprintable() or character == "\n" or unicodedata.category(character) == "Zs"
+        return self.setdefault(code, character if is_safe else "\ufffd")
+
+
+SAFE_CHARACTERS = _SafeCharacters()
+
+
 def without_controls(text: str) -> str:
-    r"""Return a text without characters that command a terminal, reorder what follows, or are invisible.
+    r"""Return a text without characters that command a terminal, reorder text, or are invisible.
 
     Examples
     --------
     >>> without_controls("a" + chr(27) + "[2Jb" + chr(0x202E) + "c\nd")
     'a�[2Jb�c\nd'
     """
-    if text.isprintable():
-        return text
-    return "".join(
-        c if c.isprintable() or c == "\n" or unicodedata.category(c) == "Zs" else "\ufffd" for c in text
-    )
+    return text.translate(SAFE_CHARACTERS)
 
 
 # ---- options in messages ------------------------------------------------------------------------------
@@ -121,8 +129,8 @@ def as_flag(setting: Setting) -> str:
     flag = option.flag or str(option.typer.metavar)
     if value is None or value is True:
         return flag
-    if isinstance(value, tuple) and all(isinstance(part, float | int) for part in value):
-        return " ".join([flag, *(str(part).removesuffix(".0") for part in value)])  # typed as two words
+    if isinstance(value, tuple) and all(isinstance(number, float | int) for number in value):
+        return " ".join([flag, *(str(number).removesuffix(".0") for number in value)])  # typed as two words
     text = shlex.quote(_text(value))
     return f"{flag} {text}" if text[-1:].isalnum() or text.endswith("'") else f"{flag} '{text}'"  # a mark is seen
 

@@ -22,7 +22,15 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from labeldp.accounts.ledger import Ledger
-from labeldp.app.sentences import EXPLAINED, as_flag, explain_defect, explain_error, spelled, without_controls
+from labeldp.app.sentences import (
+    EXPLAINED,
+    SAFE_CHARACTERS,
+    as_flag,
+    explain_defect,
+    explain_error,
+    spelled,
+    without_controls,
+)
 from labeldp.errors import (
     BudgetError,
     CardError,
@@ -155,7 +163,7 @@ class PlainConsole(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         """Yield segments without control characters but those of Rich itself."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=without_controls(segment.text))
+            yield segment if segment.control else segment._replace(text=segment.text.translate(SAFE_CHARACTERS))
 
 
 def is_interactive() -> bool:
