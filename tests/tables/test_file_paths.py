@@ -124,7 +124,7 @@ IRREGULAR = (
 )
 OPENED = {
     "table": ("bad.csv", lambda: refused("bad.csv", error=(OSError, ldp.LabelDPError))),
-    "ledger": ("bad.jsonl", lambda: ldp.Ledger.open("bad.jsonl", create="never")),
+    "ledger": ("bad.jsonl", lambda: ldp.Ledger.open("bad.jsonl", create=False)),
     "card": ("bad.json", lambda: read_card_file(Path("bad.json"))),
     "model": ("bad", lambda: ldp.load_model("bad")),
 }
@@ -135,7 +135,7 @@ def test_a_fifo_that_takes_the_name_of_a_ledger_between_look_and_open_is_refused
     os.mkfifo("bad.jsonl")
     monkeypatch.setattr("labeldp._atomic.regular_status", lambda path: None)
     with pytest.raises(ldp.errors.LedgerError, match="regular"):
-        ldp.Ledger.open("bad.jsonl", create="never")
+        ldp.Ledger.open("bad.jsonl", create=False)
 
 
 @pytest.mark.parametrize("entry", OPENED)

@@ -131,8 +131,8 @@ def plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         kind: Any = type(value)
         hints, free = _schema(kind)
-        stated = {name: getattr(value, name) for name in hints} | getattr(value, "derived", {})
-        return {name: plain(item) for name, item in stated.items() if item is not None or name not in free}
+        fields = {name: getattr(value, name) for name in hints} | getattr(value, "derived", {})
+        return {name: plain(item) for name, item in fields.items() if item is not None or name not in free}
     return str(value) if isinstance(value, Fraction) else value
 
 
@@ -238,7 +238,7 @@ _FORMS: dict[Any, Callable[[tuple[Any, ...], Any, str], Any]] = {
     UnionType: _one_of,
     Literal: _literal,
     list: _list,
-    tuple: lambda *given: tuple(_list(*given)),
+    tuple: lambda *arguments: tuple(_list(*arguments)),
     dict: _mapping,
 }
 

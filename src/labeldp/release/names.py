@@ -18,14 +18,14 @@ from labeldp.errors import ParameterError, Setting
 from labeldp.release.number_patterns import GROUPS, amount_pattern
 
 UNNAMED = "label"
-"""What a label without a name is called in all output."""
+"""Name in all output of a label without a name."""
 
 RENAME = "rename the column"
 
 LONGEST = 1_000
 """Characters that the name of a label may have."""
 
-_NUMBERS = [re.compile(amount_pattern(decimal, GROUPS + "_" + other)) for decimal, other in (".,", ",.")]
+_NUMBERS = [re.compile(amount_pattern(decimal, GROUPS + "_" + group)) for decimal, group in (".,", ",.")]
 """Numbers in all dialects that files may have."""
 
 _MARKS = "()[]+-\u2013%\u2030<>\u2264\u2265~ "
@@ -61,8 +61,8 @@ def reads_as_value(name: object) -> bool:
     """
     if isinstance(name, Number):
         return True
-    shown = _visible(name.decode("latin-1") if isinstance(name, bytes) else str(name))
-    text = "".join(_ascii_digit(character) for character in shown)
+    decoded = name.decode("latin-1") if isinstance(name, bytes) else str(name)
+    text = "".join(map(_ascii_digit, _visible(decoded)))
     if text.lstrip("+-") in _NOT_FINITE:
         return True
     amount = _CURRENCY_AT_END.sub("", text.strip(_MARKS), count=1).strip(_MARKS)
@@ -91,21 +91,21 @@ def look_like_values(names: Iterable[str]) -> bool:
     >>> look_like_values(["oak", "51234", "20"]), look_like_values(["item", "price", "2019"])
     (True, False)
     """
-    named = [name for name in names if name.strip()]
-    return 2 * sum(map(looks_like_value, named)) > len(named)
+    texts = [name for name in names if name.strip()]
+    return 2 * sum(map(looks_like_value, texts)) > len(texts)
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a misspelt one may have meant, or None.
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that a misspelt name may have meant, or None.
 
-    It is never a value: in a text file without a header, names are the values of a row, its label among them.
+    The result is never a value: in a text file without a header, names are the values of a row, with its label.
 
     Examples
     --------
     >>> nearest("prise", ["area", "price"]), nearest("town", ["area", "price"]), nearest("2", ["25"])
     ('price', None, None)
     """
-    words = [each for each in known if not looks_like_value(each)]
+    words = [word for word in names if not looks_like_value(word)]
     return next(iter(difflib.get_close_matches(name, words, 1)), None)
 
 
@@ -132,14 +132,14 @@ def as_label_name(name: object, *advice: object) -> str:
 
 
 def as_text(text: str, parameter: str) -> str:
-    """Return text that every file can hold, or refuse what is not Unicode, such as bytes of a shell."""
+    """Return text that every file can hold, or refuse text that is not Unicode, such as bytes of a shell."""
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         raise ParameterError(Setting(parameter), f" is not valid Unicode text: {text!r}")
     return text
 
 
-def same_name(one: str, other: str) -> bool:
-    """Whether two names look the same: but for case, blanks, invisible characters and forms of a letter.
+def same_name(first: str, second: str) -> bool:
+    """Return whether two names look the same: but for case, blanks, invisible characters and forms of a letter.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def same_name(one: str, other: str) -> bool:
     >>> same_name("pay", " pay\u200b"), same_name("pay", "\uff50\uff41\uff59")
     (True, True)
     """
-    return _visible(one) == _visible(other)
+    return _visible(first) == _visible(second)
 
 
 def lookalike(label: str, names: Iterable[str]) -> str | None:
@@ -176,8 +176,8 @@ def refuse_lookalike(label: str, public: Iterable[str], *advice: object) -> None
 
 def _visible(name: str) -> str:
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    shown = "".join(" " if each.isspace() else each for each in text if not _is_invisible(each))
-    return " ".join(shown.split())
+    characters = (" " if character.isspace() else character for character in text if not _is_invisible(character))
+    return " ".join("".join(characters).split())
 
 
 def _is_invisible(character: str) -> bool:
@@ -194,7 +194,7 @@ def column_names(frame: Any) -> list[Any] | None:
 
 
 def name_of_labels(labels: Any, features: Any = None, *, advice: str = "drop it from X") -> str | None:
-    """Return what labels are called: the name of a Series, or of the first column of a frame; None if unnamed.
+    """Return the name of labels: of a Series, or of the first column of a frame; None if unnamed.
 
     The columns of a frame that are exactly 0, 1, 2 … have no names, and neither has a Series named by one of these
     numbers; beside a frame of features it must be one of the same numbering.
@@ -215,28 +215,33 @@ def name_of_labels(labels: Any, features: Any = None, *, advice: str = "drop it 
     Traceback (most recent call last):
     labeldp.errors.ParameterError: the label's name reads as a value, or has more than 1,000 ...
     """
-    beside = column_names(features)
-    own = column_names(labels)
-    names = own if own is not None else [getattr(labels, "name", None)]
-    if own is not None:
-        is_numbering = _are_positions(own)
+    feature_names = column_names(features)
+    label_names = column_names(labels)
+    if label_names is not None:
+        is_numbering = _are_positions(label_names)
     else:
-        (name,) = names
+        name = getattr(labels, "name", None)
+        label_names = [name]
         is_position = isinstance(name, Integral) and not isinstance(name, bool) and int(name) >= 0
-        is_numbering = is_position and (beside is None or _are_positions([*{*beside, name}]))
-    texts = [] if is_numbering else [as_label_name(name) for name in names if name is not None and name != ""]
-    called = {_visible(str(name)) for name in [*names, *([] if texts else [UNNAMED])] if name is not None}
-    clashes = [name for name in map(str, beside or ()) if _visible(name) in called]
+        is_numbering = is_position and (feature_names is None or _are_positions([*{*feature_names, name}]))
+    texts = (
+        [] if is_numbering else [as_label_name(name) for name in label_names if name is not None and name != ""]
+    )
+    reserved = [name for name in label_names if name is not None]
+    if not texts:
+        reserved.append(UNNAMED)
+    visible = {_visible(str(name)) for name in reserved}
+    clashes = [name for name in map(str, feature_names or ()) if _visible(name) in visible]
     if clashes:
-        which = "a column" if is_numbering else f"the column {clashes[0]!r}"
+        column = "a column" if is_numbering else f"the column {clashes[0]!r}"
         unnamed = "" if texts else f" (a y without a name is called {UNNAMED!r})"
         raise ParameterError(
-            f"X has {which}, which is the name of y{unnamed}: features are public, so labels must not be among "
+            f"X has {column}, which is the name of y{unnamed}: features are public, so labels must not be among "
             f"them; {advice}, or rename y if they are not the same"
         )
     return texts[0] if texts else None
 
 
 def _are_positions(names: list[Any]) -> bool:
-    """Whether names are exactly 0, 1, 2 …, as integers or as the text that files make of them."""
+    """Return whether names are exactly 0, 1, 2 …, as integers or as the text that files make of them."""
     return sorted(map(str, names)) == sorted(map(str, range(len(names))))

@@ -14,8 +14,8 @@ CURRENCY = f"^([+-]?)[{CURRENCIES}]{_BLANK}|{_BLANK}[{CURRENCIES}]$"
 
 def number_pattern(decimal: str, groups: str) -> str:
     """Return a pattern, for RE2 too, of numbers with a decimal mark and marks between groups of three digits."""
-    whole = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:[{groups}][0-9]{{3}})+)" if groups else "[0-9]+"
-    return rf"^[+-]?(?:{whole}(?:[{decimal}][0-9]*)?|[{decimal}][0-9]+)(?:[eE][+-]?[0-9]+)?$"
+    integer = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:[{groups}][0-9]{{3}})+)" if groups else "[0-9]+"
+    return rf"^[+-]?(?:{integer}(?:[{decimal}][0-9]*)?|[{decimal}][0-9]+)(?:[eE][+-]?[0-9]+)?$"
 
 
 def amount_pattern(decimal: str, groups: str) -> str:
