@@ -57,16 +57,6 @@ def released():
     return model.fit(encoder().transform(table()), labels())
 
 
-@cache
-def wide(columns):
-    """A model of so many columns, its encoder and its table."""
-    values = np.random.default_rng(0).normal(size=(columns, 60))
-    table = pa.table({f"c{k}": column for k, column in enumerate(values)})
-    own = ldp.tables.TableEncoder.fit(table, table.column_names)
-    model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)
-    return model.fit(own.transform(table), np.linspace(0, 5, 60)), own, table
-
-
 def saved(model, path, own=None, *, label="price", force=False):
     """Save a model, of the table of all but wide models unless it has an encoder of its own."""
     with models.model_folder(path, force=force) as draft:

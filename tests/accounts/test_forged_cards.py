@@ -26,17 +26,6 @@ def cards():
     return {name: SMALL[name](EPSILON, (1, 4)).to_json() for name in EVERY}
 
 
-@pytest.mark.parametrize("name", ["two-point", "rr-on-bins"])
-def test_a_card_with_one_character_changed_is_refused(name):
-    """Or it says the same in another way, as 4e0 for 4.0 does: then the very same mechanism is loaded."""
-    text = cards()[name]
-    changes = {text[:i] + other + text[i + 1 :] for i in range(len(text)) for other in ("", "0", "-", "e", '"')}
-    changes |= {text[:i] + text[i] + text[i:] for i in range(len(text))}
-    for change in changes - {text}:
-        with contextlib.suppress(ldp.errors.CardError), at_most(SECONDS):
-            assert ldp.load_mechanism(change).to_json() == text
-
-
 OTHER_TYPES = [None, True, "", "x", [], {}, [1.0], {"a": 1}]
 OTHER_NUMBERS = [0, -1, 7, 1e308, 1e-308, -1e308, 1e-9, 1e9, 10**400, 2**64]
 

@@ -7,7 +7,6 @@ import json
 import os
 import pickle
 import random
-import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -268,15 +267,6 @@ def test_a_changed_byte_is_found_wherever_it_is(ledger, path):
         path.write_bytes(whole[:place] + changed + whole[place + 1 :])
         with pytest.raises(LedgerError, match="damaged"):
             Ledger.open(path)
-
-
-@pytest.mark.parametrize("end", ["", '{"charges'])
-def test_a_ledger_of_a_later_version_is_refused_by_name_and_left_alone(path, end):
-    before = put(path, {**HEADER, "schema": "labeldp.ledger/5"}).read_bytes() + end.encode()
-    path.write_bytes(before)
-    with pytest.raises(LedgerError, match=f"{re.escape(str(path))} was written by a newer version"):
-        Ledger.open(path)
-    assert path.read_bytes() == before
 
 
 def test_a_ledger_or_a_line_that_is_too_long_is_refused_unread(path):

@@ -8,7 +8,6 @@ import pytest
 
 import labeldp as ldp
 from labeldp.evidence import comparison as compared
-from labeldp.mechanisms.registry import REGISTRY
 
 
 @pytest.mark.parametrize("name", ["laplace", "rp", "rr-on-bins"])
@@ -45,15 +44,3 @@ def test_text_columns_are_encoded_as_the_regressors_do():
 def test_a_handful_of_rows_is_refused():
     with pytest.raises(ldp.errors.DataError, match="too few"):
         compared.compare_table(np.zeros((10, 1)), np.zeros(10), (0.0, 5.0), budgets=[1.0], mechanisms=["laplace"])
-
-
-def test_a_registered_mechanism_is_compared_if_its_settings_have_defaults():
-    class Own(ldp.Laplace):
-        def __init__(self, *, bounds, epsilon, strength):
-            raise NotImplementedError
-
-    x = np.linspace(0, 5, 60)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(REGISTRY, "own", Own)
-        with pytest.raises(ldp.errors.ParameterError, match="settings without a default"):
-            compared.compare_table(x[:, None], x, (0.0, 5.0), budgets=[1.0], mechanisms=["own"])

@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from command_line import said
 from helpers import seeded
-from labeldp.evidence.accuracy_suite import model_share
-from labeldp.evidence.cautions import LEAST_POWER
-from labeldp.learning import epsilon_split
 
 SITE = Path(__file__).parents[2] / "docs" / "choose.md"
 BOUNDS = (0.0, 200.0)
@@ -68,13 +64,6 @@ def test_more_budget_is_never_worse_and_the_curator_knows_the_mean_best():
     assert all(p.curator_mean < p.mean < p.thousand < p.hundred < p.label for p in curve)
 
 
-def test_models_keep_more_with_more_rows_and_nothing_is_said_where_nothing_was_measured():
-    few, many = model_share(2000, 1.0), model_share(20_000, 1.0)
-    assert 0 < few.middle < many.middle <= 1
-    assert model_share(20, 0.1) is None
-    assert "not measured" in ldp.preview(rows=20, bounds=BOUNDS, epsilon=0.1).summary()
-
-
 WRONG = {"rows": 2.5, "bounds": (1, 1), "epsilon": [], "columns": ROWS, "prior": [1, 2], "rows_per_person": 0}
 
 
@@ -85,38 +74,11 @@ def test_what_cannot_be_planned_is_refused_by_its_option(option):
     assert refused.value.option == option
 
 
-def test_records_and_the_command_have_the_figures_of_the_preview():
-    words = ("--rows", 5000, "--bounds", 0, 100, "--epsilon", "0.5,2")
-    shown = said("preview", *words)
-    plan = ldp.preview(rows=5000, bounds=(0, 100), epsilon=[2, 0.5], columns=3)
-    header, lines = plan.table()
-    assert header == ["", "ε = 0.5", "ε = 2"]
-    assert all(cell in shown for line in lines if "coefficient" not in line[0] for cell in line)
-    assert {"of": "mean of all labels", "epsilon": 2.0, "figure": plan.budgets[1].mean} in plan.records()
-    assert {"of": "coefficient", "epsilon": 0.5, "figure": plan.budgets[0].coefficient} in plan.records()
-    assert str(plan) == plan.summary()
-
-
 def test_odds_and_cautions_are_those_of_a_person_with_several_rows():
     plan = ldp.preview(rows=20_000, bounds=(0, 1), epsilon=2, rows_per_person=3)
     assert plan.table()[1][0] == ["odds grow by up to", "404×"]
     assert plan.cautions() == ldp.preview(rows=20_000, bounds=(0, 1), epsilon=6).cautions()
     assert plan.budgets == ldp.preview(rows=20_000, bounds=(0, 1), epsilon=2).budgets
-
-
-def test_cautions_name_the_budget_nearest_to_none_of_them_and_count_what_is_spent_besides():
-    plan = ldp.preview(rows=2000, bounds=(0, 1), epsilon=[0.01, 0.02, 0.1, 5, 6])
-    for start, caution in zip(("WEAK: at ε = 5 ", "FEW", "NOISY: at ε = 0.02 "), plan.cautions(), strict=False):
-        assert caution.startswith(start)
-    assert "a model at ε = 0.02" in plan.cautions()[1]
-    assert "bounds matter at ε = 0.1" in plan.cautions()[3]
-    enough = ldp.preview(rows=2000, bounds=(0, 1), epsilon=1)
-    assert not enough.cautions()
-    assert enough.cautions(ldp.Budget(4))[0].startswith("WEAK: at ε = 5 ")
-
-
-def test_too_few_rows_for_a_model_are_those_of_which_a_fit_takes_the_mean():
-    assert LEAST_POWER == epsilon_split.FEWEST_FOR_GROUPS
 
 
 def test_the_site_has_the_tables_of_today(monkeypatch):

@@ -140,17 +140,6 @@ def test_a_fit_that_is_refused_leaves_what_was_fitted(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_refit_keeps_nothing_of_the_columns_before(case):
-    pandas = pytest.importorskip("pandas")
-    model = new(case).fit(pandas.DataFrame(OLD["X"], columns=["a", "b"]), OLD["y"])
-    assert model.feature_names_in_.tolist() == ["a", "b"]
-    model.mine = "kept"
-    assert fit_again(model) is model
-    assert not hasattr(model, "feature_names_in_")
-    assert model.mine == "kept"
-
-
-@pytest.mark.parametrize("case", CASES)
 def test_what_was_charged_before_a_fit_stopped_counts_in_the_next(case, monkeypatch):
     """A mechanism function of the user's, say, sees the private prior before it fails."""
     model = new(case)

@@ -98,15 +98,6 @@ def test_frames_that_cannot_be_learnt_from_cost_nothing(regressor, says):
     assert not ledger.charges
 
 
-def test_columns_of_no_use_are_named_and_an_array_stands_for_the_columns_in_order():
-    numbers = TABLE[["area"]].assign(same=1.0, size=np.arange(ROWS) % 7)
-    with pytest.warns(UserWarning, match="'same': all its values are the same"):
-        model = fit(REGRESSORS[1], numbers)
-    with pytest.warns(UserWarning, match="feature names"):
-        predicted = model.predict(numbers.to_numpy())
-    assert np.allclose(predicted, model.predict(numbers))
-
-
 @both
 def test_a_saved_model_keeps_the_encoder_whatever_the_model_was_fitted_to(regressor, tmp_path):
     model = fit(regressor)

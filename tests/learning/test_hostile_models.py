@@ -18,14 +18,6 @@ from labeldp.learning.model_arrays import MODEL_ARRAYS
 from model_cases import arrays_in, fitted, saved, table, with_arrays, with_columns
 
 
-def test_a_missing_file_is_said_to_be_missing(path):
-    with pytest.raises(ldp.errors.DataNotFoundError, match="no model here"):
-        ldp.load_model(path / "nowhere")
-    (path / "model.npz").unlink()
-    with pytest.raises(ldp.errors.DataNotFoundError, match="not complete"):
-        ldp.load_model(path)
-
-
 class Bomb:
     def __init__(self, target):
         self.target = target

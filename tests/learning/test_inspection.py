@@ -35,14 +35,6 @@ def test_a_fit_says_when_nearly_all_fitted_values_lie_at_a_bound(kind):
         assert bound in weak.weakness_
 
 
-@pytest.mark.filterwarnings("always::labeldp.errors.WeakModelWarning")
-@pytest.mark.parametrize("kind", ["model", "labels"])
-def test_a_fit_says_when_the_model_is_the_private_constant(kind):
-    with pytest.warns(WEAK, match="nearly the same for all rows") as caught:
-        model(kind).fit(X[:20], Y[:20])
-    assert caught[0].filename == __file__
-
-
 FITS = {
     "fit": lambda private: private.fit(X, Y),
     "pipeline": lambda private: make_pipeline(private).fit(X, Y),

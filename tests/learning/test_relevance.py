@@ -5,51 +5,8 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.learning import relevance
-from labeldp.learning.bayes import Posterior, fit_linear, unknown_variance
+from labeldp.learning.bayes import fit_linear, unknown_variance
 from labeldp.learning.features import FeatureTable
-from labeldp.learning.fit_plan import Limits
-from labeldp.learning.groups import Groups, NoisySums
-from labeldp.learning.learner import PrivateRows
-from labeldp.learning.relevance import first_lengths
-
-COLUMNS = 6
-
-
-def table_of(rows, columns=COLUMNS):
-    X = np.random.default_rng(0).uniform(-1, 1, (rows, columns))
-    return FeatureTable.fit(X)
-
-
-def noisy_sums(table, groups):
-    """Sums over groups of an interaction of the first two columns."""
-    rng = np.random.default_rng(1)
-    group = rng.integers(0, groups, table.rows)
-    members = np.eye(groups, dtype=np.float32)[group]
-    features = members.T @ np.concatenate([piece for _, piece in table.pieces(np.arange(table.rows))])
-    sums = members.T @ (0.3 * table.X[:, 0] * table.X[:, 1]) + rng.normal(size=groups)
-    sizes = members.sum(axis=0).astype(float)
-    return NoisySums(Groups(group, sizes, features, sizes), sums, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("labels", "noise", "step"),
-    [(0, 0.05, 0.02), (900, 0.05, 0.02), (900, 1e-6, 0.002)],
-    ids=["few averages", "more averages than features", "hardly any noise"],
-)
-def test_the_slope_of_the_evidence_is_that_of_differences(labels, noise, step):
-    table, rng = table_of(1_000).with_lengths(first_lengths(COLUMNS), 0.0), np.random.default_rng(2)
-    linear = Posterior(np.zeros(1), 0.5, 0.02, noise / 5, (), (0.01, 0.005, 0.001, 0.001, 0.01))
-    rows = np.arange(labels)
-    private = [PrivateRows(rows, 0.5 + 0.3 * table.X[rows, 0] * table.X[rows, 1], noise, 0)] if labels else []
-    sums, limits = [noisy_sums(table, 40)], Limits(0.0, 1.0)
-    evidence = relevance.gather_evidence(table, linear, limits, sums, private, 0.05)
-    center, point = np.log(first_lengths(COLUMNS)), 0.3 * rng.normal(size=4 + COLUMNS)
-    slope = evidence.loss(point, center)[1]
-    for k in range(point.size):
-        move = step * np.eye(point.size)[k]
-        difference = evidence.loss(point + move, center)[0] - evidence.loss(point - move, center)[0]
-        assert slope[k] == pytest.approx(difference / (2 * step), rel=0.02, abs=0.02)
 
 
 def fit(X, y, epsilon=1.0):

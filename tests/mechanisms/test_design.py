@@ -171,26 +171,3 @@ def test_auto_takes_the_mechanism_of_least_expected_risk(name, rows, epsilon):
     others.append(ldp.Unbiased.design(prior, epsilon, size=40, rows=rows or 1))
     least = min(expected_risk(other, prior, rows) for other in others)
     assert expected_risk(chosen, prior, rows) <= least * (1 + 1e-9)
-
-
-DESIGNED = (
-    *((kind, {}) for kind in (ldp.RPWithPrior, ldp.TwoPoint, ldp.RROnBins, ldp.Unbiased)),
-    *list(ON_BOUNDS.values())[:3],
-)
-
-
-@pytest.mark.parametrize(
-    ("name", "bad"),
-    [
-        *(("rows", rows) for rows in (0, 2.5, "many")),
-        *(("epsilon", epsilon) for epsilon in (None, 0)),
-        *(("prior", prior) for prior in (None, "uniform")),
-    ],
-)
-def test_a_design_for_nothing_is_refused_by_the_name_of_the_argument(name, bad):
-    for cls, more in DESIGNED:
-        if name == "rows" and cls is ldp.RROnBins:
-            continue  # it has no rows to weigh
-        how = {"prior": PRIORS["uniform"], "epsilon": 1.0, **more, name: bad}
-        with pytest.raises(ldp.errors.ParameterError, match=name):
-            cls.design(how.pop("prior"), how.pop("epsilon"), **how)

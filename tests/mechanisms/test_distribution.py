@@ -133,13 +133,3 @@ def test_opendp_draws_from_the_same_distribution(name):
     z = draw(ours, 2.0, SIZE, seed=6)
     assert stats.ks_2samp(z, peer, method="asymp").pvalue > ALPHA
     assert stats.ks_2samp(2.0 + 0.8 * (z - 2.0), peer, method="asymp").pvalue < ALPHA
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_a_plot_shows_the_density_of_each_label(name):
-    (axes,) = make(name, 1.0).plot([1.0, 2.0]).axes
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["label 1", "label 2"]
-    values, edges, _ = axes.patches[0].get_data()
-    assert values @ np.diff(edges) == pytest.approx(1, abs=0.1)
-    (axes,) = ldp.Histogram([0, 1, 3], [1, 3]).plot().axes
-    assert axes.patches[0].get_data().values.tolist() == [0.25, 0.375]

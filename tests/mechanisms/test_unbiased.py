@@ -34,10 +34,6 @@ def labels_of(prior, many=4000):
     return np.interp((np.arange(many) + 0.5) / many, total / total[-1], prior.nodes)
 
 
-def expected_variance(mechanism, prior=UNIFORM):
-    return float(mechanism.variance(labels_of(prior)).mean())
-
-
 def row_masses(prior, size):
     """Return the shares of rows 0 … size − 1 after labels are rounded to a neighbour at random."""
     place = labels_of(prior, 40_000) * (size - 1)

@@ -45,12 +45,6 @@ def test_prior_and_labels_share_epsilon_exactly(how, part):
     assert (made.for_prior, made.for_labels) == (part, 1 - Fraction(part))
 
 
-def test_a_window_asks_for_rp_and_a_mechanism_made_already_for_its_epsilon():
-    assert plan(mechanism="auto", zeta=0.7).request.mechanism == "rp"
-    assert plan(mechanism="auto").request.mechanism == "auto"
-    assert plan(mechanism=MADE).charges()[0].budget == ldp.Budget(1)
-
-
 def test_a_known_prior_is_cut_to_the_bounds():
     assert plan(prior=ldp.Histogram([-1, 5], [1])).request.prior.bounds == BOUNDS
     for wrong in ("gamma", [PRIOR], {1: 2}):
@@ -92,15 +86,3 @@ def test_charges_are_for_labels_first_and_then_for_priors():
         ("labels", ldp.Budget(1.5), 2, None),
         ("prior (local)", ldp.Budget(0.5), 2, None),
     ]
-
-
-# ---- bounds -----------------------------------------------------------------------------------------
-
-
-def test_bounds_are_a_pair():
-    for pair in ((0, 5), [0, 5], np.array([0, 5])):
-        assert plan(bounds=pair).request.bounds == BOUNDS
-    for bounds in (None, 7, [(0, 5), (0, 5)], (1e9, 1e9 + 1e-3)):
-        with pytest.raises(ldp.errors.ParameterError) as caught:
-            plan(bounds=bounds)
-        assert caught.value.option == "bounds"

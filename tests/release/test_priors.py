@@ -273,18 +273,3 @@ def test_a_charge_for_a_prior_says_so_and_counts_every_row_of_a_person(trust):
     assert all("prior" in charge.description for charge in ledger.charges)
     assert [charge.rows_per_person for charge in ledger.charges] == [1, 3]
     assert ledger.total == ldp.Budget(1.2)
-
-
-@pytest.mark.parametrize("sigma", [None, 0.7])
-def test_a_single_report_is_in_the_middle_of_a_bin_as_wide_as_the_bounds(sigma):
-    how = {"epsilon": 1.0, "bounds": (1.0, 6.0)}
-    report = float(ldp.Laplace(**how).randomize([2.0], random_state=seeded(3))[0])
-    prior = estimate_prior([2.0], trust="local", method="laplace", sigma=sigma, random_state=seeded(3), **how)
-    assert prior.nodes.tolist() == [report - 2.5, report + 2.5]
-
-
-def test_bins_that_would_be_too_many_are_refused():
-    how = {"epsilon": 1.0, "bounds": (0, 5), "trust": "local", "method": "laplace", "sigma": 1e-9}
-    with pytest.raises(ldp.errors.ParameterError, match="larger one") as caught:
-        estimate_prior([1, 2, 3], **how)
-    assert caught.value.option == "sigma"

@@ -7,7 +7,6 @@ import tracemalloc
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import labeldp as ldp
@@ -97,18 +96,6 @@ def test_every_mechanism_is_had_by_name_with_and_without_a_prior(name):
     assert (without.prior, without.mechanism.domain) == (None, (0.0, 5.0))
     fine = ldp.Histogram.from_counts(np.ones(5000), (0, 5))
     assert release(mechanism=name, prior=fine).mechanism.name == name
-
-
-FEW = LABELS[:60]
-ARRAYS = [FEW, FEW[:, None], LABELS[:120:2], np.arange(60) % 6, FEW.tolist(), pd.Series(FEW)]
-
-
-@pytest.mark.parametrize("labels", ARRAYS, ids=lambda labels: type(labels).__name__)
-def test_the_release_has_the_shape_of_the_labels(labels):
-    made = release(labels, mechanism="rp")
-    assert made.labels.shape == made.debiased.shape == np.shape(labels)
-    assert np.isfinite(made.labels).all()
-    assert ((made.mechanism,), (made.prior,)) == (made.terms.mechanisms, made.terms.priors)
 
 
 def test_a_release_travels_whole_but_for_a_ledger_in_memory(tmp_path):

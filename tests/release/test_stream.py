@@ -63,26 +63,7 @@ def test_batches_give_what_one_piece_gives(how):
     assert stream.mechanism is terms.mechanisms[0]
 
 
-def test_a_ledger_that_is_created_late_has_no_file_before_all_labels_are_counted(tmp_path):
-    path = tmp_path / "ledger.jsonl"
-
-    def batches():
-        yield LABELS
-        assert not path.exists()
-
-    ldp.release.LabelStream(batches, order(), ledger=ldp.Ledger.prepare(path))
-    assert ldp.Ledger.open(path, create=False).total == ldp.Budget(1.0)
-
-
 # ---- counts -------------------------------------------------------------------------------------------
-
-
-def test_no_labels_at_all_are_refused_before_the_charge():
-    ledger = ldp.Ledger()
-    for trust in ("curator", "local"):
-        with pytest.raises(ldp.errors.LabelError, match="no labels"):
-            ldp.release.LabelStream(lambda: [[], LABELS[:0]], order(trust=trust), ledger=ledger)
-    assert ledger.charges == ()
 
 
 @pytest.mark.parametrize(

@@ -52,18 +52,6 @@ def test_what_is_not_private_says_so_first_and_promises_nothing():
     assert "NOT PRIVATE" not in explain(ONE).text()
 
 
-def test_a_notebook_shows_what_was_done_and_what_it_cost_and_no_label():
-    X, y, how = np.arange(240.0).reshape(120, 2), np.full(120, 31.4159), {"epsilon": 0.5, "bounds": (0, 50)}
-    fitted = [ldp.ModelReleaseRegressor(**how).fit(X, y)]
-    fitted.append(ldp.LabelReleaseRegressor(**how, rounds=1).fit(X, y.copy()))
-    for shown in (ldp.privatize(y.copy(), **how), *fitted, fitted[1].release_):
-        text = shown._repr_html_()
-        assert "ε = 0.5 in all" in text
-        assert "31.4" not in text
-    assert "ModelReleaseRegressor(" in fitted[0]._repr_html_()
-    assert "sk-" in ldp.ModelReleaseRegressor(**how)._repr_html_(), "scikit-learn's diagram"
-
-
 def test_text_in_a_notebook_is_escaped_and_says_first_that_it_is_not_private():
     hostile = '<script>alert(1)</script> & "quoted"'
     text = ONE.html("model", code=hostile, model=hostile)

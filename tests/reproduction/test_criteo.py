@@ -44,15 +44,6 @@ def log(tmp_path, *lines, name="log.tsv"):
     return path
 
 
-def same(a, b):
-    """Assert that two encoded logs are equal."""
-    for name in ("X", "y", "ids"):
-        assert np.array_equal(getattr(a, name), getattr(b, name))
-        assert getattr(a, name).dtype == getattr(b, name).dtype
-    for name in ("columns", "categories", "sizes", "bounds", "notes"):
-        assert getattr(a, name) == getattr(b, name)
-
-
 # ---- what is kept ------------------------------------------------------------------------------------
 
 
@@ -70,41 +61,12 @@ def test_by_the_text_rows_are_kept_by_the_sale_flag_and_amounts_clipped(twin, ra
     assert data.categories == CATEGORIES
 
 
-def test_by_the_code_rows_are_kept_by_their_label_and_the_notes_say_what_that_means(twin, raw):
-    data = load_criteo(twin, protocol="code")
-    amounts = np.array(raw["SalesAmountInEuro"], dtype=float)
-    kept = (amounts >= 0) & (amounts <= 400)
-    assert np.array_equal(data.y, amounts[kept])
-    assert data.columns == ("time_delay_for_conversion", "nb_clicks_1week", "product_price")
-    assert np.array_equal(data.X[:, 0], np.array(raw["time_delay_for_conversion"], dtype=float)[kept])
-    assert any("by their labels" in note for note in data.notes)
-    assert any("outcome" in note for note in data.notes)
-
-
 def test_a_sale_without_an_amount_is_left_out_and_missing_numbers_are_minus_one(tmp_path):
     left_out = [line(amount=amount) for amount in (-1, "", "nan", -1.0)]
     kept = [line(amount=5, clicks="", price=""), line(clicks=-1, price="inf"), line(clicks=2, price=0)]
     data = load_criteo(log(tmp_path, *left_out, *kept))
     assert data.y.tolist() == [5.0, 10.0, 10.0]
     assert data.X.tolist() == [[-1, -1], [-1, -1], [2, 0]]
-
-
-# ---- the vocabulary ----------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_numbers_agree_with_a_count_by_hand_for_every_category(twin, raw):
-    data = load_criteo(twin, threshold=10)
-    sold = np.array(raw["Sale"]) == "1"
-    for k, name in enumerate(CATEGORIES):
-        words = np.array(raw[name])[sold]
-        values, where, counts = np.unique(words, return_inverse=True, return_counts=True)
-        own = (counts >= 10) & (values != "") & (values != "-1")
-        ids = data.ids[:, k]
-        assert data.sizes[k] == own.sum() + 1
-        assert ids.max(initial=0) == own.sum()
-        assert np.array_equal(ids == 0, ~own[where])
-        assert len(set(zip(ids.tolist(), words.tolist(), strict=True))) == np.unique(words).size
 
 
 # ---- files -------------------------------------------------------------------------------------------
@@ -129,37 +91,6 @@ def test_a_bad_line_is_an_error_with_its_number_and_no_label(tmp_path, bad, faul
     assert str(SECRET) not in str(caught.value)
     assert caught.value.__suppress_context__
     assert str(path) in str(caught.value)
-
-
-# ---- the cache ------------------------------------------------------------------------------------------
-
-
-def test_the_encoded_table_is_kept_and_used_again(cache, twin):
-    first = load_criteo(twin)
-    kept = list(cache.iterdir())
-    assert len(kept) == 1
-    if os.name == "posix":
-        assert kept[0].stat().st_mode & 0o077 == 0, "others can read the labels"
-    content, time = twin.read_bytes(), twin.stat().st_mtime_ns
-    twin.write_bytes(bytes(len(content)))  # would be refused if it were read again
-    os.utime(twin, ns=(time, time))
-    try:
-        same(load_criteo(twin), first)
-    finally:
-        twin.write_bytes(content)
-        os.utime(twin, ns=(time, time))
-
-
-# ---- the twin -------------------------------------------------------------------------------------------
-
-
-def test_a_twin_is_the_same_each_time_and_a_smaller_one_is_its_beginning(tmp_path, twin):
-    whole = twin.read_bytes()
-    assert make_criteo_like(60_000, 3, tmp_path / "again.tsv").read_bytes() == whole
-    few = make_criteo_like(1_234, 3, tmp_path / "few.tsv").read_bytes()
-    assert whole.startswith(few)
-    assert few.count(b"\n") == 1_234
-    assert make_criteo_like(1_234, 4, tmp_path / "other.tsv").read_bytes() != few
 
 
 # ---- the real log -----------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """The two public tables: looked for, checked and preprocessed as promised."""
 
-import gzip
 import os
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from reproduction.datasets import data_files
 from reproduction.datasets.crime import load_crime
 from reproduction.datasets.housing import load_housing
 
@@ -41,14 +39,6 @@ def test_crime_has_1994_rows_99_features_and_its_one_gap_filled_with_the_mean():
     assert other[gap[0]] == pytest.approx(np.delete(other, gap).mean())
 
 
-@needs_crime
-def test_crime_by_the_papers_text_keeps_columns_and_drops_rows():
-    data = load_crime(missing="rows", download=False)
-    assert data.X.shape == (319, 122)
-    assert np.isfinite(data.X).all()
-    assert "racepctblack" in data.columns
-
-
 @needs_housing
 def test_housing_has_20640_rows_and_8_raw_features():
     data = load_housing(download=False)
@@ -60,34 +50,6 @@ def test_housing_has_20640_rows_and_8_raw_features():
 
 
 # ---- finding files -----------------------------------------------------------------------------------
-
-
-def test_a_file_is_found_in_the_named_folder_first_and_packed_too(cache, tmp_path):
-    cache.mkdir(parents=True)
-    (cache / "a.csv").write_text("cached")
-    assert data_files.find("a.csv") == cache / "a.csv"
-    os.environ["LABELDP_DATA"] = str(tmp_path)  # which the fixture `cache` restores
-    assert data_files.find("a.csv") == cache / "a.csv"
-    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"named"))
-    assert data_files.find("a.csv") == tmp_path / "a.csv.gz"
-    assert data_files.find("b.csv") is None
-
-
-@pytest.mark.slow
-@needs_crime
-@pytest.mark.parametrize("damage", ["changed", "packed, cut short", "not packed"])
-def test_a_damaged_copy_is_refused_by_name_and_with_what_to_do(cache, damage):
-    cache.mkdir(parents=True)
-    content = gzip.decompress((FOLDER / "communities.data.gz").read_bytes())
-    if damage == "changed":
-        path = cache / "communities.data"
-        path.write_bytes(content.replace(b"Lakewoodcity", b"Lakewoodtown"))
-    else:
-        path = cache / "communities.data.gz"
-        path.write_bytes(gzip.compress(content)[:-1000] if "cut" in damage else content)
-    with pytest.raises(ldp.errors.DataError, match=r"[Dd]elete it") as caught:
-        load_crime()
-    assert str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize("load", [load_crime, load_housing])

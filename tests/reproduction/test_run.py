@@ -1,19 +1,16 @@
 """Chunks are whole or absent, other settings are refused, and the command line works."""
 
 import math
-import os
 from pathlib import Path
 from unittest import mock
 
 import pytest
-from tests.reproduction.tiny_tables import quick, small, tiny
+from tests.reproduction.tiny_tables import small, tiny
 from typer.testing import CliRunner
 
-import labeldp as ldp
 from reproduction import datasets
 from reproduction.cli import app
 from reproduction.run import run
-from reproduction.store import Result, Store
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,30 +23,6 @@ def finished(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_a_folder_with_other_settings_or_other_files_is_refused(finished, tmp_path):
-    for changes, message in (
-        ({"trials": 2}, "trials was 1, is 2"),
-        ({"protocol": quick(activation="elu")}, r"\(protocol.activation was relu, is elu\)"),
-        ({"data": small(91)}, "data was"),
-    ):
-        with pytest.raises(ldp.errors.ParameterError, match=message):
-            run(tiny(**{"trials": 1, **changes}), finished[0])
-    (tmp_path / "cat.png").touch()
-    with pytest.raises(ldp.errors.ParameterError, match="other files"):
-        run(tiny(), tmp_path)
-
-
-@pytest.mark.slow
-def test_a_run_without_one_of_its_chunks_continues_to_the_same_bytes(finished):
-    folder, results = finished
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    before = [path.read_bytes() for path in files]
-    next((folder / "chunks").glob("networks-*")).unlink()
-    assert run(tiny(trials=1), folder) == results
-    assert [path.read_bytes() for path in files] == before
-
-
-@pytest.mark.slow
 def test_every_private_result_cost_its_epsilon(tmp_path):
     keys = ("laplace", "rp-letter", "rp", "labels-regressor", "model-regressor", "constant", "as-published")
     table = tiny(keys, budgets=(1.0, math.inf), trials=1, data=small(260))
@@ -59,18 +32,6 @@ def test_every_private_result_cost_its_epsilon(tmp_path):
         assert r.private == (r.column not in ("as-published", "no-privacy"))
         assert r.cost_epsilon == (1.0 if r.private else math.inf)
         assert math.isfinite(r.mse)
-
-
-def test_chunks_are_whole_or_absent(tmp_path):
-    store = Store(tmp_path / "results")
-    result = Result("x", 0, "rp", 1.0, 0.1 + 0.2, True, math.inf, 0.0, "")
-    full = mock.patch.object(os, "fsync", side_effect=OSError("no space left"))
-    with full, pytest.raises(OSError, match="no space"):
-        store.write("one", [result])
-    assert not list((tmp_path / "results" / "chunks").iterdir())
-    assert not store.has("one")
-    store.write("one", [result])
-    assert store.read(["one"]) == [result]
 
 
 # ---- the command line -----------------------------------------------------------------------------------

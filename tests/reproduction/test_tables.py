@@ -9,14 +9,14 @@ from tests.reproduction.tiny_tables import quick, small, tiny
 
 import labeldp as ldp
 from helpers import seeded
-from reproduction import error_formula, published
+from reproduction import error_formula
 from reproduction.as_published import leaking_interval
 from reproduction.columns import COLUMNS, NO_PRIVACY, Cell, choose_columns
 from reproduction.labels import labels_for
 from reproduction.networks import Network
 from reproduction.plot import draw, image
-from reproduction.protocol import network_features, protocol_for, seed_of, split
-from reproduction.report import as_markdown, departures
+from reproduction.protocol import seed_of, split
+from reproduction.report import as_markdown
 from reproduction.run import batch_of, plan
 from reproduction.store import Result
 from reproduction.summary import Summary
@@ -32,37 +32,7 @@ def released(key, epsilon=1.0, *, trial=0, rows=400):
     return labels_for(Cell(trial, key, epsilon), y, BOUNDS, "housing", 256)
 
 
-# ---- what the paper prints --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("dataset", "column", "epsilon", "text", "bold"),
-    [
-        ("crime", "Laplace", 0.05, "8.3956 ± 3.1062", False),
-        ("crime", "Ours", 0.05, "0.0679 ± 0.0070", True),
-        ("housing", "Unbiased", 0.8, "1.42420 ± 0.0700", False),
-        ("housing", "Ours", 8.0, "0.5990 ± 0.0258", True),
-        ("criteo", "Ours", 0.5, "6302.61 ± 6246", False),
-        ("criteo", "Unbiased", math.inf, "2798.53 ± 29.11", True),
-    ],
-)
-def test_figures_are_those_printed_in_the_paper(dataset, column, epsilon, text, bold):
-    figure = published.figure(dataset, column, epsilon)
-    assert (figure.text, figure.bold) == (text, bold)
-
-
 # ---- the protocol -----------------------------------------------------------------------------------
-
-
-def test_features_are_scaled_by_training_rows_alone():
-    data = small()
-    train, test = split(len(data.y), "housing", 0)
-    scaled = protocol_for("housing", scale="standard")
-    before = network_features(data, scaled, train)
-    data.X[test] *= 100
-    assert np.array_equal(network_features(data, scaled, train)[train], before[train])
-    assert abs(before[train].mean()) < 1e-6
-    assert np.array_equal(network_features(data, protocol_for("housing"), train), data.X.astype(np.float32))
 
 
 def test_splits_and_seeds_depend_on_names_alone():
@@ -191,10 +161,3 @@ def test_not_private_is_marked_in_table_and_plot():
     assert leaking.get_linestyle() == "--"
     assert image(drawing, "png").startswith(b"\x89PNG")
     assert b"<svg" in image(drawing, "svg")
-
-
-@pytest.mark.parametrize(("trials", "departure"), [(1, "trials 1 instead of 10"), (10, "")])
-def test_a_table_states_its_departures_from_the_paper(trials, departure):
-    table = tiny(trials=trials, protocol=protocol_for("housing"))
-    assert departures(table).startswith("Not the paper's") == bool(departure)
-    assert departure in as_markdown(table, summary_of(table, (1.0,)))

@@ -35,29 +35,20 @@ MECHANISM = ldp.Laplace(bounds=BOUNDS, epsilon=1.0)
 ASK = {"label": "y", "id": "id", "epsilon": 1.0, "bounds": BOUNDS}
 
 
-def leaks(spark, number):
+def interference(spark):
     """Return in what two tables that differ in labels only differ in the output, cells replayed."""
+    for name, value in ways.SMALL_SPLITS.items():
+        spark.conf.set(name, value)
+    executor.PARTITION_ROWS = 200
     outputs = []
     with ways.replay() as noise:
         for name in ("base", "some rows"):
             noise.start()
-            folder = FOLDER / f"{number} {name}"
+            folder = FOLDER / name
             folder.mkdir()
             ways.write_table(folder / "in", "csv", ways.LABELS[name])
             outputs.append(ways.WAYS["release"](ways.read_table(spark, folder / "in", "csv"), folder))
     return ways.differences(*outputs)
-
-
-def interference(spark):
-    """Return what is output besides the noise; and what would be, if rows stayed where they lay."""
-    for name, value in ways.SMALL_SPLITS.items():
-        spark.conf.set(name, value)
-    executor.PARTITION_ROWS, spread = 200, executor.spread_by_id
-    kept = leaks(spark, 0)
-    executor.spread_by_id = lambda frame, id, rows: frame
-    moved = leaks(spark, 1)
-    executor.spread_by_id = spread
-    return kept, moved
 
 
 def main():

@@ -311,13 +311,6 @@ def test_the_metadata_of_columns_are_left_out(spark):
     assert [field.metadata for field in privatize(noted, **ASK).frame.schema] == [{}, {}, {}]
 
 
-@pytest.mark.parametrize("name", ["a.b", "a`b"])
-def test_a_label_or_an_id_may_have_a_dot_or_a_backtick_in_its_name(spark, name):
-    df = frame(spark, labels=LABELS[:300])
-    for column, names in (("y", {"label": name}), ("id", {"id": name})):
-        assert privatize(df.withColumnRenamed(column, name), **{**ASK, **names}).terms.rows == 300
-
-
 @pytest.mark.parametrize("found", [0, 9, 11])
 def test_sums_over_more_or_fewer_rows_than_were_checked_are_refused(spark, found):
     with pytest.raises(DataError, match="more or fewer rows"):

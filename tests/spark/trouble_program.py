@@ -1,17 +1,13 @@
-"""A program, not a test: a release on a small cluster of processes, with killed workers and copies of slow tasks.
+"""A program, not a test: a release on a Spark whose workers are killed, with a web UI, logs and events.
 
 Prints JSON: whether the results agree, what happened to tasks, and where the secret was seen. `test_spark_trouble`
-runs it; its argument is a folder. The cluster is a real one, of two hosts with loop-back addresses of their own:
-Spark copies a slow task to another host only.
+runs it; its argument is a folder.
 """
 
 import base64
 import json
 import os
-import re
-import subprocess
 import sys
-import time
 import traceback
 import urllib.request
 import warnings
@@ -21,7 +17,6 @@ import numpy as np
 
 warnings.simplefilter("ignore")
 FOLDER = Path(sys.argv[1])
-os.environ["SPARK_DAEMON_MEMORY"] = "256m"
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from pyspark.sql import functions as F  # noqa: E402, N812
@@ -51,7 +46,6 @@ def releaser_in_trouble(*arguments, **options):
 
     def run(arrays):
         import os
-        import time
 
         from pyspark import TaskContext
 
@@ -61,11 +55,8 @@ def releaser_in_trouble(*arguments, **options):
             yield private
             with open(f"{folder}/{mode}.log", "a") as log:
                 log.write(f"{task.partitionId()} {task.attemptNumber()}\n")
-            if (task.partitionId(), task.attemptNumber()) == (1, 0):
-                if mode == "kill":
-                    os.kill(os.getpid(), 9)
-                if mode == "slow":
-                    time.sleep(90)
+            if mode == "kill" and (task.partitionId(), task.attemptNumber()) == (1, 0):
+                os.kill(os.getpid(), 9)
 
     return run
 
@@ -121,78 +112,34 @@ def texts_with(secrets, texts):
     return sorted(name for name, text in texts.items() if any(spelling in text for spelling in spellings))
 
 
-def start(name, *arguments):
-    """Start a daemon of Spark's own cluster."""
-    import pyspark
-
-    program = Path(pyspark.__file__).parent / "bin" / "spark-class"
-    with open(FOLDER / f"{name}.txt", "wb") as log:
-        command = [str(program), f"org.apache.spark.deploy.{name}", *arguments, "--webui-port", "0"]
-        return subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603
-
-
-def address_of(master):
-    """Return where a master listens, once it says so: a port that is free now may be taken when it starts."""
-    log = FOLDER / "master.Master.txt"
-    while not (said := re.findall(r"Starting Spark master at (spark://\S+)", log.read_text())):
-        if master.poll() is not None:
-            raise RuntimeError(log.read_text())
-        time.sleep(0.1)
-    return said[0]
-
-
-def on_a_cluster():
-    daemons = [start("master.Master", "--host", "127.0.0.1", "--port", "0")]
-    try:
-        master = address_of(daemons[0])
-        for host in ("127.0.0.1", "127.0.0.2"):
-            limits = ["--cores", "1", "--memory", "512m", "--work-dir", str(FOLDER / "work")]
-            daemons.append(start("worker.Worker", "--host", host, *limits, master))
-        main(master)
-    finally:
-        for daemon in daemons:
-            daemon.terminate()
-        for daemon in daemons:
-            daemon.wait()
-
-
-def main(master):
+def main():
     settings = {
         "spark.eventLog.compress": "false",
         "spark.eventLog.dir": str(FOLDER / "events"),
         "spark.eventLog.enabled": "true",
-        "spark.executor.memory": "512m",
-        "spark.speculation": "true",
-        "spark.speculation.efficiency.enabled": "false",
-        "spark.speculation.interval": "100ms",
-        "spark.speculation.minTaskRuntime": "100ms",
-        "spark.speculation.multiplier": "1.5",
-        "spark.speculation.quantile": "0.5",
         "spark.ui.enabled": "true",
         "spark.ui.port": "0",
         "spark.log.level": "INFO",
     }
     (FOLDER / "events").mkdir()
-    spark = spark_builder(FOLDER, master).config(map=settings).getOrCreate()
+    spark = spark_builder(FOLDER, "local[2,4]").config(map=settings).getOrCreate()
     df = spark.range(0, 8000, 1, 4).select("id", ((F.col("id") * 37) % 1000 / 250.0).alias("y"))
     mechanism = ldp.TwoPoint(bounds=(0, 4), epsilon=1.0)
     steps.releaser, steps.seal = releaser_in_trouble, seal_and_remember
-    frame_checks.is_stored = lambda df: True  # computed again by each attempt, and not kept on one host
+    frame_checks.is_stored = lambda df: True  # computed again by each attempt
     ask = {"label": "y", "id": "id", "epsilon": 1.0, "bounds": (0, 4), "mechanism": mechanism}
     release = steps.privatize(df, **ask, random_state=SEED)
     quiet = action(release.frame, "quiet")
     killed = action(release.frame, "kill")
-    slow = action(release.frame, "slow")
     answer = {
-        "equal": quiet == killed == slow,
+        "equal": quiet == killed,
         "rows": len(quiet) // 16,
-        "tried again": {mode: attempts(mode) for mode in ("quiet", "kill", "slow")},
+        "tried again": {mode: attempts(mode) for mode in ("quiet", "kill")},
     }
     secret = ReleaseKey(SEED).secret(card=card_checksum(mechanism), column="y")
     texts = {f"page {k}": page for k, page in enumerate(pages(spark))}
     texts["plan"] = plan(release.frame)
     texts["output"] = quiet
-    texts["logs"] = files("work", "std*")
     texts["driver"] = (FOLDER / "driver.log").read_bytes()
     texts["events"] = files("events", "*")
     leaky = df.withColumn("key", F.lit(secret.hex()))
@@ -211,7 +158,7 @@ if __name__ == "__main__":
     with open(FOLDER / "driver.log", "wb") as log:
         os.dup2(log.fileno(), 2)  # what the driver says, Spark's own log too
     try:
-        on_a_cluster()
+        main()
     except BaseException:
         traceback.print_exc(file=sys.stdout)
         raise

@@ -117,15 +117,6 @@ def test_what_labels_look_like_decides_nothing(place):
     assert "row 1." in str(refused("in.csv", "other.csv", error=ldp.errors.LabelError))
 
 
-def test_options_say_what_public_columns_do_not(place):
-    (place / "in.csv").write_bytes("x|price\nÄ|unknown\nB|1 234,5\n".encode("mac-roman"))
-    how = ldp.tables.Dialect(separator="|", decimal=",", thousands="space", encoding="mac-roman", na=["unknown"])
-    done = release("in.csv", "out.parquet", dialect=how, missing="drop", bounds=(0, 2000))
-    assert done.terms.rows == 1
-    assert ldp.tables.open_table("out.parquet").schema.names == ["x", "price"]
-    assert "decimal mark ','" in done.notes[0]
-
-
 def test_a_separator_is_the_one_that_names_the_label(place):
     (place / "in.csv").write_text("a;price, net\n1,5;2,5\n")
     assert ldp.tables.open_table("in.csv", label="price, net").schema.names == ["a", "price, net"]
@@ -145,14 +136,3 @@ def test_an_encoding_that_no_mark_shows_is_asked_for_and_used(place, encoding, o
     assert refused("in.csv", error=ldp.errors.DataError).option == option
     release("in.csv", "out.csv", dialect=ldp.tables.Dialect(encoding=encoding))
     assert "Straße 7," in (place / "out.csv").read_text("utf-8-sig")
-
-
-@pytest.mark.parametrize("out", ["out.parquet", "out.csv"])
-def test_days_of_public_columns_may_be_written_day_first(place, out):
-    (place / "in.csv").write_text("day;sold;x;price\n" + "31.12.2024;01.02.2024 10:30:00;1,5;2\n" * 3)
-    release("in.csv", out)
-    schema = ldp.tables.open_table(out).schema
-    assert schema.field("day").type == pa.date32()
-    assert pa.types.is_timestamp(schema.field("sold").type)
-    (place / "in.csv").write_text("day;x;price\n" + "31.02.2024;1,5;2\n" * 3)
-    assert ldp.tables.open_table("in.csv").schema.field("day").type == pa.string()

@@ -8,13 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from openpyxl import Workbook
-from openpyxl.chart import BarChart
 from openpyxl.comments import Comment
 from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
 from openpyxl.worksheet.table import Table, TableFormula
 
 import labeldp as ldp
-from labeldp.errors import Setting
 from labeldp.tables import excel
 from tables.file_cases import refused, release
 
@@ -74,13 +72,6 @@ def test_nothing_else_of_the_workbook_leaves(place):
         assert refused("in.xlsx", dialect=ldp.tables.Dialect(sheet=sheet)).option == "sheet"
     release("in.xlsx", dialect=ldp.tables.Dialect(sheet="Sheet"))
     assert b"secret" not in (place / "out.csv").read_bytes() + (place / "out.csv.card.json").read_bytes()
-
-
-def test_of_several_sheets_one_is_asked_for(place):
-    put(change=lambda book, sheet: book.create_sheet("Readme", 0).append(["a note"]))
-    error = refused("in.xlsx")
-    assert error.message.pieces[-1] == Setting("sheet")
-    assert "'Readme', 'Sheet'" in str(error)
 
 
 def formulas(book, sheet):
@@ -220,11 +211,6 @@ def test_a_workbook_that_is_damaged_or_takes_all_memory_is_refused_in_one_senten
     assert "as CSV" in str(refused("in.xlsx", error=ldp.errors.DataError))
 
 
-def test_a_chart_sheet_is_no_sheet(place):
-    put(change=lambda book, sheet: book.create_chartsheet("chart").add_chart(BarChart()))
-    release("in.xlsx")
-
-
 def test_without_a_header_no_message_shows_or_follows_from_the_labels_in_the_first_row(place):
     told = set()
     for label in (3141, 7, "7"):
@@ -248,12 +234,6 @@ def test_labels_as_text_are_read_like_text_and_others_refused_by_their_row(place
     assert "is not a number in row 6." in str(refused("in.xlsx", "other.csv", error=ldp.errors.LabelError))
 
 
-def test_a_column_of_several_types_is_text(place):
-    put(change=lambda book, sheet: sheet.__setitem__("A3", "x7"))
-    release("in.xlsx", "out.parquet")
-    assert values("out.parquet")["id"].to_pylist()[:2] == ["0", "x7"]
-
-
 def test_without_openpyxl_the_extra_is_named(uninstall):
     put()
     uninstall("openpyxl")
@@ -274,8 +254,3 @@ def test_a_label_that_is_formatted_as_a_date_is_refused_whatever_its_value(place
     (message,) = told
     assert "is formatted as a date" in message
     assert capsys.readouterr().err == ""
-
-
-def test_a_date_above_the_header_does_not_make_the_label_one(place):
-    put(title=True, change=lambda book, sheet: sheet.__setitem__("C1", DAY))
-    assert release("in.xlsx", dialect=ldp.tables.Dialect(skip=2)).terms.rows == ROWS

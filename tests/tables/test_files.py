@@ -1,6 +1,5 @@
 """Tables in files: what is read is what is there, and what is written appears whole or not at all."""
 
-import datetime
 from decimal import Decimal
 
 import numpy as np
@@ -12,23 +11,6 @@ import labeldp as ldp
 from labeldp.tables.batches import label_values
 
 SECRET = "31415.92653"  # noqa: S105 (a label)
-
-
-def rich_table():
-    """Return one row of trouble for each type."""
-    day = datetime.datetime(2024, 5, 1, 12, 30, tzinfo=datetime.UTC)
-    return pa.table(
-        {
-            "whole": pa.array([1, None, 3], pa.int32()),
-            "city": pa.array(["a", "b", None]),
-            "when": pa.array([day, None, day], pa.timestamp("us", "Europe/Berlin")),
-            "day": pa.array([day.date()] * 3),
-            "exact": pa.array([Decimal("1.10"), None, Decimal("-2.25")], pa.decimal128(9, 2)),
-            "bytes": pa.array([b"\x00", b"", None]),
-            "big": pa.array(["x", "y", "z"], pa.large_string()),
-            "price": [1.5, 2.5, float("nan")],
-        }
-    )
 
 
 def write(path, table, **options):
@@ -43,16 +25,6 @@ def read(path, **options):
     return pa.Table.from_batches(list(table.batches()), table.schema)
 
 
-@pytest.mark.parametrize("name", ["t.parquet", "t.pq"])
-def test_types_and_values_survive(tmp_path, name):
-    table = rich_table()
-    target = f"{tmp_path}/{name}"
-    got = read(write(target, table))
-    assert got.schema == table.schema
-    assert got.drop(["price"]).equals(table.drop(["price"]))
-    np.testing.assert_array_equal(got["price"], table["price"])
-
-
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
 def test_text_is_kept_as_written(tmp_path, name):
     columns = {
@@ -63,15 +35,6 @@ def test_text_is_kept_as_written(tmp_path, name):
     table = pa.table(columns)
     got = read(write(tmp_path / name, table), as_written=True)
     assert got.to_pydict() == columns
-
-
-def test_text_as_written_can_be_typed_afterwards(tmp_path):
-    table = ldp.tables.open_table(
-        write(tmp_path / "x.csv", pa.table({"code": ["007", "8"], "price": ["1.50", ""]})), text=["code"]
-    )
-    (batch,) = table.as_text().batches()
-    assert batch.to_pydict() == {"code": ["007", "8"], "price": ["1.50", ""]}
-    assert table.parse(batch, ["price", "code"]).to_pydict() == {"price": [1.5, None], "code": ["007", "8"]}
 
 
 def test_pipes_are_refused():
@@ -137,14 +100,6 @@ def test_metadata_is_left_behind(tmp_path):
 
 
 # ---- labels -----------------------------------------------------------------------------------------
-
-
-def test_decimal_labels_are_rounded_once():
-    rng = np.random.default_rng(0)
-    exact = [Decimal(int(rng.integers(10**15))).scaleb(-6) for _ in range(1000)]
-    values, gone = label_values(pa.array(exact, pa.decimal128(20, 6)))
-    assert values.tolist() == [float(number) for number in exact]
-    assert not gone.any()
 
 
 @pytest.mark.parametrize(

@@ -92,29 +92,7 @@ def test_a_nested_type_is_refused_with_how_to_leave_its_column_out(kind):
     assert ldp.tables.open_table("out.parquet").schema.names == ["price"]
 
 
-# ---- columns without nulls ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("out", ["out.parquet", "out.csv"])
-@pytest.mark.parametrize("names", [{"c"}, {"price"}, {"c", "price"}])
-def test_columns_that_are_never_null_stay_so(names, out):
-    write("in.parquet", [1, 2], [1.0, 2.0], required=names)
-    release("in.parquet", out)
-    assert column(out) == [1, 2]
-    if out != "out.csv":
-        assert {field.name for field in ldp.tables.open_table(out).schema if not field.nullable} == names
-
-
 # ---- dictionaries -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("out", ["out.parquet", "out.csv"])
-def test_dictionaries_are_decoded(out):
-    places = pa.array([i % 100 if i % 7 else None for i in range(ROWS)], pa.int8())
-    write("in.parquet", pa.DictionaryArray.from_arrays(places, pa.array([f"a, {i}" for i in range(100)])))
-    release("in.parquet", out)
-    assert ldp.tables.open_table(out).schema.field("c").type == pa.string()
-    assert [value or None for value in column(out)] == column("in.parquet")
 
 
 def test_the_order_of_a_dictionary_does_not_show_in_a_shuffled_table():

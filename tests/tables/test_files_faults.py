@@ -49,7 +49,6 @@ def test_a_lock_that_outlives_its_owner_is_caught(workers, tmp_path, kind):
 # ---- signals and full disks, with the command itself --------------------------------------------------------
 
 ROWS = 300_000
-PLAIN = "from labeldp.app.cli import app; app()"
 LATER = """
 from labeldp.tables import writer
 from labeldp.app.cli import app
@@ -149,34 +148,3 @@ def test_a_full_disk_leaves_nothing_but_the_charge(room):
         charged = "ε = 1 was charged before that, and stays spent: mend this before you try again"
         assert_stopped(start(LATER, room, "disk/out.parquet", "--shuffle"), room, 1, "No space left", charged)
         assert list((room / "disk").iterdir()) == []
-
-
-def fill(path):
-    with contextlib.suppress(OSError), open(path, "wb", buffering=0) as filler:
-        while filler.write(bytes(512)):
-            pass
-
-
-@pytest.mark.parametrize("how", ["full", "read-only"])
-def test_a_disk_that_takes_no_more_refuses_in_words_and_keeps_what_is_there(tmp_path, how):
-    disk, labels = tmp_path / "disk", np.linspace(1, 4, 500)
-    with small_disk(disk, "64k"):
-        ledger = ldp.Ledger.open(disk / "ledger", limit=ldp.Budget(1000))
-        quick = {"rounds": 1, "mechanism": "two-point"}
-        model = ldp.LabelReleaseRegressor(epsilon=1.0, bounds=(0, 5), ledger=ledger, **quick)
-        model.fit(labels[:, None], labels)
-        before = (disk / "ledger").read_bytes()
-        if how == "full":
-            fill(disk / "filler")
-        else:
-            subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)  # noqa: S603, S607
-        with pytest.raises(ldp.errors.LedgerError):  # noqa: PT012
-            for _ in range(40):  # a full disk may have room left in the ledger's last page
-                ledger.charge("more, " + "x" * 200, epsilon=1.0)
-        with pytest.raises(OSError, match=r"No space|Read-only"):
-            model.release_.save(disk / "rows.npz")
-        with pytest.raises(ldp.errors.LedgerError):
-            ldp.privatize(labels[:-1], epsilon=1.0, bounds=(0, 5), ledger=ledger)
-        assert (disk / "ledger").read_bytes().startswith(before)
-        assert ldp.Ledger.open(disk / "ledger", create=False).total == ledger.total
-        assert {path.name for path in disk.iterdir()} - {"filler"} == {"ledger"}

@@ -132,21 +132,6 @@ def test_a_public_column_with_the_name_of_the_label_in_another_form_is_refused(t
     assert (ledger.charges, repr(name) in str(caught.value)) == ((), True)
 
 
-def test_hints_come_before_the_charge_and_may_stop_the_release(tmp_path):
-    ledger = ldp.Ledger()
-    table = pa.table({"log_price": np.log(PRICE), "price": PRICE})
-
-    def stop(hints):
-        assert ledger.charges == ()
-        raise InterruptedError(len(hints))
-
-    for trust in ("curator", "local"):
-        with pytest.raises(InterruptedError, match="1"):
-            release(tmp_path, table, stop, ledger=ledger, trust=trust)
-    assert ledger.charges == ()
-    assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
-
-
 def test_a_sample_of_many_rows_is_uniform_and_in_order():
     """Of 40,000 rows 4,096 are kept: each tenth of them holds a tenth, within six deviations of 19."""
     sampler = HintSampler(pa.schema({"x": pa.int64(), "price": pa.float64()}), "price", seeded(2), Dialect())

@@ -31,24 +31,6 @@ KEPT = {
     "one number of many digits among floats": ["1.5", "12345678901234567"],
     "one odd value far down": ["1"] * 199 + ["007"],
 }
-TYPED = {
-    "whole": (["1", "-20", "0"], pa.int64()),
-    "floats": (["1.5", "2", "-0.25"], pa.float64()),
-    "floats as pandas writes them": (["1.5", "2.0", "-0.25"], pa.float64()),
-    "missing": (["1", "", "NA"], pa.int64()),
-    "booleans": (["true", "false"], pa.bool_()),
-    "booleans as pandas writes them": (["True", "False", ""], pa.bool_()),
-    "days": (["2024-01-01", "2023-12-31"], pa.date32()),
-    "times": (["2024-01-01 10:00:00", "2023-12-31 00:00:01"], pa.timestamp("s")),
-    "times with a T": (["2024-01-01T10:00:00"], pa.timestamp("s")),
-    "a zero at the end": (["1.10", "1.2"], pa.float64()),
-    "two ways": (["1", "1.0"], pa.float64()),
-    "exponents": (["1e-05", "5"], pa.float64()),
-    "all digits of a float": (["0.30000000000000004", "2"], pa.float64()),
-    "whole, then floats": (["1"] * 199 + ["2.5"], pa.float64()),
-    "words": (["a", "b"], pa.string()),
-    "all missing": (["", "NA"], pa.string()),
-}
 
 
 @pytest.mark.parametrize("case", KEPT)
@@ -58,17 +40,6 @@ def test_text_that_would_change_stays_text(place, case):
     got = pq.read_table("out.parquet")["c"]
     assert got.type == pa.string()
     assert got.to_pylist() == [KEPT[case][i % len(KEPT[case])] for i in range(200)]
-
-
-@pytest.mark.parametrize("case", TYPED)
-def test_text_that_comes_back_gets_its_type(place, case):
-    values, kind = TYPED[case]
-    written(place, values)
-    release("in.csv", "out.parquet", dialect=ldp.tables.Dialect(skip_last=0))  # some end with a missing value
-    assert pq.read_schema("out.parquet").field("c").type.id == kind.id
-    assert pq.read_table("out.parquet")["c"].null_count == sum(
-        values[i % len(values)] in ("", "NA") and kind != pa.string() for i in range(200)
-    )
 
 
 def test_learners_still_get_numbers(place):
@@ -107,16 +78,6 @@ def test_blank_lines_before_the_header_are_skipped(place, content, rows):
 def test_what_is_not_a_table_with_rows_and_commas_is_said_to_be_so(place, content, complaint):
     (place / "in.csv").write_text(content)
     assert complaint in str(refused("in.csv"))
-
-
-def test_null_and_empty_text_look_the_same_in_all_lines(place):
-    words = pa.array(["", None] * 70_000 + ["a, b", None, ""])
-    with ldp.tables.TableWriter(
-        "out.csv", pa.schema([("s", pa.string()), ("t", pa.string()), ("n", pa.int64())])
-    ) as out:
-        out.write(pa.record_batch({"s": words, "t": words, "n": pa.array([None] * len(words), pa.int64())}))
-    lines = set((place / "out.csv").read_text().splitlines())
-    assert lines == {"s,t,n", ",,", '"a, b","a, b",'}
 
 
 @pytest.mark.parametrize("missing", ["error", "drop"])

@@ -138,38 +138,6 @@ def test_formulas_in_a_total_that_is_left_out_are_no_formulas_of_a_column(place)
     assert release("in.xlsx", dialect=ldp.tables.Dialect(skip=1, skip_last=1)).terms.rows == len(ROWS)
 
 
-@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_lines_are_skipped_whatever_ends_them_and_show_the_encoding(place, ends, encoding):
-    lines = ["Häuser", *(f"{town};{price}" for town, price in [("town", "price"), ("Öd", 2), ("Ulm", 3)]), "5"]
-    (place / "in.csv").write_bytes(ends.join(lines).encode(encoding))
-    release("in.csv", dialect=ldp.tables.Dialect(skip=1, skip_last=1, decimal="."))
-    assert [line.split(";")[0] for line in (place / "out.csv").read_text("utf-8-sig").split()] == [
-        "town",
-        "Öd",
-        "Ulm",
-    ]
-
-
-@pytest.mark.parametrize("command", ["privatize", "fit"])
-def test_all_that_is_wrong_with_a_table_is_said_at_once_with_what_to_add(place, command):
-    rows = [(f"town {row}", row, f"{1 + row % 4},5") for row in range(60)]
-    put_text(place / "in.csv", [*TITLES, HEADER, *rows, ("Total", None, "150,0"), ("n/a", None, "")])
-    asked = ("in.csv", "-o", "out.csv" if command == "privatize" else "model", "--label", "price")
-    asked = (command, *asked, "--bounds", "0", "5", "--epsilon", "1")
-    done = invoke(*asked)
-    assert done.exit_code != 0
-    told = " ".join(done.stderr.split())
-    assert "2 problems" in told
-    assert "--decimal ','" in told
-    assert "Add: --skip 2" in told
-    next_told = invoke(*asked, "--skip", "2", "--decimal", ",").stderr
-    assert ("--skip-last 2" if command == "privatize" else "--missing drop") in next_told
-    assert [path.name for path in place.iterdir()] == ["in.csv"]
-    mended = ["--skip", "2", "--decimal", ",", "--skip-last", "2"]
-    assert invoke(*asked, *mended).exit_code == 0
-
-
 @pytest.mark.parametrize(
     ("text", "labels"),
     [

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 import labeldp as ldp
-from labeldp.tables.memory import read_columns, refuse_too_large
 
 FEW, HASHED = 20, 8  # values with a column of their own, and columns that hashes of the others share
 
@@ -164,25 +163,3 @@ def test_plain_data_that_is_no_encoder_is_refused(change):
     change(data)
     with pytest.raises(ldp.errors.CardError):
         ldp.tables.TableEncoder.from_json(json.dumps(data))
-
-
-class Endless:
-    """A table that would never end."""
-
-    read = 0
-
-    def batches(self, columns=None):
-        while True:
-            self.read += 1
-            yield pa.record_batch({"a": np.zeros(1000)})
-
-
-def test_what_does_not_fit_into_memory_is_refused_while_it_is_read(monkeypatch):
-    monkeypatch.setattr("labeldp.tables.memory.free_memory", lambda: 10 * 8000 * 4)
-    endless = Endless()
-    with pytest.raises(ldp.errors.DataError, match="too large to learn from"):
-        read_columns(endless, ["a"], lambda rows: None)
-    assert endless.read == 11
-    with pytest.raises(ldp.errors.DataError, match="too large to learn from"):
-        refuse_too_large(8 * 1000 * 50)
-    refuse_too_large(8 * 1000 * 5)

@@ -111,9 +111,3 @@ def test_odd_options_are_refused_by_name(option, value):
     assert caught.value.option == option
     with pytest.raises(ldp.errors.ParameterError, match="must differ"):
         ldp.tables.Dialect(decimal=",", thousands=",")
-
-
-def test_a_byte_order_mark_that_is_missing_is_asked_for(place):
-    (place / "in.csv").write_bytes("item,price\na,2.5\n".encode("utf-16-le"))
-    assert 'encoding="utf-16-le"' in str(refused("in.csv"))
-    release("in.csv", dialect=ldp.tables.Dialect(encoding="utf-16-le"))

@@ -115,21 +115,6 @@ def test_the_very_file_that_was_asked_for_is_compared_not_the_one_its_card_names
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "code"),
-    [("homes.csv", b"id,price\n1,2\n", 4), ("homes.parquet", b"PAR1\xff\xfe", 4), ("parts", None, 2)],
-)
-def test_a_table_or_folder_without_a_card_is_told_which_card_is_not_there(tmp_path, name, data, code):
-    (tmp_path / name).mkdir() if data is None else (tmp_path / name).write_bytes(data)
-    assert f"there is no {name}.card.json" in said("verify", tmp_path / name, code=code)
-
-
-def test_verify_says_how_to_import_a_mechanism(tmp_path):
-    card = json.loads(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
-    (tmp_path / "card.json").write_text(forged({**card, "mechanism": "mine"}))
-    assert "--import MODULE" in said("verify", tmp_path / "card.json", code=5)
-
-
-@pytest.mark.parametrize(
     ("more", "about", "mark", "check"),
     [
         ({}, {"rows": 3}, "✗", "agreement"),
@@ -228,16 +213,6 @@ def test_text_on_a_card_cannot_command_the_terminal(cards, tmp_path):
     assert "[bold red]" in run("explain", card).output
 
 
-@pytest.mark.parametrize("command", ["explain", "verify", "ledger"])
-def test_a_file_that_is_not_there_or_is_not_text_is_refused_and_left_alone(tmp_path, command):
-    shown = run(command, tmp_path / "nothing", code=2)
-    assert shown.stdout == ""
-    assert "there is no" in shown.stderr
-    assert not list(tmp_path.iterdir())
-    (tmp_path / "x").write_bytes(b"\xff\xfe{")
-    run(command, tmp_path / "x", code=3 if command == "ledger" else 4)
-
-
 # ---- ledger -----------------------------------------------------------------------------------------
 
 
@@ -274,13 +249,3 @@ def test_a_torn_ledger_is_read_a_damaged_one_is_exit_3_and_neither_is_repaired(b
         assert run("ledger", book, code=3).stdout == ""
         assert book.read_bytes() == damaged
     run("ledger", book.parent, code=3)
-
-
-def test_ledgers_without_a_limit_and_spent_to_the_last(tmp_path):
-    ldp.Ledger.open(tmp_path / "free")
-    assert "There is no limit" in said("ledger", tmp_path / "free")
-    small = ldp.Ledger.open(tmp_path / "small", limit=ldp.Budget(1.0))
-    small.charge("labels", epsilon=0.1)
-    assert "Left: ε = 0.9." in said("ledger", tmp_path / "small")
-    small.charge("labels", epsilon=0.9)
-    assert "Nothing is left." in said("ledger", tmp_path / "small")

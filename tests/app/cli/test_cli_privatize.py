@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import subprocess
 import sys
 
@@ -106,17 +105,6 @@ def test_logs_say_the_same_whatever_gives_labels_away(tmp_path, telling):
         done = run(*order(source, tmp_path / f"{source.stem}.csv"), FORCE_COLOR="1")
         assert "For you alone" not in done.output
         assert "Hints on what may give labels away are shown on a terminal only." in done.stderr
-
-
-def test_options_say_how_a_file_is_written(tmp_path):
-    rows = "".join(f"{i}|x|{label:.2f}|tax\n".replace(".", ",") for i, label in enumerate(LABELS))
-    (tmp_path / "in.csv").write_bytes(f"id|größe|price|tax\n{rows}1|x|weg|tax\n".encode("cp1250"))
-    how = ["--separator", "|", "--decimal", ",", "--encoding", "cp1250", "--na", "weg", "--missing", "drop"]
-    words = said(*order(tmp_path / "in.csv", tmp_path / "out.csv", *how, "--drop", "tax"))
-    assert "separator '|', decimal mark ',', encoding cp1250" in words
-    header, first = (tmp_path / "out.csv").read_text(encoding="utf-8-sig").splitlines()[:2]
-    assert header == "id|größe|price"
-    assert re.fullmatch(r"0\|x\|-?\d+(,\d+)?", first)
 
 
 MISTAKES = {

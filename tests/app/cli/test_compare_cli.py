@@ -62,15 +62,6 @@ def test_what_cannot_be_compared_is_refused_before_any_work(options, named, tabl
     assert files_in(tmp_path) == ["homes.parquet"]
 
 
-def test_figures_are_the_same_in_full_as_json_and_no_pipe_cuts_a_table():
-    options = ("preview", "--rows", 20_000, "--bounds", 0, 200, "--epsilon", "0.3,1")
-    figures = json.loads(run(*options, "--json").stdout)["figures"]
-    one_label = next(one["figure"] for one in figures if (one["of"], one["epsilon"]) == ("one label", 1.0))
-    wide = ",".join(f"0.{k}" for k in range(10, 40))
-    assert "…" not in run(*options[:-1], wide, columns=40).stdout
-    assert f"±{one_label:.3g} │" in run(*options, columns=20).stdout
-
-
 def test_figures_are_written_as_csv_and_latex_and_replace_nothing_by_themselves(place):
     options = ("preview", "--rows", 20_000, "--bounds", 0, 200, "--epsilon", "0.3,1", "--csv", "a.csv")
     shown = json.loads(run(*options, "--latex", "a.tex", "--json").stdout)

@@ -2,9 +2,7 @@
 
 import csv
 import json
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from command_line import files_in, said
 
 WHAT = ("--label", "income", "--bounds", 0, 100, "--epsilon", 2)
 FORMULA = 'schooling + C(region, ref="east")'
-CHECKER = Path(__file__).parents[3] / "docs" / "verify_card.py"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +26,7 @@ def survey(tmp_path_factory):
 
 
 @pytest.mark.parametrize("suffix", [".html", ".csv", ".tex", ".txt"])
-def test_the_table_and_its_card_say_the_same_and_both_verifiers_prove_it(survey, tmp_path, suffix):
+def test_the_table_and_its_card_say_the_same_and_a_changed_table_is_not_valid(survey, tmp_path, suffix):
     out, book = tmp_path / f"table{suffix}", tmp_path / "book.jsonl"
     shown = said("regress", survey, *WHAT, "--on", FORMULA, "-o", out, "--ledger", book, "--limit", 3)
     card = tmp_path / f"{out.name}.card.json"
@@ -41,13 +38,7 @@ def test_the_table_and_its_card_say_the_same_and_both_verifiers_prove_it(survey,
         verified = said("verify", file)
         assert "Valid." in verified
         assert f"{out.name} is, to the byte" in verified
-    done = subprocess.run([sys.executable, CHECKER, card], check=False, capture_output=True)  # noqa: S603
-    assert done.returncode == 0
     assert files_in(tmp_path) == sorted(["book.jsonl", out.name, card.name])
-    renamed = [tmp_path / f"other{suffix}", tmp_path / f"other{suffix}.card.json"]
-    for old, new in zip((out, card), renamed, strict=True):
-        new.write_bytes(old.read_bytes())
-    assert "Valid." in said("verify", renamed[0])
     digits = f"{json.loads(card.read_text())['regression']['params'][0]:.4f}"[:2]
     out.write_text(out.read_text(encoding="utf-8").replace(digits, f"9{digits}"), encoding="utf-8")
     assert "NOT valid" in said("verify", out, code=4)

@@ -1,12 +1,15 @@
 """What every command has: help with an example, a sentence for what is missing, and a quick start."""
 
+import re
+
 import pytest
 import typer
 
 from command_line import said
-from helpers import python
+from helpers import built_in_choices, python
 from labeldp.app.cli import EXIT_CODES, app
 from labeldp.app.cli.shell import EXIT, exit_on_error
+from labeldp.release.plan import mechanism_choices
 
 NAMES = list(typer.main.get_command(app).commands)
 
@@ -16,6 +19,16 @@ def test_every_command_has_help_with_an_example_and_says_what_leaves(name):
     text = said(name, "--help")
     assert f"Example: labeldp {name} " in text
     assert "What is released: " in text
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("privatize", "randomised: (.*?)\\."), ("compare", "Some of (.*?), with")]
+)
+def test_the_help_names_the_mechanisms_that_may_be_chosen(name, words):
+    """Other tests register mechanisms of their own."""
+    shown = re.search(words, re.sub("[^a-zA-Z:,. -]", "", said(name, "--help")))[1]
+    choices = [choice for choice in mechanism_choices() if choice in built_in_choices()]
+    assert re.split(", | or | and ", shown) == choices
 
 
 def test_the_help_says_what_each_exit_code_means():

@@ -1,7 +1,6 @@
 """Names of columns and files are other people's text: none of it commands the terminal that it is printed on."""
 
 import unicodedata
-from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -9,9 +8,7 @@ import pytest
 import labeldp as ldp
 from command_line import run
 from helpers import posix_only
-from labeldp.app.cli import shell
-from labeldp.app.cli.shell import PlainConsole, exit_on_error
-from labeldp.app.sentences import without_controls
+from labeldp.app.cli.shell import exit_on_error
 from sample_files import write_samples
 
 CARD = "table.csv.card.json"
@@ -74,22 +71,3 @@ def test_an_unexpected_error_says_where_it_happened_and_not_what_it_quotes(name,
     assert "Traceback" in said
     assert "ArithmeticError" in said
     assert "31415" not in said.replace('raise ArithmeticError(f"{name}: 31415")', "")
-
-
-def test_a_progress_bar_shows_a_name_as_it_is(name, monkeypatch):
-    console = PlainConsole()
-    console.file, console.is_interactive = StringIO(), True
-    monkeypatch.setattr(shell, "PlainConsole", lambda **_: console)
-    monkeypatch.setattr(PlainConsole, "is_terminal", True)
-    monkeypatch.setattr(PlainConsole, "is_dumb_terminal", False)
-    with shell.progress() as bars:
-        bars(name, 1, 2)
-        bars._bar.refresh()
-    shown = console.file.getvalue()
-    assert without_controls(name)[:8] in shown
-    assert "\x1b[2J" not in shown
-
-
-def test_every_console_of_a_command_is_a_plain_one():
-    folder = Path(shell.__file__).parent
-    assert not [path.name for path in folder.glob("*.py") if " Console(" in path.read_text(encoding="utf-8")]

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import labeldp as ldp
 import labeldp.app.page as labeldp_page
 
 PHONE, DESKTOP, WIDE = 390, 1280, 1920
@@ -191,59 +190,6 @@ def test_the_whole_way_with_a_messy_csv_on_a_phone_by_keys_and_for_a_screen_read
         .read_text(encoding="utf-8-sig")
         .startswith("Zimmer;Fläche;Stadt;Miete\n")
     )
-
-
-def test_a_warning_goes_as_soon_as_its_cause_is_gone_and_what_was_typed_stays(browser, folder):
-    rows = "".join(f"{n % 7},{n * 37 % 400},{n * 37 % 400 + 1}\n" for n in range(400))
-    (folder / "pay.csv").write_text(f"rank,net,gross\n{rows}")
-    with running(folder) as address, tab(browser, address) as page:
-        page.get_by_role("button", name="pay.csv").click()
-        page.get_by_label("gross is private").check()
-        page.get_by_role("button", name="Read the table").click()
-        arrive(page.get_by_role("heading", name="For you only"))
-        page.get_by_label("net is shared").uncheck()
-        page.get_by_role("button", name="Continue with").click()
-        page.get_by_label("Lowest possible").fill("0")
-        page.get_by_label("Highest possible").fill("5.000")
-        page.get_by_role("button", name="Continue to the budget").click()
-        arrive(page.locator("#summary"))
-        page.get_by_role("button", name="5000").click()
-        assert page.get_by_label("Highest possible").input_value() == "5000"
-        page.get_by_role("button", name="Continue to the budget").click()
-        arrive(page.get_by_label("Who gets it"))
-        page.get_by_label("Who gets it").fill("a lab")
-        page.get_by_role("link", name="Change the bounds").click()
-        page.get_by_role("button", name="Continue to the budget").click()
-        arrive(page.get_by_label("Who gets it"))
-        assert page.get_by_label("Who gets it").input_value() == "a lab"
-        page.get_by_label("Limit").fill("2")
-        choose_budget(page, "3")
-        arrive(page.locator("#summary"))
-        page.get_by_label("Limit").fill("4")
-        assert page.locator("#summary, .problem, [aria-invalid]").count() == 0
-        close(page)
-
-
-def test_another_ledger_keeps_all_that_is_chosen_and_typed_meanwhile(browser, folder):
-    ldp.Ledger.open(folder / "old.jsonl", limit=ldp.Budget(3)).charge("labels", epsilon=1.0)
-    with running(folder) as address, tab(browser, address) as page:
-        page.get_by_role("button", name="wohnungen.csv").click()
-        to_budget(page)
-        arrive(page.get_by_label("Limit"))
-        loads = []
-        page.on("domcontentloaded", lambda _: loads.append(page.url))
-        page.get_by_label("Ledger file").fill("old.jsonl")
-        page.get_by_label("A private model").click()
-        page.get_by_label("Who gets it").click()
-        page.keyboard.type("a lab")
-        page.get_by_text("ε = 2 is left").wait_for()
-        page.get_by_label("Limit:").wait_for(state="hidden")
-        assert page.get_by_label("A private model").is_checked()
-        assert page.get_by_label("Who gets it").input_value() == "a lab"
-        assert loads == []
-        choose_budget(page, "1")
-        page.get_by_role("cell", name="old.jsonl: ε = 1 spent").first.wait_for()
-        close(page)
 
 
 DROPPED = """data => {

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import labeldp as ldp
-from app.page.page_client import HIDDEN, Client, charges, held, ready
+from app.page.page_client import HIDDEN, charges, held, ready
 
 
 def spent(client):
@@ -116,26 +116,6 @@ def test_the_request_says_all_that_is_released(client):
         assert part in words
 
 
-def test_what_an_epsilon_would_give_is_asked_of_the_server_and_changes_nothing(client):
-    begun = ready(client, epsilon=1)
-    request, typed = begun.request, dict(begun.typed)
-    fields = {"epsilon": "0,5", "kind": "model", "score": 1, "ledger": "book.jsonl", "limit": 1}
-    answer = client.figures(begun, **fields)
-    plan = ldp.preview(rows=301, bounds=(0, 100), epsilon=0.5)
-    assert all(value in answer.words for _, value in plan.table()[1][1:])
-    for part in (
-        "ε = 0.5 for this release; ε = 0.5 for its score, beyond that",
-        "and about 73",
-    ):
-        assert part in answer.words
-    assert "<html" not in answer.html
-    assert (begun.request, begun.typed) == (request, typed)
-    assert "It is new" in answer.words
-    wrong = client.figures(begun, epsilon="x", ledger="../x")
-    assert "None is chosen yet" in wrong.words
-    assert client.problems == ["ledger"]
-
-
 @pytest.mark.parametrize(
     ("field", "text"),
     [
@@ -155,28 +135,6 @@ def test_what_is_wrong_with_the_budget_is_shown_beside_its_field(client, field, 
     assert client.problems == [field]
     client.show(begun, "column")
     assert client.problems == []  # it is about another page
-
-
-def test_another_ledger_with_charges_is_named_before_paying(client, root):
-    client.release(ready(client, ledger="first.jsonl"))
-    (root / "foreign.jsonl").write_text('{"schema": "other"}\n{}\n')
-    begun = client.read("homes.csv", "price")
-    client.describe(begun, missing="drop")
-    asked = client.budget(begun, ledger="second.jsonl").words
-    assert "Other ledgers have charges, first.jsonl:" in asked
-    assert "Other ledgers" not in client.budget(begun, ledger="first.jsonl").words
-
-
-def test_a_release_gives_no_advice_that_is_paid_again(client, root):
-    rows = "".join(f"{n % 7},id {n},{n % 90}\n" for n in range(300))
-    (root / "people.csv").write_text(f"rank,key,pay\n{rows}")
-    begun = client.read("people.csv", "pay")
-    client.describe(begun)
-    client.budget(begun, kind="model")
-    words = client.release(begun).words
-    assert "Files that can be shared" in words
-    for advice in ("the ticks of", "for a score", "labeldp fit", "on the command line"):
-        assert advice not in words
 
 
 # ---- it is paid for once --------------------------------------------------------------------------------------
@@ -304,10 +262,3 @@ def test_nothing_can_be_chosen_again_while_it_is_released(client):
     assert all("Working" in answer.words and "released before" not in answer.words for answer in answers)
     assert begun.release is running
     assert (begun.request.options["bounds"], spent(client)) == ((0, 100), 1)
-
-
-def test_after_a_restart_a_form_of_before_leads_to_the_start(tmp_path, client):
-    begun, other = ready(client), Client(tmp_path).enter()
-    answer = other.post(begun.at("release"), request=begun.request.id)
-    assert answer.is_refusal
-    assert "begin with the table" in answer.words

@@ -1,7 +1,6 @@
 """Past releases: they count, are listed, verified and explained."""
 
 import json
-import shutil
 
 import pytest
 
@@ -24,17 +23,6 @@ def test_a_second_release_of_the_same_values_is_shown_to_cost_again(client):
     shown = client.budget(begun, ledger="another.jsonl", show="budget")  # without scripts
     assert "they can be 73 % certain at most" in shown.words
     assert begun.request is None
-
-
-def test_a_score_and_an_earlier_release_count_on_every_page_of_a_model(client, root):
-    client.release(ready(client))
-    shutil.copy(root / "book.jsonl", root / "a copy.jsonl")  # which has not the rest
-    done = client.release(ready(client, kind="model", epsilon=5, score=9)).words
-    assert "by everything in its ledger, ε = 10" in client.get(f"/card?name={CARD}").words
-    for words in (done, client.get("/card?name=homes.model/card.json").words):
-        assert "ε = 9 in all" in words
-        assert "by everything in its ledger, ε = 10, by at most 22,027×" in words
-    assert "a model of price ε = 9" in client.get("/releases").words
 
 
 def test_the_list_shows_what_was_released_and_which_charge_paid_for_it(client, root):

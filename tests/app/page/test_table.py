@@ -3,7 +3,6 @@
 import re
 
 import numpy as np
-import pytest
 
 from app.page.page_client import HIDDEN, Client
 
@@ -17,26 +16,6 @@ def test_no_row_is_shown_before_the_label_is_named_and_no_label_after_it(client)
         assert part in words
     assert "10.5" not in words
     assert HIDDEN not in words
-
-
-WRONG = {
-    "none": ({"bounds": ("", "")}, "bounds"),
-    "two meanings": ({"bounds": ("0", "60.000")}, "bounds"),
-    "half a row": ({"rows_per_person": "1.5"}, "rows_per_person"),
-    "rows without a label": ({"missing": ""}, "missing"),
-}
-
-
-@pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_with_the_private_column_is_shown_beside_its_field(client, what):
-    fields, field = WRONG[what]
-    unfinished = client.read("homes.csv", "price")
-    answer = client.describe(unfinished, **{"missing": "drop", **fields})
-    assert answer.path.endswith("/column")
-    assert client.problems == [field]
-    assert unfinished.options is None
-    assert f'id="{field}-problem"' in answer.html
-    assert 'aria-invalid="true"' in answer.html
 
 
 def test_columns_that_may_name_people_are_pointed_out_before_they_are_shared(client):
@@ -79,33 +58,6 @@ def test_hints_are_on_the_pages_of_the_table_and_the_request_until_the_column_is
     assert b"determines" not in written
 
 
-def test_the_decimal_mark_stays_known_when_the_column_that_shows_it_is_left_out(client):
-    rows = "".join(f"{n},5;{n % 7};{n % 90},5\n" for n in range(99))
-    (client.site.folder.root / "pay.csv").write_text(f"hours;rank;pay\n{rows}")
-    begun = client.read("pay.csv", "pay")
-    again = client.unfinished(client.name(begun, "pay", drop=["hours"], **{"continue": "yes"}))
-    again.reading.wait()
-    assert again.overview.dialect.decimal == ","
-
-
-def test_a_decimal_mark_that_only_the_private_column_shows_is_asked_with_a_button_for_each(client):
-    rows = "".join(f"{n % 7};{n % 90},{HIDDEN}\n" for n in range(99))
-    (client.site.folder.root / "pay.csv").write_text(f"rank;pay\n{rows}")
-    failed = client.unfinished(client.name(client.open("pay.csv"), "pay"))
-    failed.reading.wait()
-    asked = client.show(failed, "table")
-    assert "Which decimal mark" in asked.words
-    assert HIDDEN not in asked.html
-    for button, mark in ((">Comma: 1,5<", ","), (">Point: 1.5<", ".")):
-        form = asked.html[: asked.html.index(button)]
-        assert form.endswith(f'<button name="decimal" value="{mark}"')
-        shown = shown_fields(asked.html, ">Comma: 1,5<") | {"decimal": mark}
-        read = client.unfinished(client.post(failed.at("table"), **shown))
-        read.reading.wait()
-        assert read.dialect.decimal == mark
-        assert (read.overview is not None) == (mark == ",")
-
-
 def test_a_hint_about_the_order_of_rows_goes_with_their_order(client):
     (client.site.folder.root / "sorted.csv").write_text(
         "rooms,price\n" + "".join(f"{n % 7},{n}\n" for n in range(99))
@@ -114,31 +66,6 @@ def test_a_hint_about_the_order_of_rows_goes_with_their_order(client):
     for shuffle in ("", "yes"):
         client.describe(begun, shuffle=shuffle)
         assert ("as if sorted by it" in client.budget(begun).words) == (not shuffle)
-
-
-def test_excel_asks_for_its_sheet_and_any_column_name_can_be_private_or_left_out(client):
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    book.active.title = "notes"
-    sheet = book.create_sheet("pay")
-    titles = [["Salaries", "as of May"], []]
-    for row in [*titles, ["age", "net\nincome", "gross\nincome"], *([n % 60, n % 7, n % 5] for n in range(60))]:
-        sheet.append(row)
-    book.save(client.site.folder.root / "book.xlsx")
-    answer = client.post("/open", path="book.xlsx")
-    assert "The workbook has several" in answer.words
-    form = next(part for part in answer.html.split("<form")[1:] if 'name="sheet"' in part)
-    assert "<button formnovalidate" in form  # no private column need be chosen first
-    answer = client.written(client.unfinished(answer), sheet="pay")
-    assert "Is this the header? 2 lines above it were left out" in answer.words
-    begun = client.unfinished(answer)
-    begun = client.unfinished(client.name(begun, "gross income", drop=["net income"]))
-    begun.reading.wait()
-    assert (begun.label, list(begun.overview.columns), begun.overview.rows) == ("gross income", ["age"], 60)
-    client.describe(begun, bounds=(0, 5))
-    client.budget(begun)
-    assert "Released" in client.release(begun).words
-    assert (client.site.folder.root / "book.private.csv").read_text().startswith("age,gross income\n")
 
 
 def test_titles_above_the_header_are_left_out_for_the_owner_to_agree_and_totals_below_are_asked_about(client):
@@ -187,36 +114,3 @@ def shown_fields(html, button):
     """Return what the form of a button sends with it."""
     start = html[: html.index(button)].rpartition("<form")[2]
     return dict(re.findall('name="([a-z_]+)" value="([^"]*)"', start))
-
-
-def test_an_encoding_is_offered_by_a_button_and_honoured_by_the_others(client):
-    rows = "".join(f"{n % 7},Köln,{n % 90}\n" for n in range(99))
-    path = client.site.folder.root / "pay.csv"
-    path.write_bytes(f"Salaries\nrank,town,pay\n{rows}".encode("cp1252"))
-    failed = client.unfinished(client.name(client.open("pay.csv"), "pay", drop=["rank"]))
-    failed.reading.wait()
-    asked = client.show(failed, "table")
-    assert "How are its letters written?" in asked.words
-    offered = shown_fields(asked.html, ">Read it as Western Europe, Windows<")
-    for how in (offered, {"written": "yes", "label": 2, "shared": [1], "skip": 1, "encoding": "cp1252"}):
-        read = client.unfinished(client.post(failed.at("table"), **how))
-        read.reading.wait()
-        assert (read.overview.rows, read.drop) == (99, ("rank",))
-        assert "Köln" in client.show(read, "table").words
-    path.write_bytes("Größe,pay\n1,2\n".encode("cp1252"))
-    assert "Größe" in client.show(client.open("pay.csv"), "table").words
-
-
-def test_no_message_shows_where_the_folder_is(client):
-    root = client.site.folder.root
-    (root / "sub").mkdir()
-    (root / "sub" / "text.csv").write_bytes(b"\x81,b\n1,2\n")
-    page = client.post("/open", path="sub/text.csv")
-    assert "sub/text.csv has letters" in page.words
-    assert str(root) not in page.html
-    other = client.read("homes.csv", "price")
-    client.describe(other, missing="drop")
-    (root / "book.jsonl").write_text("{}")
-    page = client.budget(other)
-    assert "book.jsonl" in page.words
-    assert str(root) not in page.html

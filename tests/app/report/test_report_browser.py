@@ -63,23 +63,9 @@ def test_a_broken_report_is_caught(browser, tmp_path, good, bad):
     assert faults(browser, tmp_path, cases.page("release").replace(good, bad))
 
 
-def is_light(page):
-    color = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
-    return sum(int(part) for part in color.strip("rgba()").split(",")[:3]) > 384
-
-
 def pages_of(page, **options):
     printed = page.pdf(**options)
     return printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page/")
-
-
-def test_it_is_dark_on_a_dark_screen_and_light_on_paper(browser, tmp_path):
-    for dark in (False, True):
-        with opened(browser, tmp_path, cases.page("release"), dark=dark) as (page, _):
-            assert is_light(page) is not dark
-            assert 2 <= pages_of(page, format="A4") <= 8
-            page.emulate_media(media="print", color_scheme="dark")
-            assert is_light(page)
 
 
 @pytest.mark.slow
