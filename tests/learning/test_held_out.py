@@ -142,6 +142,15 @@ def cost_on_card(model, score, folder):
     return ldp.load_model(folder).terms_.cost
 
 
+def test_a_card_with_a_score_trusts_a_curator_who_sums_labels(tmp_path):
+    ledger = ldp.Ledger()
+    model = ldp.LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS, trust="local", ledger=ledger)
+    model, score = both(model, epsilon=2.0)
+    assert cost_on_card(model, score, tmp_path / "model") == ldp.Budget(2.0)
+    card = json.loads((tmp_path / "model" / "card.json").read_text())
+    assert (model.terms_.trust, card["trust"]) == ("local", "curator")
+
+
 @pytest.mark.parametrize("form", ["as returned", "pickled", "other parameters", "fitted before", "pipeline"])
 def test_the_model_that_was_scored_keeps_the_larger_cost(form, tmp_path):
     model = regressor()

@@ -115,7 +115,8 @@ def terms_with_score(terms: Terms, risk: Risk) -> Terms:
     """Return the terms of a model with its score: they cost as much as the ledger was charged for both.
 
     Both must have been paid for persons with the same number of rows. The score of another fit is refused: it
-    depends on that fit, which this card does not pay for.
+    depends on that fit, which this card does not pay for. A score is a sum of labels, so a curator is trusted with
+    them, also where the fit trusts nobody.
     """
     people = terms.rows_per_person
     if risk.fit_charges and risk.fit_charges != fit_times(terms.charges):
@@ -131,4 +132,4 @@ def terms_with_score(terms: Terms, risk: Risk) -> Terms:
     charges = terms.charges if risk.charge is None else (*terms.charges, risk.charge)
     statistics = (*terms.statistics, *risk.statistics)
     secure = terms.secure and risk.secure
-    return replace(terms, secure=secure, charges=charges, statistics=statistics, split=risk.split)
+    return replace(terms, trust="curator", secure=secure, charges=charges, statistics=statistics, split=risk.split)

@@ -172,7 +172,6 @@ def privatize_file(
     output = _Output.parse(os.fspath(out), format, debiased, shuffle=shuffle, force=force)
     reading = {"label": label, "format": format, "drop": drop, "dialect": dialect}
     rehearsal = _Rehearsal(hints, shuffle=shuffle)
-    ledger = as_ledger(ledger)
     with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
         return _release_table(
             os.fspath(source),
@@ -263,7 +262,7 @@ class _Output:
 
     def facts(self, table: Table, writer: TableWriter, terms: Terms, rows_left_out: int) -> dict[str, Any]:
         """Return the facts about the file for its card, once all rows are written."""
-        is_unbiased = self.is_unbiased
+        column_holds = "unbiased private labels" if self.is_unbiased else "private labels as released, biased"
         return {
             "name": Path(self.path).name,
             "format": self.format,
@@ -271,10 +270,8 @@ class _Output:
             "rows": terms.rows,
             "rows_left_out": rows_left_out,
             "column": table.label,
-            "column_holds": "unbiased private labels"
-            if self.is_unbiased
-            else "private labels as released, biased",
-            "unbiased_column": table.label if is_unbiased else None,
+            "column_holds": column_holds,
+            "unbiased_column": table.label if self.is_unbiased else None,
             "columns": list(table.schema.names),
             "types_changed": {},
             "sha256": writer.finish(),
