@@ -34,17 +34,17 @@ from labeldp.mechanisms.registry import REGISTRY, mechanism_class
 if TYPE_CHECKING:
     from labeldp.mechanisms.base import Mechanism
 
-DIMENSION = 20
-"""Effective dimension of the learner that a release is designed for: a modest regression."""
+DIMENSION = 300
+"""Effective dimension of the learner that a release is designed for, between a ridge regression and boosted trees."""
 
 CANDIDATES = 128
 """Equally spaced ends of intervals, and as many equally likely ones."""
 
-MAX_NODES = 256
-"""Up to this many nodes of an estimated prior are all ends of intervals."""
-
 TAILS = (1e-4, 1e-3, 5e-3)
 """Shares of labels in a tail at which intervals may end as well."""
+
+NEAR_MEDIAN = np.geomspace(0.01, 2.0, 30)
+"""Distances from the median at which intervals may end as well, in standard deviations: noise makes them narrow."""
 
 MIN_WIDTH = 1e-6
 """The least width of an interval, in widths of the prior."""
@@ -131,19 +131,15 @@ class ClippingRisks:
         return self.between(ends, i[is_wide], j[is_wide])
 
     def _ends(self) -> Array:
-        """Return candidates for an interval's ends, equally spaced and equally likely.
-
-        They are nodes of a prior that was estimated: all labels of a bin may lie at one end of it, as zeros do,
-        and the cost of cutting through a bin follows only from a prior that is known to be even in each bin.
-        """
-        is_estimated = self.prior.origin is not None
-        if is_estimated and self._nodes.size <= MAX_NODES:
-            return self._nodes
+        """Return candidates for an interval's ends: equally spaced, equally likely, and near the median."""
         shares, tails = np.linspace(0.0, 1.0, CANDIDATES + 1), np.array(TAILS)
-        total = self._below[0] / self._below[0, -1]
-        quantiles = np.interp([*shares, *tails, *(1 - tails)], total, self._nodes)
-        ends = np.unique(np.concatenate([shares, quantiles]))
-        return np.unique(self._nodes[np.searchsorted(self._nodes, ends)]) if is_estimated else ends
+        cumulative = self._below[0] / self._below[0, -1]
+        quantiles = np.interp([*shares, *tails, *(1 - tails)], cumulative, self._nodes)
+        median = float(np.interp(0.5, cumulative, self._nodes))
+        deviation = math.sqrt(self.prior.variance) / self._width
+        near = deviation * NEAR_MEDIAN
+        ends = np.concatenate([shares, quantiles, median - near, median + near])
+        return np.unique(np.clip(ends, 0.0, 1.0))
 
     def best_interval(self, noise: UnitNoise, rows: int | None) -> Interval:
         """Return the interval of least J.

@@ -259,24 +259,36 @@ def mechanism_choices() -> list[str]:
     return ["auto", *(name for name in mechanism_names() if not mechanism_class(name).needs_delta)]
 
 
+PRIOR_SCALE = 10.0
+"""A curator's prior gets this many times √(ε/n)."""
+
+PRIOR_ROWS_EPSILON = 350.0
+"""A curator's prior gets at least so many rows · ε, from which it shows the tails of labels."""
+
+PRIOR_SHARE = Fraction(1, 4)
+"""A prior gets this share of ε at most."""
+
+LOCAL_PRIOR_SHARE = Fraction(1, 20)
+"""Without a curator a prior gets this share of ε: it gains little from more."""
+
+
 def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
     """Return the part of ε for the prior, by the number of labels and ε alone.
 
-    A curator's share ε₁ raises the labels' variance by about 2ε₁/ε, and misplaces labels in proportion to 1/(nε₁):
-    best is ε₁ ∝ √(ε/n). With 20√(ε/n), 0.3 at most, two releases of the same labels have about the same noise
-    (``benchmarks/privatize.py``). A local prior gains little from more than a twentieth.
+    A curator's share ε₁ raises the variance of labels by about 2ε₁/ε, and misplaces the interval in proportion to
+    1/(nε₁): best is ε₁ ∝ √(ε/n). With too little noise is taken for tails.
 
     Examples
     --------
     >>> prior_budget(20_000, Fraction(1), "curator")
-    Fraction(141, 1000)
+    Fraction(707, 10000)
     """
-    largest = epsilon * Fraction(3, 10)
+    largest = epsilon * PRIOR_SHARE
     if trust == "curator":
-        ideal = 20 * math.sqrt(epsilon / rows)
+        ideal = max(PRIOR_SCALE * math.sqrt(epsilon / rows), PRIOR_ROWS_EPSILON / rows)
         is_enough = rows * largest >= 5
     else:
-        ideal = float(epsilon) / 20
+        ideal = float(epsilon * LOCAL_PRIOR_SHARE)
         is_enough = rows * ideal**2 >= 200
     if largest < MIN_EPSILON or not is_enough:  # it would be all noise, and clipping by it a guess
         return Fraction(0)
