@@ -1,7 +1,7 @@
 """How much of ε the prior should get: the library's rule beside a sweep, ``python -m benchmarks.split``.
 
 For each distribution and ε, labels are released with every share of ε for the prior, and the mechanism that
-came out is judged by the true labels: J = bias² + variance · 20/n. A learner has an error of its own, taken
+came out is judged by the true labels: J = bias² + variance · weight. A learner has an error of its own, taken
 as a tenth of the labels' variance; so a share is as good as (J + 0.1·Var(y)) / (J* + 0.1·Var(y)), J* being
 the best of the sweep. Housing and Crime join in where ``LABELDP_DATA`` names a folder that has them.
 """
@@ -23,6 +23,7 @@ from rich.progress import Progress
 
 import labeldp as ldp
 from benchmarks.speed import Sheet, commit
+from labeldp.mechanisms.interval import noise_weight
 
 RESULTS = Path(__file__).with_suffix(".md")
 EPSILONS = (0.1, 0.5, 1.0, 3.0)
@@ -70,7 +71,7 @@ def true_risk(labels: Labels, bounds: Bounds, epsilon: float, share: float | Non
     ).mechanism
     bias = np.clip(labels, *made.interval) - labels
     noise = made.unbiased_variance(labels)
-    return float(np.mean(bias**2) + np.mean(noise) * 20 / labels.size)
+    return float(np.mean(bias**2) + np.mean(noise) * noise_weight(labels.size))
 
 
 def sweep(labels: Labels, bounds: Bounds, epsilon: float, repeats: int) -> Risks:
