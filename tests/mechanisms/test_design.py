@@ -1,6 +1,6 @@
 """Design: interval, ζ and mechanism come near the best that a search over the mechanisms themselves finds.
 
-The measure is E[(clip(y) − y)²] + w·E[Var of the unbiased label], with w = 1 for a single label and 300/n, 1 at most,
+The measure is E[(clip(y) − y)²] + w·E[Var of the unbiased label], with w = 1 for one label and 300/n, at most 1,
 for a learner on n rows. Here it is taken from each mechanism's own mean and variance.
 """
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from labeldp.mechanisms.base import Mechanism
 
 DIMENSION = 300
-"""Effective dimension of the learner that a release is designed for, between a ridge regression and boosted trees."""
+"""Effective dimension of the learner that a release is designed for, between ridge and boosted trees."""
 
 CANDIDATES = 128
 """Equally spaced ends of intervals, and as many equally likely ones."""
@@ -44,7 +44,7 @@ TAILS = (1e-4, 1e-3, 5e-3)
 """Shares of labels in a tail at which intervals may end as well."""
 
 NEAR_MEDIAN = np.geomspace(0.01, 2.0, 30)
-"""Distances from the median at which intervals may end as well, in standard deviations: noise makes them narrow."""
+"""Distances from the median at which intervals may end as well, in standard deviations."""
 
 MIN_WIDTH = 1e-6
 """The least width of an interval, in widths of the prior."""
