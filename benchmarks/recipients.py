@@ -2,8 +2,9 @@
 
 Labels of a table are released by `privatize` without its features, and learners that know nothing of noise are
 trained on `debiased`, at their defaults. Features are standardised for ridge regression and the network (128 and
-64 units, 30 epochs). The figure is the mean squared error on true labels of held-out rows over their variance: 1 is
-a constant. Tables are those of `benchmarks.accuracy` to develop with, in 80/20 splits, at most 10,000 rows of each.
+64 units, 30 epochs). The figure is the mean squared error on true labels of held-out rows over their variance: a
+constant has 1. Tables are those of `benchmarks.accuracy` to develop with, in 80/20 splits, of at most
+10,000 rows.
 """
 
 from __future__ import annotations

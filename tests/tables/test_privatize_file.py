@@ -63,7 +63,7 @@ def test_labels_are_private_and_all_else_stays(tmp_path, format):
     labels = labels_of()
     source = put(tmp_path / f"in.{format}", table_of(labels))
     out = tmp_path / f"out.{format}"
-    done = release(source, out)
+    done = release(source, out, epsilon_prior=0)  # then only the bounds clip labels
     as_written = "sv" in format
     before, after = (everything(path, as_written=as_written) for path in (source, out))
     assert after.schema.names == before.schema.names
