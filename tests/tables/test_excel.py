@@ -120,6 +120,14 @@ def test_a_label_that_is_a_number_beyond_floats_is_neither_refused_nor_left_out(
 
 
 TOTALS = ["=SUM(C2:C41)", "=SUBTOTAL(109,Table1[price])", "=C41+1", "=SUM(H:H)", "=SUM(other!C2:C41)"]
+TOTALS += [
+    "=SUM(prices)",
+    '=INDIRECT("C41")',
+    "=OFFSET(D42,-1,-1)",
+    "=other!A1",
+    "='a sheet'!A1",
+    "=SUM(Preise_ö)",
+]
 
 
 @pytest.mark.parametrize("formula", TOTALS)
@@ -129,6 +137,36 @@ def test_a_label_formula_that_uses_other_rows_is_refused_because_it_repeats_labe
     error = refused("in.xlsx", error=ldp.errors.LabelError)
     assert error.option == "skip_last"
     assert release("in.xlsx", dialect=ldp.tables.Dialect(skip_last=1)).terms.rows == ROWS
+
+
+@pytest.mark.parametrize(
+    ("formula", "helper"),
+    [
+        ("=H3*2", ("H3", "=C2+1")),
+        ("=H3*2", ("H3", "=G3")),
+        ("=H2*2", ("H2", "=SUM(C2:C41)")),
+        ("=SUM(G3:H3)", ("G3", "=H2")),
+        ("=T[[#This Row],[share]]", ("E3", "=C2")),
+    ],
+)
+def test_a_label_formula_that_uses_other_rows_through_other_cells_is_refused(place, formula, helper):
+    def change(book, sheet):
+        sheet["C3"], sheet["G3"], sheet["H2"] = formula, "=H2", "=SUM(H3:H4)"
+        sheet[helper[0]] = helper[1]
+
+    put(change=change)
+    store({"C3": 3.5})
+    error = refused("in.xlsx", error=ldp.errors.LabelError, drop=["share"])
+    assert error.option == "skip_last"
+
+
+@pytest.mark.parametrize(
+    "formula", ['=IF(H2>1E3,"a",H2)*$J$1', "=ROUND(-H2%,2)", "=G2+SUM(G2:I2)", "=T[[#This Row],[id]]*2"]
+)
+def test_a_label_formula_may_use_its_row_and_constants(place, formula):
+    put(change=lambda book, sheet: [sheet.__setitem__(*pair) for pair in (("C2", formula), ("G2", "=H2*2"))])
+    store({"C2": 3.5})
+    assert values("in.xlsx", label="price")["price"].to_pylist()[:2] == [3.5, 1.5]
 
 
 def test_cells_with_errors_are_refused_unless_their_column_is_left_out(place):
@@ -189,6 +227,8 @@ HIDDEN = {
     "hidden": lambda book, sheet: setattr(sheet.column_dimensions["E"], "hidden", True),
     "in a folded group": lambda book, sheet: sheet.column_dimensions.group("D", "E", hidden=True),
     "a format that shows nothing": lambda book, sheet: setattr(sheet["E3"], "number_format", ";;;"),
+    "a format of asterisks": lambda book, sheet: setattr(sheet["E3"], "number_format", '"***"'),
+    "less than a pixel wide": lambda book, sheet: setattr(sheet.column_dimensions["E"], "width", 0.1),
 }
 
 

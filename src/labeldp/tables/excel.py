@@ -11,8 +11,9 @@ import io
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime, timedelta
+from functools import cache
 from itertools import chain, compress, cycle, islice, product
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -31,8 +32,27 @@ _DAMAGED = (
 )
 _TOO_LARGE = "takes more memory than there is: save the sheet as CSV"
 
-_LITERAL = re.compile(r'"[^"]*"|\w*\[\[#This Row\],\[[^\]]*\]\]')
-"""Text in a formula, and a cell of the same row of a table."""
+_CELL = r"\$?([A-Z]{1,3})\$?([0-9]+)"
+
+_RANGE = re.compile(rf"(?<![A-Za-z0-9_.]){_CELL}(?::{_CELL})?(?![A-Za-z0-9_.(])")
+"""A cell such as ``$B$2``, or a range of cells."""
+
+_THIS_ROW = re.compile(r"[A-Za-z0-9_]*\[\[#This Row\],\[[^\]]*\]\]")
+"""A cell of the same row of a table."""
+
+_PLAIN = re.compile(
+    r"(?!INDIRECT\(|OFFSET\()[A-Za-z_][A-Za-z0-9_.]*\(|TRUE|FALSE|[0-9.]+(?:E[+-]?[0-9]+)?|[-+*/^&=<>(),;%{}\s]"
+)
+"""Functions, constants and operators, by which a formula reaches no cell that it does not name."""
+
+_TEXT = re.compile(r'"[^"]*"')
+"""Text in a formula."""
+
+_LITERAL = re.compile(r'"[^"]*"?|\\.?|[_*].?|\[[^\]]*\]?', re.DOTALL)
+"""Text, blanks, colours and conditions in a number format, which show nothing of the value."""
+
+NARROWEST_COLUMN = 0.2
+"""Characters; a narrower column is less than a pixel wide."""
 
 
 Formulas = dict[tuple[int, int], str]
@@ -161,7 +181,11 @@ def read_sheet(source: SourceFile, dialect: Dialect) -> Sheet:
 def _read_sheet(source: SourceFile, dialect: Dialect) -> Sheet:
     layout = _chosen_sheet(_load(source, stored=False), source.path, dialect)
     formulas = _formulas(layout, source.path)
-    hidden = [(group.min, group.max) for group in layout.column_dimensions.values() if group.hidden]
+    hidden = [
+        (group.min, group.max)
+        for group in layout.column_dimensions.values()
+        if group.hidden or group.width < NARROWEST_COLUMN
+    ]
     del layout  # before the values take as much memory
     sheet = _chosen_sheet(_load(source, stored=True), source.path, dialect)
     top, *table = _stored_rows(sheet, formulas, dialect.skip) or [(0, {})]
@@ -185,8 +209,10 @@ def _column_marks(names: dict[int, str], table: list[SheetRow], formulas: Formul
     marks = defaultdict[str, set[str]](set)
     for number, cells in table:
         for column in cells.keys() & names.keys():
-            for mark in _marks(cells[column], formulas.get((number, column)), number, column):
+            for mark in _marks(cells[column], formulas.get((number, column))):
                 marks[mark].add(names[column])
+            if formulas.get((number, column)) and _uses_other_rows(formulas, number, column, names):
+                marks["reach"].add(names[column])
     return marks
 
 
@@ -210,10 +236,16 @@ def _formulas(sheet: Any, path: Path) -> Formulas:
 
 def _positions(cells: str) -> Iterator[tuple[int, int]]:
     """Yield row and column of the cells of a range such as ``A2:B7``."""
+    first, top, last, bottom = _boundaries(cells)
+    return product(range(top, bottom + 1), range(first, last + 1))
+
+
+def _boundaries(cells: str) -> tuple[int, int, int, int]:
+    """Return first column, first row, last column and last row of a cell or a range."""
     from openpyxl.utils import range_boundaries  # noqa: PLC0415 (an extra)
 
     first, top, last, bottom = range_boundaries(cells)
-    return product(range(top, bottom + 1), range(first, last + 1))
+    return first, top, last, bottom
 
 
 def _computed_cells(table: Any) -> Iterator[tuple[int, int]]:
@@ -254,7 +286,7 @@ def _cell_text(cell: Any, decimal: str) -> str:
     return str(value).strip()
 
 
-def _marks(cell: Any, formula: str | None, row: int, column: int) -> Iterator[str]:
+def _marks(cell: Any, formula: str | None) -> Iterator[str]:
     """Yield marks of a cell for its column."""
     from openpyxl.styles.numbers import is_date_format  # noqa: PLC0415 (an extra)
 
@@ -263,24 +295,47 @@ def _marks(cell: Any, formula: str | None, row: int, column: int) -> Iterator[st
         yield "error"
     if cell.data_type == "d" or (is_error and is_date_format(cell.number_format)):  # also where it can be no date
         yield "date"
-    if cell.data_type == "n" and set(cell.number_format or "") == {";"}:
+    if cell.data_type in {"n", "s"} and _shows_nothing(cell.number_format or "General"):
         yield "hidden"
     if formula is not None:
         yield "formula"
     if formula and cell.value is None and cell.data_type == "n":
         yield "unsaved"
-    if formula and _uses_other_rows(formula, row, column):
-        yield "reach"
 
 
-def _uses_other_rows(formula: str, row: int, column: int) -> bool:
-    """Return whether a formula may use other rows: ranges, columns of tables, and cells of its own column."""
-    from openpyxl.utils import get_column_letter  # noqa: PLC0415 (an extra)
+@cache
+def _shows_nothing(number_format: str) -> bool:
+    """Return whether a format leaves positive or negative numbers blank, as ``;;;`` does."""
+    positive_negative = _LITERAL.sub("", number_format).split(";")[:2]
+    return any(not re.search("[0#?@A-Za-z]", section) for section in positive_negative)
 
-    text = _LITERAL.sub("", formula)
-    text = re.sub(rf"\$?[A-Z]+\$?{row}:\$?[A-Z]+\$?{row}(?![0-9])", "", text)
-    column_above = re.search(rf"(?<![A-Z])\$?{get_column_letter(column)}\$?[0-9]", text)
-    return column_above is not None or ":" in text or "[" in text
+
+def _uses_other_rows(formulas: Formulas, row: int, column: int, columns: Collection[int]) -> bool:
+    """Return whether a formula may use other cells of its column, or other rows that formulas fill.
+
+    Cells of the same row that have formulas are followed. Names, other sheets and ranges over several rows may
+    hold any cell.
+    """
+    pending, followed = [column], set[int]()
+    while pending:
+        current = pending.pop()
+        formula = formulas.get((row, current))
+        if formula is None or current in followed:
+            continue
+        followed.add(current)
+        text = _TEXT.sub("0", formula)
+        if _THIS_ROW.search(text):
+            pending.extend(columns)
+        text = _THIS_ROW.sub("0", text)
+        if not formula or _PLAIN.sub("", _RANGE.sub("", text)):
+            return True
+        for cells in _RANGE.finditer(text):
+            first, top, last, bottom = _boundaries(cells[0])
+            if top == bottom == row:
+                pending.extend(range(first, last + 1))
+            elif top != bottom or first != last or first == column or (top, first) in formulas:
+                return True
+    return False
 
 
 def count_sheet_titles(path: Path, dialect: Dialect) -> int:
