@@ -5,9 +5,9 @@ of cards, and the pseudocode in docs/proofs; quotation marks quote them. In exac
 mechanism's worst ratio and delta from the integers on the card, each statistic's noise scale, and the sum of all
 charges. How labeldp finds the integers it does not check. It prints a line for each check; its exit status is
 
-    0: holds          all of it follows, and the stated epsilon and delta are right
-    1: does not hold  something is false, or is not private
-    2: cannot tell    it may hold, and this file does not know enough to say
+    0: valid          all of it follows, and the stated epsilon and delta are right
+    1: not valid      something is false, or is not private
+    2: cannot verify  it may be valid, and this file does not know enough to say
 
 Only the card of the mechanism Gaussian alone has a delta.
 """
@@ -34,7 +34,7 @@ WORDS, ONE = 2**64, 2**192  # random words, of which a count is a number; the un
 MOST_CHARACTERS, MOST_NOISE = 2**23, 2**17  # of a card; values of noise, or counts of a table
 MOST_PROOFS, MOST_WORK = 24, 2**23  # distinct channels of a card; terms of a δ. More would take this file too long
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-HOLDS, FALSE, OPEN = "holds", "does not hold", "cannot tell"
+VALID, FALSE, OPEN = "valid", "not valid", "cannot verify"
 
 
 class NotShownError(Exception):
@@ -593,7 +593,7 @@ def checks(card: Card) -> Iterator[tuple[str, Callable[[Card], str], Card]]:
 def run(what: str, check: Callable[[Any], Any], argument: Any) -> tuple[str, Any]:
     """Print a line on a check, and return its verdict and what it returned."""
     try:
-        verdict, result = HOLDS, check(argument)
+        verdict, result = VALID, check(argument)
         said = result if isinstance(result, str) else f"{result['checksum']}; its fields are those specified"
     except NotShownError as error:
         (verdict, said), result = error.args, None
@@ -606,11 +606,11 @@ def run(what: str, check: Callable[[Any], Any], argument: Any) -> tuple[str, Any
 def verify(data: bytes) -> tuple[str, str]:
     """Check a card, print a line for each check, and return the verdict and the cost that the card states."""
     verdict, card = run("text", read_card, data)
-    if verdict != HOLDS:
+    if verdict != VALID:
         return verdict, "nothing is shown"
     found, cost = {run(*check)[0] for check in checks(card)}, card.get("cost", card.get("proof"))
     delta = f", delta = {cost['delta']}" if cost.get("delta") else ""
-    return min(found, key=(FALSE, OPEN, HOLDS).index), f"epsilon = {cost['epsilon']}{delta}"
+    return min(found, key=(FALSE, OPEN, VALID).index), f"epsilon = {cost['epsilon']}{delta}"
 
 
 def main() -> int:
@@ -622,7 +622,7 @@ def main() -> int:
     except (NotShownError, OSError, ValueError, MemoryError) as error:
         verdict, cost = OPEN, f"it cannot be read: {error.args[-1] if error.args else error!r}"
     print(f"Verdict: {verdict}; {cost}".encode("unicode_escape").decode())
-    return (HOLDS, FALSE, OPEN).index(verdict)
+    return (VALID, FALSE, OPEN).index(verdict)
 
 
 if __name__ == "__main__":

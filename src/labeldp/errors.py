@@ -179,7 +179,7 @@ class CardError(LabelDPError):
 
 
 class UncheckableError(CardError):
-    """A card names something that this installation does not know, so it cannot be verified here.
+    """A card names something that this installation does not know, so this version cannot verify it.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class UncheckableError(CardError):
     >>> ldp.load_mechanism(card)
     Traceback (most recent call last):
     ...
-    labeldp.errors.UncheckableError: the card names an unknown mechanism, 'dice', which cannot be checked here. ...
+    labeldp.errors.UncheckableError: the card names an unknown mechanism, 'dice', which this version cannot ver...
     """
 
 

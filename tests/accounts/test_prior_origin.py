@@ -33,7 +33,7 @@ def test_a_prior_that_was_estimated_before_is_not_called_public_and_its_cost_is_
         assert used.charges[1] == ledger.charges[0]
         entry = json.loads(used.to_card())["priors"][0]
         assert entry["origin"]["charge"] == plain(ledger.charges[0])
-        assert ldp.verify_card(used.to_card()).verdict == "holds"
+        assert ldp.verify_card(used.to_card()).verdict == "valid"
         left = ldp.accounts.Card.parse(used.to_card()).explain().sections["What is released"]
         assert "The prior: about where labels lie, with noise." in left
 
@@ -42,7 +42,7 @@ def test_a_public_prior_costs_nothing_and_is_called_public():
     text = release_of(prior=ldp.Histogram([0, 4, 20], [3, 1])).to_card()
     shown = next(check for check in ldp.verify_card(text).checks if check.name == "prior")
     assert (shown.holds, "which nobody can check" in shown.detail) == (None, True)
-    assert ldp.verify_card(text).verdict == "holds"
+    assert ldp.verify_card(text).verdict == "valid"
     assert ldp.accounts.Card.parse(text).terms.cost == Budget(1)
 
 
@@ -78,9 +78,9 @@ def test_a_mechanism_carries_what_its_private_prior_cost_to_every_card(name):
         assert same.origin.charge == ledger.charges[0]
         used = ldp.privatize(Y, epsilon=1.0, bounds=BOUNDS, mechanism=same, ledger=ldp.Ledger())
         assert used.cost == Budget(1.5)
-        assert ldp.verify_card(used.to_card()).verdict == "holds"
+        assert ldp.verify_card(used.to_card()).verdict == "valid"
         assert ldp.accounts.Card.parse(used.to_card()).terms == used.terms
-    assert ldp.verify_card(made.to_json()).verdict == "holds"
+    assert ldp.verify_card(made.to_json()).verdict == "valid"
     assert "for ε = 0.5 more, once" in ldp.accounts.Card.parse(made.to_json()).explain().text()
 
 
@@ -90,7 +90,7 @@ def test_a_mechanism_designed_with_a_prior_from_a_seed_is_not_private_either():
     used = release_of(mechanism=made)
     assert not used.secure
     for text in (used.to_card(), made.to_json()):
-        assert ldp.verify_card(text).verdict == "does not hold"
+        assert ldp.verify_card(text).verdict == "not valid"
     content = json.loads(used.to_card())
     secure = dataclasses.replace(used.terms, secure=True)
     lie = {"secure": True, "guarantee": secure.guarantee}
@@ -130,7 +130,7 @@ def test_two_priors_of_their_own_noise_are_not_paid_for_by_one_charge():
     counted = dataclasses.replace(PRIOR.origin, charge=paid)
     other = Origin((counts_of_labels("other bins", 3, Fraction(1, 2)),), charge=paid)
     shown = (ldp.Histogram(PRIOR.nodes, PRIOR.masses, counted),)
-    for origin, verdict in ((counted, "holds"), (other, "does not hold")):
+    for origin, verdict in ((counted, "valid"), (other, "not valid")):
         text = release(labels(), paid, mechanisms=(STRONG.with_origin(origin),), priors=shown).to_card()
         assert ldp.verify_card(text).verdict == verdict
 
@@ -140,11 +140,11 @@ def test_a_design_without_its_noise_cannot_be_checked_even_if_a_prior_of_the_sam
     content = json.loads(made.to_card())
     assert content["priors"][0]["origin"] == content["mechanisms"][0]["origin"]
     bare = forged(put(content, ("mechanisms", 0, "origin", "statistics"), []))
-    assert ldp.verify_card(bare).verdict == "cannot be checked here"
+    assert ldp.verify_card(bare).verdict == "cannot verify"
 
 
 def test_a_prior_without_its_noise_cannot_be_checked_and_noise_that_does_not_follow_does_not_hold():
     bare = put(SHOWN, ("origin", "statistics"), [])
-    assert ldp.verify_card(card("release", priors=[bare])).verdict == "cannot be checked here"
-    refuse(card("release", priors=[put(SHOWN, ("origin", "statistics", 0, "scale"), "3")]), "does not hold")
+    assert ldp.verify_card(card("release", priors=[bare])).verdict == "cannot verify"
+    refuse(card("release", priors=[put(SHOWN, ("origin", "statistics", 0, "scale"), "3")]), "is not valid")
     refuse(card("release", priors=[put(bare, ("origin", "reports"), STRONG.as_data())]), None)

@@ -1,4 +1,4 @@
-"""Three verdicts: a card holds, does not hold, or cannot be checked here; and the noise of sums again."""
+"""Three verdicts: a card is valid, is not valid, or cannot be verified; and the noise of sums again."""
 
 import contextlib
 import dataclasses
@@ -22,7 +22,7 @@ Budget = ldp.Budget
 verify_card = ldp.verify_card
 FROM_SUMS = ("row-release", "model", "model of sums")
 LISTED = json.loads(card("model of sums"))["statistics"]
-OPEN = "cannot be checked here"
+OPEN = "cannot verify"
 
 
 def with_statistic(**changes):
@@ -53,7 +53,7 @@ LIES = {
 @pytest.mark.parametrize("case", LIES)
 def test_noise_that_does_not_follow_from_what_was_summed_does_not_hold(case):
     refuse(with_statistic(**LIES[case]), r"statistics\[0\]")
-    assert verify_card(with_statistic(**LIES[case])).verdict == "does not hold"
+    assert verify_card(with_statistic(**LIES[case])).verdict == "not valid"
 
 
 @pytest.mark.parametrize("kind", FROM_SUMS)
@@ -75,13 +75,13 @@ def test_what_labels_or_a_prior_cost_does_not_pay_for_statistics_too(kind, purpo
 
 
 def test_statistics_are_charged_for_each_row_of_a_person():
-    for people, epsilon, verdict in ((3, 0.3, "holds"), (3, 0.1, "does not hold"), (1, 0.1, "holds")):
+    for people, epsilon, verdict in ((3, 0.3, "valid"), (3, 0.1, "not valid"), (1, 0.1, "valid")):
         paid = dataclasses.replace(other("sums"), budget=Budget(epsilon), rows_per_person=people)
         text = of_terms("model", dataclasses.replace(TERMS["model of sums"], charges=(paid,)))
         assert verify_card(text).verdict == verdict
 
 
-# ---- what cannot be checked here ---------------------------------------------------------------------------
+# ---- cards that this version cannot verify -----------------------------------------------------------------
 
 
 def open_because(text, why):
@@ -106,9 +106,9 @@ def test_a_statistic_or_noise_of_a_kind_that_is_not_known_cannot_be_checked():
 
 def test_what_does_not_hold_is_said_even_where_something_else_cannot_be_checked():
     seeded = dataclasses.replace(TERMS["model"], secure=False, statistics=())
-    assert verify_card(of_terms("model", seeded)).verdict == "does not hold"
+    assert verify_card(of_terms("model", seeded)).verdict == "not valid"
     cheaper = card("model", statistics=[], cost={"epsilon": 0.1})
-    assert verify_card(cheaper).verdict == "does not hold"
+    assert verify_card(cheaper).verdict == "not valid"
 
 
 OWN = """
@@ -164,7 +164,7 @@ def test_nothing_is_imported_because_a_card_names_it(own, monkeypatch):
     with contextlib.chdir(path.parent):
         for name in ("own_of_a_test", "own_of_a_test:Twice", str(path), "own_of_a_test.py"):
             for entries in ({"mechanism": name}, {"import": name}, {"module": name}):
-                assert verify_card(forged({**content, **entries})).verdict != "holds"
+                assert verify_card(forged({**content, **entries})).verdict != "valid"
     assert path.stem not in sys.modules
 
 
@@ -205,7 +205,7 @@ def test_the_card_of_a_model_with_a_score_costs_what_the_ledger_charged(epsilon,
     for split, cost in ((None, model + epsilon), (SPLIT, max(model, epsilon))):
         terms = with_score(epsilon, people=people, split=split)
         text = of_terms("model", terms, quality=QUALITY)
-        assert verify_card(text).verdict == "holds"
+        assert verify_card(text).verdict == "valid"
         assert Card.parse(text).terms.cost == Budget(people * cost)
         check = next(check for check in verify_card(text).checks if check.name == "held out")
         assert (check.holds, check.needed) == (True if split else None, False)

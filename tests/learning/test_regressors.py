@@ -87,12 +87,12 @@ def test_sums_and_labels_of_one_charge_may_not_cost_more_than_it():
     (charge,) = model.terms_.charges
     less = dataclasses.replace(charge, budget=ldp.Budget(LABELS - 0.001))
     forged = dataclasses.replace(model.terms_, charges=(less,)).to_card("labeldp.model", model="m")
-    assert ldp.verify_card(forged).verdict == "does not hold"
+    assert ldp.verify_card(forged).verdict == "not valid"
     *_, last = model.terms_.statistics
     note = f"{last}; {charge.mechanism[charge.mechanism.index('part 1') :]}"
     hidden = dataclasses.replace(charge, mechanism=note)
     terms = dataclasses.replace(model.terms_, charges=(hidden,), statistics=(last,))
-    assert ldp.verify_card(terms.to_card("labeldp.model", model="m")).verdict == "cannot be checked here"
+    assert ldp.verify_card(terms.to_card("labeldp.model", model="m")).verdict == "cannot verify"
 
 
 # ---- refused before anything is spent ---------------------------------------------------------------------

@@ -49,7 +49,7 @@ def test_a_transform_is_on_the_ledger_and_the_cards_and_comes_back_with_a_saved_
     ldp.save_model(model, tmp_path / "model")
     card = (tmp_path / "model" / "card.json").read_text()
     assert json.loads(card)["label_transform"] == transform
-    assert ldp.verify_card(card).verdict == "holds"
+    assert ldp.verify_card(card).verdict == "valid"
     again = ldp.load_model(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     if kind == "labels":

@@ -192,10 +192,10 @@ def is_possible(
     def forward(outputs: Array) -> Array:
         return channel.debias(outputs) if debiased else outputs
 
-    zero, one = forward(np.array([0.0, 1.0]))
+    at_zero, at_one = forward(np.array([0.0, 1.0]))
     with np.errstate(all="ignore"):
-        unmapped = np.where(np.equal(scale, 0), zero, (labels - offset) / scale)
-        nearest = offset + scale * forward(channel.nearest_output((unmapped - zero) / (one - zero)))
+        unmapped = np.where(np.equal(scale, 0), at_zero, (labels - offset) / scale)
+        nearest = offset + scale * forward(channel.nearest_output((unmapped - at_zero) / (at_one - at_zero)))
         nearest = round_to(nearest, step)
         largest = np.abs(forward(channel.nearest_output(np.array([-np.inf, np.inf])))).max()
         return np.asarray(np.abs(labels - nearest) <= TOLERANCE * (np.abs(offset) + np.abs(scale) * largest))

@@ -85,24 +85,25 @@ def _require_statistics(terms: Terms) -> None:
 
 def _require_mechanisms(kind: str, entries: Data, terms: Terms) -> None:
     """Require one charge that pays for all mechanisms, and notes them."""
-    mechanisms, parts = entries["mechanisms"], entries["parts"]
+    mechanisms, numbers = entries["mechanisms"], entries["parts"]
     require(all(map(is_pure, mechanisms)), _NOT_PURE)
     require(len(terms.bounds) == 1, "it must have one pair of bounds")
     if kind == "release":
-        require(len(parts) == len(terms.priors) == 1, "it must have one mechanism, and a prior or none")
+        require(len(numbers) == len(terms.priors) == 1, "it must have one mechanism, and a prior or none")
     else:
         require(not terms.priors, "it must have no prior beside its mechanisms")
     paying = terms.charges_for("labels")
-    if kind != "release" and parts and not paying:
+    if kind != "release" and numbers and not paying:
         paying = terms.charges_for("sums")  # one charge for sums and for labels around them
-    require(len(paying) == bool(parts), "its mechanisms need one charge, and a charge for labels needs mechanisms")
+    is_paid_once = len(paying) == bool(numbers)
+    require(is_paid_once, "its mechanisms need one charge, and a charge for labels needs mechanisms")
     for charge in paying:
         dearest = max(proven_cost(mechanism).exact_epsilon for mechanism in mechanisms)
         cost = cost_of_statistics(terms, charge.purpose) + terms.rows_per_person * dearest
         require(cost <= charge.budget.exact_epsilon, "its mechanisms cost more than it charges")
         noise = [str(statistic) for statistic in terms.statistics if statistic.purpose == charge.purpose]
         prints = [fingerprint(mechanism.channel) for mechanism in mechanisms]
-        note = "; ".join([*noise, join_fingerprints([prints[number] for number in parts])])
+        note = "; ".join([*noise, join_fingerprints([prints[number] for number in numbers])])
         require(charge.mechanism == note, "it charges for another mechanism than it shows")
 
 

@@ -226,8 +226,8 @@ def declared(**statements: str | None) -> Iterator[None]:
     >>> release.terms.declaration.purpose
     'rent index 2026'
     """
-    stated = {name: parse_statement(text, name) for name, text in statements.items() if text is not None}
-    token = _declaration.set(replace(_declaration.get(), **stated))
+    parsed = {name: parse_statement(text, name) for name, text in statements.items() if text is not None}
+    token = _declaration.set(replace(_declaration.get(), **parsed))
     try:
         yield
     finally:

@@ -122,14 +122,14 @@ def _terms_of_mechanism(content: Data) -> Terms:
 
 def _terms(kind: str, entries: Data) -> Terms:
     """Return the terms of a release or a model: each part has one of the mechanisms, which are listed once."""
-    mechanisms, parts = entries["mechanisms"], entries["parts"]
-    if not parts and kind != "model":
+    mechanisms, numbers = entries["mechanisms"], entries["parts"]
+    if not numbers and kind != "model":
         raise CardError("the card shows no mechanism, so nothing says how labels were released")
-    if list(dict.fromkeys(parts)) != list(range(len(mechanisms))):
+    if list(dict.fromkeys(numbers)) != list(range(len(mechanisms))):
         raise CardError("the card must list each mechanism once, in the order in which its parts name them")
     return Terms(
         rows=entries["rows"],
-        mechanisms=tuple(mechanisms[part] for part in parts),
+        mechanisms=tuple(mechanisms[number] for number in numbers),
         priors=tuple(entries["priors"]),
         charges=tuple(entries["charges"]),
         bounds=tuple(map(tuple, entries["bounds"])),

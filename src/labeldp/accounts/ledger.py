@@ -86,7 +86,7 @@ class Ledger:
         """
         ledger = cls(limit)
         ledger._file = LedgerFile(os.fspath(path), limit)
-        ledger._file.open(create=create)
+        ledger._file.prepare(create=create)
         return ledger
 
     @classmethod

@@ -66,7 +66,7 @@ class LedgerFile:
         self._count, self._last = 0, ""  # the number of records at the last look, and the hash of the last
         self._charges: list[Charge] = []  # in these records
 
-    def open(self, *, create: bool) -> None:
+    def prepare(self, *, create: bool) -> None:
         """Read the file; if told to, end a torn record in it, or create it."""
         if create and not os.path.lexists(self.path):
             self._create()
@@ -114,7 +114,7 @@ class LedgerFile:
     def _locked_file(self, flags: int) -> Iterator[int]:
         """Yield the open file, its charges read, while no other process may write."""
         with self._lock:
-            handle = _open(self.path, flags)
+            handle = _open_handle(self.path, flags)
             try:
                 _lock(handle, self.path, exclusive=bool(flags & os.O_RDWR))
                 records, hashes, tail = _read(handle, self.path)
@@ -175,7 +175,7 @@ def _lock(handle: int, path: str, *, exclusive: bool) -> None:
         raise LedgerError(f"the ledger {path} was removed")
 
 
-def _open(path: str, access: int) -> int:
+def _open_handle(path: str, access: int) -> int:
     try:
         return regular_handle(path, access)
     except DataError as error:

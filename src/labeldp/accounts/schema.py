@@ -136,7 +136,7 @@ class RowsCard(Common):
     label_transform: NotRequired[Transform]
 
 
-Part = Annotated[float, between(0, 1)]
+Share = Annotated[float, between(0, 1)]
 
 
 class QualityEntry(TypedDict):
@@ -152,7 +152,7 @@ class RegressionEntry(TypedDict):
     names: list[str]
     params: list[float]
     bse: list[StandardError]
-    pvalues: NotRequired[list[Part]]
+    pvalues: NotRequired[list[Share]]
     conf_int: NotRequired[list[Interval]]
     bse_ols: NotRequired[list[StandardError]]
 
@@ -160,9 +160,9 @@ class RegressionEntry(TypedDict):
 class FitEntry(TypedDict):
     """The fit of a table of coefficients."""
 
-    rsquared: NotRequired[Part]
+    rsquared: NotRequired[Share]
     standard_error: NotRequired[StandardError]
-    pvalue: NotRequired[Part]
+    pvalue: NotRequired[Share]
 
 
 class ModelCard(Common):

@@ -141,23 +141,23 @@ class Terms:
         is_shuffled = file.get("row_order") == "shuffled"
         return self.guarantee.replace("number and order", "number") if is_shuffled else self.guarantee
 
-    def summary(self, kind: str = "release", **about: Any) -> str:
+    def summary(self, kind: str = "release", **entries: Any) -> str:
         """Return a summary for people: the part of `explain` in which releases differ."""
-        return explain(self, kind, about).text(SUMMARY)
+        return explain(self, kind, entries).text(SUMMARY)
 
     def html(self, kind: str = "release", *, code: str = "", **entries: Any) -> str:
         """Return the same for a notebook, under a line of code; no label is in it, and all text is escaped."""
         text = "\n".join(filter(None, [code, self.summary(kind, **entries)]))
         return f'<pre style="white-space:pre-wrap">{escape(text)}</pre>'
 
-    def to_card(self, schema: str = "labeldp.release", **more: Any) -> str:
+    def to_card(self, schema: str = "labeldp.release", **entries: Any) -> str:
         """Return a card: JSON with a checksum, and no label in it.
 
         Parameters
         ----------
         schema : {"labeldp.release", "labeldp.row-release", "labeldp.model"}
             The subject of the terms.
-        **more : pure data
+        **entries : pure data
             Further public entries, such as which file the labels are in.
         """
         once = {id(mechanism): canonical(plain(mechanism)) for mechanism in self.mechanisms}
@@ -168,7 +168,7 @@ class Terms:
             name: getattr(self, name) for name in ("split", "label_transform") if getattr(self, name) is not None
         }
         content = {
-            "guarantee": self.guarantee_of(more.get("file", {})),
+            "guarantee": self.guarantee_of(entries.get("file", {})),
             "cost": self.cost.rounded(),
             "secure": self.secure,
             "rows": self.rows,
@@ -178,7 +178,7 @@ class Terms:
             **plain(lists | optional),
             **plain(self.declaration),
         }
-        return card_format.dump({**more, **content}, schema)
+        return card_format.dump({**entries, **content}, schema)
 
 
 class TermsMixin:

@@ -45,7 +45,7 @@ _AGREEMENT_OF_MECHANISM = "its counts follow from its parameters, and its proof 
 
 _UNSIGNED = "who wrote the card: its checksum finds damage, but it is no signature"
 
-Verdict = Literal["holds", "does not hold", "cannot be checked here"]
+Verdict = Literal["valid", "not valid", "cannot verify"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Check:
     detail : str
         The result, in a sentence.
     needed : bool
-        Whether the card cannot be said to hold without it: a part of the guarantee, and no file beside the card.
+        True if a card is not valid without it: part of the guarantee, and no file beside the card.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Verification:
     True
     >>> changed = verify_card(card.replace("1.0", "0.1"))
     >>> changed.verdict, changed.checks[0].detail
-    ('does not hold', 'the card was changed after it was written: its checksum does not fit')
+    ('not valid', 'the card was changed after it was written: its checksum does not fit')
     """
 
     checks: tuple[Check, ...]
@@ -108,15 +108,15 @@ class Verification:
     def verdict(self) -> Verdict:
         """The verdict of all checks: one that fails outweighs one that cannot be made."""
         if any(check.holds is False for check in self.checks):
-            return "does not hold"
+            return "not valid"
         if any(check.holds is None and check.needed for check in self.checks):
-            return "cannot be checked here"
-        return "holds"
+            return "cannot verify"
+        return "valid"
 
     @property
     def holds(self) -> bool:
-        """True if the card holds."""
-        return self.verdict == "holds"
+        """True if the card is valid."""
+        return self.verdict == "valid"
 
     def require_card(self, *, allow_open: bool = False) -> Card:
         """Return the card, if nothing in it is false and all that is needed was checked; it may be not private.
@@ -124,14 +124,14 @@ class Verification:
         Parameters
         ----------
         allow_open : bool
-            True to accept a card that was read with checks that cannot be made here; the caller then says so.
+            True to accept a card that was read with checks that this version cannot make; the caller then says so.
 
         Raises
         ------
         CardError
-            If something does not hold.
+            If a check fails.
         UncheckableError
-            If something cannot be checked here.
+            If this version cannot make a check.
         """
         for check in self.checks:
             if check.holds is False and check.name != "privacy":
@@ -171,7 +171,7 @@ def verify_card(text: str) -> Verification:
     >>> from labeldp.accounts import verify_card
     >>> verification = verify_card(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
     >>> [check.name for check in verification.checks], verification.verdict
-    (['checksum', 'agreement', 'proof', 'privacy'], 'holds')
+    (['checksum', 'agreement', 'proof', 'privacy'], 'valid')
     """
     checks: list[Check] = []
     try:
@@ -272,19 +272,18 @@ def _purpose(terms: Terms, purpose: str) -> Check:
 
 def _held_out_score(terms: Terms) -> Check:
     """Say whether the statistics of a score cost as much as its rows may spend, which the fit did not use."""
-    shown = cost_of_statistics(terms, "score")
+    listed_cost = cost_of_statistics(terms, "score")
     charges = terms.charges_for("score")
     extra = charged_for(terms, "score")
     fit = terms.cost.exact_epsilon - extra
-    if not shown or extra != max(shown - fit, 0):
-        detail = f"the card lists statistics for {Budget(shown)}, and charges {Budget(extra)} beyond the fit"
+    if not listed_cost or extra != max(listed_cost - fit, 0):
+        detail = f"the card lists statistics for {Budget(listed_cost)}, and charges {Budget(extra)} beyond the fit"
         return Check("score", None, detail, needed=True)
-    statistics = "; ".join(str(one) for one in terms.statistics if one.purpose == "score")
+    statistics = "; ".join(str(statistic) for statistic in terms.statistics if statistic.purpose == "score")
     if any(charge.mechanism not in (None, statistics) for charge in charges):
         return Check("score", False, "the charge for score notes other noise than the card lists")
-    detail = (
-        f"the noise above costs {Budget(shown)} for rows held out, which did not spend {Budget(fit)} on the fit"
-    )
+    unspent = f"which did not spend {Budget(fit)} on the fit"
+    detail = f"the noise above costs {Budget(listed_cost)} for rows held out, {unspent}"
     return Check("score", True, f"{detail}: {Budget(extra)} more was charged" if extra else detail)
 
 

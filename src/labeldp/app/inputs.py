@@ -28,12 +28,12 @@ Columns = Mapping[str, Sequence[str]]
 
 
 LEFT_OUT = "Left out, because they have "
-"""How the note on rows that are not used begins."""
+"""Beginning of the note on rows that are not used."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Rows:
-    """The rows of a table that have a label: public columns as an Arrow table, labels, and what to say of them."""
+    """The rows of a table that have a label: public columns as an Arrow table, labels, and notes."""
 
     public: Any
     labels: Array
@@ -63,7 +63,7 @@ def read_rows(
 
     table, names = _open_features(source, label, columns, format, dialect)
 
-    def report(done: int) -> None:  # how far it got in text before a fault shows where blocks end
+    def report(done: int) -> None:  # of text nothing: progress before a fault would show where blocks end
         progress("Reading", done if table.format == "parquet" else 0, table.rows)
 
     read = read_columns(table, [label, *names], report)
@@ -101,10 +101,10 @@ def _open_features(
             table.refuse_unknown(name, option)
     if label in features or label in text:
         raise ParameterError(f"{label!r} is the label: it cannot be a feature too", option="label")
-    chosen = features or [name for name in table.schema.names if name != label]
-    chosen = [name for name in dict.fromkeys(chosen) if name not in drop]
-    table.refuse_lookalike(chosen)
-    return table, chosen
+    columns_used = features or [name for name in table.schema.names if name != label]
+    columns_used = [name for name in dict.fromkeys(columns_used) if name not in drop]
+    table.refuse_lookalike(columns_used)
+    return table, columns_used
 
 
 def _gap_rows(table: Any, names: Sequence[str], missing: str) -> Mask:
@@ -123,9 +123,11 @@ def _gap_rows(table: Any, names: Sequence[str], missing: str) -> Mask:
 
 
 def tally_notes(tally: Tally) -> list[str]:
-    """Return what to say of values that were missing, or new since the fit."""
-    says = {
+    """Return notes on values that were missing, or new since the fit."""
+    sentences = {
         "missing": "missing; the column's middle value, or none of its categories, stood in",
         "new": "new since the fit, and counted as rare",
     }
-    return [f"{name}: {counted(count, 'value')} {says[what]}." for (name, what), count in tally.items() if count]
+    return [
+        f"{name}: {counted(count, 'value')} {sentences[kind]}." for (name, kind), count in tally.items() if count
+    ]

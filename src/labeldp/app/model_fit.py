@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from labeldp._values import Array, Data, Epsilon, LabelBounds, parse_choice
 from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
-from labeldp.app.inputs import Hints, Rows, read_rows, tally_notes
+from labeldp.app.inputs import Columns, Hints, Rows, read_rows, tally_notes
 from labeldp.errors import Message, Setting, WeakModelWarning
 from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.label_regressor import LabelReleaseRegressor
@@ -43,12 +44,12 @@ class FileFit:
     card : str
         The card's text; public.
     summary : str
-        What was done, in words.
+        The terms in sentences.
     notes : list of str
         Which columns it learned from, which were left out and why, what else is to be said of the table, and how
         good the model should be.
     score_error : Exception or None
-        Why the score failed, if only that did: the model is in place, and can be used.
+        The failure of the score, if the fit succeeded: the model is in place, and can be used.
     """
 
     path: Path
@@ -96,9 +97,9 @@ def fit_file(
     label, bounds, epsilon, missing, rows_per_person, purpose, recipient, bounds_reason, format, dialect, force
         As in `labeldp.privatize_file`.
     ledger : Ledger
-        What is charged.
+        The ledger to charge.
     release : {"model", "labels"}
-        What is released: the model alone, or private labels too.
+        The model alone, or private labels too.
     features, drop, categories : sequences of str
         Columns to learn from, all by default; to leave out; and of numbers that name things.
     label_transform : {None, "log", "sqrt"}
@@ -106,7 +107,7 @@ def fit_file(
     score : float, optional
         ε of a tenth of the rows, held out to measure the error. No more than ``epsilon`` costs nothing beyond it.
     progress : callable, optional
-        As in `labeldp.privatize_file`; what it raises before the charge stops the fit, and nothing is spent.
+        As in `labeldp.privatize_file`; its exception before the charge stops the fit, and nothing is spent.
     hints : callable, optional
         As in `labeldp.privatize_file`: **for the owner's eyes only**.
 
@@ -129,31 +130,46 @@ def fit_file(
     LabelScale.parse(bounds, label_transform)
     parse_choice(release, "release", ("model", "labels"))
     score = None if score is None else Epsilon(score, "score")
-    out = Path(out)
-    progress = progress or (lambda *_: None)
     refuse_same({"the model": out, "the ledger": ledger.path}, {"the table": source})
+    regressor: Any = LabelReleaseRegressor if release == "labels" else ModelReleaseRegressor
+    budget = {"epsilon": epsilon, "bounds": bounds, "rows_per_person": rows_per_person, "ledger": ledger}
+    model = regressor(label_transform=label_transform, **budget)
+    columns = {"features": features, "drop": drop, "categories": categories}
+    progress = progress or (lambda *_: None)
+    reading: Data = {"missing": missing, "format": format, "dialect": dialect}
+    read = partial(read_rows, source, label, columns=columns, progress=progress, hints=hints, **reading)
+    with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
+        return _fit_and_save(model, Path(out), read, label, columns, score, progress, force=force)
+
+
+def _fit_and_save(
+    model: Any,
+    out: Path,
+    read: Callable[[], Rows],
+    label: str,
+    columns: Columns,
+    score: float | None,
+    progress: Progress,
+    *,
+    force: bool,
+) -> FileFit:
+    """Read a table, fit a model to it, and save the model; only the fit charges the ledger."""
     from labeldp.learning.models import columns_text, reserve_model, write_model  # noqa: PLC0415
     from labeldp.tables.writer import refuse_size  # noqa: PLC0415
 
-    regressor: Any = LabelReleaseRegressor if release == "labels" else ModelReleaseRegressor
-    shared = {"label_transform": label_transform, "rows_per_person": rows_per_person, "ledger": ledger}
-    model = regressor(epsilon=epsilon, bounds=bounds, **shared)
-    columns = {"features": features, "drop": drop, "categories": categories}
-    reading: Data = {"missing": missing, "format": format, "dialect": dialect}
     with reserve_model(out, force=force) as open_draft, open_draft() as draft:
-        read = read_rows(source, label, columns=columns, progress=progress, hints=hints, **reading)
-        rows = len(read.labels)
-        names = read.public.column_names
-        encoder = TableEncoder.fit(read.public, names, categories=categories, strict=bool(features))
+        table = read()
+        rows = len(table.labels)
+        names, categories = table.public.column_names, columns["categories"]
+        encoder = TableEncoder.fit(table.public, names, categories=categories, strict=bool(columns["features"]))
         refuse_too_large(8 * rows * encoder.width)
-        X, notes = _encode(encoder, read, label)
+        X, notes = _encode(encoder, table, label)
         columns_text(encoder, label)  # refuses names and values that a model cannot hold
         if score is not None:
-            notes.append(plan_test(rows, score, bounds).describe())
-        refuse_size(f"{out}/", 80 * rows if release == "labels" else 0)
+            notes.append(plan_test(rows, score, model.bounds).describe())
+        refuse_size(f"{out}/", 80 * rows if isinstance(model, LabelReleaseRegressor) else 0)
         progress("Fitting", 0, None)
-        with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
-            risk, error = _fit(model, X, read.labels, score)
+        risk, error = _fit(model, X, table.labels, score)
         summary, note = _summarize(model, risk)
         notes += _result_notes(model, risk, note)
         card = write_model(model, encoder, draft, label=label, note=note or None, quality=risk)
@@ -179,15 +195,15 @@ def _result_notes(model: Any, risk: Risk | None, note: str) -> list[str]:
 
 def _summarize(model: Any, risk: Risk | None) -> tuple[str, str]:
     """Return the summary of a fit, and the note on the cost of its score, empty without one."""
-    about: Data = {"model": type(model).__name__}
+    name = type(model).__name__
     if risk is None:
-        return model.terms_.summary("model", **about), ""
+        return model.terms_.summary("model", model=name), ""
     terms = terms_with_score(model.terms_, risk)
-    return terms.summary("model", quality=risk.as_data(), **about), score_note(terms, risk)
+    return terms.summary("model", model=name, quality=risk.as_data()), score_note(terms, risk)
 
 
 def _fit(model: Any, X: Array, labels: Array, score: float | None) -> tuple[Risk | None, Exception | None]:
-    """Fit a model, and return its score or why there is none; if only the score fails, the model stays."""
+    """Fit a model, and return its score or the error of its score; an error of the fit is raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakModelWarning)  # it is among the notes
         if score is None:
@@ -211,7 +227,7 @@ def score_note(terms: Terms, risk: Risk) -> str:
 
 
 def no_score(rows: int) -> str:
-    """Return what a score would cost, where none is asked for.
+    """Return a note on the cost of a score, if none is asked for.
 
     Examples
     --------

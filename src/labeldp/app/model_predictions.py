@@ -7,11 +7,12 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from labeldp._atomic import StrPath
+from labeldp._values import Array
 from labeldp.app.inputs import tally_notes
 from labeldp.errors import Message, ParameterError, Setting
 from labeldp.release.names import as_text, same_name
@@ -34,7 +35,7 @@ class FilePredictions:
     ----------
     rows : int
     label : str
-        What the model predicts.
+        The label of the model.
     notes : list of str
         How the table was read, values that were missing or new to the model, which columns were copied, and which
         were not: true labels may be among them.
@@ -70,7 +71,7 @@ def predict_file(
     source, out, format, dialect, force, progress
         As in `labeldp.tables.privatize_file`.
     column : str
-        What to call the new column.
+        The name of the new column.
     keep : sequence of str
         Columns to copy though the model does not use them. With true labels among them ``out`` is not private; a
         column with the name of the model's label is refused.
@@ -92,20 +93,25 @@ def predict_file(
             f"the table has a column {column!r} already: rename it, or name another with ", Setting("column")
         )
     schema = pa.schema([*fields, pa.field(column, pa.float64())])
-    low, high = saved.card.terms.bounds[0]
-    digits = 5 - math.floor(math.log10(high - low))  # six of the range of labels
     tally: Tally = Counter()
     rows = 0
     written = table.dialect_for(output_format(os.fspath(out)))
     with TableWriter(out, schema, None, force, max_rights=table.rights, dialect=written) as writer:
         for batch in output.batches():
-            predicted = np.round(saved.predict(table.parse(batch, saved.encoder.names), tally), digits)
+            predicted = _predict(saved, table.parse(batch, saved.encoder.names), tally)
             columns = [*batch.select(names).columns, pa.array(predicted)]
             writer.write(pa.RecordBatch.from_arrays(columns, schema=schema))
             rows += batch.num_rows
             progress("Predicting", rows, table.rows)
     notes = [*table.notes, *tally_notes(tally), *_column_notes(table, names)]
     return FilePredictions(rows, saved.label, notes)
+
+
+def _predict(saved: SavedModel, features: Any, tally: Tally) -> Array:
+    """Return predictions with six digits of the range of labels."""
+    low, high = saved.card.terms.bounds[0]
+    digits = 5 - math.floor(math.log10(high - low))
+    return np.round(saved.predict(features, tally), digits)
 
 
 def _open_features(
@@ -116,7 +122,7 @@ def _open_features(
 
     for name in keep:
         if same_name(name, saved.label):
-            raise ParameterError(f"{name!r} is what the model predicts: true labels are never copied")
+            raise ParameterError(f"{name!r} is the label of the model: true labels are never copied")
     columns = {*saved.encoder.names, *keep}
     table = open_table(source, format, text=saved.encoder.texts, only=columns, dialect=dialect)
     for name in keep:
@@ -129,7 +135,7 @@ def _column_notes(table: Table, copied: Sequence[str]) -> list[str]:
     """Return notes on columns that were copied, and on columns that were not."""
     notes = [f"Copied from the table: {', '.join(map(repr, copied)) or 'no column'}."]
     if left_out := sorted(table.private):
-        listed = ", ".join(map(repr, left_out[:12])) + (", …" if len(left_out) > 12 else "")
-        why = "Left out, because the model does not use them and they may hold true labels"
-        notes.append(Message(f"{why}: {listed}. To copy columns, name them with ", Setting("keep"), "."))
+        names = ", ".join(map(repr, left_out[:12])) + (", …" if len(left_out) > 12 else "")
+        reason = "Left out, because the model does not use them and they may hold true labels"
+        notes.append(Message(f"{reason}: {names}. To copy columns, name them with ", Setting("keep"), "."))
     return notes

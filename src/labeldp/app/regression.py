@@ -72,11 +72,11 @@ def regress_file(
     missing : {"error", "drop"}
         What to do with rows without a label, or with a gap in a column that is used; both are public.
     ledger : Ledger
-        What is charged.
+        The ledger to charge.
     on : str, optional
         As in `labeldp.private_ols`; without a formula all other columns are used.
     progress : callable, optional
-        As in `labeldp.privatize_file`; what it raises before the charge stops the release, and nothing is spent.
+        As in `labeldp.privatize_file`; its exception before the charge stops the release, and nothing is spent.
     hints : callable, optional
         As in `labeldp.privatize_file`: **for the owner's eyes only**.
     **options
@@ -91,17 +91,22 @@ def regress_file(
     columns = {} if formula is None else {"features": formula.columns, "categories": list(formula.levels)}
     progress = progress or (lambda *_: None)
     reading: Data = {"missing": missing, "format": format, "dialect": dialect}
-    with OutputsAndCard(path, force=force) as places:
+    with OutputsAndCard(path, force=force) as outputs:
         rows = read_rows(source, label, columns=columns, complete=True, progress=progress, hints=hints, **reading)
         progress("Fitting", 0, None)
         table = private_ols(rows.public, rows.labels, on=on, ledger=ledger, label=label, **options)
-        left_out = [note for note in rows.notes if note.startswith(LEFT_OUT)]
-        table = replace(table, estimates=replace(table.estimates, notes=[*table.estimates.notes, *left_out]))
-        written = _WRITERS[path.suffix](table, ledger)
-        about = table.to_card(files={path.name: hashlib.sha256(written.encode()).hexdigest()})
-        places.put_card(about, rows.rights)
-        places.put_text(path, written, rows.rights)
+        table = _with_notes(table, [note for note in rows.notes if note.startswith(LEFT_OUT)])
+        text = _WRITERS[path.suffix](table, ledger)
+        checksum = hashlib.sha256(text.encode()).hexdigest()
+        outputs.put_card(table.to_card(files={path.name: checksum}), rows.rights)
+        outputs.put_text(path, text, rows.rights)
     return FileRegression(card, table, rows.notes)
+
+
+def _with_notes(table: RegressionTable, notes: list[str]) -> RegressionTable:
+    """Return a table with further notes."""
+    estimates = table.estimates
+    return replace(table, estimates=replace(estimates, notes=[*estimates.notes, *notes]))
 
 
 def _as_csv(table: RegressionTable) -> str:

@@ -274,5 +274,5 @@ class Statistic:
         if isinstance(kind, str) and isinstance(noise, str) and (kind not in RULES or noise != NOISE):
             raise UncheckableError(
                 f"the card has a statistic of the kind {kind[:60]!r} with {noise[:60]!r} noise, "
-                "which this version of labeldp does not know, so it cannot be checked here"
+                "which this version does not know, so it cannot verify the card"
             )

@@ -74,8 +74,8 @@ def registered_class(name: object) -> Any:
     """Return the class that a card names; nothing is imported for it."""
     if not isinstance(name, str) or name not in REGISTRY:
         raise (UncheckableError if isinstance(name, str) else CardError)(
-            f"the card names an unknown mechanism, {str(name)[:60]!r}, which cannot be checked here. If you trust "
-            "a module that brings it, import that first: ",
+            f"the card names an unknown mechanism, {str(name)[:60]!r}, which this version cannot verify. If you "
+            "trust a module that brings it, import that first: ",
             Setting("modules", "MODULE"),
             f"; known are: {', '.join(sorted(REGISTRY))}",
         )

@@ -284,7 +284,7 @@ def _instance(kind: Any, data: Any, where: str) -> Any:
     expected = plain(_construct(lambda: value.derived, where)) if derived else {}
     for name in derived:
         if canonical(expected[name]) != canonical(data.get(name)):
-            raise CardError(f"{where} does not hold: its {name} is {expected[name]}, and not the stated one")
+            raise CardError(f"{where} is not valid: its {name} is {expected[name]}, and not the stated one")
     return value
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from pyspark.sql import DataFrame
 
-from labeldp._values import parse_choice
+from labeldp._values import Interval, parse_choice
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.terms import Terms, TermsMixin
 from labeldp.exact.row_words import ReleaseKey, card_checksum
@@ -17,7 +17,7 @@ from labeldp.exact.word_sources import resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.curator import FINE, adaptive_histogram
-from labeldp.release.plan import Request, prepare
+from labeldp.release.plan import Plan, Request, prepare
 from labeldp.spark.executor import count_labels, release_frame, releaser
 from labeldp.spark.frame_checks import (
     StableFrame,
@@ -195,15 +195,13 @@ def privatize(
         undo.callback(source.drop)
         rows = source.frame
         plan = request.plan(check_rows(rows, label, id, check_ids=check_ids))
-        pair, counts = request.bounds, np.zeros(FINE, dtype=np.int64)
-        if plan.for_prior:
-            counts = count_labels(rows.select(column(label)), pair, FINE, plan.rows)
+        counts = _count_for_prior(plan, rows.select(column(label)), request.bounds)
         ledger, words = ledger_to_charge(ledger, df), resolve_source(seed)
         terms = prepare(
             plan,
             ledger=ledger,
             source=words,
-            estimate_prior=lambda: adaptive_histogram(counts, plan.for_prior, pair, words),
+            estimate_prior=lambda: adaptive_histogram(counts, plan.for_prior, request.bounds, words),
         )
         design = terms.mechanisms[0].with_origin(None)  # an origin has the time of its charge
         with ReleaseKey(seed) as key:
@@ -213,3 +211,10 @@ def privatize(
         frame = release_frame(rows, label, id, work, count=plan.rows)
         undo.pop_all()  # `SparkRelease.close` does both
     return SparkRelease(frame, terms, ledger, label, id, key.release, sealed, source)
+
+
+def _count_for_prior(plan: Plan, labels: DataFrame, bounds: Interval) -> Any:
+    """Return the counts of labels in fine bins; zeros if the plan needs no prior."""
+    if plan.for_prior:
+        return count_labels(labels, bounds, FINE, plan.rows)
+    return np.zeros(FINE, dtype=np.int64)

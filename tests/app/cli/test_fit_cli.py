@@ -64,7 +64,7 @@ def test_columns_that_a_model_does_not_use_are_copied_only_if_they_are_named_and
     assert heads == ["town,lift,area,prediction", "town,lift,area,id,prediction"]
     for name in ("Price", "price", "PRICE"):
         words = said(*given, tmp_path / "labels.csv", "--keep", name, code=2)
-        assert f"{name!r} is what the model predicts: true labels are never copied" in words
+        assert f"{name!r} is the label of the model: true labels are never copied" in words
     assert not (tmp_path / "labels.csv").exists()
 
 

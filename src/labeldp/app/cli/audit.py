@@ -49,8 +49,8 @@ def audit(
         print_result(f"{mechanism.name}: {result.summary()}", style="red" if result.detected else None)
         is_refuted |= result.detected
     print_result(f"A true claim is refuted with probability {1 - confidence:.2g} at most.", style="dim")
-    if others := [charge.description for charge in card.terms.charges if charge.purpose != "labels"]:
-        needs = f"Not sampled, because it needs the data: {', '.join(others)}."
+    if unsampled := [charge.description for charge in card.terms.charges if charge.purpose != "labels"]:
+        needs = f"Not sampled, because it needs the data: {', '.join(unsampled)}."
         print_result(f"{needs} labeldp.audit_pipeline audits all of it.", style="dim")
     if is_refuted:
         raise typer.Exit(EXIT["claim"])

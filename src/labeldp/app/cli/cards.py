@@ -80,12 +80,12 @@ def verify(
     result = replace(result, checks=(*result.checks, *_skipped_files(path)))
     checks = [replace(check, detail=printable(spelled(check.detail, as_flag))) for check in result.checks]
     if as_json:
-        named = [{name: getattr(check, name) for name in ("name", "holds", "detail")} for check in checks]
-        print_json(verdict=result.verdict, holds=result.holds, checks=named, cannot_show=result.not_verifiable)
+        entries = [{name: getattr(check, name) for name in ("name", "holds", "detail")} for check in checks]
+        print_json(verdict=result.verdict, holds=result.holds, checks=entries, cannot_show=result.not_verifiable)
     else:
         _show_checks(replace(result, checks=tuple(checks)))
     if not result.holds:
-        raise typer.Exit(EXIT["claim" if result.verdict == "does not hold" else "open"])
+        raise typer.Exit(_EXIT_CODES[result.verdict])
 
 
 def _skipped_files(card: Path) -> Iterator[Check]:
@@ -100,22 +100,23 @@ def _skipped_files(card: Path) -> Iterator[Check]:
 
 
 def _verified(
-    named: Path, file: Path | None, paid_from: Path | None
+    card_file: Path, file: Path | None, paid_from: Path | None
 ) -> tuple[Path, str, Ledger | None, Verification]:
     """Return the path and the text of a card, the ledger that is named, and the checks of the card.
 
-    The file that the user named is compared, whatever file the card beside it names.
+    The file that the user names is compared, and not another one that the card names.
     """
     from labeldp.app.card_check import verify_files
 
-    path, text = read_card_file(named)
-    if file is None and path not in (named, named / "card.json"):
-        file = named
+    path, text = read_card_file(card_file)
+    if file is None and path not in (card_file, card_file / "card.json"):
+        file = card_file
     ledger = None if paid_from is None else Ledger.open(paid_from, create=False)
     return path, text, ledger, verify_files(text, file=file, folder=path.parent, ledger=ledger)
 
 
-_STYLES = {"holds": "bold green", "cannot be checked here": "bold yellow", "does not hold": "bold red"}
+_STYLES = {"valid": "bold green", "cannot verify": "bold yellow", "not valid": "bold red"}
+_EXIT_CODES = {"cannot verify": EXIT["open"], "not valid": EXIT["claim"]}
 _MARKS = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("–", "yellow")}
 
 
@@ -162,8 +163,8 @@ def report(
 ) -> None:
     """Explain a card on one HTML page: what was released, what it cost, what it protects, what to expect.
 
-    The card is checked, its proof run again, and its file compared, as labeldp verify does; where something does
-    not hold, nothing is written (exit code 4). The page is one file, to send or to print; it loads nothing. With
+    The card is checked, its proof run again, and its file compared, as labeldp verify does; one that is not
+    valid is not explained (exit code 4). The page is one file, to send or to print; it loads nothing. With
     --summary it is one A4 page for a data-protection impact assessment.
 
     What is released: the page. It follows from the card, and from the ledger if there is one; neither has a label.
@@ -177,5 +178,5 @@ def report(
     target = out or report_path(card_file.resolve() if card_file.is_dir() else path, kind)
     refuse_same({f"the {kind}": target}, {"the card": path, "the ledger": paid_from})
     Target(str(target), force).refuse()
-    write_page(target, render_report(text, kind, ledger=ledger, verification=result), force=force, like=path)
+    write_page(target, render_report(text, kind, ledger=ledger, verification=result), force=force, subject=path)
     print_status(f"The {kind} is in {target}")

@@ -34,8 +34,8 @@ EXIT_CODES = {
     1: "the machine failed (no space, no permission, a missing package)",
     2: "the input or an option cannot be used",
     3: "the ledger refused (its limit would be passed, or its file cannot be trusted)",
-    4: "a card, a proof or a file does not hold what it claims",
-    5: "this version cannot verify a card (it names what is not known, or does not say enough)",
+    4: "a card, a proof or a file is not valid",
+    5: "this version cannot verify a card (a mechanism is unknown, or an entry is missing)",
     130: "stopped by Ctrl-C, a signal, or an answer",
 }
 """Meanings of a command's exit code, for scripts."""

@@ -95,10 +95,10 @@ def fit(
             hints=hints,
             **shared,
         )
-    places = [f"The model is in {out}:  labeldp predict {shlex.quote(str(out))} TABLE -o OUT"]
+    locations = [f"The model is in {out}:  labeldp predict {shlex.quote(str(out))} TABLE -o OUT"]
     if release == "labels":
-        places.append(f"The private labels are in {out / 'release.npz'} too; both may be made public.")
-    print_result(model.summary, *model.notes, *hints_note(hints), *places, *ledger_notes(ledger))
+        locations.append(f"The private labels are in {out / 'release.npz'} too; both may be made public.")
+    print_result(model.summary, *model.notes, *hints_note(hints), *locations, *ledger_notes(ledger))
     if model.score_error is not None:
         print_status("The error of the model could not be measured.", style="red")
         raise model.score_error
@@ -141,8 +141,8 @@ def regress(
         hints = hint_prompt(bars, "Estimate the regression on these columns?")
         regression = regress_file(source, out, on=on, ledger=ledger, progress=bars, hints=hints, **shared)
     print_status(*regression.notes, *hints_note(hints))
-    places = f"The table is in {out}, its card in {regression.card}:  labeldp verify {regression.card}"
-    print_result(regression.table.summary(), places, *ledger_notes(ledger))
+    locations = f"The table is in {out}, its card in {regression.card}:  labeldp verify {regression.card}"
+    print_result(regression.table.summary(), locations, *ledger_notes(ledger))
 
 
 @command("Release", "model new-homes.csv -o priced.csv")

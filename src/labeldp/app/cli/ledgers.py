@@ -33,15 +33,15 @@ def ledger(ledgers: Annotated[list[Path], Argument(metavar="LEDGER...", help="Le
     if len(books) == 1:
         _print_charges(charges)
     _print_sums(charges, always=len(books) > 1)
-    spent, limit = total_of(charges), books[0].limit
+    total, limit = total_of(charges), books[0].limit
     if len(books) > 1:
-        note = f"Spent {spent} in {len(books)} ledgers, for someone whose labels are in all of them."
+        note = f"Spent {total} in {len(books)} ledgers, for someone whose labels are in all of them."
     elif limit is None:
-        note = f"Spent {spent} in {counted(len(charges), 'charge')}. There is no limit."
+        note = f"Spent {total} in {counted(len(charges), 'charge')}. There is no limit."
     else:
-        left = limit.minus(spent)
-        balance = "Nothing is left." if left.exact_epsilon == 0 else f"Left: {left}."
-        note = f"Spent {spent} of {limit} in {counted(len(charges), 'charge')}. {balance}"
+        remaining = limit.minus(total)
+        balance = "Nothing is left." if remaining.exact_epsilon == 0 else f"Left: {remaining}."
+        note = f"Spent {total} of {limit} in {counted(len(charges), 'charge')}. {balance}"
     print_result(f"\n{note}\n", style="bold")
 
 

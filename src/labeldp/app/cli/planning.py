@@ -91,7 +91,7 @@ def _show(tables: Figures, notes: Sequence[str], records: Sequence[Data] | None 
     """Print tables, which no pipe cuts, and notes; or every figure in full, as JSON."""
     if records is not None:
         figures = [
-            {name: finite(part) if isinstance(part, float) else part for name, part in record.items()}
+            {name: finite(value) if isinstance(value, float) else value for name, value in record.items()}
             for record in records
         ]
         print_json(figures=figures, notes=[spelled(note, as_flag) for note in notes])

@@ -96,8 +96,8 @@ def privatize(
             hints=hints,
             **shared,
         )
-    places = f"The table is in {release.path}, its card in {release.card_path}; both may be made public."
-    print_status(release.terms.summary(), *release.notes, *hints_note(hints), places, *ledger_notes(ledger))
+    locations = f"The table is in {release.path}, its card in {release.card_path}; both may be made public."
+    print_status(release.terms.summary(), *release.notes, *hints_note(hints), locations, *ledger_notes(ledger))
 
 
 @command("Start here", "tables/", stopped="The page is closed.")

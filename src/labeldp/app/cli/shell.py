@@ -214,7 +214,7 @@ class Bars:
 
     def __call__(self, task: str, done: int, total: int | None) -> None:
         """Draw the progress of a task, which replaces the task before it."""
-        if [shown.description for shown in self._bar.tasks] != [task]:
+        if [bar.description for bar in self._bar.tasks] != [task]:
             for number in self._bar.task_ids:
                 self._bar.remove_task(number)
             self._bar.add_task(task, total=total)

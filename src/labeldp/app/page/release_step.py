@@ -93,7 +93,7 @@ def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, wo
     if kind != "regression":  # which is a report itself
         with _collect_failure(problems, "The report could not be written"):
             report = out.with_name(f"{out.name}.report.html")
-            write_page(report, render_report(card, ledger=ledger), like=card_path)
+            write_page(report, render_report(card, ledger=ledger), subject=card_path)
             files["The report"] = report
     with _collect_failure(problems, "The result cannot be shown here"):
         if kind == "table":

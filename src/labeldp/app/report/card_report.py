@@ -58,7 +58,7 @@ def render_report(
     Raises
     ------
     CardError, PrivacyProofError
-        If the card, or a file that was compared, does not hold.
+        If the card, or a file that was compared, is not valid.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def _describe_ledger(ledger: Ledger, charges: Sequence[Charge]) -> list[str]:
     limit = "The ledger has no limit: it counts, and refuses nothing."
     if ledger.limit is not None:
         limit = f"The limit is {ledger.limit}; left is {ledger.limit.minus(total)}."
-    lacks = ["The ledger given does not hold all charges of this release."] if missing else []
+    lacks = ["The ledger given lacks charges of this release."] if missing else []
     return [*lacks, f"With all else in the ledger, {total} is spent. {limit}"]
 
 

@@ -31,7 +31,7 @@ def shorten(text: str) -> str:
     return text if len(text) <= MAX_CELL else f"{text[:MAX_CELL]}… ({len(text):,} characters)"
 
 
-def write_page(path: StrPath, page: str, *, force: bool = False, like: StrPath | None = None) -> None:
+def write_page(path: StrPath, page: str, *, force: bool = False, subject: StrPath | None = None) -> None:
     """Write a page, whole or not at all.
 
     Parameters
@@ -42,7 +42,7 @@ def write_page(path: StrPath, page: str, *, force: bool = False, like: StrPath |
         HTML of `render_report`.
     force : bool
         Replace a file.
-    like : path-like, optional
+    subject : path-like, optional
         File that the page is about: who may not read it may not read the page.
 
     Raises
@@ -61,6 +61,6 @@ def write_page(path: StrPath, page: str, *, force: bool = False, like: StrPath |
     True
     """
     Target(str(path), force).refuse()
-    mode = 0o666 if like is None or not os.path.isfile(like) else os.stat(like).st_mode
+    mode = 0o666 if subject is None or not os.path.isfile(subject) else os.stat(subject).st_mode
     with atomic_file(path, public=True, max_rights=mode, replace=force) as file:
         file.write_text(page, encoding="utf-8", newline="\n")
