@@ -77,7 +77,7 @@ def _parameter_text(parameter: Any) -> str:
 def _prose(text: str) -> str:
     """Return a paragraph of help with commands and options as code."""
     text = re.sub(r"(?<![\w-])(--[a-z][a-z-]*|labeldp [a-z]+)", r"`\1`", text)
-    return re.sub(r"^What is released:", "**What is released:**", text)
+    return re.sub(r"^Releases:", "**Releases:**", text)
 
 
 def _fill(_app: Any, page: str, source: list[str]) -> None:

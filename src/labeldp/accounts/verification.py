@@ -23,7 +23,7 @@ from labeldp.mechanisms.typed_data import refuse_other_errors
 NOT_VERIFIABLE = (
     "that the noise came from the secure source: the card says so, and only whoever ran it knows",
     "that nobody kept the true labels, or released them elsewhere too",
-    "that what was summed, counted or randomised is what the card lists, each row's label once in each",
+    "that sums, counts and randomised labels are those that the card lists, each row's label once in each",
     "that the bounds were chosen without looking at the labels, and so was a prior that it calls public",
 )
 """Statements that cannot be verified for any card."""
@@ -35,7 +35,7 @@ _NOT_VERIFIABLE_IN_FILES = (
 )
 _NOT_VERIFIABLE_BY_KIND = {
     "mechanism": (),
-    "model": ("that the model's files follow from what the card lists: checksums only tie them to the card",),
+    "model": ("that the model's files follow from the lists of the card: checksums only tie them to the card",),
 }
 _UNEXPLAINED = Fraction(1, 100)
 """The share of a charge for sums and labels that may be left: a proof may be a little below the labels' ε."""

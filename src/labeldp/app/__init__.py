@@ -1,1 +1,1 @@
-"""What a command does, whoever asks: the command line and the page both call it, and show it in their own way."""
+"""Commands for both interfaces, the command line and the page, which show results in different ways."""

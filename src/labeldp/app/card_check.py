@@ -75,7 +75,7 @@ def _file_checks(card: Card, path: Path | None, folder: StrPath | None) -> Itera
         return
     file = as_path(path, follow=True).name
     problem = _find_problem(path, file, hashes, is_model=card.kind == "model")
-    yield Check("file", not problem, problem or f"{file} is, to the byte, what the card was written for")
+    yield Check("file", not problem, problem or f"{file} is, to the byte, the file of the card")
     if not problem and card.kind == "release":
         yield from _check_table(card, path, card.content["file"])
 

@@ -60,7 +60,7 @@ def _refusal_of_report(path: Path) -> str:
 
 
 def is_card_name(name: str) -> bool:
-    """Whether a file's name is one that cards have.
+    """Return True for a file name that cards have.
 
     Examples
     --------

@@ -80,7 +80,7 @@ RowsPerPerson = Annotated[
 Features = Annotated[Names, Option(help="Columns to learn from, such as a,b,c; all by default.")]
 Drop = Annotated[Names, Option(help="Columns to leave out, such as id,name."), Field("Leave out")]
 Categories = Annotated[Names, Option(help="Columns of numbers that are categories, such as zip,region.")]
-Force = Annotated[bool, Option(help="Replace what is there.")]
+Force = Annotated[bool, Option(help="Replace existing files.")]
 Modules = Annotated[
     Words,
     Option(
@@ -95,7 +95,7 @@ PaidFrom = Annotated[
     File,
     Option(
         "--ledger",
-        help="The ledger that it was charged to: it must hold these charges, and a report shows what is left.",
+        help="The ledger that it was charged to: it must hold these charges. A report shows the remaining budget.",
     ),
 ]
 Csv = Annotated[File, Option(help="Write every figure in full, as CSV.")]
@@ -200,7 +200,7 @@ def open_ledger(
     ledger: Annotated[
         File,
         Option(
-            help="File that records what is spent on these labels, and refuses more than its limit; created if "
+            help="File that records all charges for these labels, and refuses more than its limit; created if "
             "new.",
             rich_help_panel="Budget",
         ),
@@ -236,8 +236,8 @@ def collect_release_options(
     rows_per_person: RowsPerPerson = 1,
     purpose: Annotated[
         Statement | None,
-        _record(help="What the release is for: on the card and in the ledger."),
-        Field("What it is for"),
+        _record(help="Purpose of the release: on the card and in the ledger."),
+        Field("Purpose"),
     ] = None,
     recipient: Annotated[
         Statement | None,
@@ -261,7 +261,7 @@ ReleaseOptions = Annotated[Any, collect_release_options]
 """Annotations of a parameter that the options of a function make."""
 
 RECORD = ("purpose", "recipient", "bounds_reason")
-"""Options of what the owner says of a release."""
+"""Options for statements of the owner."""
 
 # ---- from texts to arguments --------------------------------------------------------------------------
 
@@ -351,7 +351,7 @@ def parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
 
 
 def arguments(function: Callable[..., Any], typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a function from what was typed for each option, or None."""
+    """Return the arguments of a function from the typed text of each option, or None."""
     values = dict[str, Any]()
     for name, parameter in signature(function, eval_str=True).parameters.items():
         group = _group(parameter)

@@ -221,7 +221,7 @@ def book(tmp_path):
     path = tmp_path / "budget.jsonl"
     ledger = ldp.Ledger.open(path, limit=ldp.Budget(3))
     ldp.privatize(np.linspace(1, 4, 100), epsilon=1.0, bounds=BOUNDS, mechanism="laplace", ledger=ledger)
-    ledger.charge("mean, \x1b[31mred\ud800", epsilon=0.5, rows_per_person=2)
+    ledger.charge("mean, \x1b[31mred", epsilon=0.5, rows_per_person=2)
     return path
 
 

@@ -104,7 +104,7 @@ def test_logs_say_the_same_whatever_gives_labels_away(tmp_path, telling):
     for source in (telling, harmless):
         done = run(*order(source, tmp_path / f"{source.stem}.csv"), FORCE_COLOR="1")
         assert "For you alone" not in done.output
-        assert "Hints on what may give labels away are shown on a terminal only." in done.stderr
+        assert "Hints on columns that may give labels away are shown on a terminal only." in done.stderr
 
 
 MISTAKES = {

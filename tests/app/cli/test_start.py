@@ -18,7 +18,7 @@ NAMES = list(typer.main.get_command(app).commands)
 def test_every_command_has_help_with_an_example_and_says_what_leaves(name):
     text = said(name, "--help")
     assert f"Example: labeldp {name} " in text
-    assert "What is released: " in text
+    assert "Releases: " in text
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from forged_cards import forged
 from helpers import mechanisms
 from labeldp.app import report
 
-HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\u202e\x00&lt;\ud800'
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\u202e\x00&lt;'
 BOUNDS = (0.0, 200.0)
 KINDS = ("release", "rounds", "labels-model", "sums-model", "seeded", "hostile")
 

@@ -26,12 +26,12 @@ def audit(
     ] = 0.999999,
     modules: Modules = (),
 ) -> None:
-    """Measure from samples whether the mechanisms of a card satisfy what it claims.
+    """Measure from samples whether the mechanisms of a card satisfy its claims.
 
     Each mechanism is built anew, proven, and sampled with fresh secure random words at four synthetic labels. Ends
     with exit code 4 if a claim is refuted.
 
-    What is released: nothing. No real label is needed, and nothing is spent.
+    Releases: nothing. No real label is needed, and nothing is spent.
     """
     import_modules(modules)
     path, text = read_card_file(card_file)

@@ -29,12 +29,12 @@ from labeldp.errors import ParameterError
 
 @command("Check", "private.parquet.card.json")
 def explain(card_file: CardFile, modules: Modules = ()) -> None:
-    """Explain a card: what was done, what was released, what it cost, and what to do with it.
+    """Explain a card: actions, release, cost, noise, and advice.
 
     The card is checked and proven again first; one that is not valid is not explained (exit code 4), nor one that
     this version cannot verify (5).
 
-    What is released: nothing. A card holds no label, and nothing is written.
+    Releases: nothing. A card holds no label, and nothing is written.
     """
     import_modules(modules)
     explanation = verify_card(read_card_file(card_file)[1]).require_card().explain()
@@ -67,11 +67,11 @@ def verify(
     """Check a card again: checksum, contradictions, proofs, the noise of sums, and the file that it names.
 
     The verdict is an exit code: 0 if the card is valid, 4 if anything is not, or it is not private, 5 if this
-    version cannot verify it, because it names a mechanism that is not known or does not say what was released.
+    version cannot verify it, because a mechanism is unknown or an entry is missing.
     With --ledger, the card's charges must be in that ledger. A report or a summary is not evidence, and is not
     compared: write your own from the card with labeldp report. The last line names all that was not compared.
 
-    What is released: nothing. A card holds no label, and nothing is written.
+    Releases: nothing. A card holds no label, and nothing is written.
     """
     import_modules(modules)
     if file is not None and not file.exists():
@@ -161,13 +161,13 @@ def report(
     force: Force = False,
     modules: Modules = (),
 ) -> None:
-    """Explain a card on one HTML page: what was released, what it cost, what it protects, what to expect.
+    """Explain a card on one HTML page: release, cost, protection, and noise.
 
     The card is checked, its proof run again, and its file compared, as labeldp verify does; one that is not
     valid is not explained (exit code 4). The page is one file, to send or to print; it loads nothing. With
     --summary it is one A4 page for a data-protection impact assessment.
 
-    What is released: the page. It follows from the card, and from the ledger if there is one; neither has a label.
+    Releases: the page. It follows from the card, and from the ledger if there is one; neither has a label.
     """
     import_modules(modules)
     from labeldp.app.report import Kind, render_report, write_page

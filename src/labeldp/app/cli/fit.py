@@ -30,7 +30,7 @@ from labeldp.app.options import (
 @command(
     "Release",
     "homes.parquet --label price --bounds 0 5 --epsilon 1 -o model",
-    stopped="Stopped. A model that is there is whole; the ledger, if there is one, says what was paid.",
+    stopped="Stopped. A model that is there is whole; the ledger, if there is one, lists its charges.",
 )
 def fit(
     source: Source,
@@ -74,7 +74,7 @@ def fit(
     All other columns are public features: numbers, booleans, dates and text, and values may be missing. The budget
     is charged after everything that can be checked without labels.
 
-    What is released: the model's folder, with the model as plain numbers and its card. With --release labels,
+    Releases: the model's folder, with the model as plain numbers and its card. With --release labels,
     private labels are in it too; true labels never are.
     """
     from labeldp.app.model_fit import fit_file
@@ -107,7 +107,7 @@ def fit(
 @command(
     "Release",
     "survey.csv --label income --bounds 0 200000 --epsilon 1 --on 'schooling + C(region)' -o table.html",
-    stopped="Stopped. A table that is there is whole; the ledger, if there is one, says what was paid.",
+    stopped="Stopped. A table that is there is whole; the ledger, if there is one, lists its charges.",
 )
 def regress(
     source: Source,
@@ -133,7 +133,7 @@ def regress(
     All other columns are public. Intervals include the noise. The budget is charged after
     everything that can be checked without labels.
 
-    What is released: the table and its card, OUT.card.json. True labels are in neither.
+    Releases: the table and its card, OUT.card.json. True labels are in neither.
     """
     from labeldp.app.regression import regress_file
 
@@ -167,7 +167,7 @@ def predict(
 
     Columns are found by name, in any order. Whatever is done with a private model costs no more ε.
 
-    What is released: OUT, with the columns of IN that the model uses, those that you --keep, and the predictions.
+    Releases: OUT, with the columns of IN that the model uses, those that you --keep, and the predictions.
     Other columns may hold true labels, whatever they are called: they are not read, and left out. The column that
     the model predicts is never copied.
     """

@@ -19,11 +19,11 @@ from labeldp.errors import ParameterError
 
 @command("Check", "budget.jsonl")
 def ledger(ledgers: Annotated[list[Path], Argument(metavar="LEDGER...", help="Ledger files.")]) -> None:
-    """Show what is spent and left in a ledger, or in several, by purpose and recipient. They are only read.
+    """Show the spent and the remaining budget of ledgers, by purpose and recipient. They are only read.
 
     Exit code 3 if a file is damaged or was changed.
 
-    What is released: nothing. A ledger lists costs, times and what was released, and no label.
+    Releases: nothing. A ledger lists costs, times and descriptions, and no label.
     """
     for file in ledgers:
         if not file.exists():

@@ -121,7 +121,7 @@ def _save(figure: Any, plot: Path, *, force: bool = True) -> None:
 def demo(rows: Annotated[int, Option(help="Households in the synthetic survey.")] = 20_000) -> None:
     """Randomise the incomes of a synthetic survey, train private models, and show what that costs and protects.
 
-    What is released: nothing of yours. The survey is drawn at random; labeldp-demo.png and labeldp-report.html are
+    Releases: nothing of yours. The survey is drawn at random; labeldp-demo.png and labeldp-report.html are
     written to the current folder, and replace older ones.
     """
     from labeldp.app.report import render_report, write_page
@@ -184,13 +184,13 @@ def preview(
 
     Rows and bounds are enough.
 
-    What is released: nothing. No table is read, so no label can be, and nothing is spent.
+    Releases: nothing. No table is read, so no label can be, and nothing is spent.
     """
     _refuse({"CSV": csv, "LaTeX": latex}, force=force)
     result = previews.preview(
         rows=rows, bounds=bounds, epsilon=epsilon, columns=columns, rows_per_person=rows_per_person
     )
-    tables = {f"{rows:,} rows: what each ε would give": result.table()}
+    tables = {f"{rows:,} rows, by ε": result.table()}
     _show(tables, [*result.notes(), *result.cautions()], result.records() if as_json else None)
     _write(tables, result.records(), csv, latex, force=force)
 
@@ -228,13 +228,13 @@ def compare(
     dialect: DialectOptions,
     modules: Modules = (),
 ) -> None:
-    """For PUBLIC labels only: show what each mechanism, regressor and ε would cost in accuracy.
+    """For PUBLIC labels only: show the error of each mechanism, regressor and ε.
 
     The error of one private label follows exactly from each mechanism's counts. Models are judged on a quarter of
     the rows, which they did not see, beside a constant and a model without privacy; ± is a standard error, by the
     choice of these rows and, with --repeats 2 or more, by the noise of fits.
 
-    What is released: errors computed from the true labels, without noise. Private labels must not go in; labeldp
+    Releases: errors computed from the true labels, without noise. Private labels must not go in; labeldp
     preview plans for those, and reads none.
     """
     if not public:

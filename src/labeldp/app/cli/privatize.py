@@ -73,7 +73,7 @@ def privatize(
     Each released label is ε-differentially private: whoever sees it, and knows everything else in the table, can
     raise their odds on the true label by a factor of at most e^ε.
 
-    What is released: OUT, and OUT.card.json, which says what was done; pass it on with the file. All but the
+    Releases: OUT, and OUT.card.json, which says how; pass it on with the file. All but the
     labels is public: columns, the number of rows, and their order unless you --shuffle.
     """
     from labeldp.tables.file_release import privatize_file
@@ -106,13 +106,13 @@ def page(
     no_open: Annotated[bool, Option(help="Do not open the browser; only show the address.")] = False,
     port: Annotated[int, Option(help="The port; 0 takes any that is free.")] = 0,
 ) -> None:
-    """Do the whole job in a browser: table, label, budget, release, and what was released before.
+    """Do the whole job in a browser: table, label, budget, release, and earlier releases.
 
     The server listens on this machine only, and to the browser that opens the address first. Nothing outside
     FOLDER is read or written, nothing is sent elsewhere, and labels are never shown. It ends by its
     button, by Ctrl-C, or half an hour after its last page was closed.
 
-    What is released: what you release on the page, as privatize, fit and regress would, and its card and report.
+    Releases: what you release on the page, as privatize, fit and regress would, and its card and report.
     """
     from labeldp.app.page import serve
 

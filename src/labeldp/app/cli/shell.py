@@ -56,7 +56,7 @@ _CODES: dict[Any, str] = {  # the first that fits counts
 
 
 UsageError: Any = typer.BadParameter.__mro__[1]
-"""Typer's errors of wrong options; they quote what was typed, or names of files that a shell filled in."""
+"""Typer's errors of wrong options; they quote typed text, or names of files that a shell filled in."""
 
 
 @contextmanager
@@ -261,4 +261,4 @@ def hint_prompt(bars: Bars, question: str) -> Callable[[Sequence[str]], None] | 
 
 def hints_note(hints: object) -> list[str]:
     """Return a note where no hints were computed."""
-    return [] if hints else ["Hints on what may give labels away are shown on a terminal only."]
+    return [] if hints else ["Hints on columns that may give labels away are shown on a terminal only."]

@@ -12,7 +12,7 @@ MAX_CELL = 600
 """Characters of one cell of a table: a card may be long, a page should stay one."""
 
 _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, marks that turn text round, and halves of characters: they hide what a text says."""
+"""Control characters, marks that turn text round, and halves of characters: they hide text."""
 
 
 def mark_invisible(value: object) -> object:
