@@ -22,7 +22,7 @@ from labeldp.errors import LabelDPError
 from labeldp.exact.table import TableChannel
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
-from labeldp.tables.paths import DELIMITERS, MODEL_FILES, format_of, sha256
+from labeldp.tables.paths import DELIMITERS, MODEL_FILES, as_format, format_of, sha256
 
 _BLOCK = 1 << 22
 """Bytes of text that are read at a time; a row is shorter."""
@@ -168,7 +168,7 @@ def _check_table(card: Card, path: Path, entry: Data) -> Iterator[Check]:
     except ImportError:
         yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
         return
-    except (LabelDPError, OSError, LookupError, TypeError, ValueError) as error:
+    except (LabelDPError, OSError, TypeError, ValueError) as error:
         yield Check("rows", False, f"the file cannot be read as a table: {error}")
         return
     yield Check(
@@ -183,10 +183,11 @@ def _check_table(card: Card, path: Path, entry: Data) -> Iterator[Check]:
 def _open_table(path: Path, entry: Data, private: Collection[object]) -> Any:
     """Return a table as a dataset of Arrow; a folder has files of a cluster.
 
-    PyArrow guesses the types of text from its first rows: private columns are numbers, and all others text.
+    Text is always in UTF-8. Private columns are numbers and all others text: PyArrow would guess types from the
+    first rows.
     """
     dataset = importlib.import_module("pyarrow.dataset")
-    format = "parquet" if path.is_dir() else entry.get("format") or format_of(path.name)
+    format = "parquet" if path.is_dir() else as_format(entry.get("format") or format_of(path.name))
     if format not in DELIMITERS:
         return dataset.dataset(path, format=format)
     csv = importlib.import_module("pyarrow.csv")
@@ -194,7 +195,7 @@ def _open_table(path: Path, entry: Data, private: Collection[object]) -> Any:
     text = dataset.CsvFileFormat(
         parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
         convert_options=csv.ConvertOptions(decimal_point=entry.get("decimal", ".")),
-        read_options=csv.ReadOptions(block_size=_BLOCK, encoding=entry.get("encoding", "utf-8")),
+        read_options=csv.ReadOptions(block_size=_BLOCK),
     )
     names = dataset.dataset(path, format=text).schema.names
     types = [(name, "float64" if name in private else "string") for name in names]
