@@ -294,3 +294,10 @@ def test_a_label_that_is_formatted_as_a_date_is_refused_whatever_its_value(place
     (message,) = told
     assert "is formatted as a date" in message
     assert capsys.readouterr().err == ""
+
+
+def test_the_row_of_the_header_is_found_on_the_sheet_that_is_named(place):
+    put(title=True, change=lambda book, sheet: book.create_sheet("Notes"))
+    with pytest.raises(ldp.errors.ParameterError) as refusal:
+        values("in.xlsx", label="price", dialect=ldp.tables.Dialect(sheet="Sheet"))
+    assert ldp.errors.Setting("skip", 2) in refusal.value.message.pieces

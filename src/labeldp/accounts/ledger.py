@@ -295,8 +295,9 @@ def note_other_ledgers(ledger: Ledger, files: Mapping[str, StrPath]) -> Message 
     if not ledgers:
         return None
     names = ", ".join(ledgers[:3]) + (f" and {len(ledgers) - 3} more" if len(ledgers) > 3 else "")
-    sentence = f"Other ledgers have charges, {names}: the costs add up for people whose labels are in both"
-    return Message(f"{sentence}; to charge one of them instead, give ", Setting("ledger", ledgers[0]))
+    has = "another ledger has" if len(ledgers) == 1 else "other ledgers have"
+    sentence = f"For people whose labels are in several ledgers, costs add up: {has} charges, {names}"
+    return Message(f"{sentence}. To charge it instead, give ", Setting("ledger", ledgers[0]))
 
 
 def _is_used(path: StrPath) -> bool:

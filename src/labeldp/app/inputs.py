@@ -12,7 +12,7 @@ from labeldp._atomic import StrPath
 from labeldp._values import Array, Mask, parse_choice
 from labeldp.app.sentences import counted
 from labeldp.errors import DataError, Message, ParameterError
-from labeldp.tables.column_encoders import Tally
+from labeldp.tables.column_encoders import Tally, kind_of, text_or_null
 from labeldp.tables.memory import read_columns
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _open_features(
 
 def _gap_rows(table: Any, names: Sequence[str], missing: str) -> Mask:
     """Return True for rows with a gap in a column; gaps are refused unless their rows are left out."""
-    gaps = {name: table.column(name).is_null(nan_is_null=True).to_numpy() for name in names}
+    gaps = {name: _gaps(table.column(name)) for name in names}
     incomplete = [name for name, rows in gaps.items() if rows.any()]
     if incomplete and missing == "error":
         raise DataError(
@@ -122,10 +122,16 @@ def _gap_rows(table: Any, names: Sequence[str], missing: str) -> Mask:
     return with_gaps
 
 
+def _gaps(column: Any) -> Mask:
+    """Return True for values that are missing; empty text is, as in models."""
+    values = text_or_null(column) if kind_of(column.type) == "category" else column
+    return np.asarray(values.is_null(nan_is_null=True), dtype=np.bool_)
+
+
 def tally_notes(tally: Tally) -> list[str]:
     """Return notes on values that were missing, or new since the fit."""
     sentences = {
-        "missing": "missing; the column's middle value, or none of its categories, stood in",
+        "missing": "missing: numbers are replaced by the median of the column, text counts as missing",
         "new": "new since the fit, and counted as rare",
     }
     return [

@@ -23,13 +23,14 @@ NOTES = {
         "that of all labels, with noise of its own, where neither a table nor a model is released."
     ),
     "even": (
-        "Labels are spread evenly over the bounds, and noise is mostly less: a release takes up to 3/10 of ε to "
-        "find, privately, about where labels lie, and moves those far out to the ends of a narrower range."
+        "Labels are assumed to spread evenly over the bounds. Noise is mostly less: a release takes up to 3/10 "
+        "of ε for a private estimate of the range of most labels, and clips the others to that range."
     ),
     "prior": "Labels are private ones, as privatize would release them with this prior, errors of clipping too.",
     "score": (
-        "A score costs this ε more. It shows the typical error (RMSE) of predictions on {held} rows held out; an "
-        "error below “error a score shows” is hidden by its noise."
+        "A score of a fit costs nothing beyond the model, up to the model's ε: {held} rows are held out for the "
+        "score. It shows the typical error (RMSE) of predictions; an error below “error a score shows” is hidden "
+        "by its noise."
     ),
     "model": (
         "A model reaches this share of the explained variation: 100 % is as good as a good model without privacy, "

@@ -197,7 +197,7 @@ RULES = {
     ),
     "score": Rule(
         1,
-        "another label moves all sums of errors, or of labels, by as many steps together: scores.md",
+        "another label moves all sums of errors, or of labels, by as many steps together",
         {1: 1 << 36, 2: 1 << 36, 3: 1 << 37, 4: 1 << 37},
     ),
 }

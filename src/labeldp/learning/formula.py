@@ -104,7 +104,7 @@ class Formula:
         while mark:
             match = _FACTOR.match(text, position)
             if match is None:
-                raise _error(f"cannot be read from {text[position:].strip()[:20]!r} on: {_HINT}")
+                raise _error(f"cannot be read, beginning at {text[position:].strip()[:20]!r}: {_HINT}")
             name = (match["category"] or match["name"]).strip("`")
             if label is not None and same_name(name, label):
                 raise _error(f"must not use the label {label!r}: it is private")

@@ -26,7 +26,7 @@ _ROBUST = (
     "Standard errors include the noise. They allow for unequal variances of labels around the fitted line and for "
     "its misfit, as robust errors (HC1) do without privacy."
 )
-_LAW = "Intervals and p-values follow from the exact law of the noise."
+_LAW = "Intervals and p-values follow from the exact distribution of the noise."
 _CLIPPED = (
     "Coefficients are those of least squares on labels clipped to the bounds. Where the true relation is curved, "
     "the weights of rows may move them by a fraction of a standard error."

@@ -155,7 +155,7 @@ class Categories:
     @classmethod
     def fit(cls, name: str, column: Any) -> Categories | str:
         """Return the encoding, or why the column is of no use."""
-        array = _text(column)
+        array = text_or_null(column)
         tallied = array.drop_null().value_counts()
         counts = dict(zip(tallied.field(0).to_pylist(), tallied.field(1).to_pylist(), strict=True))
         if not counts:
@@ -177,7 +177,7 @@ class Categories:
 
     def encode(self, column: Any, tally: Tally) -> Array:
         """Return rows × width numbers; a value that the fit did not see has no column of its own."""
-        coded = _text(column).dictionary_encode()
+        coded = text_or_null(column).dictionary_encode()
         values = coded.dictionary.to_pylist()
         table = np.array([self._row(value) for value in [*values, None]])
         codes = coded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
@@ -225,7 +225,7 @@ def refuse_another_kind(column: Numbers | Categories, kind: Any) -> None:
         )
 
 
-def _text(column: Any) -> Any:
+def text_or_null(column: Any) -> Any:
     """Return a column as text; empty text is missing, as it is where a text file has a gap."""
     pa = arrow()
     array = one_array(column).cast(pa.large_string())

@@ -12,6 +12,7 @@ import re
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 from itertools import chain, compress, cycle, islice, product
@@ -78,11 +79,12 @@ class SheetTable(TextTable):
 
     def __init__(self, source: SourceFile, label: str | None, dialect: Dialect, **reading: Any) -> None:
         self._sheet = read_sheet(source, dialect)
+        self._sheet_name = dialect.sheet
         super().__init__(source, "xlsx", label, dialect, file=self._sheet.file, **reading)
         self.dialect = self.dialect.with_detected(decimal=dialect.decimal)  # numbers of sheets show none
 
     def _lines_above(self, label: str) -> int:
-        top = _top(self._file.source, self.dialect)
+        top = _top(self._file.source, replace(self.dialect, sheet=self._sheet_name))
         return 0 if top is None else top.lines_above(label)
 
     def _fields(self) -> list[Any]:

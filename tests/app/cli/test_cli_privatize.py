@@ -47,11 +47,13 @@ def test_another_ledger_with_charges_is_named_before_the_charge(tmp_path, table)
     ldp.Ledger.open(first)
     (tmp_path / "foreign.jsonl").write_bytes(b"\xff{}\n{}\n")
     (tmp_path / "folder.jsonl").mkdir()
-    assert "Other ledgers" not in run(*order(table, tmp_path / "a.csv", "--ledger", second)).stderr  # no charges
-    assert "Other ledgers" not in run(*order(table, tmp_path / "b.csv", "--ledger", second)).stderr
+    assert (
+        "For people whose labels" not in run(*order(table, tmp_path / "a.csv", "--ledger", second)).stderr
+    )  # no charges
+    assert "For people whose labels" not in run(*order(table, tmp_path / "b.csv", "--ledger", second)).stderr
     for ledger in ([], ["--ledger", first]):
         done = flat(run(*order(table, tmp_path / "c.csv", *ledger, "--force")).stderr)
-        assert f"Other ledgers have charges, {second}: the costs add up" in done
+        assert f"another ledger has charges, {second}. To charge it" in done
 
 
 @posix_only
@@ -61,7 +63,7 @@ def test_ledgers_that_are_locked_or_no_files_are_not_waited_for(tmp_path, table)
     with (tmp_path / "other.jsonl").open("rb+") as file:
         portalocker.lock(file, portalocker.LOCK_EX)
         done = run(*order(table, tmp_path / "a.csv", "--ledger", tmp_path / "own.jsonl"))
-    assert "Other ledgers have charges" in flat(done.stderr)
+    assert "another ledger has charges" in flat(done.stderr)
 
 
 @pytest.fixture

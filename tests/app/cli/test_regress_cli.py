@@ -68,6 +68,16 @@ def test_rows_with_gaps_in_a_column_that_is_used_are_named_or_left_out(survey, t
     assert "3,000" in said(*given, "C(region)", "--force")
 
 
+@pytest.mark.parametrize("term", ["town", "C(town)"])
+def test_empty_text_is_a_gap_and_no_category(tmp_path, term):
+    towns = ["York", "", "Bath", "York"] * 500
+    lines = [f"{town},{20 + 10 * (town == 'York') + k % 3}" for k, town in enumerate(towns)]
+    (tmp_path / "in.csv").write_text("\n".join(["town,income", *lines]) + "\n")
+    given = ("regress", tmp_path / "in.csv", *WHAT, "-o", tmp_path / "table.csv", "--on", term)
+    assert "'town'" in said(*given, code=2)
+    assert "1,500" in said(*given, "--missing", "drop")
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [

@@ -39,7 +39,7 @@ def audit(
     mechanisms = list(dict.fromkeys(card.terms.mechanisms))
     if not mechanisms:
         raise ParameterError(
-            "a model's card carries no mechanism to sample: audit the fit itself with labeldp.audit_pipeline"
+            "the card has no mechanism to sample: audit the fit itself with labeldp.audit_pipeline"
         )
     confidence_of_each = 1 - (1 - confidence) / len(mechanisms)
     print_result(f"Audit of {path.name}, a card of a {card.kind}", style="bold")

@@ -50,7 +50,7 @@ def _print_charges(charges: Sequence[Charge]) -> None:
     for charge in charges:
         time = charge.when[:19].replace("T", " ")
         rows.append([time, rounded_up(charge.budget.epsilon), charge.rows_per_person, charge.description])
-    _print_table(["when (UTC)", "ε", "rows each", "for"], rows)
+    _print_table(["when (UTC)", "ε", "rows a person", "for"], rows)
 
 
 def _print_sums(charges: Sequence[Charge], *, always: bool) -> None:
@@ -74,7 +74,7 @@ def _print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
     for name in header:
-        table.add_column(name, justify="right" if name in ("ε", "rows each", "charges") else "left")
+        table.add_column(name, justify="right" if name in ("ε", "rows a person", "charges") else "left")
     for row in rows:
         table.add_row(*(printable(cell, 200) for cell in row))
     PlainConsole().print("", table, sep="\n")

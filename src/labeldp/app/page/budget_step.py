@@ -124,8 +124,7 @@ def _regressors(unfinished: Unfinished) -> list[str]:
     """Return the numbers of columns for a regression: no dates, gaps, or columns that may name people."""
     table, numbers = unfinished.overview, list[str]()
     for number, (name, (kind, gaps)) in enumerate(table.columns.items() if table else ()):
-        has_gaps = gaps and kind != "text"
-        if table and name not in table.identifiers and kind not in ("date", "time") and not has_gaps:
+        if table and name not in table.identifiers and kind not in ("date", "time") and not gaps:
             numbers.append(str(number))
     return numbers
 
