@@ -46,6 +46,7 @@ def test_a_ledger_is_written_as_its_account_says_and_read_again(path):
     ledger = Ledger.open(path, limit=Budget(3))
     ledger.charge_all([CHARGE])
     ledger.charge_all([CHARGE, CHARGE])
+    ledger.charge_all([])  # leaves no line
     header = {**HEADER, "id": json.loads(path.read_bytes().splitlines()[0])["id"]}
     assert path.read_bytes() == chained(header, {"charges": [ENTRY]}, {"charges": [ENTRY, ENTRY]})
     again = Ledger.open(path, limit=Budget(3))

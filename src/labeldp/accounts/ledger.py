@@ -209,6 +209,8 @@ class Ledger:
                 "this is a copy of a ledger that is in the memory of another process, which would not see the "
                 "charge: use one in a file, Ledger.open(path, limit=...), in a model by set_params(ledger=...)"
             )
+        if not charges:  # a score that costs nothing beyond its fit
+            return
         if self._file is not None:
             self._file.spend(charges, self._reserve)
         else:

@@ -88,7 +88,7 @@ class LedgerFile:
         with self._locked_file(os.O_RDWR) as handle:
             refuse_overspend(self.limit, self._charges, [*charges, *reserve])
             record: Data = {"charges": plain(list(charges))}
-            declaration = plain(charges[0].declaration) if charges else {}
+            declaration = plain(charges[0].declaration)
             if declaration:
                 record["declaration"] = declaration
             self._last = _append(handle, record, self._last)

@@ -27,7 +27,8 @@ def share_at_least(hits: Counts | int, trials: int, level: float) -> Array:
     from scipy import stats  # noqa: PLC0415
 
     hits = np.asarray(hits)
-    bound = stats.beta.ppf(level, np.maximum(hits, 1), trials - np.maximum(hits, 1) + 1)
+    positive = np.maximum(hits, 1)
+    bound = stats.beta.ppf(level, positive, trials - positive + 1)
     return np.where(hits > 0, bound, 0.0)
 
 
@@ -42,7 +43,8 @@ def share_at_most(hits: Counts | int, trials: int, level: float) -> Array:
     from scipy import stats  # noqa: PLC0415
 
     hits = np.asarray(hits)
-    bound = stats.beta.isf(level, np.minimum(hits, trials - 1) + 1, trials - np.minimum(hits, trials - 1))
+    incomplete = np.minimum(hits, trials - 1)
+    bound = stats.beta.isf(level, incomplete + 1, trials - incomplete)
     return np.where(hits < trials, bound, 1.0)
 
 
@@ -54,7 +56,8 @@ def loss_at_least(hits: Counts | int, false_hits: Counts | int, trials: int, del
     upper = share_at_most(false_hits, trials, level / 2)
     lower = share_at_least(hits, trials, level / 2) - delta
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(lower > upper, np.log(np.maximum(lower, upper) / upper), 0.0)
+        loss = np.log(np.maximum(lower, upper) / upper)
+    return np.where(lower > upper, loss, 0.0)
 
 
 @lru_cache(maxsize=256)
@@ -74,7 +77,9 @@ def detectable_loss(trials: int, epsilon: float, delta: float, level: float) -> 
 
     lucky = math.sqrt(POWER)
     largest = 1 / (1 + math.exp(epsilon))
-    q = np.concatenate([np.geomspace(0.1 / trials, largest, 60), np.linspace(largest / 2, largest, 60)])
+    rare = np.geomspace(0.1 / trials, largest, 60)
+    common = np.linspace(largest / 2, largest, 60)
+    q = np.concatenate([rare, common])
     false_hits = stats.binom.isf(1 - lucky, trials, q)
     lower = delta + math.exp(epsilon) * share_at_most(false_hits, trials, level / 2)  # the bound to exceed
     hits = stats.binom.isf(level / 2, trials, np.minimum(lower, 1.0)) + 1  # the least count that exceeds it

@@ -283,8 +283,11 @@ def _hockey_stick_below(counts: Words, shift: int, bound: Fraction) -> Fraction:
     """
     floats = counts.astype(np.float64)
     gaps = floats[shift:] - floats[:-shift] * float(bound)
-    total = Fraction(float(floats[:shift].sum() + np.maximum(gaps, 0.0, out=gaps).sum()))
-    return (total * (1 + Fraction(counts.size + 4, 1 << 52)) + (1 + bound) * (1 << 13)) / WORDS
+    positive = np.maximum(gaps, 0.0, out=gaps)
+    total = Fraction(float(floats[:shift].sum() + positive.sum()))
+    error_of_sum = total * Fraction(counts.size + 4, 1 << 52)
+    error_of_terms = (1 + bound) * (1 << 13)
+    return (total + error_of_sum + error_of_terms) / WORDS
 
 
 def _hockey_stick(counts: Words, shift: int, bound: Fraction) -> Fraction:

@@ -230,11 +230,14 @@ class WindowChannel(Channel):
     def _window_moments(self, words: int) -> tuple[float, float]:
         """Return mean and variance of a window's output in steps; a cell gets ``words`` at most."""
         full, remainder = divmod(self._spare, words)
-        first = words * full * (full - 1) // 2 + remainder * full
-        second = words * full * (full - 1) * (2 * full - 1) // 6 + remainder * full * full
+        sum_of_cells = full * (full - 1) // 2
+        sum_of_squares = full * (full - 1) * (2 * full - 1) // 6
+        first = words * sum_of_cells + remainder * full
+        second = words * sum_of_squares + remainder * full**2
         mean = Fraction(first, self._spare)
+        variance = Fraction(second, self._spare) - mean**2
         centred = mean + Fraction(1 - self.window, 2)
-        return float(centred), float(Fraction(second, self._spare) - mean**2)
+        return float(centred), float(variance)
 
     def moments(self, labels: Numbers) -> tuple[Array, Array]:
         """Return mean and variance of the released value for each label: a mixture of window and background."""
@@ -243,11 +246,13 @@ class WindowChannel(Channel):
         if self.values is None:
             step = self._domain.step
             inner_mean, inner_variance = self._moments_in_window(labels, start)
-            outer_mean, outer_variance = self._starts / 2 * step, (self.cells**2 - 1) / 12 * step**2
+            outer_mean = self._starts / 2 * step
+            outer_variance = (self.cells**2 - 1) / 12 * step**2
         else:
             values = self.values - self.low
             inner_mean, inner_variance = values[start], np.zeros(1)
-            outer_mean, outer_variance = float(values.mean()), float(values.var())
+            outer_mean = float(values.mean())
+            outer_variance = float(values.var())
         share = self._share
         mean = self.low + share * inner_mean + (1 - share) * outer_mean
         variance = share * inner_variance + (1 - share) * outer_variance

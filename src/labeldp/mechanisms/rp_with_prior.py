@@ -106,10 +106,14 @@ def window_noise(epsilon: float, q: Array) -> tuple[Array, Array]:
     [ρr²/3 + (1 − ρ)L²/12]/ρ² + q(1 − ρ)/ρ, where q = E[(p − m)²] ≤ 1/4.
     """
     r = np.geomspace(0.01, 30.0, 600) * math.exp(-epsilon / 2)
+    length = 1 + 2 * r
     rho = 2 * r * -math.expm1(-epsilon) / (2 * r + math.exp(-epsilon))
-    level = (rho * r**2 / 3 + (1 - rho) * (1 + 2 * r) ** 2 / 12) / rho**2
+    window = rho * r**2 / 3
+    background = (1 - rho) * length**2 / 12
+    level = (window + background) / rho**2
     slope = (1 - rho) / rho
     grid = np.linspace(0.0, 0.25, 129)
-    at = np.argmin(level[None, :] + slope[None, :] * grid[:, None], axis=1)
+    variances = level[None, :] + slope[None, :] * grid[:, None]
+    at = np.argmin(variances, axis=1)
     nearest = at[np.rint(q * 512).astype(np.int64)]
     return level[nearest] + slope[nearest] * q, r[nearest]

@@ -315,8 +315,10 @@ def _two_outputs(size: int, low: float, high: float, epsilon: Fraction) -> tuple
     lie = -(-WORDS // (1 + exp_lower(epsilon)))  # rounded up: towards privacy
     truth = WORDS - lie
     reach = float(Fraction(lie, truth - lie)) * (high - low)
+    outputs = low - reach, high + reach
     ups = [lie + round(Fraction((truth - lie) * row, size - 1)) for row in range(size)]
-    return (low - reach, high + reach), tuple((WORDS - up, up) for up in ups)
+    rows = tuple((WORDS - up, up) for up in ups)
+    return outputs, rows
 
 
 def _balance(words: Numbers, room: Numbers, positions: Numbers, spare: int, moment: int) -> Numbers | None:

@@ -63,8 +63,8 @@ def algorithm_3(
 
 def _deviation(values: Array, mean: float) -> float:
     """Return the standard deviation, without a copy of all values."""
-    total = sum(float(np.sum((values[piece] - mean) ** 2)) for piece in pieces(values.size))
-    return math.sqrt(total / values.size)
+    squares = (float(np.sum((values[piece] - mean) ** 2)) for piece in pieces(values.size))
+    return math.sqrt(sum(squares) / values.size)
 
 
 def square_wave(epsilon: float, bounds: Interval) -> RPWithPrior:
