@@ -132,11 +132,6 @@ class Explanation:
         return "\n".join(lines)
 
 
-def not_private(terms: Terms) -> str | None:
-    """Return the reason why a release is not private, or None where it is."""
-    return None if terms.secure else _SEEDED
-
-
 def explain(
     terms: Terms, kind: str = "release", entries: Data | None = None, ledger_cost: Budget | None = None
 ) -> Explanation:
@@ -161,18 +156,22 @@ def explain(
     ledger = None if ledger_cost is None else total_of(terms.charges) + ledger_cost
     if ledger is not None and ledger <= budget:
         ledger = None
-    worst, reason = (ledger or budget).epsilon, not_private(terms)
-    warnings = [reason] if reason else [WEAK.format(**odds_figures(worst))] * is_weak(worst)
+    worst = (ledger or budget).epsilon
+    warnings = []
+    if not terms.secure:
+        warnings.append(_SEEDED)
+    elif is_weak(worst):
+        warnings.append(WEAK.format(**odds_figures(worst)))
     if proof is not None and proof.delta:
         warnings.append(_DELTA.format(delta=rounded_up(proof.delta, 3)))
     sections = {**_sections(terms, wording, entries), "What it means": _meaning(terms, wording, budget, ledger)}
-    if reason:
+    if not terms.secure:
         sections |= _NOTHING
     return Explanation(
         title=f"Private labels in {name}" if name else wording.title.format(label=label),
         budget=budget,
         ledger=ledger,
-        private=reason is None,
+        private=terms.secure,
         warnings=tuple(warnings),
         sections={heading: tuple(filter(None, lines)) for heading, lines in sections.items() if any(lines)},
     )

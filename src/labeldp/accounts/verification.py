@@ -10,7 +10,6 @@ from typing import Literal
 from labeldp.accounts.agreement import charge_of_origin, charged_for, cost_of_statistics
 from labeldp.accounts.budget import Budget
 from labeldp.accounts.card import Card
-from labeldp.accounts.explanation import not_private
 from labeldp.accounts.numbers import times
 from labeldp.accounts.schema import CARDS
 from labeldp.accounts.statistic import RULES, Origin, Statistic, describe_proof, origins_of, proof_of, proven_cost
@@ -300,8 +299,8 @@ def _calibrations(statistics: Sequence[Statistic], name: str) -> Iterator[Check]
 
 
 def _privacy(card: Card) -> Check:
-    if reason := not_private(card.terms):
-        return Check("privacy", False, reason)
+    if not card.terms.secure:
+        return Check("privacy", False, card.terms.guarantee)
     if card.kind == "mechanism":
         return Check("privacy", True, "nothing is released yet")
     cost = card.terms.cost

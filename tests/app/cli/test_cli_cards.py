@@ -55,7 +55,7 @@ def verify_fails(*words, check=None, **options):
 
 
 @pytest.mark.parametrize("name", ["mechanism", "release", "file", "seeded", "rows", "model"])
-def test_every_card_is_explained_and_verified_in_80_columns_and_one_from_a_seed_does_not_hold(cards, name):
+def test_every_card_is_explained_and_verified_in_80_columns_and_one_from_a_seed_is_not_valid(cards, name):
     private, code = name != "seeded", 4 if name == "seeded" else 0
     explained = run("explain", cards[name], columns=80).output
     shown = run("verify", cards[name], code=code, columns=80).output
@@ -63,7 +63,7 @@ def test_every_card_is_explained_and_verified_in_80_columns_and_one_from_a_seed_
     assert ("NOT PRIVATE" in explained, "can raise their odds" in flat(explained)) == (not private, private)
     assert ("✗" in shown) == (not private)
     data = json.loads(run("verify", "--json", cards[name], code=code).stdout)
-    assert data["holds"] == private
+    assert data["valid"] == private
     if name == "mechanism":
         ratio = ldp.load_mechanism(cards[name].read_text()).verify().worst_ratio
         proof = next(check["detail"] for check in data["checks"] if check["name"] == "proof")

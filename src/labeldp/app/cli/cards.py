@@ -80,8 +80,8 @@ def verify(
     result = replace(result, checks=(*result.checks, *_skipped_files(path)))
     checks = [replace(check, detail=printable(spelled(check.detail, as_flag))) for check in result.checks]
     if as_json:
-        entries = [{name: getattr(check, name) for name in ("name", "holds", "detail")} for check in checks]
-        print_json(verdict=result.verdict, holds=result.holds, checks=entries, cannot_show=result.not_verifiable)
+        entries = [{"name": check.name, "valid": check.holds, "detail": check.detail} for check in checks]
+        print_json(verdict=result.verdict, valid=result.holds, checks=entries, cannot_show=result.not_verifiable)
     else:
         _show_checks(replace(result, checks=tuple(checks)))
     if not result.holds:
