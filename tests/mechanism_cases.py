@@ -142,13 +142,6 @@ def staircase_cdf(x, epsilon, minimise):
     return (1 + np.sign(x) * size) / 2
 
 
-def staircase_variance(epsilon, minimise):
-    """Return E[noise²] for a label range of 1."""
-    corners, masses = staircase_sizes(epsilon, minimise)
-    a, b = corners[:-1], corners[1:]
-    return float(masses @ (a * a + a * b + b * b)) / 3
-
-
 class TooSlowError(BaseException):
     """Not an `Exception`: nothing that turns errors into others may swallow it."""
 

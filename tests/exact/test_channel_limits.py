@@ -24,22 +24,6 @@ def refused(match):
 # ---- windows --------------------------------------------------------------------------------------------
 
 THIRD = (WORDS - 1) // 3
-ONE_CUT = {"cuts": np.array([np.inf]), "values": np.zeros(1)}
-
-
-@pytest.mark.parametrize(
-    ("numbers", "options"),
-    [
-        ((2, 1, 1, WORDS - 1), {}),
-        ((3, 2, THIRD, 1), {}),
-        ((1, 1, 1, WORDS - 1), ONE_CUT),
-        ((2, 1, 1, WORDS - 1), {"cuts": [0.2, np.inf], "values": [0, 1]}),
-        (((1 << 51) + 6, 7, 1, WORDS - 1), {}),
-    ],
-    ids=str,
-)
-def test_windows_that_are_just_possible_are_built(numbers, options):
-    ldp.exact.WindowChannel(0.0, 1.0, *numbers, ANY, **options).verify()
 
 
 @pytest.mark.parametrize(

@@ -301,12 +301,6 @@ def test_a_model_does_not_depend_on_the_number_of_threads(monkeypatch):
     np.testing.assert_array_equal(*predictions)
 
 
-def test_libraries_have_one_thread_in_every_piece_of_work():
-    with threadpool_limits(2):
-        (pools,) = threads.in_parallel(lambda _: threadpool_info(), [0])
-    assert {pool["num_threads"] for pool in pools} == {1}
-
-
 @both
 def test_strict_settings_of_numpy_lose_no_fit_that_is_paid_for(regressor):
     table = np.random.default_rng(0).normal(size=(600, 3))

@@ -85,11 +85,3 @@ def test_clipping_moves_what_lies_outside_to_the_ends(low, high):
     assert clipped.nodes.tolist() == [first, *(n for n in NODES if first < n < last), last]
     inner = [0.0, *(float(below(n)) for n in clipped.nodes[1:-1]), 1.0]
     assert clipped.masses == pytest.approx(np.diff(inner), abs=1e-12)
-
-
-def test_clipping_to_wider_bounds_changes_nothing_and_to_others_is_refused():
-    assert PRIOR.restricted(-1, 7) is PRIOR
-    assert PRIOR.restricted(-2, 8) is PRIOR
-    for low, high in [(7, 9), (-9, -1), (8, 9), (-9, -8)]:
-        with pytest.raises(ldp.errors.ParameterError, match="outside the bounds"):
-            PRIOR.restricted(low, high)

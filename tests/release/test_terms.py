@@ -33,15 +33,6 @@ def test_whoever_counted_labels_for_a_prior_saw_them_also_where_noise_was_added_
         assert seen in words["What stays private"][0]
 
 
-SCORED = (charge(1), charge(0.5, purpose="sums"), charge(0.25, purpose="score"))
-
-
-def test_a_model_costs_all_that_was_charged_for_it_and_its_score():
-    assert "ε = 1.75 for all that this card lists" in terms(*SCORED).guarantee
-    assert "no row is in both" not in terms(*SCORED).guarantee
-    assert "no row is in both" in terms(*SCORED, split=ldp.accounts.Split(0, 70, 4000, (WHEN, WHEN))).guarantee
-
-
 def test_what_is_not_private_says_so_first_and_promises_nothing():
     seeded = explain(terms(charge(1), charge(0.5, purpose="prior"), secure=False))
     assert not seeded.private

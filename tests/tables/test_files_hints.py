@@ -1,4 +1,4 @@
-"""What gives labels away in spite of the noise is pointed out to the owner, and hidden by shuffling."""
+"""What gives labels away in spite of the noise, or singles out rows, is pointed out to the owner."""
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ from labeldp.tables import batches as module
 from labeldp.tables.batches import shuffle_rows
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.hints import HintSampler
+from tables import file_cases
 
 ROWS = 3000
 
@@ -206,3 +207,39 @@ def test_shuffled_files_hold_the_same_rows(tmp_path):
     assert "the number of rows, and bounds are public" in done.card
     assert ldp.verify_card(done.card).holds
     assert not any("order in which" in hint for hint in hints)
+
+
+# ---- columns that single out rows -----------------------------------------------------------------------
+
+PEOPLE = 400
+RNG = np.random.default_rng(0)
+COLUMNS = {
+    "id": [f"{row:05}" for row in range(PEOPLE)],
+    "town": RNG.choice(["York", "Bath", "Ely"], PEOPLE).tolist(),
+    "born": (1940 + RNG.integers(0, 60, PEOPLE)).tolist(),
+    "size": RNG.normal(size=PEOPLE).round(3).tolist(),
+    "sex": RNG.choice(["f", "m"], PEOPLE).tolist(),
+}
+
+
+def hints(columns, name="in.parquet"):
+    """Return what is said of a release of these public columns."""
+    table = pa.table({**columns, "price": RNG.uniform(0, 5, len(next(iter(columns.values()), [1])))})
+    with ldp.tables.TableWriter(name, table.schema, force=True) as out:
+        for batch in table.to_batches(max_chunksize=70):
+            out.write(batch)
+    return list(map(str, file_cases.release(name, force=True).notes))
+
+
+@pytest.mark.parametrize("name", ["in.csv", "in.parquet"])
+def test_columns_whose_values_all_differ_are_pointed_out(place, name):
+    times = pa.array(np.datetime64("2026-01-01T08:00", "s") + 61 * np.arange(PEOPLE))
+    unique = {"admission": times, "distance": (np.arange(PEOPLE) + 0.25).tolist()}
+    (told,) = (each for each in hints({**COLUMNS, **unique}, name) if "differ" in each)
+    assert 'drop=["id", "admission", "distance"]' in told
+
+
+def test_what_many_rows_share_is_not_pointed_out(place):
+    assert hints({"town": COLUMNS["town"], "sex": COLUMNS["sex"]}) == []
+    assert hints({"id": COLUMNS["id"][:10]}) == []
+    assert hints({}) == []

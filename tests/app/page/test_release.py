@@ -167,17 +167,6 @@ def test_a_limit_that_is_spent_is_noticed_before_the_button_and_at_it(client, ro
     assert not (root / "homes.private-2.csv").exists()
 
 
-def test_a_report_that_cannot_be_written_does_not_hide_the_release(client, monkeypatch):
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("labeldp.app.page.release_step.write_page", full)
-    done = client.release(ready(client)).words
-    assert "The private table" in done
-    assert "The report could not be written: No space left on device" in done
-    assert "homes.private.csv.report.html" not in done
-
-
 @pytest.mark.parametrize(("at", "is_paid"), [("Counting", 0), ("Releasing", 1)])
 def test_work_can_be_stopped_before_the_charge_and_not_after(client, root, at, is_paid):
     begun = ready(client)
