@@ -94,7 +94,7 @@ _RANDOM = (
     "The randomness behind the noise: it comes from a secure source, and is never stored. On a cluster it comes "
     "from a key and each row's id, and the key is destroyed when the release is closed."
 )
-_NOT_SCORED = "How wrong it is was not measured."
+_NOT_SCORED = "Its error was not measured."
 _NO_TRUE_LABELS = "Publish the true labels, or anything else computed from them without noise, beside it."
 
 

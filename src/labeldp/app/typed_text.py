@@ -50,7 +50,7 @@ def parse_figure(text: str, name: str, decimals: str = ".,") -> float:
     name : str
         The option.
     decimals : str
-        The decimal marks that are possible.
+        The decimal marks that are possible. Three digits behind one may be meant as thousands, and are refused.
 
     Examples
     --------
@@ -60,10 +60,17 @@ def parse_figure(text: str, name: str, decimals: str = ".,") -> float:
     Traceback (most recent call last):
     ...
     labeldp.errors.ParameterError: bounds must be clear: write 60 or 60000, since 60.000 could be either
+    >>> parse_figure("60,000", "bounds", ",")
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.ParameterError: bounds must be clear: write 60 or 60000, since 60,000 could be either
     """
     numbers = readings(text, decimals)
+    with_any_mark = readings(text)
+    if numbers == with_any_mark[:1]:  # such as 60,000 where the comma is the decimal mark
+        numbers = with_any_mark
     if len(numbers) > 1:
-        clear = [number if len(readings(number, decimals)) == 1 else f"{number}0" for number in numbers]
+        clear = [number if len(readings(number)) == 1 else f"{number}0" for number in numbers]
         raise ParameterError(
             Setting(name), f" must be clear: write {' or '.join(clear)}, since {text.strip()} could be either"
         )

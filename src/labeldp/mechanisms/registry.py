@@ -125,7 +125,8 @@ def mechanism_class(name: object) -> type[Mechanism]:
     if not isinstance(name, str) or name not in REGISTRY:
         raise ParameterError(
             Setting("mechanism"),
-            f" must be one of auto, {', '.join(mechanism_names())}, or a mechanism instance, got {describe(name)}",
+            f" must be one of auto, {', '.join(mechanism_names())}, or of a module that is imported, got "
+            f"{describe(name)}",
         )
     cls: type[Mechanism] = REGISTRY[name]
     return cls

@@ -80,7 +80,10 @@ class TextTable(Table):
     def notes(self) -> list[str]:
         """Detected marks of the file, such as its separator."""
         words = self.dialect.describe(self.format) if self.format in DELIMITERS else ""
-        return [f"The table was read as {self.format.upper()} with {words}."] if words else []
+        marks = [f"The table was read as {self.format.upper()} with {words}."] if words else []
+        counts = {"above the header": self.dialect.skip, "at the end": self.dialect.skip_last}
+        skipped = ", ".join(f"{count:,} {position}" for position, count in counts.items() if count)
+        return [*marks, f"Lines that were not read: {skipped}."] if skipped else marks
 
     def as_text(self) -> Table:
         """Return the same table with public columns as the text that is there, to the last digit."""
