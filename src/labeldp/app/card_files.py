@@ -33,7 +33,7 @@ def read_card_file(path: Path) -> tuple[Path, str]:
     """
     card = path if is_card_name(path.name) else next(filter(os.path.lexists, _cards_of(path)), path)
     if card == path and path.suffix == ".html":
-        raise ParameterError(_refusal_of_report(path))
+        raise ParameterError(f"{path.name} is a report, and a report is not evidence: verify its card")
     if card.is_dir():
         raise ParameterError(f"{path} holds no card.json, and there is no {path.name}.card.json beside it")
     data = read_regular(card, MAX_TEXT)
@@ -48,15 +48,6 @@ def read_card_file(path: Path) -> tuple[Path, str]:
 def _cards_of(path: Path) -> list[Path]:
     """Return where the card of a file or of a model's folder may be."""
     return [path / "card.json", path.with_name(f"{path.name}.card.json")]
-
-
-def _refusal_of_report(path: Path) -> str:
-    """Return why a report is not verified, and which card is verified in its place."""
-    subject = path.with_name(path.name.removesuffix(".html").removesuffix(".report").removesuffix(".summary"))
-    cards = [*_cards_of(subject), subject.with_name(f"{subject.name}.json")]
-    card = next(filter(os.path.lexists, cards), None)
-    instead = "verify the card that it was made from" if card is None else f"verify its card, {card}"
-    return f"{path.name} is a report, and a report is not evidence: {instead}"
 
 
 def is_card_name(name: str) -> bool:
