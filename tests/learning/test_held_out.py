@@ -3,6 +3,7 @@
 import json
 import pickle
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -20,6 +21,8 @@ from sklearn.preprocessing import StandardScaler
 import labeldp as ldp
 from helpers import seeded
 from labeldp.errors import ParameterError
+from labeldp.learning.quality import terms_with_score
+from labeldp.learning.score import NOT_SCORED
 
 ROWS = 800
 X = np.random.default_rng(3).normal(size=(ROWS, 2))
@@ -247,3 +250,55 @@ def test_a_fit_that_charges_for_more_than_its_card_lists_gets_no_score():
     with pytest.raises(ParameterError, match="more than one fit"):
         both(FitsTwice(epsilon=1.0, bounds=BOUNDS, ledger=ledger))
     assert [charge.purpose for charge in ledger.charges] == ["sums", "sums"]
+
+
+# ---- predictions that are not one finite number for each row ----------------------------------------------------
+
+
+class Column(LinearRegression):
+    """Predicts a column: compared with a row of labels, a table of errors."""
+
+    def predict(self, X):
+        return super().predict(X)[:, np.newaxis]
+
+
+class Holes(LinearRegression):
+    """Predicts no number for some rows."""
+
+    def predict(self, X):
+        return np.where(np.arange(len(X)) % 7, super().predict(X), np.nan)
+
+
+@pytest.mark.parametrize("estimator", [Column, Holes])
+def test_an_estimator_that_predicts_no_number_for_a_row_is_refused_before_anything_is_charged(estimator):
+    ledger = ldp.Ledger()
+    with pytest.raises(ParameterError, match="a finite number for each"):
+        both(ldp.LabelReleaseRegressor(estimator(), epsilon=1.0, bounds=BOUNDS, ledger=ledger))
+    assert ledger.charges == ()
+
+
+class TurnsToColumns(ldp.ModelReleaseRegressor):
+    """Predicts a column, which no trial can show before the fit."""
+
+    def predict(self, X):
+        return super().predict(X)[:, np.newaxis]
+
+
+def test_a_column_of_predictions_is_not_scored_as_one_label_would_move_all_errors():
+    with pytest.raises(ParameterError, match="a finite number for each") as error:
+        both(TurnsToColumns(epsilon=1.0, bounds=BOUNDS))
+    assert NOT_SCORED in error.value.__notes__
+
+
+def test_a_score_that_costs_nothing_more_leaves_no_record_in_a_ledger(tmp_path):
+    ledger = ldp.Ledger.open(tmp_path / "ledger")
+    both(regressor(ledger=ledger), epsilon=0.5)
+    assert len((tmp_path / "ledger").read_text().splitlines()) == 2
+
+
+def test_the_score_of_several_fits_together_is_not_saved_with_one():
+    models = [regressor().fit(X[:600], Y[:600]) for _ in range(2)]
+    average = SimpleNamespace(predict=lambda X: (models[0].predict(X) + models[1].predict(X)) / 2)
+    score = ldp.private_score(average, X[600:], Y[600:], epsilon=1.0, bounds=BOUNDS)
+    with pytest.raises(ParameterError, match="another fit"):
+        terms_with_score(models[0].terms_, score)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -74,8 +75,20 @@ def fresh_predictions(model: Any, X: Any, y: Any, why: str) -> tuple[Array, Arra
     refuse_other_order(X, y)
     if not hasattr(model, "predict"):
         raise ParameterError(f"model must have predict, got {type(model).__name__}")
-    predicted = np.asarray(model.predict(X), dtype=np.float64)
-    if predicted.shape != labels.shape or not np.isfinite(predicted).all():
-        raise ParameterError(f"the model must predict a finite number for each of {labels.size:,} rows of labels")
+    predicted = finite_predictions(model, X, labels.size)
     refuse_seen_rows(model, X, why)
     return labels, predicted
+
+
+def finite_predictions(model: Any, X: Any, rows: int) -> Array:
+    """Return one finite prediction for each row.
+
+    Predictions in a column would be compared with all labels each, so that one label would move a sum of errors by
+    far more than its noise is for.
+    """
+    predicted = np.asarray(model.predict(X))
+    is_number = predicted.shape == (rows,) and predicted.dtype.kind in "fiuO"
+    with suppress(TypeError, ValueError, OverflowError):
+        if is_number and np.isfinite(numbers := predicted.astype(np.float64)).all():
+            return numbers
+    raise ParameterError(f"the model must predict a finite number for each of {rows:,} rows of labels")

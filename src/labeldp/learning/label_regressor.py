@@ -19,6 +19,7 @@ from labeldp.exact.word_sources import WordSource
 from labeldp.learning.base import PrivateRegressor
 from labeldp.learning.features import even_rows
 from labeldp.learning.fit_plan import FitRequest, LabelScale, from_units, unit_labels
+from labeldp.learning.held_out import finite_predictions
 from labeldp.learning.label_rounds import InMemoryRows, RowPart, SumResults
 from labeldp.learning.learner import WEAKNESS_ROWS
 from labeldp.learning.row_release import RowRelease
@@ -152,7 +153,8 @@ class LabelReleaseRegressor(PrivateRegressor):
         low, high = LabelScale.parse(request.bounds, request.label_transform).inner
         synthetic = np.linspace(low, high, min(300, X.shape[0]))
         try:
-            clone(self.estimator).fit(X[: synthetic.size], synthetic).predict(X[: synthetic.size])
+            trial = clone(self.estimator).fit(X[: synthetic.size], synthetic)
+            finite_predictions(trial, X[: synthetic.size], synthetic.size)
         except Exception as error:
             raise ParameterError(
                 f"the estimator cannot learn from this table (tried on {synthetic.size} synthetic labels): {error}"

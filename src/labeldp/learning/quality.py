@@ -119,7 +119,7 @@ def terms_with_score(terms: Terms, risk: Risk) -> Terms:
     them, also where the fit trusts nobody.
     """
     people = terms.rows_per_person
-    if risk.fit_charges and risk.fit_charges != fit_times(terms.charges):
+    if risk.fit_charges != fit_times(terms.charges):
         raise ParameterError(
             "the score is of another fit: give the model as fit_and_score returned it, or score this one with "
             "private_score"

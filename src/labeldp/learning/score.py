@@ -19,7 +19,7 @@ from labeldp.accounts.terms import Split, Terms, fit_times
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor
-from labeldp.learning.held_out import final_step, fresh_predictions, innermost
+from labeldp.learning.held_out import final_step, finite_predictions, fresh_predictions, innermost
 from labeldp.learning.quality import Risk
 from labeldp.learning.score_sums import ScorePlan
 from labeldp.tables.frames import refuse_other_order, row_count
@@ -204,7 +204,7 @@ def fit_and_score(
     try:
         if fit_charges != _fit_charges(regressor) or total_of(paid) != Budget(people * fit_epsilon):
             raise ParameterError("the ledger was charged for more than one fit, and the card of a model is of one")
-        predicted = model.predict(_take(X, test))
+        predicted = finite_predictions(model, _take(X, test), plan.rows)
         ledger.charge_all(charges)
         score = _measure(plan, predicted, labels[test], source, people)
     except Exception as error:
