@@ -471,8 +471,8 @@ def check_statistics(card: Card) -> str:
             cost = paid if cost + most >= paid * Fraction(99, 100) else cost
         if purpose == "score" and "split" in card:
             extra = exact_sum(Fraction(one["budget"]) for one in charges)
-            scored = extra == max(cost - (paid - extra), 0)
-            require(scored, "the charge for the score is not its cost beyond the fit", OPEN)
+            cost = paid if extra == max(cost - (paid - extra), 0) else cost - 1
+            unsaid |= {"score"}  # also without a charge
         unsaid -= {purpose} if cost == paid else set()
     require(not unsaid, f"the card does not say what all charges for {', '.join(sorted(unsaid))} bought", OPEN)
     return f"{len(card['statistics'])} statistics cost what was charged for them"
@@ -562,8 +562,6 @@ def check_rest(card: Card) -> str:
     require(right and ("sums" in purposes or known in (None, free)), "knowledge is wrong, or was not paid for")
     split, quality, rows = card.get("split"), card.get("quality", {}), card["rows"]
     scored = "score" in purposes or split is not None
-    shows = any(one["purpose"] == "score" for one in card["statistics"])
-    require(shows or split is None, "the card does not say what its score bought", OPEN)
     require("model" not in card or (quality != {}) == scored, "a score, or its charge, is missing")
     right = split is None or (split["train_rows"], split["test_rows"]) == (rows, quality.get("rows"))
     require(right and card.get("file", card)["rows"] == rows, "the split or the file has other rows")
@@ -572,6 +570,8 @@ def check_rest(card: Card) -> str:
     table, shown = card.get("regression") or {"none": []}, {"rsquared", "standard_error"} & {*card.get("fit", ())}
     right = len(shown) != 1 and len(set(map(len, table.values()))) == 1
     require(right and len(card.get("rounding", card["bounds"])) == len(card["bounds"]), "table, R² or rounding")
+    shows = split is None or any(one["purpose"] == "score" for one in card["statistics"])
+    require(shows, "the card does not say what its score bought", OPEN)
     return "trust, bounds, priors, rows, score and file agree"
 
 

@@ -37,6 +37,8 @@ def test_a_card_is_written_as_its_account_says_and_read_again():
     assert card_format.parse(f" {text}\n", SCHEMA) == card_format.parse(text, SCHEMA)
 
 
+REST = f'"a":"é","schema":"{SCHEMA}","version":1}}'
+NOT_ASCII = f'{{"checksum":"sha256:{hashlib.sha256(REST.encode()).hexdigest()}",{REST}'
 WRONG = {
     "another schema": (written(BODY, "labeldp.other"), "another kind"),
     "an unpublished version": (written(BODY, version="4"), "never published"),
@@ -52,14 +54,16 @@ WRONG = {
     "a key twice inside": (written('"a":{"b":1,"b":1}'), "a key twice"),
     "not a number": (written('"a":NaN'), "not finite"),
     "beyond floats": (written('"a":1e999'), "not finite"),
-    "too many digits": (written('"a":' + "9" * 5001), "not valid JSON"),
+    "an integer beyond floats": (written('"a":' + "9" * 400), "not finite"),
+    "beyond ASCII": (NOT_ASCII, "beyond ASCII"),
+    "too many digits": (written('"a":' + "9" * 5001), "not finite"),
     "deep objects": ('{"a":' * 100_000 + "1" + "}" * 100_000, "not valid JSON"),
     "null": ("null", "another kind"),
     "null bytes": ("\0" * 10, "not valid JSON"),
-    "byte order mark": ("\ufeff" + written(BODY), "not valid JSON"),
+    "byte order mark": ("\ufeff" + written(BODY), "beyond ASCII"),
     "cards in a row": (written(BODY) * 2, "not valid JSON"),
     "a lone surrogate": (json.dumps({"schema": SCHEMA, "version": 1, "checksum": "\ud800"}), "checksum"),
-    "a raw surrogate": (f'{{"schema":"{SCHEMA}","version":1,"a":"\ud800"}}', "checksum"),
+    "a raw surrogate": (f'{{"schema":"{SCHEMA}","version":1,"a":"\ud800"}}', "beyond ASCII"),
 }
 
 

@@ -84,6 +84,8 @@ def model_cards(folder):
         ldp.ModelReleaseRegressor(epsilon=1.0, **shared), X, y, epsilon=0.5, test_size=0.3
     )
     ldp.save_model(fitted, folder / "split", quality=held_out)
+    dearer = ldp.fit_and_score(ldp.ModelReleaseRegressor(epsilon=0.4, **shared), X, y, epsilon=0.9)
+    ldp.save_model(dearer[0], folder / "dearer", quality=dearer[1])
     return {
         "rows": by_labels.release_.to_card(),
         "model of labels": by_labels.to_card(),
@@ -92,6 +94,7 @@ def model_cards(folder):
         "model of sums, rows of a person": by_sums.to_card(),
         "model with a score": (folder / "scored" / "card.json").read_text(),
         "model with a score of its own split": (folder / "split" / "card.json").read_text(),
+        "model with a score of its own split, beyond its model": (folder / "dearer" / "card.json").read_text(),
     }
 
 
@@ -263,6 +266,32 @@ def test_half_of_a_surrogate_pair_is_refused_by_both(cards):
         == VALID
         == library(forged({**release, "label": "\U0001f600"}))
     )
+
+
+SCORED = {
+    "no change": (lambda card: None, VALID),
+    "a charge without a note": (lambda card: card["charges"][-1].update(mechanism=None), VALID),
+    "a note of other noise": (lambda card: card["charges"][-1].update(mechanism="x"), FALSE),
+    "no statistics for it": (lambda card: card["statistics"].clear(), OPEN),
+    "no statistics, and of other charges": (
+        lambda card: (card["statistics"].clear(), card["split"].update(fit_charges=[])),
+        FALSE,
+    ),
+    "no statistics, and other rows": (
+        lambda card: (card["statistics"].clear(), card["split"].update(test_rows=1)),
+        FALSE,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SCORED)
+def test_both_weigh_a_score_alike_if_one_part_is_false_and_another_is_open(cards, case):
+    """What is false outweighs what is open, in whatever order it is found."""
+    change, verdict = SCORED[case]
+    content = json.loads(cards["model with a score of its own split, beyond its model"])
+    change(content)
+    text = forged(content)
+    assert (mine(text)[0], library(text)) == (verdict, verdict)
 
 
 # ---- the file itself --------------------------------------------------------------------------------------------

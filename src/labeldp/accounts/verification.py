@@ -258,29 +258,31 @@ def _purpose(terms: Terms, purpose: str) -> Check:
             detail = f"{price} was charged for sums and labels, and the card shows noise for {Budget(cost)}"
             return Check(purpose, None, detail, needed=True)
         return Check(purpose, True, f"the noise above and that of labels cost {Budget(cost)} of {price}")
+    if _notes_other_noise(terms, purpose):
+        return Check(purpose, False, f"the charge for {purpose} notes other noise than the card lists")
     if listed_cost != charged:
         detail = f"{price} was charged for {purpose}, and the card lists statistics for {shown_cost} of it"
         return Check(purpose, None, detail, needed=True)
-    charges = terms.charges_for(purpose)
-    notes = [charge.mechanism for charge in charges]
-    statistics = "; ".join(str(statistic) for statistic in terms.statistics if statistic.purpose == purpose)
-    if None not in notes and "; ".join(map(str, notes)) != statistics:
-        return Check(purpose, False, f"the charge for {purpose} notes other noise than the card lists")
     return Check(purpose, True, f"the noise above costs {shown_cost} in all: the charge for {purpose}")
+
+
+def _notes_other_noise(terms: Terms, purpose: str) -> bool:
+    """Return whether charges for a purpose note other noise than the statistics for it, where there are any."""
+    notes = [charge.mechanism for charge in terms.charges_for(purpose) if charge.mechanism is not None]
+    noise = [str(statistic) for statistic in terms.statistics if statistic.purpose == purpose]
+    return bool(notes and noise) and "; ".join(notes) != "; ".join(noise)
 
 
 def _held_out_score(terms: Terms) -> Check:
     """Say whether the statistics of a score cost as much as its rows may spend, which the fit did not use."""
+    if _notes_other_noise(terms, "score"):
+        return Check("score", False, "the charge for score notes other noise than the card lists")
     listed_cost = cost_of_statistics(terms, "score")
-    charges = terms.charges_for("score")
     extra = charged_for(terms, "score")
     fit = terms.cost.exact_epsilon - extra
     if not listed_cost or extra != max(listed_cost - fit, 0):
         detail = f"the card lists statistics for {Budget(listed_cost)}, and charges {Budget(extra)} beyond the fit"
         return Check("score", None, detail, needed=True)
-    statistics = "; ".join(str(statistic) for statistic in terms.statistics if statistic.purpose == "score")
-    if any(charge.mechanism not in (None, statistics) for charge in charges):
-        return Check("score", False, "the charge for score notes other noise than the card lists")
     unspent = f"which did not spend {Budget(fit)} on the fit"
     detail = f"the noise above costs {Budget(listed_cost)} for rows held out, {unspent}"
     return Check("score", True, f"{detail}: {Budget(extra)} more was charged" if extra else detail)

@@ -52,6 +52,11 @@ def _finite(text: str) -> float:
     return number if math.isfinite(number) else _no_constants(text)
 
 
+def _integer(text: str) -> int:
+    _finite(text)
+    return int(text)
+
+
 def _no_repeats(pairs: list[tuple[str, Any]]) -> Data:
     content = dict(pairs)
     if len(content) != len(pairs):
@@ -103,10 +108,11 @@ def parse(text: str, *schemas: str) -> Data:
         raise CardError("a card is text: pass what to_json() returned, or the content of its file")
     if len(text) > MAX_TEXT:
         raise CardError(f"the card is longer than {MAX_TEXT} characters")
+    if not text.isascii():
+        raise CardError("the card has characters beyond ASCII, which a card writes with a backslash")
+    numbers: Any = {"parse_int": _integer, "parse_float": _finite, "parse_constant": _no_constants}
     try:
-        content = json.loads(
-            text, parse_float=_finite, parse_constant=_no_constants, object_pairs_hook=_no_repeats
-        )
+        content = json.loads(text, object_pairs_hook=_no_repeats, **numbers)
     except CardError:
         raise
     except (ValueError, RecursionError):
