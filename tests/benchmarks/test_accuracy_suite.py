@@ -2,20 +2,9 @@
 
 import math
 
-import numpy as np
 import pytest
 from benchmarks.accuracy.methods import Cell, measure
 from benchmarks.accuracy.runner import Place, plan, read, run
-from benchmarks.accuracy.tables import load
-
-
-def test_the_private_constant_errs_by_the_variance_and_its_noise():
-    cell = measure(Cell(0, 0, "scores", "constant", 0.5))
-    y = load("scores").y
-    rows = np.random.default_rng(0).permutation(2000)
-    expected = np.mean((y[rows[1600:]] - y[rows[:1600]].mean()) ** 2) + 2 * (100 / 1600 / 0.5) ** 2
-    assert cell["error"] == pytest.approx(expected, rel=1e-3)
-    assert cell["quantiles"] == sorted(cell["quantiles"])
 
 
 @pytest.mark.slow

@@ -77,20 +77,10 @@ def test_the_page_shows_each_proof_and_the_noise_of_each_sum(kind):
     assert "Not all of it can be checked" not in shown
 
 
-def test_noise_that_a_card_does_not_state_is_pointed_out():
-    silent = cases.changed(cases.card("sums-model"), statistics=[])
-    assert "Not all of it can be checked" in words(report.render_report(silent))
-
-
 @pytest.mark.parametrize("kind", ["report", "summary"])
 def test_the_private_column_is_named(kind):
     card = cases.changed(cases.card("release"), label="pay <b>")
     assert "<p>Private column: pay &lt;b&gt;</p>" in report.render_report(card, kind)
-
-
-def test_a_weak_budget_has_a_banner():
-    weak = report.render_report(ldp.TwoPoint(bounds=(0, 5), epsilon=8.0).to_json())
-    assert '<div class="banner weak" role="alert">WEAK: at ε = 8' in weak
 
 
 # ---- the budget -----------------------------------------------------------------------------------------
@@ -107,11 +97,6 @@ def test_the_cost_of_a_release_and_of_all_in_its_ledger_are_kept_apart():
         assert text in counted
         assert text not in alone
     assert "lacks charges" not in counted
-
-
-def test_a_ledger_that_lacks_the_release_is_pointed_out():
-    page = report.render_report(cases.card("release"), ledger=cases.ledger())
-    assert "ledger given lacks charges of this release" in page
 
 
 # ---- its figures are true -------------------------------------------------------------------------------
