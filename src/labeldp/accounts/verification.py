@@ -34,7 +34,7 @@ _NOT_VERIFIABLE_IN_FILES = (
 )
 _NOT_VERIFIABLE_BY_KIND = {
     "mechanism": (),
-    "model": ("that the model's files follow from the lists of the card: checksums only tie them to the card",),
+    "model": ("that its files follow from the statistics on the card: checksums only tie them to the card",),
 }
 _UNEXPLAINED = Fraction(1, 100)
 """The share of a charge for sums and labels that may be left: a proof may be a little below the labels' ε."""

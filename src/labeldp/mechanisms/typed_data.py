@@ -294,7 +294,7 @@ def _construct(make: Callable[..., Any], where: str, *data: Any, **fields: Any) 
         return make(*data, **fields)
     except LabelDPError as error:
         kind = type(error) if isinstance(error, CardError | PrivacyProofError) else CardError
-        raise kind(f"{where}: {error}") from None
+        raise kind(f"{where}: ", error) from None
 
 
 _LEAVES: dict[Any, tuple[tuple[type, ...], str]] = {
