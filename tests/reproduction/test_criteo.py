@@ -61,14 +61,6 @@ def test_by_the_text_rows_are_kept_by_the_sale_flag_and_amounts_clipped(twin, ra
     assert data.categories == CATEGORIES
 
 
-def test_a_sale_without_an_amount_is_left_out_and_missing_numbers_are_minus_one(tmp_path):
-    left_out = [line(amount=amount) for amount in (-1, "", "nan", -1.0)]
-    kept = [line(amount=5, clicks="", price=""), line(clicks=-1, price="inf"), line(clicks=2, price=0)]
-    data = load_criteo(log(tmp_path, *left_out, *kept))
-    assert data.y.tolist() == [5.0, 10.0, 10.0]
-    assert data.X.tolist() == [[-1, -1], [-1, -1], [2, 0]]
-
-
 # ---- files -------------------------------------------------------------------------------------------
 
 

@@ -58,16 +58,6 @@ def test_hints_are_on_the_pages_of_the_table_and_the_request_until_the_column_is
     assert b"determines" not in written
 
 
-def test_a_hint_about_the_order_of_rows_goes_with_their_order(client):
-    (client.site.folder.root / "sorted.csv").write_text(
-        "rooms,price\n" + "".join(f"{n % 7},{n}\n" for n in range(99))
-    )
-    begun = client.read("sorted.csv", "price")
-    for shuffle in ("", "yes"):
-        client.describe(begun, shuffle=shuffle)
-        assert ("as if sorted by it" in client.budget(begun).words) == (not shuffle)
-
-
 def test_titles_above_the_header_are_left_out_for_the_owner_to_agree_and_totals_below_are_asked_about(client):
     rows = "".join(f"{n % 7};{n}.5;{n % 90}\n".replace(".", ",") for n in range(99))
     text = f"Salaries, 2025\nNord, as of May\n\nrank;hours;pay\n{rows}total;;{HIDDEN}\n"

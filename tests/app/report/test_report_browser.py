@@ -1,11 +1,10 @@
-"""The report in a real browser: it loads, fits a phone, prints, and calls nobody."""
+"""The report in a real browser: it loads, fits a phone, and calls nobody."""
 
 from contextlib import contextmanager
 
 import pytest
 
 from app.report import report_cases as cases
-from labeldp.app.report import render_report
 
 PHONE, DESKTOP = 390, 1280
 CHECKS = {
@@ -61,18 +60,3 @@ def test_a_report_loads_fits_and_calls_nobody(browser, tmp_path, kind, width):
 )
 def test_a_broken_report_is_caught(browser, tmp_path, good, bad):
     assert faults(browser, tmp_path, cases.page("release").replace(good, bad))
-
-
-def pages_of(page, **options):
-    printed = page.pdf(**options)
-    return printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page/")
-
-
-@pytest.mark.slow
-def test_a_summary_is_one_a4_page_however_much_its_owner_says(browser, tmp_path):
-    texts = dict.fromkeys(["purpose", "recipient", "bounds_reason"], "many words " * 45)
-    file = {**cases.FILE, "rows": 4000, "columns": [f"a column with a long name {k}" for k in range(200)]}
-    card = cases.changed(cases.card("release"), file=file, **texts)
-    with opened(browser, tmp_path, render_report(card, "summary", ledger=cases.ledger())) as (page, complaints):
-        assert pages_of(page, prefer_css_page_size=True) == 1
-        assert complaints == []
