@@ -27,11 +27,15 @@ _TOTALS = {
     *("summe", "gesamt", "gesamtsumme", "gesamtergebnis", "zwischensumme", "insgesamt", "totaal", "eindtotaal"),
     *("totalt", "summa", "yhteensä", "razem", "ogółem", "celkem", "összesen", "toplam", "итого", "всего"),
     *("overall", "gesamtbetrag", "σ", "σύνολο", "合計", "小計", "合计", "小计", "总计", "總計", "합계"),
+    *("endsumme", "totais", "łącznie", "総計", "총계", "المجموع", "סהכ"),
 }
 """Words of rows that sum up the others."""
 
-_AVERAGES = {"average", "mean", "durchschnitt", "mittelwert", "moyenne", "media", "promedio", "som"}
-"""Words of rows of averages; a column that is left out because it is made of the label may have them too."""
+_AVERAGES = {
+    *("average", "mean", "durchschnitt", "mittelwert", "moyenne", "media", "promedio", "som"),
+    *("median", "max", "maximum", "min", "minimum"),
+}
+"""Words of rows of averages and extremes; a column that is left out, as it follows from labels, may have them."""
 
 _RENAME = "rename the column, or, if there is no header, add a first row with the names of the columns"
 _NO_HEADER = (
