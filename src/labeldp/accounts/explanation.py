@@ -156,12 +156,7 @@ def explain(
     ledger = None if ledger_cost is None else total_of(terms.charges) + ledger_cost
     if ledger is not None and ledger <= budget:
         ledger = None
-    worst = (ledger or budget).epsilon
-    warnings = []
-    if not terms.secure:
-        warnings.append(_SEEDED)
-    elif is_weak(worst):
-        warnings.append(WEAK.format(**odds_figures(worst)))
+    warnings = _warnings(terms, (ledger or budget).epsilon)
     if proof is not None and proof.delta:
         warnings.append(_DELTA.format(delta=rounded_up(proof.delta, 3)))
     sections = {**_sections(terms, wording, entries), "What it means": _meaning(terms, wording, budget, ledger)}
@@ -175,6 +170,13 @@ def explain(
         warnings=tuple(warnings),
         sections={heading: tuple(filter(None, lines)) for heading, lines in sections.items() if any(lines)},
     )
+
+
+def _warnings(terms: Terms, epsilon: float) -> list[str]:
+    """Return the warning of a release that is not private, or whose protection is weak."""
+    if not terms.secure:
+        return [_SEEDED]
+    return [WEAK.format(**odds_figures(epsilon))] if is_weak(epsilon) else []
 
 
 _NOTHING = {
