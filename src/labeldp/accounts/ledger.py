@@ -293,7 +293,8 @@ def note_other_ledgers(ledger: Ledger, files: Mapping[str, StrPath]) -> Message 
         Possible ledgers, by the names to show.
     """
     charged = os.path.realpath(ledger.path) if ledger.path else ""
-    ledgers = [name for name, path in files.items() if os.path.realpath(path) != charged and _is_used(path)]
+    candidates = {name: path for name, path in files.items() if os.path.realpath(path) != charged}
+    ledgers = [name for name, path in candidates.items() if _is_used(path)]
     if not ledgers:
         return None
     names = ", ".join(ledgers[:3]) + (f" and {len(ledgers) - 3} more" if len(ledgers) > 3 else "")

@@ -252,7 +252,8 @@ class HeldOutRows:
         typical = math.sqrt(float(squares.mean()))
         if not typical:
             return Estimate(0.0)
-        return Estimate(typical, float(squares.std()) / math.sqrt(self.test.size) / (2 * typical))
+        error_of_mean = float(squares.std()) / math.sqrt(self.test.size)
+        return Estimate(typical, error_of_mean / (2 * typical))
 
 
 def _model_errors(

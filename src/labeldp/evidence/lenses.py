@@ -40,7 +40,8 @@ def _bins(outputs: list[Outputs]) -> Code:
     if not pooled.size:
         return _zeros
     count = int(np.clip(pooled.size // _MIN_PER_BIN, 4, _MAX_BINS))
-    edges = pooled[np.linspace(0, pooled.size - 1, count + 1).astype(np.int64)[1:-1]]
+    ranks = np.linspace(0, pooled.size - 1, count + 1).astype(np.int64)
+    edges = pooled[ranks[1:-1]]
     # Values that many outputs share get a bin of their own, whichever side of it the others are on.
     edges = np.unique(np.concatenate([edges, np.nextafter(edges, np.inf)]))
     return lambda z: np.searchsorted(edges, z.astype(np.float64), side="right").astype(np.uint64)

@@ -62,7 +62,9 @@ class Case:
     @property
     def outside(self) -> list[Array]:
         """Labels beyond each end."""
-        return [np.append(self.at(-1, -10, -1e6), -1e300), np.append(self.at(2, 11, 1e6), 1e300)]
+        below = np.append(self.at(-1, -10, -1e6), -1e300)
+        above = np.append(self.at(2, 11, 1e6), 1e300)
+        return [below, above]
 
     def draw(self, labels: Numbers, seed: int = 1) -> Array:
         """Return outputs for labels, under the words of a seed."""
@@ -110,7 +112,8 @@ def _require_fit(case: Case, label: float, z: Array, note: str = "") -> None:
     cumulative = case.mechanism.channel.cumulative
     up_to = np.cumsum(counts)
     gap = np.abs(up_to / z.size - cumulative(label, points)).max()
-    gap_below = np.abs((up_to - counts) / z.size - cumulative(label, np.nextafter(points, -np.inf))).max()
+    expected_below = cumulative(label, np.nextafter(points, -np.inf))
+    gap_below = np.abs((up_to - counts) / z.size - expected_below).max()
     gap = max(gap, gap_below)
     # Massart: a right distribution passes a gap of g with probability 2 exp(−2 n g²) at most.
     require(
@@ -142,7 +145,8 @@ def _require_mean(values: Array, expected: float, message: str) -> None:
     off = abs(float(values.mean()) - expected)
     rounding = 1e-9 * (abs(expected) + float(np.abs(values).max()))
     error = float(values.std()) / math.sqrt(values.size)
-    require(off <= -special.ndtri(ALPHA / 2) * error + rounding, f"{message} (off by {off:.3g})")
+    largest = -special.ndtri(ALPHA / 2) * error + rounding
+    require(off <= largest, f"{message} (off by {off:.3g})")
 
 
 def random_words(case: Case) -> None:

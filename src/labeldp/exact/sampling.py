@@ -246,7 +246,8 @@ def recount(table: Words) -> Words:
     alias = table & np.uint64(width - 1)
     threshold = table >> np.uint64(bits)
     counts = threshold.copy()
-    index = alias.astype(np.int64).reshape(-1, width) + np.arange(0, table.size, width)[:, None]
+    first_of_row = np.arange(0, table.size, width)[:, None]
+    index = alias.astype(np.int64).reshape(-1, width) + first_of_row
     above = (capacity - threshold).reshape(-1)  # of a column that is its own alias, with the threshold all of it
     np.add.at(counts.reshape(-1), index.reshape(-1), above)
     return counts

@@ -221,7 +221,8 @@ def _row_masses(prior: Histogram, low: float, high: float, size: int) -> Array:
     fine = np.linspace(low, high, 16 * (size - 1) + 1)
     total = prior.cumulative(fine)
     mass = np.diff(total)
-    position = (fine[:-1] + np.diff(fine) / 2 - low) / (high - low) * (size - 1)
+    middle = fine[:-1] + np.diff(fine) / 2
+    position = (middle - low) / (high - low) * (size - 1)
     row = np.minimum(position.astype(np.int64), size - 2)
     up = position - row
     masses = np.zeros(size)

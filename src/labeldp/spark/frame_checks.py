@@ -93,7 +93,8 @@ def _is_missing(name: str) -> Column:
 
 
 def _refuse_repeated_ids(df: DataFrame, id: str) -> None:
-    groups = df.select(column(id).alias("id")).groupBy("id").agg(F.count(F.lit(1)).alias("n"))
+    rows = F.count(F.lit(1)).alias("n")
+    groups = df.select(column(id).alias("id")).groupBy("id").agg(rows)
     if without_labels(groups.where(F.col("n") > 1).limit(1).count):
         raise DataError(
             "some rows share an id, and would share their noise, which shows how their labels differ: give each "
@@ -142,7 +143,8 @@ def checked_inputs(df: DataFrame, label: str, id: str, features: Sequence[str]) 
         _check_type(df, name, "features", (T.NumericType, T.BooleanType))
     if label in features or len(set(features)) < len(features):
         raise ParameterError(Setting("features"), " must be different columns, and none of them the label")
-    inputs = [column(label).cast("double"), column(id), *(column(name).cast("double") for name in features)]
+    numbers = [column(name).cast("double") for name in features]
+    inputs = [column(label).cast("double"), column(id), *numbers]
     source = stable_frame(df, [values.alias(f"c{k}", metadata={}) for k, values in enumerate(inputs)])
     try:
         rows = source.frame

@@ -89,7 +89,9 @@ def _join(*pieces: Any, between: str) -> Any:
 def _characters(array: Any) -> Any:
     """Return all characters of an array of long text, one value after the other, which is how Arrow keeps them."""
     _, offsets, data = array.buffers()
-    first, last = np.frombuffer(offsets, np.int64)[[array.offset, array.offset + len(array)]].tolist()
+    positions = np.frombuffer(offsets, np.int64)
+    first = int(positions[array.offset])
+    last = int(positions[array.offset + len(array)])
     return b"" if data is None else data.slice(first, last - first)
 
 

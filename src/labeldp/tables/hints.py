@@ -126,8 +126,10 @@ def agreement(labels: NDArray[np.float64], values: NDArray[np.float64]) -> float
     0.4
     """
     observed = float(np.mean(labels == values))
-    common, _, _ = np.intersect1d(labels, values, return_indices=True)
-    expected = sum(float(np.mean(labels == value)) * float(np.mean(values == value)) for value in common)
+    label_values, label_counts = np.unique(labels, return_counts=True)
+    column_values, column_counts = np.unique(values, return_counts=True)
+    _, first, second = np.intersect1d(label_values, column_values, assume_unique=True, return_indices=True)
+    expected = float(label_counts[first] @ column_counts[second]) / labels.size**2
     return 0.0 if expected >= 1 else (observed - expected) / (1 - expected)
 
 
