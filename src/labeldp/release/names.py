@@ -37,9 +37,10 @@ _CURRENCY_WORDS = (
     "dollar dollars euro euros fr ft kr kč lei rm rp rs zł лв руб"
 )
 _CURRENCY_SIGNS = "$¢£¥฿₦₩₪₫€₱₴₹₺₽"
-_CURRENCY = rf"(?:[a-z]{{0,3}}[{_CURRENCY_SIGNS}]|(?:{_CURRENCY_WORDS.replace(' ', '|')})\.?)"
-_CURRENCY_AT_END = re.compile(f"^{_CURRENCY}|{_CURRENCY}$")
-"""A currency before or after an amount, in lower case."""
+_SIGN = f"[a-z]{{0,3}}[{_CURRENCY_SIGNS}]"
+_WORD = f"(?:{_CURRENCY_WORDS.replace(' ', '|')})"
+_CURRENCY_AT_END = re.compile(rf"^{_SIGN}|^{_WORD}[. ]|{_SIGN}$|{_WORD}\.?$")
+"""A currency before or after an amount, in lower case. ``ft4`` is a name, and ``ft 4`` an amount."""
 
 _REPEATED = re.compile(r"\.[0-9]+$")
 """The end that pandas adds to a name that another column has."""
