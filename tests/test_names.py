@@ -104,6 +104,7 @@ REFUSED = [
     (SAME_NAME, "label", pd.DataFrame(Y)),
     (SAME_NAME, "label", pd.Series(Y, name="Label")),
     (SAME_NAME, "Pay", pd.Series(Y, name="pay\u200b")),
+    (SAME_NAME, "pay.1", pd.Series(Y, name="pay")),
     *((SEVERAL, "a", y) for y in (pd.DataFrame({"y": Y, "z": Y}), np.column_stack([Y, Y]), Y.reshape(-1, 1, 1))),
 ]
 """What is said, the name of a feature, and labels."""

@@ -123,7 +123,7 @@ def test_every_reading_of_a_table_with_a_private_column_gives_hints_before_the_c
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-@pytest.mark.parametrize("name", ["PRICE", " price", "price\u200b", "\uff50rice"])
+@pytest.mark.parametrize("name", ["PRICE", " price", "price\u200b", "\uff50rice", "price.1"])
 def test_a_public_column_with_the_name_of_the_label_in_another_form_is_refused(tmp_path, entry, name):
     ledger = ldp.Ledger()
     (tmp_path / "in.csv").write_text(f"{name},rooms,price\n" + "1.5,2,3\n2.5,1,4\n" * 50)

@@ -272,9 +272,9 @@ def ledger_notes(ledger: Ledger) -> list[str]:
     """Return a note on the remaining budget after a release, or that no ledger was kept."""
     if ledger.path is None:
         return ["No ledger was kept: another release of these labels costs again, and nobody counts it."]
-    if ledger.limit is None:
-        return []
     try:
+        if ledger.limit is None:
+            return [f"The ledger {ledger.path} has {ledger.total} in all, and no limit."]
         return [f"The ledger {ledger.path} has {ledger.remaining} left."]
     except (LabelDPError, OSError):  # the release is in place
         return [f"The release was charged, but now the ledger {ledger.path} cannot be read: restore it."]

@@ -88,7 +88,8 @@ class ScorePlan:
         if self.epsilon <= paid:
             return []
         budget, noise = Budget(self.epsilon - paid), str(self.statistic)
-        return [new_charge("score", budget, purpose="score", mechanism=noise, rows_per_person=rows_per_person)]
+        description = "score, beyond the fit" if paid else "score"
+        return [new_charge(description, budget, purpose="score", mechanism=noise, rows_per_person=rows_per_person)]
 
     def sums(self, predicted: Array, labels: Array) -> Counts:
         """Return the exact sums; predictions and labels outside the bounds count as the bounds."""

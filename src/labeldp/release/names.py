@@ -154,7 +154,12 @@ def same_name(first: str, second: str) -> bool:
 
 def lookalike(label: str, names: Iterable[str]) -> str | None:
     """Return the first name that looks the same as a label's, or None."""
-    return next((name for name in names if same_name(name, label)), None)
+    return next((name for name in names if _is_lookalike(name, label)), None)
+
+
+def _is_lookalike(name: str, label: str) -> bool:
+    """Return whether a name is that of a label, or what pandas calls a second column of it, such as ``pay.1``."""
+    return same_name(name, label) or same_name(_REPEATED.sub("", name), label)
 
 
 def refuse_lookalike(label: str, public: Iterable[str], *advice: object) -> None:
@@ -169,8 +174,8 @@ def refuse_lookalike(label: str, public: Iterable[str], *advice: object) -> None
     name = lookalike(label, public)
     if name is not None:
         raise ParameterError(
-            f"the public column {name!r} has the name of the label {label!r}, but for case, blanks or forms of "
-            "letters, and public columns leave in the clear: ",
+            f"the public column {name!r} has the name of the label {label!r}, but for case, blanks, forms of "
+            "letters or a number that pandas adds, and public columns leave in the clear: ",
             *advice,
         )
 
@@ -232,7 +237,11 @@ def name_of_labels(labels: Any, features: Any = None, *, advice: str = "drop it 
     if not texts:
         reserved.append(UNNAMED)
     visible = {_visible(str(name)) for name in reserved}
-    clashes = [name for name in map(str, feature_names or ()) if _visible(name) in visible]
+    clashes = [
+        name
+        for name in map(str, feature_names or ())
+        if _visible(name) in visible or _visible(_REPEATED.sub("", name)) in visible
+    ]
     if clashes:
         column = "a column" if is_numbering else f"the column {clashes[0]!r}"
         unnamed = "" if texts else f" (a y without a name is called {UNNAMED!r})"
