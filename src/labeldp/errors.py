@@ -187,7 +187,8 @@ class UncheckableError(CardError):
 
     >>> import labeldp as ldp
     >>> from labeldp.mechanisms import card_format
-    >>> card = card_format.dump({"mechanism": "dice", "parameters": {}, "channel": "", "proof": {}})
+    >>> proof = {"epsilon": 1.0, "delta": 0.0, "ratio": None}
+    >>> card = card_format.dump({"mechanism": "dice", "parameters": {}, "channel": {}, "proof": proof})
     >>> ldp.load_mechanism(card)
     Traceback (most recent call last):
     ...
@@ -280,11 +281,12 @@ class MissingExtraError(LabelDPError, ImportError):
     --------
     >>> import sys
     >>> from unittest import mock
-    >>> with mock.patch.dict(sys.modules, {"pyspark.sql.functions": None}):      # as if it were not installed
-    ...     from labeldp.spark import privatize
+    >>> import labeldp as ldp
+    >>> with mock.patch.dict(sys.modules, {"matplotlib.figure": None}):      # as if it were not installed
+    ...     ldp.Histogram([0, 1], [1]).plot()
     Traceback (most recent call last):
     ...
-    labeldp.errors.MissingExtraError: this needs PySpark 4.1 or newer ...: pip install "labeldp[spark]"
+    labeldp.errors.MissingExtraError: a plot needs Matplotlib: pip install "labeldp[plots]"
     """
 
 
