@@ -150,7 +150,10 @@ def demo(rows: Annotated[int, Option(help="Households in the synthetic survey.")
             repeats=1,
             progress=bars,
         )
-    print_result("What that costs at other ε: errors in dollars, on incomes that are no secret here.\n")
+    print_result(
+        "What that costs at other ε: errors in dollars, on incomes that are no secret here. With less ε, rp and auto "
+        "clip labels to a narrower range: one label has less noise and more bias, which suits learners.\n"
+    )
     _show(_tables(result, "income"), result.notes())
     write_page("labeldp-report.html", render_report(release.to_card()), force=True)
     print_result("The report of the release at ε = 1 is in labeldp-report.html: open it in a browser.")
