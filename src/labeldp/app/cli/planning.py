@@ -151,8 +151,8 @@ def demo(rows: Annotated[int, Option(help="Households in the synthetic survey.")
             progress=bars,
         )
     print_result(
-        "What that costs at other ε: errors in dollars, on incomes that are no secret here. With less ε, rp and auto "
-        "clip labels to a narrower range: one label has less noise and more bias, which suits learners.\n"
+        "What that costs at other ε: errors in dollars, on incomes that are no secret here. With less ε, rp and "
+        "auto clip labels to a narrower range: one label has less noise and more bias, which suits learners.\n"
     )
     _show(_tables(result, "income"), result.notes())
     write_page("labeldp-report.html", render_report(release.to_card()), force=True)
