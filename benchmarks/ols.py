@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from labeldp import private_ols
 from labeldp.errors import DataError, ParameterError
 from labeldp.exact.word_sources import SecureWords
+from labeldp.inference.design import Design
+from labeldp.inference.estimate import estimate
+from labeldp.inference.moments import Query
 from labeldp.learning.epsilon_split import SumBudget
-from labeldp.learning.ols_design import Design
-from labeldp.learning.ols_estimate import estimate
-from labeldp.learning.ols_sums import Query
 
 Array = NDArray[np.float64]
 RESULTS = Path(__file__).with_suffix(".md")

@@ -20,12 +20,12 @@ from labeldp.release import estimate_prior, privatize
 
 if TYPE_CHECKING:
     from labeldp.app.model_fit import fit_file
+    from labeldp.inference import private_ols
     from labeldp.learning import (
         LabelReleaseRegressor,
         ModelReleaseRegressor,
         fit_and_score,
         private_intervals,
-        private_ols,
         private_score,
     )
     from labeldp.learning.models import load_model, save_model
@@ -71,6 +71,7 @@ __all__ = [
 _LATER = {
     **dict.fromkeys(["load_model", "save_model"], "labeldp.learning.models"),
     "fit_file": "labeldp.app.model_fit",
+    "private_ols": "labeldp.inference",
     "privatize_file": "labeldp.tables",
 }
 """Names outside ``labeldp.learning`` that are imported when they are used."""
@@ -78,7 +79,7 @@ _LATER = {
 
 def __getattr__(name: str) -> Any:
     """Import scikit-learn and PyArrow when a name needs them: the one is slow to import, the other an extra."""
-    if name not in __all__ and name not in ("learning", "spark", "tables"):
+    if name not in __all__ and name not in ("inference", "learning", "spark", "tables"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name not in __all__:
         return import_module(f"labeldp.{name}")

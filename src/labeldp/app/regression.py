@@ -15,9 +15,9 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.app.inputs import LEFT_OUT, Hints, read_rows
 from labeldp.app.report import render_report
 from labeldp.errors import ParameterError, Setting
-from labeldp.learning.formula import Formula
-from labeldp.learning.ols import private_ols
-from labeldp.learning.regression_table import RegressionTable
+from labeldp.inference.formula import Formula
+from labeldp.inference.ols import private_ols
+from labeldp.inference.regression_table import RegressionTable
 from labeldp.tables.paths import refuse_same
 from labeldp.tables.placement import OutputsAndCard
 

@@ -3,9 +3,7 @@
 from labeldp.learning.intervals import IntervalModel, private_intervals
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
-from labeldp.learning.ols import private_ols
 from labeldp.learning.quality import Risk
-from labeldp.learning.regression_table import RegressionTable
 from labeldp.learning.row_release import RowRelease
 from labeldp.learning.score import fit_and_score, private_score
 
@@ -13,11 +11,9 @@ __all__ = [
     "IntervalModel",
     "LabelReleaseRegressor",
     "ModelReleaseRegressor",
-    "RegressionTable",
     "Risk",
     "RowRelease",
     "fit_and_score",
     "private_intervals",
-    "private_ols",
     "private_score",
 ]

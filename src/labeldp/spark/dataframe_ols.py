@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.errors import DataError
-from labeldp.learning import ols
-from labeldp.learning.regression_table import RegressionTable
+from labeldp.inference import ols
+from labeldp.inference.regression_table import RegressionTable
 from labeldp.spark.executor import collect_rows
 from labeldp.spark.frame_checks import checked_inputs
 from labeldp.spark.session import as_seed

@@ -18,8 +18,8 @@ from labeldp.app.page.site import Site, show
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished, unfinished_of
 from labeldp.errors import ParameterError
 from labeldp.evidence.previews import Preview, preview
+from labeldp.inference.formula import Formula
 from labeldp.learning.fit_plan import LabelScale
-from labeldp.learning.formula import Formula
 from labeldp.learning.score import plan_test
 from labeldp.learning.score_sums import ScorePlan
 

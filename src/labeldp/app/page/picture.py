@@ -13,7 +13,7 @@ import numpy as np
 from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.card import Card
 from labeldp.accounts.numbers import number
-from labeldp.learning.regression_table import RegressionTable
+from labeldp.inference.regression_table import RegressionTable
 from labeldp.tables.batches import label_values
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.opening import open_table

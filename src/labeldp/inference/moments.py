@@ -15,10 +15,10 @@ import numpy as np
 from labeldp._values import Array
 from labeldp.errors import PrivacyProofError
 from labeldp.exact.word_sources import WordSource
+from labeldp.inference.design import GUESS, WEIGHT, Design
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.fit_plan import Pair
 from labeldp.learning.label_queries import CELLS, find_range
-from labeldp.learning.ols_design import GUESS, WEIGHT, Design
 from labeldp.release.curator import count
 
 GRID = (1 << 20) - 1

@@ -9,11 +9,11 @@ import numpy as np
 
 from labeldp._values import Array
 from labeldp.accounts.numbers import number
-from labeldp.learning.estimate_law import EstimateLaw, possible_variances
+from labeldp.inference.design import WEIGHT, Design, residuals
+from labeldp.inference.distribution import EstimateLaw, possible_variances
+from labeldp.inference.moments import Center, Query, find_center
+from labeldp.inference.robust_variances import Squares
 from labeldp.learning.fit_plan import Pair
-from labeldp.learning.ols_design import WEIGHT, Design, residuals
-from labeldp.learning.ols_squares import Squares
-from labeldp.learning.ols_sums import Center, Query, find_center
 
 _TEST = 0.05
 """The largest fraction of a row's weight for the test of fit."""

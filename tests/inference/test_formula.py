@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import labeldp as ldp
-from labeldp.learning.formula import MAX_LEVELS, Formula
+from labeldp.inference.formula import MAX_LEVELS, Formula
 
 PEOPLE = pa.table(
     {

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from labeldp._values import Array
-from labeldp.learning.estimate_law import Spread
-from labeldp.learning.ols_design import WEIGHT, Design, Weights
-from labeldp.learning.ols_sums import Center
+from labeldp.inference.design import WEIGHT, Design, Weights
+from labeldp.inference.distribution import Spread
+from labeldp.inference.moments import Center
 
 _LINE_SHARES = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4)
 """Fractions of a row's weight to try for squares around the rough line."""

@@ -18,13 +18,13 @@ from labeldp.accounts.budget import declared, rounded_up
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.inference.design import GUESS, Design
+from labeldp.inference.estimate import estimate
+from labeldp.inference.formula import Formula
+from labeldp.inference.moments import Query
+from labeldp.inference.regression_table import RegressionTable
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.fit_plan import FitRequest, unit_labels
-from labeldp.learning.formula import Formula
-from labeldp.learning.ols_design import GUESS, Design
-from labeldp.learning.ols_estimate import estimate
-from labeldp.learning.ols_sums import Query
-from labeldp.learning.regression_table import RegressionTable
 from labeldp.learning.threads import limit_libraries
 from labeldp.release.names import UNNAMED, name_of_labels
 from labeldp.release.plan import Plan, state_terms

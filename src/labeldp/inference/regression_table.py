@@ -18,8 +18,8 @@ from labeldp.accounts.numbers import number
 from labeldp.accounts.scores import coefficient_cells, coefficient_columns, describe_fit
 from labeldp.accounts.terms import Terms
 from labeldp.errors import DataError, MissingExtraError, ParameterError
-from labeldp.learning.formula import Formula
-from labeldp.learning.ols_estimate import Estimates
+from labeldp.inference.estimate import Estimates
+from labeldp.inference.formula import Formula
 from labeldp.tables.frames import is_frame
 
 _ROBUST = (

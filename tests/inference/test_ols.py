@@ -22,11 +22,11 @@ from helpers import FALSE_ALARM, seeded
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import LabelDPError
 from labeldp.exact import DiscreteLaplace
+from labeldp.inference.design import WEIGHT, Design
+from labeldp.inference.distribution import EstimateLaw
+from labeldp.inference.moments import GRID, Center, Query, curve_of
+from labeldp.inference.robust_variances import Squares
 from labeldp.learning.epsilon_split import SumBudget
-from labeldp.learning.estimate_law import EstimateLaw
-from labeldp.learning.ols_design import WEIGHT, Design
-from labeldp.learning.ols_squares import Squares
-from labeldp.learning.ols_sums import GRID, Center, Query, curve_of
 
 BOUNDS = (0.0, 100.0)
 
