@@ -137,7 +137,7 @@ TESTS: dict[str, Callable[[Any], Any]] = {
 DOMAIN = "kind:text low:number high:number promise:fraction& "
 COMMON = """schema:text version:integer checksum:text guarantee:text cost:cost secure:boolean rows:size
     trust:curator/local bounds:bounds* mechanisms:mechanism* parts:integer* priors:prior|null* charges:charge*
-    statistics:statistic* purpose?:line recipient?:line bounds_reason?:line rounding?:positive|null* """
+    statistics:statistic* intended_use?:line recipient?:line bounds_reason?:line rounding?:positive|null* """
 FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a pair, type% an object with any names
     "cost": "epsilon:number",
     "charge": """description:text budget:amount when:text mechanism:text|null rows_per_person:size

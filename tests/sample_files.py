@@ -22,7 +22,7 @@ def write_samples(folder):
     frame, labels = sample_features(), sample_labels()
     ledger = ldp.Ledger.open(folder / "budget.jsonl", limit=ldp.Budget(epsilon=20))
     options = {"epsilon": 1.0, "bounds": BOUNDS, "ledger": ledger}
-    release = ldp.privatize(labels, purpose="a study", recipient="a lab", **options)
+    release = ldp.privatize(labels, intended_use="a study", recipient="a lab", **options)
     mechanism = ldp.Laplace(bounds=BOUNDS, epsilon=1.0)
     (folder / "mechanism.json").write_text(mechanism.to_json(), encoding="utf-8")
     (folder / "release.json").write_text(release.to_card(), encoding="utf-8")

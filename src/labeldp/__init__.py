@@ -16,7 +16,7 @@ from labeldp.evidence.privacy_audit import audit, audit_pipeline
 from labeldp.mechanisms import Gaussian, Laplace, RPWithPrior, RROnBins, Staircase, TwoPoint, Unbiased
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import optimal_interval
-from labeldp.release import estimate_prior, privatize
+from labeldp.release import estimate_prior
 
 if TYPE_CHECKING:
     from labeldp.app.model_fit import fit_file
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         fit_and_score,
         private_intervals,
         private_score,
+        privatize,
     )
     from labeldp.learning.models import load_model, save_model
     from labeldp.tables import privatize_file

@@ -12,7 +12,7 @@ from forged_cards import forged
 from labeldp.accounts import declared
 from labeldp.app import regression
 
-SAID = {"purpose": "rent index", "recipient": "the city", "bounds_reason": "set by law"}
+SAID = {"intended_use": "rent index", "recipient": "the city", "bounds_reason": "set by law"}
 LABELS = np.linspace(1.0, 4.0, 300)
 GIVEN = {"epsilon": 1.0, "bounds": (0, 5)}
 
@@ -53,7 +53,7 @@ def test_what_the_owner_says_is_on_the_card_and_in_the_ledger(name, tmp_path):
     assert SAID.items() <= json.loads(text).items()
     verification = ldp.verify_card(text)
     assert verification.holds
-    assert "Purpose: rent index" in verification.card.explain().text()
+    assert "Intended use: rent index" in verification.card.explain().text()
     again = ldp.Ledger.open(tmp_path / "budget.jsonl")
     assert {charge.declaration.recipient for charge in again.charges} == {"the city"}
 
@@ -74,6 +74,6 @@ def test_a_forged_card_or_ledger_says_nothing_that_no_owner_could_say(wrong, tmp
         lie = forged({**card, name: wrong})
         assert library(lie) == mine(lie)[0] == FALSE
     path = tmp_path / "budget.jsonl"
-    path.write_bytes(chained(HEADER, {"charges": [ENTRY], "declaration": {"purpose": wrong}}))
+    path.write_bytes(chained(HEADER, {"charges": [ENTRY], "declaration": {"intended_use": wrong}}))
     with pytest.raises(ldp.errors.LedgerError):
         ldp.Ledger.open(path)

@@ -173,7 +173,7 @@ ODD = [
     {"when": 1.0},
     {"budget": 1.0},
     {"budget": Budget(Fraction(1, 10**400))},
-    {"declaration": ldp.accounts.Declaration(purpose="two\nlines")},
+    {"declaration": ldp.accounts.Declaration(intended_use="two\nlines")},
 ]
 
 

@@ -146,7 +146,7 @@ MODEL = {
     "regression": {"names": ["a"], "params": [1.0], "bse": [0.5], "bse_ols": [0.4], "pvalues": [0.1],
                    "conf_int": [[0.0, 2.0]]},
 }  # fmt: skip
-SAID = {"purpose": "a study", "recipient": "a lab", "bounds_reason": "the form", "rounding": [0.5]}
+SAID = {"intended_use": "a study", "recipient": "a lab", "bounds_reason": "the form", "rounding": [0.5]}
 PRIOR = ldp.estimate_prior([1.0, 2.0, 3.0] * 40, epsilon=0.5, bounds=(0, 5), ledger=ldp.Ledger())
 HONEST = {
     "mechanism": ldp.RROnBins.design(PRIOR, 2.0).to_json(),
@@ -182,7 +182,7 @@ FREE = {
         "column",
         "label",
         "id",
-        "purpose",
+        "intended_use",
         "recipient",
         "bounds_reason",
         "rounding",
@@ -230,7 +230,7 @@ def test_every_other_value_of_a_field_is_refused_unless_the_field_is_free(kind):
 
 # ---- ledgers ----------------------------------------------------------------------------------------------------
 
-DECLARED = {"purpose": "a study", "recipient": "a lab", "bounds_reason": "the form"}
+DECLARED = {"intended_use": "a study", "recipient": "a lab", "bounds_reason": "the form"}
 RECORDS = {
     "header": (ledger_file._Header, HEADER, 0),
     "charges": (

@@ -31,7 +31,7 @@ CASES = {
     "bounds": ([(-1.0, 9.0)], [(5.0, 0.0), (1.0, 1.0), (0.0, math.inf), (math.nan, 1.0)]),
     "rows_per_person": ([3], [0, -1]),
     "missing": (["drop"], ["keep"]),
-    "purpose": (["rent index"], ["", "two\nlines"]),
+    "intended_use": (["rent index"], ["", "two\nlines"]),
     "recipient": (["the city"], ["x" * 501]),
     "bounds_reason": (["by law"], [" "]),
     "mechanism": (["laplace"], ["magic"]),

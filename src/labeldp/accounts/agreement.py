@@ -41,6 +41,7 @@ def require_agreement(kind: str, entries: Data, terms: Terms) -> None:
     _require_origins(entries, terms)
     if kind == "release":
         _require_release(entries, terms)
+        _require_purpose(entries, terms)
     elif kind == "row-release":
         _require_knowledge(entries, terms)
     else:
@@ -88,12 +89,13 @@ def _require_mechanisms(kind: str, entries: Data, terms: Terms) -> None:
     mechanisms, numbers = entries["mechanisms"], entries["parts"]
     require(all(map(is_pure, mechanisms)), _NOT_PURE)
     require(len(terms.bounds) == 1, "it must have one pair of bounds")
-    if kind == "release":
+    has_one_mechanism = kind == "release" and "features" not in entries
+    if has_one_mechanism:
         require(len(numbers) == len(terms.priors) == 1, "it must have one mechanism, and a prior or none")
     else:
         require(not terms.priors, "it must have no prior beside its mechanisms")
     paying = terms.charges_for("labels")
-    if kind != "release" and numbers and not paying:
+    if not has_one_mechanism and numbers and not paying:
         paying = terms.charges_for("sums")  # one charge for sums and for labels around them
     is_paid_once = len(paying) == bool(numbers)
     require(is_paid_once, "its mechanisms need one charge, and a charge for labels needs mechanisms")
@@ -144,14 +146,31 @@ def _require_origins(entries: Data, terms: Terms) -> None:
 
 
 def _require_release(entries: Data, terms: Terms) -> None:
-    """Require a mechanism that overlaps the bounds, a prior inside them, and as many rows in the file."""
+    """Require mechanisms that overlap the bounds, a prior inside them, and as many rows in the file."""
+    rows = entries.get("file", {}).get("rows", terms.rows)
+    require(rows == terms.rows, "its file has another number of rows than its labels")
+    if "features" in entries:
+        _require_score(entries, terms, fitted_rows=terms.rows - (terms.split.test_rows if terms.split else 0))
+        return
     (mechanism,), (prior,), ((low, high),) = terms.mechanisms, terms.priors, terms.bounds
     first, last = mechanism.domain
     require(first < high and low < last, "its mechanism is for labels outside its bounds")
     if prior is not None:
         _require_prior(prior, terms)
-    rows = entries.get("file", {}).get("rows", terms.rows)
-    require(rows == terms.rows, "its file has another number of rows than its labels")
+
+
+def _require_purpose(entries: Data, terms: Terms) -> None:
+    """Require what a purpose promises: a model is for training, and statistics are clipped by bounds alone."""
+    purpose, has_model = entries["purpose"], "features" in entries
+    require(has_model == ("residual_variance" in entries), "a model goes with the variance around it")
+    require(has_model or not {"quality", "split"} & entries.keys(), "it has a score, and no model")
+    require(purpose == "training" or not has_model, "labels from a model are for training")
+    if purpose == "statistics":
+        is_clipped_by_bounds = terms.mechanisms[0].domain == terms.bounds[0] and terms.priors == (None,)
+        require(is_clipped_by_bounds, "labels for statistics are clipped by their bounds alone")
+    if purpose != "values":
+        is_unbiased = all(type(mechanism).unbiased for mechanism in terms.mechanisms)
+        require(is_unbiased, "a mechanism without unbiased labels is for values")
 
 
 def _require_prior(prior: Histogram, terms: Terms) -> None:
@@ -181,16 +200,22 @@ def _require_knowledge(entries: Data, terms: Terms) -> None:
 
 def _require_model(entries: Data, terms: Terms) -> None:
     """Require a score that is paid for and shown, rows that were split as stated, and complete figures."""
-    quality, split, fit = entries.get("quality"), terms.split, entries.get("fit", {})
-    is_paid = bool(terms.charges_for("score")) or split is not None
-    require(is_paid == (quality is not None), "a score needs a charge, and a charge for a score needs a score")
-    if split is not None:
-        rows = None if quality is None else quality["rows"]
-        is_split = (split.train_rows, split.test_rows) == (terms.rows, rows)
-        require(is_split, "the split has other numbers of rows than the model and its score")
-        require(split.separates(terms.charges), "the split is of other charges than those of the model")
+    _require_score(entries, terms, fitted_rows=terms.rows)
+    fit = entries.get("fit", {})
     lengths = {len(column) for column in entries.get("regression", {}).values()}
     require(len(lengths) <= 1, "the columns of its table of coefficients are not equally long")
     require(("rsquared" in fit) == ("standard_error" in fit), "R² is shown only with its standard error")
     is_transformable = terms.bounds[0][0] >= LOWEST_LABELS[terms.label_transform]
     require(is_transformable, "its lower bound is too small for its label_transform")
+
+
+def _require_score(entries: Data, terms: Terms, fitted_rows: int) -> None:
+    """Require a score that is paid for and shown, and rows that were split as stated."""
+    quality, split = entries.get("quality"), terms.split
+    is_paid = bool(terms.charges_for("score")) or split is not None
+    require(is_paid == (quality is not None), "a score needs a charge, and a charge for a score needs a score")
+    if split is not None:
+        rows = None if quality is None else quality["rows"]
+        is_split = (split.train_rows, split.test_rows) == (fitted_rows, rows)
+        require(is_split, "the split has other numbers of rows than the model and its score")
+        require(split.separates(terms.charges), "the split is of other charges than those of the model")

@@ -185,15 +185,15 @@ class Declaration:
 
     Attributes
     ----------
-    purpose : str or None
-        The purpose of the release.
+    intended_use : str or None
+        The use that the release is made for.
     recipient : str or None
         The recipient of the release.
     bounds_reason : str or None
         The choice of the bounds, made without looking at the labels.
     """
 
-    purpose: Statement | None = optional()
+    intended_use: Statement | None = optional()
     recipient: Statement | None = optional()
     bounds_reason: Statement | None = optional()
 
@@ -210,20 +210,20 @@ def parse_statement(text: Any, name: str) -> str:
 
 @contextmanager
 def declared(**statements: str | None) -> Iterator[None]:
-    """Declare the purpose of all releases in the block.
+    """Declare the intended use of all releases in the block.
 
     Parameters
     ----------
-    purpose, recipient, bounds_reason : str, optional
+    intended_use, recipient, bounds_reason : str, optional
         As in `Declaration`; None leaves the statement of the block around this one.
 
     Examples
     --------
     >>> import labeldp as ldp
     >>> from labeldp.accounts import declared
-    >>> with declared(purpose="rent index 2026", recipient="the city's statisticians"):
+    >>> with declared(intended_use="rent index 2026", recipient="the city's statisticians"):
     ...     release = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5))
-    >>> release.terms.declaration.purpose
+    >>> release.terms.declaration.intended_use
     'rent index 2026'
     """
     parsed = {name: parse_statement(text, name) for name, text in statements.items() if text is not None}

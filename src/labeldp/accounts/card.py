@@ -138,7 +138,7 @@ def _terms(kind: str, entries: Data) -> Terms:
         statistics=tuple(entries["statistics"]),
         split=entries.get("split"),
         declaration=Declaration(
-            purpose=entries.get("purpose"),
+            intended_use=entries.get("intended_use"),
             recipient=entries.get("recipient"),
             bounds_reason=entries.get("bounds_reason"),
         ),

@@ -33,18 +33,38 @@ class Wording(NamedTuple):
 
 
 _ONCE = " without need: that would cost again, and the costs add up."
+_ONE_VALUE = "Take one released value for the truth about one row"
 _LABELS = Wording(
     title="A release of private labels",
     output="this release",
     done="Noise was added to {rows:,} labels before they were released",
     released="{rows:,} private labels, and the mechanism with all its settings: privacy rests on its randomness.",
     noise="",
-    do="Reuse the noisy labels as often as you like. Average over many rows: means and models need {unbiased}.",
-    do_not=f"Release the same labels again{_ONCE} Take one released value for the truth about one row. Cut off "
-    "values that lie outside the bounds, even below 0: averages and models need them as they are.",
+    do="Train any model that learns a mean on them: least squares, trees or networks. Reuse costs nothing more.",
+    do_not=f"Compute medians or quantiles from them, or absolute errors. {_ONE_VALUE}. Cut off values that lie "
+    f"outside the bounds, even below 0. Release the same labels again{_ONCE}",
+)
+_POSTERIOR_MEANS = _LABELS._replace(
+    done="A model was fitted to noisy sums and noisy values of {rows:,} labels. Each released label is the mean "
+    "that the model and its own noisy value give",
+    released="{rows:,} labels to train on, the noisy sums and values behind them, and the model ({features}).",
+    noise="The released labels are smoother than true ones: an error measured against them is far too small.",
+    do_not=f"Measure a model's error against them. Compute medians, quantiles, spreads or totals from them. "
+    f"{_ONE_VALUE}. Release the same labels again{_ONCE}",
+)
+_STATISTICS = _LABELS._replace(
+    do="Compute means and totals of any group. A mean of n rows is within ±1.96·s/√n of the true one in 95 % of "
+    "releases at least, s being the standard deviation of the group's private labels. Reuse costs nothing more.",
+)
+_VALUES = _LABELS._replace(
+    released="{rows:,} values as the mechanism drew them, and the mechanism with all its settings.",
+    do="Debias them with the mechanism before you average or train. Reuse costs nothing more.",
 )
 _WORDING = {
-    "release": _LABELS,
+    "training": _LABELS,
+    "posterior means": _POSTERIOR_MEANS,
+    "statistics": _STATISTICS,
+    "values": _VALUES,
     "row-release": _LABELS._replace(
         done="Noise was added to {rows:,} labels before they were released, each row once",
         released="{rows:,} private labels, each with its interval and its noise, and about where all labels lie.",
@@ -94,7 +114,7 @@ _RANDOM = (
     "The randomness behind the noise: it comes from a secure source, and is never stored. On a cluster it comes "
     "from a key and each row's id, and the key is destroyed when the release is closed."
 )
-_NOT_SCORED = "Its error was not measured."
+_NOT_SCORED = "The model's error was not measured."
 _NO_TRUE_LABELS = "Publish the true labels, or anything else computed from them without noise, beside it."
 
 
@@ -148,8 +168,7 @@ def explain(
         The cost of all else in its ledger, to say what everything in it means.
     """
     entries = entries or {}
-    kind = "regression" if "regression" in entries else kind
-    wording, name = _WORDING[kind], entries.get("file", {}).get("name")
+    wording, name = _WORDING[_topic(kind, entries)], entries.get("file", {}).get("name")
     label = entries.get("label", "private labels")
     proof = None if terms.charges else proof_of(terms.mechanisms[0])
     budget = terms.cost if proof is None else Budget(proof.epsilon)
@@ -170,6 +189,15 @@ def explain(
         warnings=tuple(warnings),
         sections={heading: tuple(filter(None, lines)) for heading, lines in sections.items() if any(lines)},
     )
+
+
+def _topic(kind: str, entries: Data) -> str:
+    """Return the name of the wording for a card."""
+    if "regression" in entries:
+        return "regression"
+    if kind != "release":
+        return kind
+    return "posterior means" if "features" in entries else str(entries.get("purpose", "training"))
 
 
 def _warnings(terms: Terms, epsilon: float) -> list[str]:
@@ -200,7 +228,7 @@ def _sections(terms: Terms, wording: Wording, entries: Data) -> dict[str, list[s
         "What stays private": [f"The true labels: {readers} saw them.", _RANDOM] if is_used else ["All labels."],
         "What it cost": _cost(terms) if is_used else _cost_of_use(terms),
         "How noisy it is": _noise(terms, wording, entries),
-        "Do": [wording.do.format(unbiased=_unbiased_labels(entries))],
+        "Do": [wording.do],
         "Do not": [wording.do_not, _NO_TRUE_LABELS],
     }
 
@@ -235,7 +263,7 @@ def _actions(terms: Terms, wording: Wording, entries: Data, readers: str) -> lis
 def _statements(terms: Terms) -> list[str]:
     declaration = terms.declaration
     lines = {
-        "Purpose": declaration.purpose,
+        "Intended use": declaration.intended_use,
         "Recipient": declaration.recipient,
         "Why these bounds": declaration.bounds_reason,
     }
@@ -243,7 +271,9 @@ def _statements(terms: Terms) -> list[str]:
 
 
 def _outputs(terms: Terms, wording: Wording, entries: Data) -> list[str]:
-    lines = [wording.released.format(rows=terms.rows, model=entries.get("model", "a model"))]
+    features = ", ".join(entries.get("features", ())) or "no columns"
+    model = entries.get("model", "a model")
+    lines = [wording.released.format(rows=terms.rows, model=model, features=features)]
     if terms.label_transform:
         lines.append(f"It is about {terms.label_transform} of the label, not the label itself.")
     if origins_of(terms.priors):
@@ -254,11 +284,6 @@ def _outputs(terms: Terms, wording: Wording, entries: Data) -> list[str]:
         columns = "the other columns of the file" if "columns" in entries.get("file", {}) else "every feature"
         lines.append(f"Public from the start: {columns}, {public_rows(entries)}, and the bounds.")
     return lines
-
-
-def _unbiased_labels(entries: Data) -> str:
-    column = entries.get("file", {}).get("unbiased_column")
-    return f"the column {column}" if column else "the debiased labels"
 
 
 def private_column(entries: Data) -> str | None:
@@ -318,9 +343,9 @@ def _cost_of_use(terms: Terms) -> list[str]:
 
 def _noise(terms: Terms, wording: Wording, entries: Data) -> list[str]:
     """Return the size of the noise."""
-    if wording is _WORDING["model"]:
+    if wording in (_WORDING["model"], _POSTERIOR_MEANS):
         score = describe_quality(entries.get("quality"), terms.statistics, terms.rows_per_person)
-        return [wording.noise, f"How wrong it is: {score}." if score else _NOT_SCORED]
+        return [wording.noise, f"How wrong the model is: {score}." if score else _NOT_SCORED]
     if wording.noise:
         return [wording.noise]
     column = terms.mechanisms[0], terms.priors[0], terms.bounds[0]

@@ -24,6 +24,7 @@ MAX_MECHANISMS = 16
 """A card with more distinct ones is refused: proving one can take a second."""
 Trust = Literal["curator", "local"]
 Transform = Literal["log", "sqrt"]
+ReleasePurpose = Literal["training", "statistics", "values"]
 
 
 class Envelope(TypedDict):
@@ -83,10 +84,20 @@ class Common(Envelope):
     priors: list[Histogram | None]
     charges: list[Charge]
     statistics: Statistics
-    purpose: NotRequired[Statement]
+    intended_use: NotRequired[Statement]
     recipient: NotRequired[Statement]
     bounds_reason: NotRequired[Statement]
     rounding: NotRequired[list[Annotated[float, between(5e-324)] | None]]
+
+
+Share = Annotated[float, between(0, 1)]
+
+
+class QualityEntry(TypedDict):
+    """The score of a model."""
+
+    rows: Positive
+    figures: dict[Annotated[str, like("rmse|mse|mae|r2", "a known figure")], Figure]
 
 
 class FileEntry(TypedDict):
@@ -100,8 +111,6 @@ class FileEntry(TypedDict):
     rows: Natural
     rows_left_out: Natural
     column: str
-    column_holds: str
-    unbiased_column: str | None
     columns: list[str]
     types_changed: dict[str, tuple[str, str]]
     sha256: Hash | dict[str, Hash]
@@ -110,8 +119,13 @@ class FileEntry(TypedDict):
 
 
 class ReleaseCard(Common):
-    """The card of a release."""
+    """The card of a release; with features, its labels are posterior means under a model of them."""
 
+    purpose: ReleasePurpose
+    features: NotRequired[list[str]]
+    residual_variance: NotRequired[Annotated[float, between(0)]]
+    quality: NotRequired[QualityEntry]
+    split: NotRequired[Split]
     file: NotRequired[FileEntry]
     label: NotRequired[str]
     id: NotRequired[str]
@@ -134,16 +148,6 @@ class RowsCard(Common):
     knowledge: LabelSummaryEntry
     arrays: NotRequired[dict[str, Hash]]
     label_transform: NotRequired[Transform]
-
-
-Share = Annotated[float, between(0, 1)]
-
-
-class QualityEntry(TypedDict):
-    """The score of a model."""
-
-    rows: Positive
-    figures: dict[Annotated[str, like("rmse|mse|mae|r2", "a known figure")], Figure]
 
 
 class RegressionEntry(TypedDict):

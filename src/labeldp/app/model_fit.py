@@ -73,7 +73,7 @@ def fit_file(
     categories: Sequence[str] = (),
     missing: str = "error",
     rows_per_person: int = 1,
-    purpose: str | None = None,
+    intended_use: str | None = None,
     recipient: str | None = None,
     bounds_reason: str | None = None,
     label_transform: str | None = None,
@@ -94,7 +94,9 @@ def fit_file(
         As in `labeldp.privatize_file`, which has most other parameters too.
     out : path
         The folder for the model.
-    label, bounds, epsilon, missing, rows_per_person, purpose, recipient, bounds_reason, format, dialect, force
+    label, bounds, epsilon, missing, rows_per_person, format, dialect, force
+        As in `labeldp.privatize_file`.
+    intended_use, recipient, bounds_reason
         As in `labeldp.privatize_file`.
     ledger : Ledger
         The ledger to charge.
@@ -138,7 +140,7 @@ def fit_file(
     progress = progress or (lambda *_: None)
     reading: Data = {"missing": missing, "format": format, "dialect": dialect}
     read = partial(read_rows, source, label, columns=columns, progress=progress, hints=hints, **reading)
-    with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
+    with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
         return _fit_and_save(model, Path(out), read, label, columns, score, progress, force=force)
 
 

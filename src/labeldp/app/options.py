@@ -234,10 +234,10 @@ def collect_release_options(
     format: Format = None,
     force: Force = False,
     rows_per_person: RowsPerPerson = 1,
-    purpose: Annotated[
+    intended_use: Annotated[
         Statement | None,
-        _record(help="Purpose of the release: on the card and in the ledger."),
-        Field("Purpose"),
+        _record(help="Intended use of the release: on the card and in the ledger."),
+        Field("Intended use"),
     ] = None,
     recipient: Annotated[
         Statement | None,
@@ -260,7 +260,7 @@ DialectOptions = Annotated[Dialect, read_dialect]
 ReleaseOptions = Annotated[Any, collect_release_options]
 """Annotations of a parameter that the options of a function make."""
 
-RECORD = ("purpose", "recipient", "bounds_reason")
+RECORD = ("intended_use", "recipient", "bounds_reason")
 """Options for statements of the owner."""
 
 # ---- from texts to arguments --------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def private_ols(
     on: str | None = None,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
-    purpose: str | None = None,
+    intended_use: str | None = None,
     recipient: str | None = None,
     bounds_reason: str | None = None,
     label: str | None = None,
@@ -76,7 +76,7 @@ def private_ols(
         Is charged after validation and before any label is used.
     rows_per_person : int
         The number of rows that one person may have; the ledger is charged for all of them.
-    purpose, recipient, bounds_reason : str, optional
+    intended_use, recipient, bounds_reason : str, optional
         What the release is for, who gets it, and how the bounds were chosen; on the card and in the ledger.
     label : str, optional
         What to call the label; by default as ``y`` is called. ``on`` must not use a column of that name.
@@ -122,7 +122,7 @@ def private_ols(
     units = unit_labels(labels.reshape(-1).astype(np.float64), request.bounds)
     source, ledger = resolve_source(random_state), ledger_to_charge(ledger, y)
     plan = Plan(request, rows, Fraction(0), for_sums=request.epsilon.exact)
-    with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
+    with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
         paid = plan.pay(ledger)
     query = Query(units, SumBudget(plan.for_sums, rows), source)
     with np.errstate(all="ignore"):  # a user's strict settings must not lose what is paid for

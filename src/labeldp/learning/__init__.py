@@ -2,6 +2,7 @@
 
 from labeldp.learning.intervals import IntervalModel, private_intervals
 from labeldp.learning.label_regressor import LabelReleaseRegressor
+from labeldp.learning.label_release import Release, privatize
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk
 from labeldp.learning.row_release import RowRelease
@@ -11,9 +12,11 @@ __all__ = [
     "IntervalModel",
     "LabelReleaseRegressor",
     "ModelReleaseRegressor",
+    "Release",
     "Risk",
     "RowRelease",
     "fit_and_score",
     "private_intervals",
     "private_score",
+    "privatize",
 ]

@@ -19,6 +19,7 @@ from labeldp.accounts.terms import Split, Terms, fit_times
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor
+from labeldp.learning.clipped_errors import ErrorPlan
 from labeldp.learning.held_out import final_step, finite_predictions, fresh_predictions, innermost
 from labeldp.learning.quality import Risk
 from labeldp.learning.score_sums import ScorePlan
@@ -106,11 +107,13 @@ def private_score(
     return replace(risk, charge=charges[0], fit_charges=_fit_charges(innermost(model)[0]))
 
 
-def _measure(plan: ScorePlan, predicted: Array, labels: Array, source: WordSource, rows_per_person: int) -> Risk:
+def _measure(
+    plan: ScorePlan | ErrorPlan, predicted: Array, labels: Array, source: WordSource, rows_per_person: int
+) -> Risk:
     """Return a score that is paid for."""
-    figures = plan.figures(plan.sums(predicted, labels), source)
+    figures, statistics = plan.measure(predicted, labels, source)
     is_secure = isinstance(source, SecureWords)
-    return Risk(figures, labels.size, is_secure, (plan.statistic,), None, rows_per_person)
+    return Risk(figures, labels.size, is_secure, statistics, None, rows_per_person)
 
 
 def _fit_charges(model: Any) -> tuple[str, ...]:
@@ -185,6 +188,22 @@ def fit_and_score(
     if labels.ndim != 1 or labels.size != row_count(X):
         raise ParameterError(f"y must be one label for each of the {row_count(X):,} rows of X, got {labels.shape}")
     plan = plan_test(labels.size, epsilon, regressor.bounds, test_size)
+    return fit_and_measure(model, X, y, labels, plan, random_state)
+
+
+def fit_and_measure(
+    model: Any,
+    X: Any,
+    y: Any,
+    labels: Array,
+    plan: ScorePlan | ErrorPlan,
+    random_state: int | WordSource | None,
+) -> tuple[Any, Risk]:
+    """Fit a private regressor to most rows, and measure its error on the others, as a plan says.
+
+    ``labels`` are those of y, checked.
+    """
+    regressor = final_step(model)
     people = parse_integer(regressor.rows_per_person, "rows_per_person")
     fit_epsilon = Epsilon(regressor.epsilon).exact
     charges = plan.charges(people, paid=fit_epsilon)

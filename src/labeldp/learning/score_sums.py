@@ -98,6 +98,12 @@ class ScorePlan:
             k = np.rint(np.minimum(errors, 1.0) * STEPS).astype(np.int64)
         return np.array([(STEPS * k).sum(), (k * (STEPS - k)).sum()])
 
+    def measure(
+        self, predicted: Array, labels: Array, source: WordSource
+    ) -> tuple[dict[str, Figure], tuple[Statistic, ...]]:
+        """Return the errors of predictions, with noise, and the integers that were released."""
+        return self.figures(self.sums(predicted, labels), source), (self.statistic,)
+
     def figures(self, exact: Counts, source: WordSource) -> dict[str, Figure]:
         """Return the figures that follow from the sums with noise; no error is negative."""
         first, second = (self.statistic.noise.release(exact, source) * (1 / (STEPS**2 * self.rows))).tolist()
@@ -107,9 +113,9 @@ class ScorePlan:
         """Return the figures for a mean absolute and a mean squared error, in units of the largest error."""
         first = min(max(first, 0.0), 1.0)
         square = min(max(square, first**2), 1.0)  # never below the square of the mean
-        reach = self._reach(square, self._deviation * math.sqrt(2))
+        reach = wilson_reach(square, self._deviation * math.sqrt(2), self.rows)
         mse = Figure(self.largest**2 * square, self.largest**2 * reach / 2)
-        mae_reach = self._reach(first, self._deviation, min(square + reach, 1.0))
+        mae_reach = wilson_reach(first, self._deviation, self.rows, min(square + reach, 1.0))
         mae = Figure(self.largest * first, self.largest * mae_reach / 2)
         return {"mse": mse, "rmse": rmse_of(mse), "mae": mae}
 
@@ -117,20 +123,6 @@ class ScorePlan:
     def _deviation(self) -> float:
         """The standard deviation of the noise of a mean of values between 0 and 1."""
         return math.sqrt(self.statistic.noise.variance()) / STEPS**2 / self.rows
-
-    def _reach(self, share: float, noise: float, square: float = 1.0) -> float:
-        """Return how far the mean of values in [0, 1] may lie from an estimate of it: 95 %, at the worst variance.
-
-        The variance is not known. At a mean p it is at most p − p², and s − p² for a mean square of s at most. So
-        the limits are those p for which (p − share)² = z²(noise² + variance(p)/rows), as in Wilson's interval.
-        """
-        z2 = _REACH**2
-        reaches = []
-        for slope, rest in ((1.0, 0.0), (0.0, square)):
-            a, b = 1 + z2 / self.rows, share + slope * z2 / self.rows / 2
-            root = math.sqrt(max(b**2 - a * (share**2 - z2 * (noise**2 + rest / self.rows)), 0.0))
-            reaches.append(max((b + root) / a - share, share - (b - root) / a))
-        return min(*reaches, max(share, 1 - share))
 
     @property
     def least_rmse(self) -> float:
@@ -153,6 +145,21 @@ class ScorePlan:
     @property
     def _size(self) -> str:
         return f"{self.rows:,} rows for ε = {float(self.epsilon):g}"
+
+
+def wilson_reach(share: float, noise: float, rows: int, square: float = 1.0) -> float:
+    """Return how far the mean of values in [0, 1] may lie from an estimate of it: 95 %, at the worst variance.
+
+    The variance is not known. At a mean p it is at most p − p², and s − p² for a mean square of s at most. So
+    the limits are those p for which (p − share)² = z²(noise² + variance(p)/rows), as in Wilson's interval.
+    """
+    z2 = _REACH**2
+    reaches = []
+    for slope, rest in ((1.0, 0.0), (0.0, square)):
+        a, b = 1 + z2 / rows, share + slope * z2 / rows / 2
+        root = math.sqrt(max(b**2 - a * (share**2 - z2 * (noise**2 + rest / rows)), 0.0))
+        reaches.append(max((b + root) / a - share, share - (b - root) / a))
+    return min(*reaches, max(share, 1 - share))
 
 
 def rmse_of(mse: Figure) -> Figure:

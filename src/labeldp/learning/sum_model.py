@@ -258,6 +258,16 @@ _MISFIT = 0.03
 """The share of rows by which counts may differ from those of the assumed shape."""
 
 
+def residual_masses(edges: Array) -> Array:
+    """Return the probabilities of distances between edges, from far to near, in standard deviations.
+
+    Residuals are an equal mixture of a normal and a double exponential distribution; those beyond the first edge
+    count as within it.
+    """
+    within = 0.5 * erf(edges / math.sqrt(2)) + 0.5 * -np.expm1(-math.sqrt(2) * edges)
+    return np.append(1 - within[1], within[1:-1] - within[2:])
+
+
 def estimate_spread(noisy: Sums, rows: int, epsilon: float, width: float) -> float:
     """Return the variance of residuals that fits noisy counts of their distances best.
 
@@ -277,9 +287,7 @@ def estimate_spread(noisy: Sums, rows: int, epsilon: float, width: float) -> flo
     edges = np.append(2.0 ** -np.arange(OCTAVES), 0.0)  # from far to near, in widths
     best = (math.inf, 0.0)
     for deviation in _DEVIATIONS:
-        t = edges / deviation
-        within = 0.5 * erf(t / math.sqrt(2)) + 0.5 * -np.expm1(-math.sqrt(2) * t)
-        expected = rows * np.append(1 - within[1], within[1:-1] - within[2:])
+        expected = rows * residual_masses(edges / deviation)
         level = 8 / epsilon**2 + expected + (_MISFIT * rows) ** 2  # of noise, of chance, of the shape
         misfit = float(np.sum((noisy - expected) ** 2 / level))
         best = min(best, (misfit, float(deviation)))

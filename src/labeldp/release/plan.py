@@ -13,8 +13,11 @@ from fractions import Fraction
 from inspect import signature
 from typing import Any
 
+import numpy as np
+
 from labeldp._values import (
     EPSILON_RANGE,
+    Array,
     Epsilon,
     LabelBounds,
     Numbers,
@@ -38,6 +41,9 @@ from labeldp.mechanisms.registry import mechanism_class, mechanism_names
 from labeldp.release.curator import FINE, adaptive_histogram, count
 from labeldp.release.local import Reports, algorithm_3
 
+PURPOSES = ("training", "statistics", "values")
+"""What released labels are for: to train models on, for means and totals, or values as a mechanism drew them."""
+
 MIN_EPSILON = as_fraction(EPSILON_RANGE[0])
 """The smallest ε of a mechanism, exactly."""
 
@@ -58,11 +64,13 @@ class Request:
     epsilon_prior: Any = None
     zeta: float | None = None
     rows_per_person: int = 1
+    purpose: str = "training"
 
     def __post_init__(self) -> None:
         """Parse each parameter by itself, then refuse parameters that contradict each other."""
         bounds = LabelBounds(self.bounds)
         parsed = {
+            "purpose": parse_choice(self.purpose, "purpose", PURPOSES),
             "bounds": bounds,
             "epsilon": Epsilon(self.epsilon),
             "trust": parse_choice(self.trust, "trust", ("curator", "local")),
@@ -75,6 +83,8 @@ class Request:
         if self.method not in (None, "laplace") or (self.method and self.trust == "curator"):
             raise ParameterError(Setting("method"), ' is "laplace", or None; with ', Setting("trust", "local"))
         self._refuse_other_people()
+        if self.purpose == "statistics":
+            self._refuse_narrow_interval()
         if self.epsilon_prior is not None:
             object.__setattr__(self, "epsilon_prior", self._prior_share())
         if self.zeta is not None:
@@ -88,6 +98,25 @@ class Request:
             if charge is not None and charge.rows_per_person != self.rows_per_person:
                 people = Setting("rows_per_person", charge.rows_per_person)
                 raise ParameterError("the prior was paid for with ", people, ": pass that")
+
+    def _refuse_narrow_interval(self) -> None:
+        """Refuse parameters that would clip labels to less than their bounds, and spend nothing on a prior."""
+        given = [name for name in ("prior", "zeta", "epsilon_prior", "method") if getattr(self, name)]
+        if given:
+            raise ParameterError(
+                Setting("purpose", "statistics"),
+                " is for labels clipped to their bounds alone: leave out ",
+                Setting(given[0]),
+            )
+        if isinstance(self.mechanism, Mechanism) and self.mechanism.domain != self.bounds:
+            raise ParameterError(
+                "the mechanism is for labels from {:g} to {:g}, and ".format(*self.mechanism.domain),
+                Setting("purpose", "statistics"),
+                " needs one for all of the bounds",
+                option="mechanism",
+            )
+        needs_prior = not isinstance(self.mechanism, Mechanism) and self._needs_prior()
+        object.__setattr__(self, "epsilon_prior", 0 if needs_prior else None)
 
     def _prior_share(self) -> Fraction:
         """Return the part of ε for the prior, exactly; it must leave enough for the labels."""
@@ -173,8 +202,8 @@ class Request:
         return choose_mechanism(self.mechanism, prior, bounds=self.bounds, epsilon=epsilon, rows=rows, **options)
 
     def refuse_biased(self) -> None:
-        """Refuse a mechanism that has no unbiased labels, by a trial that needs no data."""
-        if self.mechanism == "auto":  # it chooses among those that have some
+        """Refuse a mechanism without unbiased labels for a purpose that needs them, by a trial without data."""
+        if self.mechanism == "auto" or self.purpose == "values":
             return
         trial = self.plan(1000).mechanism_for(self.prior or Histogram(self.bounds, [1.0]))
         try:
@@ -182,10 +211,14 @@ class Request:
         except NotUnbiasedError:
             raise ParameterError(
                 f"{type(trial).__name__} has no unbiased labels, and a model trained on biased ones is wrong: "
-                "choose another mechanism, or take its labels as they are if you know how to use them, with ",
-                Setting("debiased", "no"),
+                "choose another mechanism, or take its values as they are drawn, with ",
+                Setting("purpose", "values"),
                 option="mechanism",
             ) from None
+
+    def labels_of(self, mechanism: Mechanism, values: Array) -> Array:
+        """Return the labels for the purpose, from values as the mechanism drew them."""
+        return values if self.purpose == "values" else np.asarray(mechanism.debias(values))
 
     def counts_labels(self) -> bool:
         """Return whether a curator makes the prior, for some number of rows: else nobody may count."""

@@ -97,7 +97,7 @@ def privatize_file(
     shuffle: bool = False,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
-    purpose: str | None = None,
+    intended_use: str | None = None,
     recipient: str | None = None,
     bounds_reason: str | None = None,
     format: str | None = None,
@@ -119,7 +119,7 @@ def privatize_file(
         that is at most a hundredth of the noise.
     bounds, epsilon, mechanism, prior, zeta, epsilon_prior, trust, ledger, rows_per_person, random_state
         As in `labeldp.privatize`.
-    purpose, recipient, bounds_reason : str, optional
+    intended_use, recipient, bounds_reason : str, optional
         As in `labeldp.privatize`.
     debiased : {"replace", "no"}
         "replace": the label column holds unbiased labels, as a learner needs. "no": values as released.
@@ -172,7 +172,7 @@ def privatize_file(
     output = _Output.parse(os.fspath(out), format, debiased, shuffle=shuffle, force=force)
     reading = {"label": label, "format": format, "drop": drop, "dialect": dialect}
     rehearsal = _Rehearsal(hints, shuffle=shuffle)
-    with declared(purpose=purpose, recipient=recipient, bounds_reason=bounds_reason):
+    with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
         return _release_table(
             os.fspath(source),
             output,

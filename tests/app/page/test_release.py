@@ -75,7 +75,7 @@ def test_a_model_is_released_with_a_score_and_says_what_it_leaves_out(client, ro
 
 def test_a_regression_table_is_released_from_ticked_columns_or_a_formula_and_shown(client, root):
     (root / "homes.csv").write_text((root / "homes.csv").read_text().replace("3,,", "3,south,"))
-    begun = ready(client, kind="regression", epsilon=9, regressor=[0, 1], purpose="rent index")
+    begun = ready(client, kind="regression", epsilon=9, regressor=[0, 1], intended_use="rent index")
     assert "Not ticked because values are missing" not in client.show(begun, "budget").words
     request = client.show(begun, "release").words
     for part in ("a regression table, homes.regression.html", "rooms + side", "rent index"):
@@ -125,7 +125,7 @@ def test_the_request_says_all_that_is_released(client):
         ("score", "0.01"),
         ("label_transform", "log"),
         ("on", ""),
-        ("purpose", "two\nlines"),
+        ("intended_use", "two\nlines"),
     ],
 )
 def test_what_is_wrong_with_the_budget_is_shown_beside_its_field(client, field, text):

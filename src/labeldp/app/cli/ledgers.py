@@ -19,7 +19,7 @@ from labeldp.errors import ParameterError
 
 @command("Check", "budget.jsonl")
 def ledger(ledgers: Annotated[list[Path], Argument(metavar="LEDGER...", help="Ledger files.")]) -> None:
-    """Show the spent and the remaining budget of ledgers, by purpose and recipient. They are only read.
+    """Show the spent and the remaining budget of ledgers, by intended use and recipient. They are only read.
 
     Exit code 3 if a file is damaged or was changed.
 
@@ -54,18 +54,18 @@ def _print_charges(charges: Sequence[Charge]) -> None:
 
 
 def _print_sums(charges: Sequence[Charge], *, always: bool) -> None:
-    """Print sums by purpose and recipient; without ``always`` only where a charge states one of them."""
+    """Print sums by intended use and recipient; without ``always`` only where a charge states one of them."""
     groups = dict[tuple[str, str], list[Charge]]()
     for charge in charges:
         declaration = charge.declaration
-        group = (declaration.purpose or "not stated", declaration.recipient or "not stated")
+        group = (declaration.intended_use or "not stated", declaration.recipient or "not stated")
         groups.setdefault(group, []).append(charge)
     if always or set(groups) - {("not stated", "not stated")}:
         rows = [
             [*group, rounded_up(total_of(members).epsilon), len(members)]
             for group, members in sorted(groups.items())
         ]
-        _print_table(["purpose", "recipient", "ε", "charges"], rows)
+        _print_table(["intended use", "recipient", "ε", "charges"], rows)
 
 
 def _print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -50,7 +50,7 @@ from labeldp.app.sentences import as_flag, spelled, without_controls
 from labeldp.errors import ParameterError, Setting
 from labeldp.evidence import previews
 from labeldp.evidence.survey import make_survey
-from labeldp.release.arrays import privatize
+from labeldp.learning.label_release import privatize
 from labeldp.release.plan import mechanism_choices
 from labeldp.tables.paths import Target, refuse_same
 

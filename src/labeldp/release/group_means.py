@@ -1,0 +1,73 @@
+"""Means of groups of unbiased private labels, with standard errors by noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from labeldp._values import Array
+from labeldp.accounts.scores import Figure
+from labeldp.errors import ParameterError
+from labeldp.mechanisms.base import Mechanism
+
+_MAX_CURVATURE = -0.5
+"""Noise whose variance falls faster with the square of a label is not estimated from single labels."""
+
+
+def variance_polynomial(mechanism: Mechanism) -> tuple[float, float, float]:
+    """Return a, b, c of the noise variance a + b·y + c·y² of an unbiased label y, by least squares on a grid."""
+    low, high = mechanism.domain
+    labels = np.linspace(low, high, 257)
+    variance = mechanism.channel.variance(labels) / mechanism.channel.slope() ** 2
+    centre, width = (low + high) / 2, high - low
+    c, b, a = np.polyfit((labels - centre) / width, variance, 2)
+    return (
+        float(a - b * centre / width + c * (centre / width) ** 2),
+        float(b / width - 2 * c * centre / width**2),
+        float(c / width**2),
+    )
+
+
+def mean_noise_variance(mechanism: Mechanism, private: Array) -> float:
+    """Return the mean noise variance of unbiased private labels, estimated from themselves.
+
+    With the variance v(y) = a + b·y + c·y², a private label z has E[z] = y and E[z²] = y² + v(y), so the mean of
+    v(z) / (1 + c) is that of v(y). Near c = −1, where the square of z says nothing, the square of the mean is
+    taken for the mean of the squares: the variance is then too large by −c times the variance of the true labels.
+    """
+    a, b, c = variance_polynomial(mechanism)
+    mean = float(private.mean())
+    if c > _MAX_CURVATURE:
+        estimate = (a + b * mean + c * float(np.mean(private**2))) / (1 + c)
+    else:
+        within = np.clip(mean, *mechanism.domain)
+        estimate = a + b * within + c * within**2
+    low, high = np.array(mechanism.domain)
+    grid = np.linspace(low, high, 257)
+    values = a + b * grid + c * grid**2
+    return float(np.clip(estimate, values.min(), values.max()))
+
+
+def noise_variances(mechanism: Mechanism, private: Array) -> Array:
+    """Return an estimate of the noise variance of each unbiased private label; its mean over rows is theirs."""
+    a, b, c = variance_polynomial(mechanism)
+    if c > _MAX_CURVATURE:
+        return np.asarray((a + b * private + c * private**2) / (1 + c))
+    return np.full(private.shape, mean_noise_variance(mechanism, private))
+
+
+def group_means(mechanism: Mechanism, private: Array, by: ArrayLike | None) -> dict[Any, Figure]:
+    """Return the mean of each group of unbiased private labels, with its standard error by noise."""
+    flat = private.reshape(-1)
+    groups = np.zeros(flat.size, dtype=np.int64) if by is None else np.asarray(by).reshape(-1)
+    if groups.size != flat.size:
+        raise ParameterError(f"by must name a group for each of the {flat.size:,} rows, got {groups.size:,}")
+    names, places = np.unique(groups, return_inverse=True)
+    figures: dict[Any, Figure] = {}
+    for place, name in enumerate(names.tolist()):
+        values = flat[places == place]
+        variance = mean_noise_variance(mechanism, values) / values.size
+        figures[None if by is None else name] = Figure(float(values.mean()), float(np.sqrt(variance)))
+    return figures
