@@ -149,8 +149,8 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "reports": "mechanism:text parameters:any% channel:kind= proof:proof",
     "origin": "charge:charge secure:boolean statistics:statistic* reports?:reports",
     "prior": "nodes:number* masses:number* origin?:origin",
-    "file": """name:text format:text column:text column_holds:text row_order:text not_copied:text separator?:text
-        decimal?:text encoding?:text rows:integer rows_left_out:integer unbiased_column:text|null columns:text*
+    "file": """name:text format:text column:text row_order:text not_copied:text separator?:text
+        decimal?:text encoding?:text rows:integer rows_left_out:integer columns:text*
         types_changed:text&% sha256:hashes""",
     "knowledge": "low:number high:number variance:number sums:integer",
     "figure": "value:number standard_error:error",

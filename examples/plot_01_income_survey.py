@@ -35,7 +35,7 @@ release
 #
 # Means by age
 # ------------
-# But for clipping, ``release.debiased`` is right on average, so the mean of a group is an estimate
+# But for clipping, ``release.labels`` is right on average, so the mean of a group is an estimate
 # of its true mean. Its standard error follows from the private labels, at no further cost:
 # their standard deviation over the root of their number.
 
@@ -52,7 +52,7 @@ def mean_by_age(labels):
 
 
 truth, _ = mean_by_age(survey.income)
-private, error = mean_by_age(release.debiased)
+private, error = mean_by_age(release.labels)
 
 # %%
 # The picture
@@ -64,7 +64,7 @@ private, error = mean_by_age(release.debiased)
 # is for: groups and models, never a single row.
 
 figure, (single, means) = plt.subplots(1, 2, figsize=(9, 4.2), width_ratios=[1, 1.3])
-truth_shown, private_shown = survey.income[:600] / 1000, release.debiased[:600] / 1000
+truth_shown, private_shown = survey.income[:600] / 1000, release.labels[:600] / 1000
 single.scatter(truth_shown, private_shown, s=8, alpha=0.5, color="C0")
 single.axline((0, 0), slope=1, color="0.45", linestyle="--", linewidth=1, label="as it was")
 single.set(title="600 households", xlabel="true income, $1,000 a year")

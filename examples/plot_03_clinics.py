@@ -45,8 +45,8 @@ for name, (values, epsilon, rows) in clinics.items():
     release = ldp.privatize(
         values, epsilon=epsilon, bounds=BOUNDS, rows_per_person=rows, ledger=ledger
     )
-    means[name] = release.debiased.mean()
-    errors[name] = release.debiased.std() / np.sqrt(release.debiased.size)
+    means[name] = release.labels.mean()
+    errors[name] = release.labels.std() / np.sqrt(release.labels.size)
     print(f"{name:7} cost {release.cost}, left {ledger.remaining}")
 
 # %%

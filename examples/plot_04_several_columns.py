@@ -69,7 +69,7 @@ figure, panels = plt.subplots(1, 3, figsize=(9, 3.8))
 sizes = np.arange(1, 6)
 for number, (axes, name) in enumerate(zip(panels, columns, strict=True)):
     truth = [use[people == size, number].mean() for size in sizes]
-    groups = [releases[number].debiased[people == size] for size in sizes]
+    groups = [releases[number].labels[people == size] for size in sizes]
     private = [group.mean() for group in groups]
     errors = [2 * group.std() / np.sqrt(group.size) for group in groups]
     axes.plot(sizes, truth, "s-", color="0.55", markerfacecolor="white", label="true mean")

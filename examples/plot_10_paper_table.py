@@ -34,10 +34,10 @@ mechanisms |= {"unbiased": "Unbiased", "rr-on-bins": "RR-on-Bins"}
 def relative_error(mechanism, epsilon, survey):
     """Return the test error of a model of private labels, over that of a constant."""
     train, test = slice(0, 4_000), slice(4_000, None)
-    release = ldp.privatize(
-        survey.income[train], epsilon=epsilon, bounds=survey.bounds, mechanism=mechanism
-    )
-    labels = release.labels if mechanism == "rr-on-bins" else release.debiased
+    purpose = "values" if mechanism == "rr-on-bins" else "training"
+    options = {"mechanism": mechanism, "purpose": purpose}
+    release = ldp.privatize(survey.income[train], epsilon=epsilon, bounds=survey.bounds, **options)
+    labels = release.labels
     learner = make_pipeline(StandardScaler(), PolynomialFeatures(2), Ridge(alpha=100.0))
     predictions = learner.fit(survey.features[train], labels).predict(survey.features[test])
     return np.mean((predictions - survey.income[test]) ** 2) / survey.income[test].var()

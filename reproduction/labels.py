@@ -66,10 +66,15 @@ def labels_for(cell: Cell, y: Array, bounds: tuple[float, float], dataset: str, 
         return Labels(gaussian.randomize(y, random_state=source), cell.epsilon, DELTA, _detail(gaussian))
     limit = ldp.Budget(cell.epsilon)
     release = ldp.privatize(
-        y, epsilon=cell.epsilon, bounds=bounds, ledger=ldp.Ledger(limit=limit), random_state=source, **options
+        y,
+        epsilon=cell.epsilon,
+        bounds=bounds,
+        purpose="training" if key == "rp-debiased" else "values",
+        ledger=ldp.Ledger(limit=limit),
+        random_state=source,
+        **options,
     )
-    values = release.debiased if key == "rp-debiased" else release.labels
-    return Labels(values, release.cost.epsilon, 0.0, _detail(release.mechanism))
+    return Labels(release.labels, release.cost.epsilon, 0.0, _detail(release.mechanism))
 
 
 def private_mean(cell: Cell, y: Array, bounds: tuple[float, float], dataset: str) -> tuple[float, ldp.Budget]:

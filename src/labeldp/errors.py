@@ -137,10 +137,10 @@ class NotUnbiasedError(LabelDPError):
     Train on labels of another mechanism, or use the values as released where a single label counts.
 
     >>> import labeldp as ldp
-    >>> release = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), mechanism="rr-on-bins")
+    >>> release = ldp.privatize([2.5, 4.0], epsilon=1.0, bounds=(0, 5), mechanism="rr-on-bins", purpose="values")
     >>> release.labels.shape
     (2,)
-    >>> release.debiased
+    >>> release.mechanism.debias(release.values)
     Traceback (most recent call last):
     ...
     labeldp.errors.NotUnbiasedError: many labels share one output here, so no function of the output is an ...

@@ -259,7 +259,8 @@ def test_half_of_a_surrogate_pair_is_refused_by_both(cards):
     """No terminal prints one."""
     content = json.loads(cards["mechanism laplace"])
     release = json.loads(next(text for text in cards.values() if '"labeldp.release"' in text))
-    for wrong in ({**release, "label": "\ud800"}, {**release, "intended_use": "a\udfff"}, {**content, "\ud800": 1}):
+    odd = ({**release, "label": "\ud800"}, {**release, "intended_use": "a\udfff"}, {**content, "\ud800": 1})
+    for wrong in odd:
         assert (mine(forged(wrong))[0], library(forged(wrong))) == (FALSE, FALSE)
     assert (
         mine(forged({**release, "label": "\U0001f600"}))[0]

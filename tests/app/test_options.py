@@ -38,7 +38,7 @@ CASES = {
     "zeta": ([0.5], [0.0, -1.0]),
     "epsilon_prior": ([0.0, 0.5], [1.0, -0.1]),
     "trust": (["local"], ["nobody"]),
-    "debiased": (["no"], ["yes", "add"]),
+    "purpose": (["values"], ["yes", "add"]),
     "shuffle": ([True], []),
     "release": (["labels"], ["both"]),
     "label_transform": (["sqrt"], ["log1p", "log"]),

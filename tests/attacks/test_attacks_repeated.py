@@ -19,7 +19,7 @@ def test_the_average_of_r_releases_is_root_r_closer_and_the_ledger_shows_r_times
     """The error of 3,000 averages is known to 1.3 %; 10 % off is eight standard deviations."""
     ledger = ldp.Ledger()
     releases = [release(ledger) for _ in range(times)]
-    error = np.sqrt(np.mean((np.mean([r.debiased for r in releases], axis=0) - LABELS) ** 2))
+    error = np.sqrt(np.mean((np.mean([r.labels for r in releases], axis=0) - LABELS) ** 2))
     one = np.sqrt(releases[0].mechanism.unbiased_variance(LABELS).mean())
     assert error == pytest.approx(one / np.sqrt(times), rel=0.1)
     assert ledger.total == ldp.Budget(times * EPSILON)

@@ -40,7 +40,7 @@ def released(y, ledger, source=None, epsilon=CLAIM, **options):
     """What `privatize` hands over: the worst row's label, its place where labels are clipped to, and the prior."""
     release = ldp.privatize(y, epsilon=epsilon, bounds=BOUNDS, ledger=ledger, random_state=source, **options)
     low, high = getattr(release.mechanism, "interval", None) or release.mechanism.bounds
-    return [release.labels[0], (release.labels[0] - low) / (high - low), low, high, *prior_of(release)]
+    return [release.values[0], (release.values[0] - low) / (high - low), low, high, *prior_of(release)]
 
 
 def prior_of(release):
@@ -99,13 +99,13 @@ def raw_prior(y, ledger):
     release = ldp.privatize(
         y, epsilon=CLAIM, bounds=BOUNDS, mechanism="rp", prior=ldp.Histogram(edges, counts), ledger=ledger
     )
-    return [release.labels[0], *release.mechanism.interval]
+    return [release.values[0], *release.mechanism.interval]
 
 
 def raw_bounds(y, ledger):
     bounds = (float(y.min()), float(y.max()) + 1e-3)
     release = ldp.privatize(y, epsilon=CLAIM, bounds=bounds, mechanism="two-point", epsilon_prior=0, ledger=ledger)
-    return [release.labels[0], *release.mechanism.bounds]
+    return [release.values[0], *release.mechanism.bounds]
 
 
 def raw_mean(y, ledger):

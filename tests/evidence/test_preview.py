@@ -34,7 +34,7 @@ def test_the_error_of_a_label_is_that_of_a_release(prior):
     labels = LABELS if prior is None else np.where(rng.random(ROWS) < 0.9, LABELS / 4, 50 + 0.75 * LABELS)
     how = {"epsilon_prior": 0} if prior is None else {"prior": prior}
     release = ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, random_state=seeded(0), **how)
-    error = math.sqrt(np.mean((release.debiased - labels) ** 2))
+    error = math.sqrt(np.mean((release.labels - labels) ** 2))
     assert error == pytest.approx(expected(1.0, prior=prior).label, rel=0.06)
 
 

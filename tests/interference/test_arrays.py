@@ -28,7 +28,7 @@ def released(labels, **options):
     left = [release, release.to_card(), release.summary(), repr(release), pickle.dumps(release)]
     left.append(release._repr_html_())
     if options.get("mechanism") != "rr-on-bins":
-        left.append(release.debiased)
+        left.append(release.labels)
     return left
 
 

@@ -92,7 +92,7 @@ def test_hints_on_a_terminal_reach_nothing_else(tmp_path):
 
 
 PRIVATIZE_WITH = {
-    "as released": ["--debiased", "no", "--mechanism", "rp"],
+    "as released": ["--for", "values", "--mechanism", "rp"],
     "shuffled": ["--shuffle", "--mechanism", "two-point"],
     "no ledger left": ["--limit", "0.5"],
     "biased": ["--mechanism", "rr-on-bins"],

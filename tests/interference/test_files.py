@@ -57,7 +57,7 @@ FEW = [name for name in CHANGES if LONG or name.startswith(("all", "sorted", "co
 OPTIONS = {
     "auto": ("csv", "parquet", {"mechanism": "auto"}),
     "local": ("parquet", "csv", {"mechanism": "rp", "trust": "local", "epsilon_prior": 0.3}),
-    "as released": ("csv", "parquet", {"debiased": "no", "mechanism": "rr-on-bins"}),
+    "as released": ("csv", "parquet", {"purpose": "values", "mechanism": "rr-on-bins"}),
     "shuffled": ("parquet", "csv", {"shuffle": True}),
     "replaced": ("csv", "parquet", {"force": True}),
     "a decimal comma": ("german.csv", "csv", {"dialect": ldp.tables.Dialect(encoding="cp1252")}),

@@ -80,7 +80,7 @@ def test_labels_of_other_lengths(change, form, to, tmp_path):
     assert_nothing_leaks(way(form, f"out.{to}"), *CHANGES[change], tmp_path)
 
 
-@pytest.mark.parametrize("options", [{"shuffle": True}, {"missing": "drop"}, {"debiased": "no"}], ids=str)
+@pytest.mark.parametrize("options", [{"shuffle": True}, {"missing": "drop"}, {"purpose": "values"}], ids=str)
 def test_options(options, tmp_path):
     """With rows left out at the end of a block, which are the same in both."""
     gone = {EDGE - 1, EDGE} if "missing" in options else set()

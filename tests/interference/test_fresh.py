@@ -70,7 +70,7 @@ def assert_distribution(mechanism, label, private):
 )
 def test_all_but_the_labels_is_equal_and_labels_are_as_proven(form, to, shuffle, tmp_path):
     mechanism = MECHANISMS["two-point" if shuffle else "rp"]
-    out = way(form, f"out.{to}", mechanism=mechanism, debiased="no", shuffle=shuffle)
+    out = way(form, f"out.{to}", mechanism=mechanism, purpose="values", shuffle=shuffle)
     seen: dict = {}
     for given in pair():
         left, tape = run(out, given, tmp_path)

@@ -38,7 +38,7 @@ def test_it_is_released_by_name_with_a_prior_and_read_from_its_card():
     release = ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism="coin")
     assert release.mechanism.name == "coin"
     assert ldp.accounts.Card.parse(release.to_card()).terms.mechanisms == release.terms.mechanisms
-    assert abs(release.debiased.mean() - LABELS.mean()) < 6 * 5 / np.sqrt(600)
+    assert abs(release.labels.mean() - LABELS.mean()) < 6 * 5 / np.sqrt(600)
     prior = ldp.Histogram([0, 2, 3, 5], [1, 8, 1])
     clipped = ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism="coin", prior=prior).mechanism
     assert 0 < clipped.domain[0] < clipped.domain[1] < 5  # the design that all mechanisms share clips

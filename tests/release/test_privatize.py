@@ -33,7 +33,7 @@ def test_algorithm_2_is_a_known_prior_with_zeta():
     interval = ldp.optimal_interval(PRIOR, epsilon=1.0, zeta=0.6)
     by_hand = ldp.RPWithPrior(interval=interval, zeta=0.6, epsilon=1.0)
     assert made.mechanism == by_hand
-    assert np.array_equal(made.labels, by_hand.randomize(LABELS, random_state=seeded(1)))
+    assert np.array_equal(made.values, by_hand.randomize(LABELS, random_state=seeded(1)))
     assert made.prior is PRIOR
     assert [charge.description for charge in made.charges] == ["labels"]
     assert made.cost == ldp.Budget(1.0)
@@ -45,8 +45,8 @@ def test_algorithm_2_releases_the_papers_density(label):
     """200,000 releases of a label show a gap of 0.0074 in the distribution."""
     made = release(np.full(200_000, label), prior=PRIOR, zeta=0.6)
     interval = made.mechanism.interval
-    assert kolmogorov(lambda x: rp_cdf(x, label, interval, 0.6, 1.0), made.labels) > ALPHA
-    assert kolmogorov(lambda x: rp_cdf(x, label, interval, 0.6, 1.1), made.labels) < ALPHA
+    assert kolmogorov(lambda x: rp_cdf(x, label, interval, 0.6, 1.0), made.values) > ALPHA
+    assert kolmogorov(lambda x: rp_cdf(x, label, interval, 0.6, 1.1), made.values) < ALPHA
 
 
 def test_algorithm_4_is_the_papers_parts_in_a_row():
@@ -58,7 +58,7 @@ def test_algorithm_4_is_the_papers_parts_in_a_row():
     interval = ldp.optimal_interval(prior, epsilon=0.7, zeta=0.6)
     by_hand = ldp.RPWithPrior(interval=interval, zeta=0.6, epsilon=0.7)
     assert (made.prior, made.mechanism) == (prior, by_hand)
-    assert np.array_equal(made.labels, by_hand.randomize(LABELS, random_state=source))
+    assert np.array_equal(made.values, by_hand.randomize(LABELS, random_state=source))
     spent = {charge.description: charge.budget for charge in made.charges}
     assert spent == {"labels": ldp.Budget(0.7), "prior (local)": ldp.Budget(0.3)}
 
@@ -79,7 +79,7 @@ def test_debiased_labels_average_to_the_clipped_labels(name, how):
     """20,000 releases of five labels: a bias of 7 % of the deviation is found with probability 0.999."""
     truth = np.array([0.0, 0.9, 2.2, 4.4, 7.5])
     made = release(np.tile(truth, 20_000), mechanism=name, **how)
-    errors = made.debiased.reshape(-1, 5) - np.clip(truth, *made.mechanism.domain)
+    errors = made.labels.reshape(-1, 5) - np.clip(truth, *made.mechanism.domain)
     assert (np.abs(errors.mean(axis=0)) < 5.5 * errors.std(axis=0) / math.sqrt(len(errors))).all()
 
 
@@ -91,7 +91,7 @@ def test_every_mechanism_is_had_by_name_with_and_without_a_prior(name):
     assert made.cost == ldp.Budget(1.0)
     if name == "rr-on-bins":
         with pytest.raises(ldp.errors.NotUnbiasedError):
-            _ = made.debiased
+            _ = made.labels
     without = release(mechanism=name, epsilon_prior=0)
     assert (without.prior, without.mechanism.domain) == (None, (0.0, 5.0))
     fine = ldp.Histogram.from_counts(np.ones(5000), (0, 5))
@@ -103,7 +103,7 @@ def test_a_release_travels_whole_but_for_a_ledger_in_memory(tmp_path):
     sent = pickle.loads(pickle.dumps(made))
     assert sent.ledger is None
     assert sent.terms == made.terms
-    np.testing.assert_array_equal(sent.labels, made.labels)
+    np.testing.assert_array_equal(sent.values, made.values)
     kept = release(ledger=ldp.Ledger.open(tmp_path / "ledger"))
     assert pickle.loads(pickle.dumps(kept)).ledger.charges == kept.charges
 
@@ -144,8 +144,8 @@ def test_no_error_charge_or_shape_depends_on_labels(bounds, mechanism):
     seen = set()
     for labels in (spread, neighbour, same, outside, np.where(spread > low, 5e-324, high)):
         made = release(labels, bounds=bounds, mechanism=mechanism)
-        seen.add((made.labels.shape, tuple((c.description, c.budget) for c in made.charges)))
-        assert np.isfinite(made.labels).all()
+        seen.add((made.values.shape, tuple((c.description, c.budget) for c in made.charges)))
+        assert np.isfinite(made.values).all()
     assert len(seen) == 1
 
 

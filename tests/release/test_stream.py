@@ -53,7 +53,7 @@ def test_batches_give_what_one_piece_gives(how):
     stream = ldp.release.LabelStream(lambda: batches, order(**how), ledger=ledger, random_state=seeded(3))
     parts = [stream.release(batch) for batch in batches]
     assert [part.shape for part in parts] == [np.shape(batch) for batch in batches]
-    np.testing.assert_array_equal(np.concatenate(parts), whole.labels)
+    np.testing.assert_array_equal(np.concatenate(parts), whole.values)
     terms = stream.finish()
     assert terms is stream.terms
     for name in ("rows", "mechanisms", "priors", "bounds", "trust", "secure", "cost"):

@@ -71,7 +71,7 @@ def words(seed, mechanism, ids):
 def test_the_same_numbers_as_on_one_machine_in_any_partitions(spark, kind, mechanism, partitions):
     ask = {"epsilon": 1.0, "bounds": BOUNDS, "mechanism": mechanism}
     df = frame(spark, kind, partitions)
-    release = privatize(df, label="y", id="id", debiased="no", random_state=5, **ask)
+    release = privatize(df, label="y", id="id", purpose="values", random_state=5, **ask)
     mechanism = LabelStream(lambda: [LABELS], Request(**ask), random_state=5).mechanism
     assert release.mechanism == mechanism
     expected = mechanism.randomize(LABELS, random_state=words(5, mechanism, ids_of(kind)))
@@ -216,7 +216,7 @@ def test_wrong_parameters_are_refused_before_any_row_is_read(spark):
     refuse(df.withColumn("y", F.col("y").cast("string")), LabelError)
     refuse(df.withColumn("y", F.col("y") > 1), LabelError)
     refuse(df.select("id", "y", F.lit(2).alias("Y")), DataError)
-    refuse(df, ParameterError, "debiased", debiased="add")
+    refuse(df, ParameterError, "purpose", purpose="add")
     refuse(df, ParameterError, mechanism="rr-on-bins")
 
 

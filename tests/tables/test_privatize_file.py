@@ -84,23 +84,23 @@ def test_labels_are_private_and_all_else_stays(tmp_path, format):
 def test_unbiased_labels_replace_the_released_ones(tmp_path):
     source = put(tmp_path / "in.parquet", table_of(labels_of()))
     released = {}
-    for how in ("replace", "no"):
+    for how in ("training", "values"):
         out = tmp_path / f"{how}.parquet"
         with pytest.warns(ldp.InsecureRandomnessWarning):
-            done = release(source, out, mechanism="rp", debiased=how, random_state=5)
+            done = release(source, out, mechanism="rp", purpose=how, random_state=5)
         released[how] = np.asarray(everything(out)["price"])
-        assert json.loads(done.card)["file"]["unbiased_column"] == ("price" if how == "replace" else None)
+        assert json.loads(done.card)["purpose"] == how
     (step,) = json.loads(done.card)["rounding"]
-    debiased = done.terms.mechanisms[0].debias(released["no"])
-    np.testing.assert_allclose(released["replace"], debiased, atol=3 * step)  # both were rounded
+    debiased = done.terms.mechanisms[0].debias(released["values"])
+    np.testing.assert_allclose(released["training"], debiased, atol=3 * step)  # both were rounded
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 7e8])
 def test_released_values_are_rounded_well_below_the_noise_and_verified(tmp_path, unit):
     source = put(tmp_path / "in.csv", table_of(labels_of() * unit))
-    for mechanism, debiased in (("auto", "no"), ("laplace", "replace"), ("rr-on-bins", "no")):
+    for mechanism, purpose in (("auto", "values"), ("laplace", "training"), ("rr-on-bins", "values")):
         out = tmp_path / f"{mechanism}.csv"
-        done = release(source, out, bounds=(0, 1000 * unit), mechanism=mechanism, debiased=debiased)
+        done = release(source, out, bounds=(0, 1000 * unit), mechanism=mechanism, purpose=purpose)
         (step,) = json.loads(done.card)["rounding"]
         noise = np.sqrt(done.terms.mechanisms[0].variance(np.linspace(0, 1000 * unit, 9))).min()
         assert 1e-4 < step / noise <= 0.0101
@@ -115,10 +115,10 @@ def test_released_values_are_rounded_well_below_the_noise_and_verified(tmp_path,
 def test_biased_mechanisms_are_refused_before_anything_is_spent(tmp_path):
     source = put(tmp_path / "in.csv", table_of(labels_of()))
     ledger = ldp.Ledger()
-    with pytest.raises(ldp.errors.ParameterError, match='debiased="no"'):
+    with pytest.raises(ldp.errors.ParameterError, match='purpose="values"'):
         release(source, tmp_path / "out.csv", mechanism="rr-on-bins", ledger=ledger)
     assert ledger.charges == ()
-    release(source, tmp_path / "out.csv", mechanism="rr-on-bins", debiased="no", ledger=ledger)
+    release(source, tmp_path / "out.csv", mechanism="rr-on-bins", purpose="values", ledger=ledger)
     assert ledger.total == ldp.Budget(1)
 
 
@@ -220,7 +220,7 @@ def written(table, path):
 def test_a_table_that_holds_other_labels_than_the_mechanism_gives_out_is_not_verified(tmp_path, out):
     """Its card can be made to fit its bytes, as a checksum is no signature; cards may name a second column."""
     source, path = put(tmp_path / "in.parquet", table_of(labels_of())), tmp_path / out
-    done = release(source, path, drop=["when"], debiased="no")
+    done = release(source, path, drop=["when"], purpose="values")
     facts, (step,) = json.loads(done.card)["file"], json.loads(done.card)["rounding"]
     honest = everything(path)
     debiased = np.round(done.terms.mechanisms[0].debias(np.asarray(honest["price"])) / step) * step

@@ -152,7 +152,7 @@ def _check_table(card: Card, path: Path, entry: Data) -> Iterator[Check]:
         The file entry of the card; empty for a table of a cluster.
     """
     mechanism = card.terms.mechanisms[0]
-    private = [entry.get("column"), entry.get("unbiased_column")] if entry else [card.content.get("label")]
+    private = [entry.get("column")] if entry else [card.content.get("label")]
     checked = private if entry and isinstance(mechanism.channel, TableChannel) else ()  # else any number is one
     step = card.content.get("rounding", [None])[0]
     try:
@@ -163,7 +163,7 @@ def _check_table(card: Card, path: Path, entry: Data) -> Iterator[Check]:
         for batch in table.to_batches(columns=list(impossible) or columns[:1]):
             rows += batch.num_rows
             for name in impossible:
-                is_debiased = name == entry["unbiased_column"]
+                is_debiased = card.content["purpose"] != "values"
                 impossible[name] += _count_impossible(batch.column(name), mechanism, step, debiased=is_debiased)
     except ImportError:
         yield Check("rows", None, 'not counted: pip install "labeldp[files]"')

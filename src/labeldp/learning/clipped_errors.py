@@ -120,7 +120,7 @@ class ErrorPlan:
         return float(limits[best]), float(excess[best])
 
     def _masses(self, counts: Counts, width: float) -> Array:
-        """Return shares of errors from far to near: of a common shape, and those that counts clearly show beyond."""
+        """Return shares of errors from far to near: of a common shape, and those that counts show beyond."""
         share = float(self._counts.epsilon)
         deviation = math.sqrt(estimate_spread(counts, self.rows, share, width))
         edges = np.append(width * 2.0 ** (-np.arange(OCTAVES * POINTS_PER_OCTAVE) / POINTS_PER_OCTAVE), 0.0)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from pyspark.sql import DataFrame
 
-from labeldp._values import Interval, parse_choice
+from labeldp._values import Interval
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.terms import Terms, TermsMixin
 from labeldp.exact.row_words import ReleaseKey, card_checksum
@@ -40,7 +40,7 @@ class SparkRelease(TermsMixin):
     Attributes
     ----------
     frame : DataFrame
-        All columns, the label replaced by a double that is private, and unbiased unless ``debiased="no"``.
+        All columns, the label replaced by a double that is private, and for the purpose.
     terms : Terms
         On which terms: mechanism, prior, charges, bounds.
     ledger : Ledger
@@ -49,6 +49,8 @@ class SparkRelease(TermsMixin):
         The columns of the labels and of the rows' ids.
     name : str
         The release's public name, generated at random.
+    purpose : str
+        What the labels are for.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class SparkRelease(TermsMixin):
     label: str
     id: str
     name: str
+    purpose: str
     _sealed: SealedSecret = field(repr=False)
     _source: StableFrame = field(repr=False)
 
@@ -85,7 +88,7 @@ class SparkRelease(TermsMixin):
 
     def to_card(self) -> str:
         """Return the card of the release: JSON with a checksum, and no label in it."""
-        return self.terms.to_card(label=self.label, id=self.id, release=self.name)
+        return self.terms.to_card(label=self.label, id=self.id, release=self.name, purpose=self.purpose)
 
     def close(self) -> None:
         """Destroy the secret, and the copy of the rows if one was kept.
@@ -114,7 +117,7 @@ def privatize(
     prior: Histogram | None = None,
     epsilon_prior: float | None = None,
     zeta: float | None = None,
-    debiased: Literal["replace", "no"] = "replace",
+    purpose: Literal["training", "statistics", "values"] = "training",
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     check_ids: bool = True,
@@ -139,8 +142,8 @@ def privatize(
         A column of integers, text or binary, with another value in each row. It is public.
     epsilon, bounds, mechanism, prior, epsilon_prior, zeta, rows_per_person
         As for `labeldp.privatize`.
-    debiased : {"replace", "no"}
-        "replace" puts unbiased labels, for a learner, into the label column; "no" keeps the values as released.
+    purpose : {"training", "statistics", "values"}
+        As for `labeldp.privatize` without X: the labels of a cluster are randomised one by one.
     ledger : Ledger, optional
         Is charged after all checks, and before noise is drawn.
     check_ids : bool
@@ -182,12 +185,12 @@ def privatize(
         epsilon_prior=epsilon_prior,
         zeta=zeta,
         rows_per_person=rows_per_person,
+        purpose=purpose,
     )
     seed, ledger = as_seed(random_state), as_ledger(ledger)
     check_label(df, label)
     check_id(df, id, label)
-    if parse_choice(debiased, "debiased", ("replace", "no")) == "replace":
-        request.refuse_biased()
+    request.refuse_biased()
     refuse_nested_columns(df)
     refuse_revealing_log(df)
     source = stable_frame(df)
@@ -207,10 +210,10 @@ def privatize(
         with ReleaseKey(seed) as key:
             sealed = seal(rows, key.secret(card=card_checksum(design), column=label))
         undo.callback(sealed.destroy)
-        work = releaser(design, sealed, debiased=debiased == "replace")
+        work = releaser(design, sealed, debiased=request.purpose != "values")
         frame = release_frame(rows, label, id, work, count=plan.rows)
         undo.pop_all()  # `SparkRelease.close` does both
-    return SparkRelease(frame, terms, ledger, label, id, key.release, sealed, source)
+    return SparkRelease(frame, terms, ledger, label, id, key.release, request.purpose, sealed, source)
 
 
 def _count_for_prior(plan: Plan, labels: DataFrame, bounds: Interval) -> Any:

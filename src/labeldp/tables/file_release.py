@@ -92,7 +92,7 @@ def privatize_file(
     zeta: float | None = None,
     epsilon_prior: float | None = None,
     trust: str = "curator",
-    debiased: Literal["replace", "no"] = "replace",
+    purpose: Literal["training", "statistics", "values"] = "training",
     missing: Literal["error", "drop"] = "error",
     shuffle: bool = False,
     ledger: Ledger | None = None,
@@ -121,8 +121,8 @@ def privatize_file(
         As in `labeldp.privatize`.
     intended_use, recipient, bounds_reason : str, optional
         As in `labeldp.privatize`.
-    debiased : {"replace", "no"}
-        "replace": the label column holds unbiased labels, as a learner needs. "no": values as released.
+    purpose : {"training", "statistics", "values"}
+        As in `labeldp.privatize`.
     missing : {"error", "drop"}
         What to do with rows without a label. Which rows are left out is public.
     shuffle : bool
@@ -167,9 +167,10 @@ def privatize_file(
         epsilon_prior=epsilon_prior,
         zeta=zeta,
         rows_per_person=rows_per_person,
+        purpose=purpose,
     )
     parse_choice(missing, "missing", ("error", "drop"))
-    output = _Output.parse(os.fspath(out), format, debiased, shuffle=shuffle, force=force)
+    output = _Output.parse(os.fspath(out), format, shuffle=shuffle, force=force)
     reading = {"label": label, "format": format, "drop": drop, "dialect": dialect}
     rehearsal = _Rehearsal(hints, shuffle=shuffle)
     with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
@@ -198,8 +199,7 @@ def _release_table(
     random_state: int | WordSource | None,
 ) -> FileRelease:
     """Open a table, charge the ledger, write the table with private labels, and put its card."""
-    if output.is_unbiased:
-        request.refuse_biased()
+    request.refuse_biased()
     output.refuse_same_place(source, ledger)
     progress = progress or (lambda *_: None)
     words = resolve_source(random_state)
@@ -211,14 +211,15 @@ def _release_table(
         readings = chain([rehearsal.labels(rows, writer, words)], iter(rows.labels, None))
         stream = LabelStream(lambda: next(readings), request, ledger=ledger, random_state=words)
         step = rounding_step(stream.mechanism)
-        released = _release_rows(rows, stream, step, output.is_unbiased)
+        released = _release_rows(rows, stream, step, request)
         if output.is_shuffled:
             released = shuffle_rows(released, words)
         with writer:
             for batch in read_ahead(released):  # the next rows get their noise while these are encoded
                 writer.write(batch)
             terms = stream.finish()
-            card = terms.to_card(file=output.facts(table, writer, terms, rows.left_out), rounding=[step])
+            facts = output.facts(table, writer, terms, rows.left_out)
+            card = terms.to_card(file=facts, rounding=[step], purpose=request.purpose)
             placement.put_card(card + "\n", table.rights)
     notes = (*table.notes, *rehearsal.identifiers.hints())
     return FileRelease(output.path, terms, card, placement.card, notes)
@@ -230,15 +231,13 @@ class _Output:
 
     path: str
     format: str
-    is_unbiased: bool
     is_shuffled: bool
     force: bool
 
     @classmethod
-    def parse(cls, path: str, format: str | None, debiased: str, *, shuffle: bool, force: bool) -> _Output:
+    def parse(cls, path: str, format: str | None, *, shuffle: bool, force: bool) -> _Output:
         """Return the output that options ask for."""
-        parse_choice(debiased, "debiased", ("replace", "no"))
-        return cls(path, output_format(path, format), debiased == "replace", shuffle, force)
+        return cls(path, output_format(path, format), shuffle, force)
 
     def writer(self, table: Table) -> TableWriter:
         """Return what writes the rows of a table; its place is reserved."""
@@ -262,7 +261,6 @@ class _Output:
 
     def facts(self, table: Table, writer: TableWriter, terms: Terms, rows_left_out: int) -> dict[str, Any]:
         """Return the facts about the file for its card, once all rows are written."""
-        column_holds = "unbiased private labels" if self.is_unbiased else "private labels as released, biased"
         return {
             "name": Path(self.path).name,
             "format": self.format,
@@ -270,8 +268,6 @@ class _Output:
             "rows": terms.rows,
             "rows_left_out": rows_left_out,
             "column": table.label,
-            "column_holds": column_holds,
-            "unbiased_column": table.label if self.is_unbiased else None,
             "columns": list(table.schema.names),
             "types_changed": {},
             "sha256": writer.finish(),
@@ -321,13 +317,13 @@ class _Rehearsal:
             raise DataError("the table is too large to be shuffled: 1 GiB of values at most; shuffle it before")
 
 
-def _release_rows(rows: TableInput, stream: LabelStream, step: float | None, is_unbiased: bool) -> Iterator[Any]:
+def _release_rows(rows: TableInput, stream: LabelStream, step: float | None, request: Request) -> Iterator[Any]:
     """Yield the rows with private labels in place of labels."""
     schema = rows.table.schema
     position = schema.get_field_index(rows.table.label)
     for public, labels in rows.rows(stream.terms.rows):
         private = stream.release(labels)
-        if private.size and is_unbiased:
-            private = stream.mechanism.channel.debias(private)
+        if private.size:
+            private = request.labels_of(stream.mechanism, private)
         columns = [*public[:position], pa.array(round_to(private, step)), *public[position:]]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)

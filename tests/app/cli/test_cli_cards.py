@@ -25,7 +25,7 @@ def cards(tmp_path_factory):
     labels, features = rng.uniform(1, 4, ROWS), rng.random((ROWS, 2))
     release = ldp.privatize(labels, epsilon=1.0, bounds=BOUNDS, mechanism="rp")
     table = folder / "private.csv"
-    table.write_text("id,price\n" + "".join(f"{i},{z!r}\n" for i, z in enumerate(release.labels.tolist())))
+    table.write_text("id,price\n" + "".join(f"{i},{z!r}\n" for i, z in enumerate(release.values.tolist())))
     about = {**FILE, "name": table.name, "rows": ROWS, "column": "price", "columns": ["id", "price"]}
     about["sha256"] = hashlib.sha256(table.read_bytes()).hexdigest()
     by_labels = ldp.LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(features, labels)

@@ -66,7 +66,7 @@ def commands(draw, command):
         "--limit": st.sampled_from(["3", "0.5", "inf", "-1"]),
         "--missing": st.sampled_from(["error", "drop", "odd"]),
         **WRITTEN,
-        **({"--debiased": st.sampled_from(["replace", "no"])} if command == "privatize" else {}),
+        **({"--for": st.sampled_from(["training", "statistics", "values"])} if command == "privatize" else {}),
         **({"--features": names, "--categories": names} if command == "fit" else {}),
     }
     for option in draw(st.lists(st.sampled_from(sorted(extras)), max_size=2, unique=True)):

@@ -138,7 +138,7 @@ def demo(rows: Annotated[int, Option(help="Households in the synthetic survey.")
     print_result(
         release.summary(),
         f"\nThese incomes are no secret, so the error can be seen: the mean of all private incomes is "
-        f"{number(release.debiased.mean())}, in truth {number(survey.income.mean())}.\n",
+        f"{number(release.labels.mean())}, in truth {number(survey.income.mean())}.\n",
     )
     with progress() as bars:
         result = compare_table(

@@ -51,14 +51,15 @@ def privatize(
             help="Who sees labels before noise: a curator, or nobody (each is randomised on its own).",
         ),
     ] = "curator",
-    debiased: Annotated[
-        Literal["replace", "no"],
+    purpose: Annotated[
+        Literal["training", "statistics", "values"],
         Option(
-            metavar="replace|no",
-            help="Values as released may be biased towards the middle, and so is a model trained on them. "
-            "replace: the label column holds unbiased labels, to train on. no: it holds the values as released.",
+            "--for",
+            metavar="training|statistics|values",
+            help="training: labels to train models on. statistics: unbiased labels, for means and totals. "
+            "values: as the mechanism drew them, for those who debias themselves.",
         ),
-    ] = "replace",
+    ] = "training",
     drop: Drop = (),
     shuffle: Annotated[
         bool,
@@ -89,7 +90,7 @@ def privatize(
             zeta=zeta,
             epsilon_prior=epsilon_prior,
             trust=trust,
-            debiased=debiased,
+            purpose=purpose,
             drop=drop,
             shuffle=shuffle,
             progress=bars,
