@@ -28,8 +28,11 @@ from labeldp import private_ols
 from labeldp.errors import DataError, ParameterError
 from labeldp.exact.word_sources import SecureWords
 from labeldp.inference.design import Design
-from labeldp.inference.estimate import estimate
-from labeldp.inference.moments import Query
+from labeldp.inference.estimate import describe_errors
+from labeldp.inference.label_weights import WeightCandidates
+from labeldp.inference.moments import measure
+from labeldp.inference.solution import solve_linear
+from labeldp.inference.weighted_sums import PrivateLabels
 from labeldp.learning.epsilon_split import SumBudget
 
 Array = NDArray[np.float64]
@@ -124,7 +127,7 @@ def draw(errors: str, rows: int, rng: np.random.Generator) -> Array:
 class Setting:
     """What is fixed in a cell: columns, expected labels, their deviations, and the coefficients to be covered."""
 
-    design: Design
+    candidates: WeightCandidates
     table: Array
     mean: Array
     deviation: Array
@@ -155,7 +158,7 @@ def setting(cell: Cell) -> Setting:
     table = np.hstack([np.ones((rows, 1)), X])
     truth = np.linalg.lstsq(table, mean + shift, rcond=None)[0]
     design = Design.of(X, [f"x{k + 1}" for k in range(columns)])
-    return Setting(design, table, mean, deviation, truth, np.r_[False, slopes == 0])
+    return Setting(WeightCandidates.of(design), table, mean, deviation, truth, np.r_[False, slopes == 0])
 
 
 def ordinary(table: Array, labels: Array) -> tuple[Array, Array]:
@@ -179,19 +182,22 @@ def simulate(number: int, part: int) -> dict[str, Any]:
     for _ in range(repetitions):
         labels = np.clip(fixed.mean + fixed.deviation * draw(cell.errors, cell.rows, rng), 0, 1)
         budget = SumBudget(Fraction(str(cell.epsilon)), cell.rows)
-        found = estimate(fixed.design, Query(labels, budget, source), (0.0, 1.0))
-        reach = np.array([law.quantile(0.05) for law in found.laws])
+        design, moments = fixed.candidates.design, measure(fixed.candidates, PrivateLabels(labels, budget, source))
+        found = describe_errors(design, moments, solve_linear(design, moments), (0.0, 1.0))
+        reach = np.array([distribution.quantile(0.05) for distribution in found.distributions])
         values, errors = ordinary(fixed.table, labels)
         sums += [
-            np.abs(found.values - fixed.truth) <= reach,
+            np.abs(found.coefficients - fixed.truth) <= reach,
             reach,
-            found.values - fixed.truth,
+            found.coefficients - fixed.truth,
             np.abs(values - fixed.truth) <= NORMAL * errors,
             NORMAL * errors,
         ]
         fits += [found.fit["pvalue"]] if "pvalue" in found.fit else []
         for k in np.flatnonzero(fixed.zeros):
-            rejected += [found.laws[k].tail(found.values[k] - fixed.truth[k]) < level for level in LEVELS]
+            rejected += [
+                found.distributions[k].tail(found.coefficients[k] - fixed.truth[k]) < level for level in LEVELS
+            ]
             tested += 1
     return {
         "cell": cell.name,

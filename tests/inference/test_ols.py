@@ -22,10 +22,18 @@ from helpers import FALSE_ALARM, seeded
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import LabelDPError
 from labeldp.exact import DiscreteLaplace
-from labeldp.inference.design import WEIGHT, Design
-from labeldp.inference.distribution import EstimateLaw
-from labeldp.inference.moments import GRID, Center, Query, curve_of
-from labeldp.inference.robust_variances import Squares
+from labeldp.inference.design import Design
+from labeldp.inference.distribution import NormalLaplaceMixture, VarianceDistribution
+from labeldp.inference.label_weights import LabelWeights, WeightCandidates
+from labeldp.inference.square_weights import SquareWeights
+from labeldp.inference.weighted_sums import (
+    GRID,
+    MAX_ROW_WEIGHT,
+    ClipWindow,
+    PrivateLabels,
+    SumWeights,
+    grid_squares,
+)
 from labeldp.learning.epsilon_split import SumBudget
 
 BOUNDS = (0.0, 100.0)
@@ -136,7 +144,7 @@ def test_units_of_labels_scale_bit_by_bit(power):
 def test_the_law_of_many_parts_is_that_of_a_simulation():
     rng = np.random.default_rng(0)
     scales = np.array([0.5, 1.0, 0.2])
-    law = EstimateLaw(np.array([1.0, 4.0]), np.array([0.5, 0.5]), scales)
+    law = NormalLaplaceMixture(VarianceDistribution(np.array([1.0, 4.0]), np.array([0.5, 0.5])), scales)
     errors = rng.laplace(size=(400_000, 3)) @ scales
     errors += rng.choice([1.0, 2.0], 400_000) * rng.normal(size=400_000)
     for alpha in (0.3, 0.05, 0.001):
@@ -152,28 +160,35 @@ def test_the_law_of_many_parts_is_that_of_a_simulation():
 def test_integer_weights_of_a_row_add_up_to_the_limit_at_most(columns, ratio):
     X = np.random.default_rng(0).standard_t(3, size=(500, columns))
     design = Design.of(X, [f"x{k}" for k in range(columns)])
-    line = 0.5 + X[:, 0]  # far beyond the bounds, too
-    for guess, reach in ((np.full(500, 0.5), 0.5), (np.clip(line, 0, 1), 0.1)):
-        center = Center(guess, reach, 0.01, line=line)
-        squares = Squares.choose(design, design.weights(ratio), center, 1.0)
-        weights = design.weights(ratio, limit=int((1 - squares.line_share) * WEIGHT)).rows
+    shares = WeightCandidates.of(design).choose(ratio)
+    rough_fit = 0.5 + X[:, 0]  # far beyond the bounds, too
+    for center, half_width in ((np.full(500, 0.5), 0.5), (np.clip(rough_fit, 0, 1), 0.1)):
+        window = ClipWindow(center, half_width, 0.01, rough_fit=rough_fit)
+        squares = SquareWeights.choose(design, LabelWeights.of(design, shares), window, 1.0)
+        limit = int((1 - squares.linear_share) * MAX_ROW_WEIGHT)
+        weights = LabelWeights.of(design, shares, limit).integers
         sizes, constant = np.abs(weights).sum(axis=1), int(weights[0, 0])
-        curve, tilt = squares.integers(sizes, constant)
-        for rows in (weights, curve, tilt):
+        for_squares, linear = squares.integers(sizes, constant)
+        for rows in (weights, for_squares, linear):
             assert (rows == np.rint(rows)).all()
-        assert (sizes + np.abs(tilt).sum(axis=1)).max() <= WEIGHT
-        assert constant + np.abs(curve).sum(axis=1).max() <= WEIGHT
+        released = SumWeights(weights[:, :1], weights[:, 1:], for_squares, linear)
+        assert released.row_totals().max() <= MAX_ROW_WEIGHT
+        assert (sizes + np.abs(linear).sum(axis=1)).max() <= MAX_ROW_WEIGHT
+        assert constant + np.abs(for_squares).sum(axis=1).max() <= MAX_ROW_WEIGHT
 
 
-@pytest.mark.parametrize("weight", [WEIGHT + 1, np.nan])
+@pytest.mark.parametrize("weight", [MAX_ROW_WEIGHT + 1, np.nan])
 def test_weights_that_the_proof_does_not_cover_release_nothing(weight):
-    center, budget = Center(np.full(3, 0.5), 0.5, 0.01), SumBudget(Fraction(1), 3)
-    query = Query(np.full(3, 0.5), budget, seeded(0))
-    good, bad = np.ones((3, 1)), np.array([[1.0], [weight], [1.0]])
-    both = np.column_stack([np.ones(3), np.full(3, WEIGHT)])
-    for weights in ((bad, good, good), (good, bad, good), (good, good, bad), (both, good, good)):
+    window, budget = ClipWindow(np.full(3, 0.5), 0.5, 0.01), SumBudget(Fraction(1), 3)
+    labels = PrivateLabels(np.full(3, 0.5), budget, seeded(0))
+    good, bad, full = (np.array([[1.0], [middle], [1.0]]) for middle in (1.0, weight, MAX_ROW_WEIGHT))
+    for changed in range(4):
+        weights = [bad if k == changed else good for k in range(4)]
         with pytest.raises(ldp.errors.PrivacyProofError, match="the weights of a row"):
-            center.release(query, Fraction(1), *weights, whole=True)
+            labels.weighted_sums(window, SumWeights(*weights), Fraction(1))
+    for weights in ((good, full, good, good), (good, good, full, good), (full, good, good, good)):
+        with pytest.raises(ldp.errors.PrivacyProofError, match="the weights of a row"):
+            labels.weighted_sums(window, SumWeights(*weights), Fraction(1))
     assert budget.left == 1
 
 
@@ -192,24 +207,30 @@ def test_a_label_and_its_curve_move_by_the_grid_at_most(factor):
     rng = np.random.default_rng(1)
     one, two = rng.integers(0, GRID + 1, size=(2, 200_000))
     one[:3], two[:3] = [0, GRID, GRID], [GRID // 2, GRID // 2, GRID // 4]
-    moved = np.abs(one - two) + np.abs(curve_of(one, factor) - curve_of(two, factor))
+    moved = np.abs(one - two) + np.abs(grid_squares(one, factor) - grid_squares(two, factor))
     assert 0.99 * GRID < moved.max() <= GRID + 1
 
 
-@pytest.mark.parametrize(("linear", "tilt", "curve"), [(1, 0, 1), (0.25, 0.75, 1), (0.5, -0.5, 1)])
-def test_one_label_moves_all_sums_together_by_what_the_card_says(linear, tilt, curve):
+@pytest.mark.parametrize(
+    ("unclipped", "clipped", "linear", "squares"),
+    [(1, 0, 0, 0), (0, 1, 0, 1), (0, 0.25, 0.75, 1), (0, 0.5, -0.5, 1), (0.5, 0.25, 0.25, 0.5)],
+)
+def test_one_label_moves_all_sums_together_by_what_the_card_says(unclipped, clipped, linear, squares):
     """Before noise, of a release whose weights are as large as they may be."""
-    shares = [np.full((1, 1), np.rint(share * WEIGHT)) for share in (linear, curve, tilt)]
+    weights = SumWeights(
+        *(np.full((1, 1), np.rint(share * MAX_ROW_WEIGHT)) for share in (unclipped, clipped, squares, linear))
+    )
 
     def exact(label):
         sums = []
         budget = SimpleNamespace(release=lambda exact, *_, **__: sums.append(exact) or exact)
-        Center(np.full(1, 0.5), 0.5, 0.01).release(Query(np.array([label]), budget, None), 1, *shares)
+        window = ClipWindow(np.full(1, 0.5), 0.5, 0.01)
+        PrivateLabels(np.array([label]), budget, None).weighted_sums(window, weights, 1)
         return sums[0]
 
     ends = [exact(label) for label in np.linspace(0, 1, 41)]
     moved = max(np.abs(one - two).sum() for one in ends for two in ends)
-    assert 0.99 * (GRID + 1) * WEIGHT < moved <= (GRID + 1) * WEIGHT
+    assert 0.99 * (GRID + 1) * MAX_ROW_WEIGHT < moved <= (GRID + 1) * MAX_ROW_WEIGHT
 
 
 def judged(labels, leak, monkeypatch):

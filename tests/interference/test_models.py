@@ -14,7 +14,7 @@ from interference import changes
 from interference.harness import Way, assert_nothing_leaks, assert_same, overspending
 from interference.outputs import described_error
 from interference.replay import replaced
-from labeldp.inference import estimate, moments
+from labeldp.inference import clip_window, estimate, moments
 from labeldp.learning import epsilon_split, label_queries
 
 BOUNDS = changes.BOUNDS
@@ -147,8 +147,10 @@ def test_everything_of_a_regression_table_that_measured_all_it_can(tmp_path):
         tested.append('"pvalue":' in left[8])
         return left
 
-    shown = [(estimate, name, 1e9) for name in ("_UNSURE", "_MOST_DOUBT")]  # R² is stated, whatever its noise
-    with replaced((moments, "_ROUGH_ERROR", 1e9), (estimate, "_SEEN", 0.0), *shown):
+    shown = [
+        (estimate, f"_MAX_{name}_ERROR", 1e9) for name in ("VARIANCE", "R_SQUARED")
+    ]  # R² is stated, whatever its noise
+    with replaced((clip_window, "_MAX_ROUGH_ERROR", 1e9), (moments, "_RESET_POWER", 0.0), *shown):
         assert_nothing_leaks(Way(act), *pair("all rows"), tmp_path)
     assert all(tested)
 

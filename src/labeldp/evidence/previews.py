@@ -242,7 +242,7 @@ def preview(
 def _preview_budget(
     rows: int, bounds: Interval, epsilon: float, prior: Histogram | None, columns: int | None
 ) -> BudgetPreview:
-    from labeldp.inference.design import expected_error  # noqa: PLC0415 (scikit-learn takes a second)
+    from labeldp.inference.label_weights import expected_error  # noqa: PLC0415 (scikit-learn takes a second)
 
     free = {"epsilon_prior": 0.0} if prior is None else {"prior": prior}
     mechanism = Request(epsilon=epsilon, bounds=bounds, **free).plan(rows).mechanism_for(prior)

@@ -1,33 +1,34 @@
-"""Coefficients of `private_ols` and their distributions, from weighted sums of labels and of their squares."""
+"""Coefficients with the distributions of their errors, R² and a test of fit."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from labeldp._values import Array
 from labeldp.accounts.numbers import number
-from labeldp.inference.design import WEIGHT, Design, residuals
-from labeldp.inference.distribution import EstimateLaw, possible_variances
-from labeldp.inference.moments import Center, Query, find_center
-from labeldp.inference.robust_variances import Squares
+from labeldp.inference.design import Design
+from labeldp.inference.distribution import NormalLaplaceMixture, VarianceDistribution, variance_posteriors
+from labeldp.inference.moments import Moments
+from labeldp.inference.robust_variances import estimate_variances
+from labeldp.inference.solution import Solution
+from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT
 from labeldp.learning.fit_plan import Pair
 
-_TEST = 0.05
-"""The largest fraction of a row's weight for the test of fit."""
+_NEAR_BOUND = 0.05
+"""Fitted values lie at a bound if they are within this fraction of the bounds' width."""
 
-_SEEN = 90
-"""The fraction that the test needs, times rows · ε and divided by the width in standard deviations: a bend with a
-quarter of the errors' standard deviation then moves the sum by four standard deviations of the noise."""
+_NEARLY_ALL = 0.9
+"""A note is made if more than this fraction of fitted values lies at a bound."""
 
-_AT_BOUND, _NEARLY_ALL = 0.05, 0.9
-"""A note is made if more than the second fraction of fitted values is within the first, in widths, of a bound."""
+_MAX_VARIANCE_ERROR = 0.3
+"""A variance is hidden by noise if its relative error is larger."""
 
-_UNSURE, _MOST_DOUBT = 0.3, 0.1
-"""A variance is hidden by noise if its relative error is larger than the first, R² if its error is larger than the
-second."""
+_MAX_R_SQUARED_ERROR = 0.1
+"""R² is hidden by noise if its standard error is larger."""
 
 _CLIPPED = (
     "To save noise, slopes are from labels that were clipped {} from a rough fit. By noisy counts, this moves a "
@@ -38,14 +39,14 @@ _EDGE = "Nearly all fitted values lie at the bound {}: check that bounds and lab
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """Coefficients and the distributions of their errors.
+    """Coefficients and the distributions of their errors, in the label's unit.
 
     Attributes
     ----------
-    values : array
-    laws : list of EstimateLaw
+    coefficients : array
+    distributions : list of NormalLaplaceMixture
     covariance : array
-    ordinary : array
+    ordinary_errors : array
         Standard errors that least squares without privacy would have; NaN if noise would hide them.
     fit : dict
         R² as "rsquared", its approximate "standard_error", and the "pvalue" of a test whether squared predictions
@@ -54,116 +55,94 @@ class Estimates:
         Sentences about clipped labels and about bounds.
     """
 
-    values: Array
-    laws: list[EstimateLaw]
+    coefficients: Array
+    distributions: list[NormalLaplaceMixture]
     covariance: Array
-    ordinary: Array
+    ordinary_errors: Array
     fit: dict[str, float]
     notes: list[str]
 
 
-def estimate(design: Design, query: Query, bounds: Pair) -> Estimates:
-    """Return coefficients and the distributions of their errors, for all of the budget.
-
-    Without a rough fit, a coefficient's variance is at least that for equal variances: if the true relation is not
-    linear, too much is subtracted from squares around the middle of the bounds.
-
-    Parameters
-    ----------
-    design : Design
-    query : Query
-    bounds : (lo, hi)
-    """
+def describe_errors(design: Design, moments: Moments, solution: Solution, bounds: Pair) -> Estimates:
+    """Return coefficients and the distributions of their errors, for labels between bounds."""
     low, high = bounds
     width = high - low
-    center = find_center(design, query)
-    epsilon = float(query.budget.left)
-    scale = center.width / epsilon
-    bend = _bend(design, center, epsilon)
-    limit = WEIGHT - int(np.abs(bend).max(initial=0))
-    ratio = 2 * scale**2 / center.variance
-    narrow = 1 / center.width**2  # labels of the intercept's sum are not clipped
-    weights = design.weights(ratio, narrow=narrow, limit=limit)
-    squares = Squares.choose(design, weights, center, epsilon)
-    weights = design.weights(ratio, narrow=narrow, limit=math.floor(limit * (1 - squares.line_share)))
-    rows = np.hstack([weights.rows, bend])
-    curve, tilt = squares.integers(np.abs(rows).sum(axis=1), int(rows[0, 0]))
-    sums, sums_of_squares = center.release(query, query.budget.left, rows, curve, tilt, whole=True)
-    values = weights.solve @ sums[: design.size]
-    noise = weights.noise_scales(design.join(1 / epsilon, scale))
-    fit, moves = design.predict(values), design.predict(noise)
-    mean, *own = squares.spreads(fit, moves, sums_of_squares, curve, tilt, scale)
-    equal, *unequal = possible_variances(mean, own)
-    variance = float(equal[0] @ equal[1])
-    bias = center.excess**2 / len(rows)  # clipping is an error of the slopes
-    share = weights.of_labels()
-    laws = []
-    for k, size in enumerate((share**2).sum(axis=0).tolist()):
-        variances, probabilities = unequal[k]
-        if center.line is None and variances @ probabilities < variance:
-            variances, probabilities = equal
-        variances = variances + bias if k else variances
-        laws.append(EstimateLaw(variances * (width**2 * size), probabilities, width * np.abs(noise[k])))
-    is_sure = math.sqrt((equal[0] - variance) ** 2 @ equal[1]) <= _UNSURE * variance
-    fitness = _r_squared(fit, moves, equal) if is_sure else {}
-    if bend.size:
-        law = EstimateLaw(equal[0] * float((bend**2).sum()), equal[1], np.array([scale * WEIGHT]))
-        fitness["pvalue"] = law.tail(float(sums[-1] - bend[:, 0] @ fit))
-    values = width * values + design.join(low, 0.0)
-    covariance = _covariance(laws, share.T @ share, 2 * width**2 * noise @ noise.T)
-    ordinary = width * np.sqrt((variance if is_sure else math.nan) * (design.ordinary_weights() ** 2).sum(axis=0))
-    return Estimates(values, laws, covariance, ordinary, fitness, _notes(center, fit, bounds))
+    mean, *robust = variance_posteriors(*estimate_variances(design, moments, solution))
+    label_weights, noise_scales = width * solution.label_weights, width * solution.noise_scales
+    variances = error_variances(moments, mean, robust)
+    squared_weights = (label_weights**2).sum(axis=0).tolist()
+    distributions = [
+        NormalLaplaceMixture(variance.scaled(factor), scales)
+        for variance, factor, scales in zip(variances, squared_weights, np.abs(noise_scales), strict=True)
+    ]
+    is_sure = math.sqrt(mean.variance) <= _MAX_VARIANCE_ERROR * mean.mean
+    ordinary = (design.least_squares_weights() ** 2).sum(axis=0) * (mean.mean if is_sure else math.nan)
+    return Estimates(
+        coefficients=width * solution.coefficients + design.coefficient_array(low, 0.0),
+        distributions=distributions,
+        covariance=_covariance(distributions, label_weights.T @ label_weights, 2 * noise_scales @ noise_scales.T),
+        ordinary_errors=width * np.sqrt(ordinary),
+        fit=(r_squared(solution, mean) if is_sure else {}) | lack_of_fit(moments, solution, mean),
+        notes=_notes(moments, solution, bounds),
+    )
 
 
-def _notes(center: Center, fit: Array, bounds: Pair) -> list[str]:
-    """Return notes on clipped labels, and on fitted values that lie at a bound."""
-    width, notes = bounds[1] - bounds[0], []
-    if center.excess:
-        notes.append(_CLIPPED.format(number(width * center.reach), number(width * center.excess / fit.size)))
-    for bound, distances in zip(bounds, (fit, 1 - fit), strict=True):
-        if (distances < _AT_BOUND).mean() > _NEARLY_ALL:
-            notes.append(_EDGE.format(number(bound)))
-    return notes
+def error_variances(
+    moments: Moments, mean: VarianceDistribution, robust: Sequence[VarianceDistribution]
+) -> list[VarianceDistribution]:
+    """Return the variance of a label's error for each coefficient.
 
-
-def _bend(design: Design, center: Center, epsilon: float) -> Array:
-    """Return the integer weights of the test of fit: residuals of squared rough predictions, as one column.
-
-    There is no column if noise would hide a bend, or if the model explains the squares, as categories do.
+    Without a rough fit, it is at least the mean variance: if the true relation is not linear, too much is
+    subtracted from squares around the middle of the bounds. Clipping is an error of the slopes.
     """
-    rows = len(design.model)
-    part = _SEEN * center.width / math.sqrt(center.variance) / (rows * epsilon)
-    if center.line is None or part > _TEST:
-        return np.zeros((rows, 0))
-    rough = np.clip(center.line, 0.0, 1.0)
-    squares = (rough - rough.mean()) ** 2
-    rest = residuals(design.model, squares)
-    if rest.std() <= 1e-6 * squares.std():
-        return np.zeros((rows, 0))
-    most = max(8, math.floor(min(4 * part, _TEST) * WEIGHT))
-    return np.asarray(np.rint(most * np.clip(rest / (4 * rest.std()), -1, 1)))[:, None]
+    if moments.window.rough_fit is None:
+        robust = [variance if variance.mean >= mean.mean else mean for variance in robust]
+    clipping_variance = moments.window.clipped_total**2 / moments.window.center.size
+    return [robust[0], *(variance.shifted(clipping_variance) for variance in robust[1:])]
 
 
-def _r_squared(fit: Array, moves: Array, law: tuple[Array, Array]) -> dict[str, float]:
+def _covariance(distributions: Sequence[NormalLaplaceMixture], sampling: Array, noise: Array) -> Array:
+    """Return the covariance of the coefficients: their variances, and correlations as for equal variances."""
+    variances = np.array([distribution.variance for distribution in distributions]) - np.diag(noise)
+    scale = np.sqrt(np.maximum(variances, 0) / np.diag(sampling))
+    return np.asarray(sampling * scale * scale[:, None] + noise)
+
+
+def r_squared(solution: Solution, residual: VarianceDistribution) -> dict[str, float]:
     """Return R² without the part that noise adds, and its approximate standard error; nothing if noise hides it.
 
-    The error has two parts: the product of the noise with the fit, and the square of the noise. ``law`` has
-    possible variances of a label around the model, and their probabilities.
+    The error has two parts: the product of the noise with the fit, and the square of the noise.
     """
-    fit, moves = fit - fit.mean(), moves - moves.mean(axis=0)
-    variances, probabilities = law
-    rest = float(variances @ probabilities)
-    explained = max(float((fit**2).mean() - 2 * (moves**2).mean(axis=0).sum()), 0.0)
-    linear, products = fit @ moves / fit.size, moves.T @ moves / fit.size
-    doubt = 8 * float((linear**2).sum()) + 20 * float((products**2).sum())
-    doubt = rest**2 * doubt + explained**2 * float((variances - rest) ** 2 @ probabilities)
-    total = explained + rest
-    error = math.sqrt(doubt) / total**2
-    return {"rsquared": explained / total, "standard_error": error} if error <= _MOST_DOUBT else {}
+    fitted = solution.fitted - solution.fitted.mean()
+    noise = solution.fitted_noise - solution.fitted_noise.mean(axis=0)
+    rows = fitted.size
+    signal = max(float(fitted @ fitted - 2 * (noise**2).sum()) / rows, 0.0)
+    linear, products = np.linalg.norm(fitted @ noise) / rows, np.linalg.norm(noise.T @ noise) / rows
+    total = signal + residual.mean
+    signal_variance = 8 * linear**2 + 20 * products**2
+    error = math.sqrt(residual.mean**2 * signal_variance + signal**2 * residual.variance) / total**2
+    return {"rsquared": signal / total, "standard_error": error} if error <= _MAX_R_SQUARED_ERROR else {}
 
 
-def _covariance(laws: list[EstimateLaw], sampling: Array, noise: Array) -> Array:
-    """Return the covariance of the coefficients: the laws' variances, and correlations as for equal variances."""
-    own = np.array([law.variance for law in laws]) - np.diag(noise)
-    scale = np.sqrt(np.maximum(own, 0) / np.diag(sampling))
-    return np.asarray(sampling * scale * scale[:, None] + noise)
+def lack_of_fit(moments: Moments, solution: Solution, residual: VarianceDistribution) -> dict[str, float]:
+    """Return the p-value of RESET, that squared rough predictions improve the fit; nothing without its sum."""
+    weights = moments.reset_weights
+    if not weights.size:
+        return {}
+    variance = residual.scaled(float((weights**2).sum()))
+    distribution = NormalLaplaceMixture(variance, np.array([moments.noise_scale * MAX_ROW_WEIGHT]))
+    return {"pvalue": distribution.tail(float(moments.label_sums[-1] - weights[:, 0] @ solution.fitted))}
+
+
+def _notes(moments: Moments, solution: Solution, bounds: Pair) -> list[str]:
+    """Return notes on clipped labels, and on fitted values that lie at a bound."""
+    width = bounds[1] - bounds[0]
+    window, fitted = moments.window, solution.fitted
+    notes = []
+    if window.clipped_total:
+        average = width * window.clipped_total / fitted.size
+        notes.append(_CLIPPED.format(number(width * window.half_width), number(average)))
+    for bound, distances in zip(bounds, (fitted, 1 - fitted), strict=True):
+        if (distances < _NEAR_BOUND).mean() > _NEARLY_ALL:
+            notes.append(_EDGE.format(number(bound)))
+    return notes

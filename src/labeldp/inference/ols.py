@@ -1,12 +1,12 @@
 """`private_ols`: least squares with private labels, and intervals that account for the noise.
 
-Features are public, so a coefficient is a public weighting of the labels. What is released are weighted sums of
-labels and of their squares, with noise; docs/proofs/ols.md has the proof.
+Features are public, so a coefficient is a public weighting of the labels. The release is a list of noisy weighted
+sums of labels and of their squares. docs/proofs/ols.md has the proof, docs/method.md the equations.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -18,13 +18,16 @@ from labeldp.accounts.budget import declared, rounded_up
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource, resolve_source
-from labeldp.inference.design import GUESS, Design
-from labeldp.inference.estimate import estimate
+from labeldp.inference.design import Design
+from labeldp.inference.estimate import describe_errors
 from labeldp.inference.formula import Formula
-from labeldp.inference.moments import Query
+from labeldp.inference.label_weights import WeightCandidates, smallest_noise
+from labeldp.inference.moments import measure
 from labeldp.inference.regression_table import RegressionTable
+from labeldp.inference.solution import solve_linear
+from labeldp.inference.weighted_sums import PrivateLabels
 from labeldp.learning.epsilon_split import SumBudget
-from labeldp.learning.fit_plan import FitRequest, unit_labels
+from labeldp.learning.fit_plan import FitRequest, Pair, unit_labels
 from labeldp.learning.threads import limit_libraries
 from labeldp.release.names import UNNAMED, name_of_labels
 from labeldp.release.plan import Plan, state_terms
@@ -32,7 +35,7 @@ from labeldp.tables.frames import frame_names, is_frame, refuse_other_order
 
 _ADVICE = 'drop it from X, say which columns to use (on="age + region")'
 
-_MOST_NOISE = 0.25
+_MAX_NOISE = 0.25
 """The largest standard deviation of the noise, in widths of the bounds; no coefficient is above half a width."""
 
 
@@ -77,7 +80,7 @@ def private_ols(
     rows_per_person : int
         The number of rows that one person may have; the ledger is charged for all of them.
     intended_use, recipient, bounds_reason : str, optional
-        What the release is for, who gets it, and how the bounds were chosen; on the card and in the ledger.
+        The use of the release, its recipient, and the source of the bounds; on the card and in the ledger.
     label : str, optional
         What to call the label; by default as ``y`` is called. ``on`` must not use a column of that name.
     random_state : None, int or source of words
@@ -106,52 +109,42 @@ def private_ols(
     """
     request = FitRequest(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, labels=False)
     ledger = as_ledger(ledger)
-    beside = X if on is None else None  # a formula states which columns are features
-    labeled = [y] if label is None else [SimpleNamespace(name=label), y]
-    label_names = [name for one in labeled if (name := name_of_labels(one, beside, advice=_ADVICE)) is not None]
-    refuse_other_order(X, y)
+    label_names = _label_names(X, y, on, label)
     formula = _formula(X, on, label_names)
-    columns = _numbers(X) if formula is None else formula.transform(X)
-    names = [f"x{k + 1}" for k in range(columns.shape[1])] if formula is None else formula.names
-    design = Design.of(columns, names)
-    _refuse_noise(design, float(request.epsilon))
-    labels = Labels.parse(y).values
-    rows = len(columns)
-    if labels.shape not in ((rows,), (rows, 1)):
-        raise LabelError(f"y must be one label for each of {rows:,} rows, got the shape {labels.shape}")
-    units = unit_labels(labels.reshape(-1).astype(np.float64), request.bounds)
+    design = _design(X, formula)
+    candidates = WeightCandidates.of(design)
+    _refuse_noise(candidates, float(request.epsilon))
+    units = _units(y, len(design.matrix), request.bounds)
     source, ledger = resolve_source(random_state), ledger_to_charge(ledger, y)
-    plan = Plan(request, rows, Fraction(0), for_sums=request.epsilon.exact)
+    plan = Plan(request, units.size, Fraction(0), for_sums=request.epsilon.exact)
     with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
-        paid = plan.pay(ledger)
-    query = Query(units, SumBudget(plan.for_sums, rows), source)
-    with np.errstate(all="ignore"):  # a user's strict settings must not lose what is paid for
-        estimates = estimate(design, query, request.bounds)
+        charges = plan.pay(ledger)
+    labels = PrivateLabels(units, SumBudget(plan.for_sums, units.size), source)
+    with np.errstate(all="ignore"):  # strict settings of the user must not lose a release that is paid for
+        moments = measure(candidates, labels)
+        solution = solve_linear(design, moments)
+        estimates = describe_errors(design, moments, solution, request.bounds)
     return RegressionTable(
         names=design.names,
         label=[*label_names, UNNAMED][0],
-        terms=state_terms(plan, paid, source, statistics=query.budget.noise),
+        terms=state_terms(plan, charges, source, statistics=labels.budget.noise),
         estimates=estimates,
         columns=formula,
         frame=hasattr(X, "iloc"),
     )
 
 
-def _refuse_noise(design: Design, epsilon: float) -> None:
-    """Refuse an ε for which noise would hide any coefficient that the bounds allow."""
-    enough = epsilon
-    while (noise := _noise(design, enough)) > _MOST_NOISE:
-        enough = float(rounded_up(enough * noise / _MOST_NOISE, 2))
-    if enough > epsilon:
-        raise ParameterError(
-            f"the noise for {len(design.model):,} rows, {design.size} coefficients and ",
-            Setting("epsilon", epsilon),
-            f" would hide any coefficient that bounds allow: give {enough:g} or more, more rows or fewer columns",
-        )
+def _label_names(X: Any, y: Any, on: str | None, label: str | None) -> list[str]:
+    """Return the names of the label; without a formula, X must not have a column of such a name."""
+    features = X if on is None else None
+    labels = [y] if label is None else [SimpleNamespace(name=label), y]
+    names = [name_of_labels(one, features, advice=_ADVICE) for one in labels]
+    refuse_other_order(X, y)
+    return [name for name in names if name is not None]
 
 
-def _formula(X: Any, on: str | None, label_names: list[str]) -> Formula | None:
-    """Return how the columns of a data frame become those of the regression; None for an array."""
+def _formula(X: Any, on: str | None, label_names: Sequence[str]) -> Formula | None:
+    """Return the formula of a data frame's columns; None for an array."""
     if on is None:
         return Formula.plain(frame_names(X)) if is_frame(X) else None
     if not is_frame(X):
@@ -162,18 +155,36 @@ def _formula(X: Any, on: str | None, label_names: list[str]) -> Formula | None:
     return formulas[0].fit(X)
 
 
-def _numbers(X: Any) -> Array:
+def _design(X: Any, formula: Formula | None) -> Design:
+    """Return the design of a data frame or an array."""
+    if formula is not None:
+        return Design.of(formula.transform(X), formula.names)
     try:
-        values = np.asarray(X, dtype=np.float64)
+        columns: Array = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
-        values = np.empty(0)
-    if values.ndim != 2:
+        columns = np.empty(0)
+    if columns.ndim != 2:
         raise DataError("X comes first and must be a dense table of numbers, rows × columns, or a data frame")
-    return values
+    return Design.of(columns, [f"x{k + 1}" for k in range(columns.shape[1])])
 
 
-def _noise(design: Design, epsilon: float) -> float:
-    """Return the smallest standard deviation of the noise of a slope, in widths of the bounds."""
-    weights = design.weights(2 / (GUESS * epsilon) ** 2)
-    scales = weights.noise_scales(1 / epsilon) / np.diag(design.back)[:, None]
-    return math.sqrt(2 * float((scales**2).sum(axis=1)[1:].min()))
+def _units(y: Any, rows: int, bounds: Pair) -> Array:
+    """Return the labels, one for each row, scaled to [0, 1]."""
+    labels = Labels.parse(y).values
+    if labels.shape not in ((rows,), (rows, 1)):
+        raise LabelError(f"y must be one label for each of {rows:,} rows, got the shape {labels.shape}")
+    return unit_labels(labels.reshape(-1).astype(np.float64), bounds)
+
+
+def _refuse_noise(candidates: WeightCandidates, epsilon: float) -> None:
+    """Refuse an ε for which noise would hide any coefficient that the bounds allow."""
+    enough = epsilon
+    while (noise := smallest_noise(candidates, enough)) > _MAX_NOISE:
+        enough = float(rounded_up(enough * noise / _MAX_NOISE, 2))
+    if enough > epsilon:
+        design = candidates.design
+        raise ParameterError(
+            f"the noise for {len(design.matrix):,} rows, {design.size} coefficients and ",
+            Setting("epsilon", epsilon),
+            f" would hide any coefficient that bounds allow: give {enough:g} or more, more rows or fewer columns",
+        )

@@ -73,17 +73,17 @@ class RegressionTable:
     @property
     def params(self) -> Any:
         """The coefficients."""
-        return self._named(self.estimates.values)
+        return self._named(self.estimates.coefficients)
 
     @property
     def bse(self) -> Any:
         """Their standard errors, from sampling and noise together."""
-        return self._named(np.array([law.deviation for law in self.estimates.laws]))
+        return self._named(np.array([law.standard_deviation for law in self.estimates.distributions]))
 
     @property
     def bse_without_privacy(self) -> Any:
         """Estimates for least squares on the true labels, for equal variances; NaN if noise hides them."""
-        return self._named(self.estimates.ordinary)
+        return self._named(self.estimates.ordinary_errors)
 
     @property
     def tvalues(self) -> Any:
@@ -93,15 +93,15 @@ class RegressionTable:
     @property
     def pvalues(self) -> Any:
         """The probability of an estimate this far from 0, or farther, if the coefficient is 0."""
-        pairs = zip(self.estimates.laws, self.estimates.values.tolist(), strict=True)
+        pairs = zip(self.estimates.distributions, self.estimates.coefficients.tolist(), strict=True)
         return self._named(np.array([law.tail(value) for law, value in pairs]))
 
     def conf_int(self, alpha: float = 0.05) -> Any:
         """Return intervals that cover with probability 1 − ``alpha``, a row (low, high) for each coefficient."""
         if not 1e-6 <= alpha <= 0.99:
             raise ParameterError(f"alpha must lie between 1e-6 and 0.99, such as 0.05, got {alpha}")
-        reach = np.array([law.quantile(alpha) for law in self.estimates.laws])
-        return self._named(self.estimates.values[:, None] + np.outer(reach, [-1, 1]), [0, 1])
+        reach = np.array([law.quantile(alpha) for law in self.estimates.distributions])
+        return self._named(self.estimates.coefficients[:, None] + np.outer(reach, [-1, 1]), [0, 1])
 
     def cov_params(self) -> Any:
         """Return the covariance of the coefficients."""
@@ -135,7 +135,7 @@ class RegressionTable:
             columns = self.columns.transform(X)
         else:
             columns = np.asarray(X, dtype=np.float64)
-        constant, slopes = np.split(self.estimates.values, [1])
+        constant, slopes = np.split(self.estimates.coefficients, [1])
         if columns.ndim != 2 or columns.shape[1] != slopes.size:
             raise ParameterError(f"X must have {slopes.size} columns, got the shape {columns.shape}")
         return np.asarray(columns @ slopes + constant.sum())
@@ -213,7 +213,7 @@ class RegressionTable:
             except ImportError:
                 raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
             ax = pyplot.subplots(figsize=(7, 1.2 + 0.4 * len(self.names)), layout="constrained")[1]
-        parts = (self.params, self.bse, self.conf_int(alpha), self.estimates.ordinary)
+        parts = (self.params, self.bse, self.conf_int(alpha), self.estimates.ordinary_errors)
         values, errors, ends, ordinary = (np.asarray(part)[1:] for part in parts)
         names, places = self.names[1:], np.arange(values.size)
         reach = (ends[:, 1] - values) / errors
@@ -260,7 +260,7 @@ class RegressionTable:
     @property
     def _is_hidden(self) -> bool:
         """True if noise hides the standard errors without privacy."""
-        return bool(np.isnan(self.estimates.ordinary).any())
+        return bool(np.isnan(self.estimates.ordinary_errors).any())
 
     def cells(self, alpha: float = 0.05) -> list[list[str]]:
         """Return the table as text, with the headings in the first row."""
@@ -279,7 +279,7 @@ class RegressionTable:
             "conf_int": self.conf_int(alpha),
         }
         if not self._is_hidden:
-            figures["bse_ols"] = self.estimates.ordinary
+            figures["bse_ols"] = self.estimates.ordinary_errors
         return {"names": self.names} | {name: np.asarray(figure).tolist() for name, figure in figures.items()}
 
     def notes(self) -> list[str]:

@@ -1,0 +1,174 @@
+"""Search for the interval to which labels are clipped: a range, a rough fit, and counts of distances from it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from labeldp._values import Array
+from labeldp.inference.design import Design
+from labeldp.inference.label_weights import ASSUMED_DEVIATION, LabelWeights, WeightCandidates
+from labeldp.inference.weighted_sums import DISTANCES, UNIT, ClipWindow, PrivateLabels, SumWeights
+
+_ROUGH_FIT_SHARE = 0.1
+"""The largest fraction of ε for a rough fit."""
+
+_MAX_ROUGH_ERROR = 0.04
+"""No rough fit is made if the error of predictions would be above this fraction of the range."""
+
+_ROUGH_ERROR_GOAL = 0.01
+"""Less ε is spent if the error of predictions would be below this fraction of the range."""
+
+_COUNTS_SHARE = 0.2
+"""The largest fraction of ε for counts of distances."""
+
+_COUNTS_PER_ROOT_ROW = 30
+"""Counts of distances cost at most the ε for which rows · ε is this times √rows."""
+
+_MIN_TAIL_POWER = 1.6
+"""Labels are not clipped if the tail falls with a smaller power of the distance."""
+
+_CLIPPING_WEIGHT = 2.0
+"""The weight of the total clipped amount, relative to noise, in the choice of the half width."""
+
+_SLOPE_NOISE = 1.5
+"""The error of a slope's sum from noise, in ranges over ε and in mean absolute weights of a row."""
+
+_NO_CLIPPING_NOISE = 1.05
+"""Noise without clipping counts this much, because squares are less noisy around a rough fit."""
+
+_MAX_HALF_WIDTH = 0.5
+"""The largest half width of a window, in widths of the bounds."""
+
+_MAX_TAIL = 0.5
+"""Labels are not clipped if more labels may lie beyond half the limit than this fraction of the number of rows
+behind one coefficient."""
+
+
+def find_window(candidates: WeightCandidates, labels: PrivateLabels) -> ClipWindow:
+    """Return the window around a rough fit or a range, or all of the bounds if neither is narrower."""
+    rows = labels.units.size
+    bounds = ClipWindow(np.full(rows, 0.5), 0.5, ASSUMED_DEVIATION**2)
+    low, high = labels.range()
+    middle = ClipWindow(np.full(rows, (low + high) / 2), (high - low) / 2, ASSUMED_DEVIATION**2)
+    rough_fit = _rough_fit(candidates, labels, middle)
+    if rough_fit is None and (low, high) == UNIT:
+        return bounds
+    center = middle.center if rough_fit is None else np.clip(rough_fit, *UNIT)
+    window = _clipped_window(candidates.design, labels, center)
+    if window is None:
+        return replace(bounds, rough_fit=rough_fit)
+    return replace(window, rough_fit=rough_fit, square_factor=1 if rough_fit is None else 2)
+
+
+def _rough_fit(candidates: WeightCandidates, labels: PrivateLabels, window: ClipWindow) -> Array | None:
+    """Return predictions for all rows for a small part of ε, or None if they would be too noisy."""
+    epsilon = _ROUGH_FIT_SHARE * float(labels.epsilon)
+    noise = 2 * (window.width / epsilon) ** 2 / (ASSUMED_DEVIATION * window.width) ** 2
+    design = candidates.design
+    weights = LabelWeights.of(design, candidates.choose(noise, allowed_bias=math.inf))
+    noise_scales = design.predict(weights.noise_scales(1 / epsilon))
+    error = math.sqrt(2 * float((noise_scales**2).sum(axis=1).mean()))  # in widths
+    if error > _MAX_ROUGH_ERROR:
+        return None
+    epsilon *= min(1, error / _ROUGH_ERROR_GOAL)
+    none = weights.integers[:, :0]
+    sum_weights = SumWeights(labels=none, clipped=weights.integers, squares=none, linear=none)
+    sums, _ = labels.weighted_sums(window, sum_weights, Fraction(f"{epsilon:.2g}"))
+    return design.predict(weights.solution @ sums)
+
+
+def _clipped_window(design: Design, labels: PrivateLabels, center: Array) -> ClipWindow | None:
+    """Return the window with the least error around a center; None if distances are too large to be clipped."""
+    rows = center.size
+    epsilon = labels.budget.part(_COUNTS_SHARE, _COUNTS_PER_ROOT_ROW * math.sqrt(rows))
+    counts = labels.count_distances(center, epsilon)
+    tails = Tails.of(counts, float(epsilon))
+    row_weight = float(np.abs(design.whitened).sum(axis=1).mean())
+    noise = _SLOPE_NOISE * row_weight / float(labels.epsilon)
+    half_width, clipped_total = tails.best_half_width(noise)
+    if half_width > _MAX_HALF_WIDTH or tails.beyond(half_width / 2) > _MAX_TAIL * _effective_rows(design):
+        return None
+    return ClipWindow(center, half_width, _variance(counts, half_width), clipped_total)
+
+
+def _effective_rows(design: Design) -> float:
+    """Return the smallest number of rows behind one coefficient, (Σw²)²/Σw⁴ for weights w of least squares."""
+    squares = design.least_squares_weights() ** 2
+    return float((squares.sum(axis=0) ** 2 / (squares**2).sum(axis=0)).min())
+
+
+def _variance(counts: Array, half_width: float) -> float:
+    """Return the variance of distances within a half width, by noisy counts."""
+    octaves = np.append(counts[:-1].reshape(2, -1).sum(axis=0), counts[-1])[1:].clip(0)
+    octaves *= half_width >= DISTANCES
+    variance = float(octaves @ (0.75 * DISTANCES) ** 2 / max(octaves.sum(), 1))
+    return min(max(variance, 1e-9), 0.25)
+
+
+@dataclass(frozen=True, slots=True)
+class Tails:
+    """Noisy numbers of labels beyond distances from a center.
+
+    Attributes
+    ----------
+    above, below : arrays
+        For each of `DISTANCES`, from the largest to the smallest.
+    errors : array
+        Standard deviations of their noise.
+    """
+
+    above: Array
+    below: Array
+    errors: Array
+
+    @classmethod
+    def of(cls, counts: Array, epsilon: float) -> Tails:
+        """Return the tails for the counts of `PrivateLabels.count_distances`."""
+        above, below = np.cumsum(counts[:-1].reshape(2, -1), axis=1)
+        return cls(above, below, 2 / epsilon * np.sqrt(2.0 * np.arange(1, DISTANCES.size + 1)))
+
+    def beyond(self, distance: float) -> float:
+        """Return an upper limit of the number of labels beyond a distance, by one standard deviation."""
+        k = int(np.argmax(distance >= DISTANCES))
+        return float(self.above[k] + self.below[k] + 2 * self.errors[k])
+
+    def best_half_width(self, noise: float) -> tuple[float, float]:
+        """Return the half width with the least error, and the total clipped amount; 1 and 0 for no clipping.
+
+        Parameters
+        ----------
+        noise : float
+            The error from noise for labels that are clipped to a range of 1.
+        """
+        best = (_NO_CLIPPING_NOISE * noise, 1.0, 0.0)
+        for half_width in (_MAX_HALF_WIDTH * 2.0 ** (-np.arange(15) / 2)).tolist():
+            clipped = self._clipped(self.above, half_width) + self._clipped(self.below, half_width)
+            error = math.hypot(2 * half_width * noise, _CLIPPING_WEIGHT * clipped)
+            best = min(best, (error, half_width, clipped))
+        return best[1], best[2]
+
+    def _clipped(self, tail: Array, half_width: float) -> float:
+        """Return a cautious estimate of the total amount that clipping removes on one side.
+
+        Counts at large distances are mostly noise, so the tail is extrapolated from nearer ones: as a power of the
+        distance that grows with each factor of 2 as it did in the last one. This fits power laws and log-normal
+        errors, and overestimates lighter tails. The result is the least over all starting distances.
+        """
+        starts = np.flatnonzero(half_width >= DISTANCES[:-2]).tolist()
+        return min((self._extrapolated(tail, half_width, start) for start in starts), default=math.inf)
+
+    def _extrapolated(self, tail: Array, half_width: float, start: int) -> float:
+        """Return the amount that clipping removes if the tail is extrapolated from one of `DISTANCES`."""
+        largest = np.maximum(tail, 0) + self.errors
+        nearer = max(float(tail[start + 1] - self.errors[start + 1]), 1.0)
+        power = math.log2(nearer / largest[start])
+        if power <= _MIN_TAIL_POWER:
+            return math.inf
+        growth = max(power - math.log2(max(largest[start + 2] / nearer, 1.0)), 0.0)
+        octaves = math.log2(half_width / DISTANCES[start])
+        number = float(largest[start]) * 2 ** -(octaves * (power + growth * (octaves + 1) / 2))
+        return number * half_width / (power + growth * (octaves + 0.5) - 1)

@@ -1,0 +1,128 @@
+"""Weights of squared residuals, from which the sampling variances of coefficients are estimated.
+
+The sampling variance of a coefficient is Σ h² e², with the weights h of labels in the coefficient and their errors
+e. If the linear model is wrong, errors are large in the rows with the largest weights. So squares are taken around
+the predictions of a rough fit, not around the middle of the bounds, and the weights of as few rows are cut off as
+noise allows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from labeldp._values import Array
+from labeldp.inference.design import Design
+from labeldp.inference.label_weights import LabelWeights
+from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT, ClipWindow
+
+HETEROGENEITY = 0.4
+"""The scale of log ratios of variances without misfit."""
+
+_LINEAR_SHARES = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4)
+"""Fractions of a row's weight to try for squares around the rough fit."""
+
+_SCALES = 2.0 ** np.arange(10)
+"""Factors of the weights of squares to try, relative to the largest weights with which no row is cut off."""
+
+_MISFIT = 0.5
+"""The expected misfit per standard deviation of leverage, in standard deviations of a label."""
+
+_VARIANCE_IMPORTANCE = 0.5
+"""The weight of the relative error of variances beside the noise of coefficients."""
+
+
+@dataclass(frozen=True, slots=True)
+class SquareWeights:
+    """Weights of squared residuals for each coefficient, before they are cut off and rounded.
+
+    Attributes
+    ----------
+    window : ClipWindow
+    profile : array, rows × coefficients
+        Squared weights of labels; each column has the same mean, and rows add up to 1 on average.
+    heterogeneity : array
+        `VarianceEstimate.heterogeneity` of the mean variance, then of each coefficient's.
+    scale : float
+        The integer weights of a row are its profile times this, unless they are cut off.
+    linear_share : float
+        The fraction of a row's weight that is kept for squares around the rough fit.
+    """
+
+    window: ClipWindow
+    profile: Array = field(repr=False)
+    heterogeneity: Array
+    scale: float
+    linear_share: float
+
+    @classmethod
+    def choose(cls, design: Design, weights: LabelWeights, window: ClipWindow, epsilon: float) -> SquareWeights:
+        """Return the weights with the least error from noise and from rows that are cut off."""
+        squares = weights.of_labels() ** 2
+        profile = squares / squares.mean(axis=0) / design.size
+        penalty = misfit_penalty(design, window)
+        noise = 2 * (weights.noise_scales(window.width / epsilon) ** 2).sum(axis=1) / squares.sum(axis=0)
+        noise_ratio = float(noise[1:].mean()) / window.residual_variance
+        totals, label_totals = profile.sum(axis=1), np.abs(weights.integers).sum(axis=1)
+        unit = window.width**2 / window.square_factor * MAX_ROW_WEIGHT / (epsilon * window.residual_variance)
+        best = math.inf, 1.0, 0.0
+        for linear_share in (0.0,) if window.rough_fit is None else _LINEAR_SHARES:
+            limits = row_limits(window, (1 - linear_share) * label_totals, 0, design.size)
+            for scale in (_SCALES * (limits.max() / totals.max())).tolist():
+                visible = np.minimum(scale * totals, limits)
+                noise_error = unit * design.size / visible.sum()
+                cut_off = float(((totals - visible / scale) * penalty).mean())
+                error = _VARIANCE_IMPORTANCE * (noise_error**2 + cut_off**2) / (1 + noise_ratio)
+                best = min(best, (noise_ratio / (1 - linear_share) ** 2 + error, scale, linear_share))
+        ratios = np.append(1.0, design.size * (penalty @ profile) / len(profile))
+        return cls(window, profile, np.hypot(HETEROGENEITY, np.log(ratios) / 2), *best[1:])
+
+    def integers(self, label_totals: Array, constant: int) -> tuple[Array, Array]:
+        """Return integer weights of squares, and of clipped labels that are subtracted from them.
+
+        The first column has equal weights for all rows, the others are for the coefficients.
+
+        Parameters
+        ----------
+        label_totals : array
+            The sum of the weights of each row in sums of labels.
+        constant : int
+            The part of it for labels that are not clipped.
+        """
+        size = self.profile.shape[1]
+        limits = row_limits(self.window, label_totals, constant, size)
+        scale = np.minimum(self.scale, limits / np.maximum(self.profile.sum(axis=1), 1e-300))
+        squares = np.insert(
+            np.rint(self.profile * scale[:, None]), 0, (MAX_ROW_WEIGHT - constant) // (size + 1), axis=1
+        )
+        linear = np.trunc(squares * linear_factors(self.window)[:, None])
+        linear[:, 0] = 0
+        return squares, linear
+
+
+def misfit_penalty(design: Design, window: ClipWindow) -> Array:
+    """Return the expected square of a row's error over a label's variance, where the model may not fit.
+
+    The misfit grows with leverage, up to the largest that bounds allow.
+    """
+    leverage = design.leverage
+    excess = (leverage - leverage.mean()) / max(leverage.std(), 1e-9 * leverage.mean())
+    farthest = 0.5 if window.rough_fit is None else np.abs(window.rough_fit - 0.5)
+    largest = (farthest + 0.5) / math.sqrt(window.residual_variance)
+    return np.asarray(1 + np.minimum(_MISFIT * np.abs(excess), largest) ** 2)
+
+
+def linear_factors(window: ClipWindow) -> Array:
+    """Return the multiple of a distance to subtract from its square, so that squares are around the rough fit."""
+    target = window.center if window.rough_fit is None else window.rough_fit
+    return 2 * window.square_factor / window.width * (target - window.center)
+
+
+def row_limits(window: ClipWindow, label_totals: Array, constant: int, size: int) -> Array:
+    """Return the largest sum of the weights of a row's squares, beside the weights of labels and equal ones."""
+    rounding = size / 2 + 1
+    by_equal = (MAX_ROW_WEIGHT - constant) * size / (size + 1)
+    by_linear = (MAX_ROW_WEIGHT - label_totals) / np.maximum(np.abs(linear_factors(window)), 1e-9)
+    return np.clip(np.minimum(by_equal, by_linear) - rounding, 0, None)
