@@ -23,7 +23,7 @@ import numpy as np
 import typer
 
 from benchmarks.accuracy.tables import load, names
-from labeldp.learning import bayes, epsilon_split, groups, label_rounds, learner
+from labeldp.learning import epsilon_split, groups, label_rounds, learner, model_average
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 
@@ -48,10 +48,10 @@ def _nothing() -> None:
 def _without_block(gone: int) -> Callable[[], None]:
     def patch() -> None:
         mixes = []
-        for mix in bayes.MIXES:
+        for mix in model_average.BLOCK_SHARES:
             left = [0.0 if k == gone else part for k, part in enumerate(mix)]
             mixes.append(tuple(part / sum(left) for part in left) if sum(left) else (1.0, 0.0, 0.0, 0.0))
-        bayes.MIXES = tuple(mixes)
+        model_average.BLOCK_SHARES = tuple(mixes)
 
     return patch
 
@@ -62,7 +62,7 @@ def _no_trees() -> None:
 
 def _one_mix() -> None:
     """One split of variance over blocks instead of an average of several."""
-    bayes.MIXES = (bayes.MIXES[3],) * len(bayes.MIXES)
+    model_average.BLOCK_SHARES = (model_average.BLOCK_SHARES[3],) * len(model_average.BLOCK_SHARES)
 
 
 def _no_slope() -> None:

@@ -38,7 +38,7 @@ def main() -> None:
         means = np.bincount(group, labels) / np.bincount(group)
         axis.scatter(*X[:2_500, :2].T, c=means[group[:2_500]], s=3, cmap="viridis", vmin=0.1, vmax=0.9)
         axis.set(title=title, xlabel=NAMES[0], ylabel=NAMES[1], xticks=[], yticks=[])
-    axes[1].barh(NAMES[::-1], 1 / sums.relevance.lengths[::-1], color="#3b6fb6")
+    axes[1].barh(NAMES[::-1], 1 / sums.length_scales.values[::-1], color="#3b6fb6")
     axes[1].set(title="2. Which columns matter together", xlabel="1 / length")
     axes[1].spines[["top", "right"]].set_visible(False)
     figure.savefig(Path(__file__).parent / "_static" / "learner.png", dpi=90)

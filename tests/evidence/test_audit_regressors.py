@@ -38,14 +38,14 @@ def quick(monkeypatch):
     """Make fits cheap without touching what happens to a label."""
     table = FeatureTable.fit(X)
     search = cache(lambda prior: GroupSearch.of.__func__(GroupSearch, table, np.frombuffer(prior)))
-    unknown_variance = sum_model.unknown_variance
-    widest = lambda width, **_: unknown_variance(width)[-4:-3]  # noqa: E731  (the last without interactions)
+    prior_grid = sum_model.prior_grid
+    widest = lambda width, **_: prior_grid(width)[-4:-3]  # noqa: E731  (the last without interactions)
     for module, name, value in (
         (FeatureTable, "fit", lambda _: FeatureTable(table.public, X)),
         (FeatureTable, "spectrum", table.spectrum),
         (sum_model, "GroupSearch", SimpleNamespace(of=lambda _, prior: search(prior.tobytes()))),
-        (sum_model, "unknown_variance", widest),
-        (learner, "unknown_variance", widest),
+        (sum_model, "prior_grid", widest),
+        (learner, "prior_grid", widest),
         (label_rounds, "_HALF_WIDTHS", np.array([1.0, 6.0])),
     ):
         monkeypatch.setattr(module, name, value)

@@ -7,7 +7,8 @@ A fit, step by step, with the module of each step:
 3. ε is split between sums and labels (`epsilon_split`), and the ledger is charged.
 4. The range of labels inside the bounds is estimated (`label_queries`).
 5. Groups of similar rows are formed (`groups`); labels are summed by group, with noise (`label_queries`).
-6. A Bayesian linear model is fitted to the noisy sums (`bayes`), and relevant columns are found (`relevance`).
+6. A linear Gaussian model is fitted to the noisy sums (`model_average`), and length scales of columns are learnt
+   (`length_scales`).
 7. Steps 5 and 6 are repeated with residuals in place of labels (`sum_model`).
 8. If ε suffices, labels are released one by one around predictions, in rounds (`label_rounds`).
 9. The linear model is fitted to labels too, and boosted trees are added if they help (`learner`).

@@ -131,9 +131,9 @@ class SumBudget:
         epsilon = min(fraction * float(self.left), most / self.rows)
         return min(Fraction(f"{epsilon:.4g}"), self.left)
 
-    def stage_shares(self, *, with_lengths: bool) -> tuple[Share, ...]:
+    def stage_shares(self, *, with_length_scales: bool) -> tuple[Share, ...]:
         """Return the shares of all stages of sums but the last, which gets the rest."""
-        if with_lengths:
+        if with_length_scales:
             return THREE_STAGES
         fraction = min(TWO_STAGES_MOST, TWO_STAGES_WORTH / self.rows_epsilon)
         return (Share(max(TWO_STAGES, fraction)),)

@@ -29,7 +29,6 @@ import numpy as np
 from scipy.sparse import issparse
 
 from labeldp._values import Array, Index, Small
-from labeldp.learning.bayes import MEAN_VARIANCE, Choices, Observations, Posterior, fit_linear
 from labeldp.learning.feature_maps import (
     BLOCKS,
     FREQUENCIES,
@@ -47,6 +46,8 @@ from labeldp.learning.feature_maps import (
     varies,
 )
 from labeldp.learning.fit_plan import Limits
+from labeldp.learning.linear_gaussian import Observation
+from labeldp.learning.model_average import MEAN_VARIANCE, Posterior, Priors, average_priors
 from labeldp.learning.threads import in_parallel, limit_libraries
 
 T = TypeVar("T")
@@ -180,7 +181,7 @@ class PublicFeatures:
         norms = np.where(deviation > 1e-6, deviation, 1.0)
         return replace(unscaled, means=means, norms=norms[block])
 
-    def with_lengths(self, lengths: Array, ranks: Small) -> PublicFeatures:
+    def with_length_scales(self, lengths: Array, ranks: Small) -> PublicFeatures:
         """Return the maps with interactions on these lengths of columns, scaled by the ranks of some rows."""
         turns = frequencies(len(lengths)) / lengths[:, None]
         waves = interaction_waves(turns, ranks, exact=False)
@@ -358,15 +359,15 @@ class FeatureTable:
 
     Attributes
     ----------
-    doubt : float
-        Log odds against interactions on the lengths of the features.
+    log_prior_odds : float
+        Log odds of interactions on the length scales of the features.
     """
 
     @limit_libraries()
     def __init__(self, public: PublicFeatures, X: Any) -> None:
         self.public = public
         self.X = X
-        self.doubt = 0.0
+        self.log_prior_odds = 0.0
         self._columns, self._codes, self._ranks = public.locate(X)
         self._kept: _KeptFeatures | None = None
         self._products: dict[bytes, tuple[Small, Array]] = {}
@@ -381,12 +382,12 @@ class FeatureTable:
             table._kept = _KeptFeatures(table)
         return table
 
-    def with_lengths(self, lengths: Array, doubt: float) -> FeatureTable:
-        """Return the same rows with interactions on these lengths of columns, and the log odds against them."""
+    def with_length_scales(self, lengths: Array, log_prior_odds: float) -> FeatureTable:
+        """Return the same rows with interactions on these lengths of columns, and their log odds."""
         table = copy(self)
         table.__dict__.pop("moments", None)
-        table.public = self.public.with_lengths(lengths, self.ranks(even_rows(self.rows, _SCALE_ROWS)))
-        table.doubt = doubt
+        table.public = self.public.with_length_scales(lengths, self.ranks(even_rows(self.rows, _SCALE_ROWS)))
+        table.log_prior_odds = log_prior_odds
         table._earlier = {**self._earlier, **self._products}
         table._products = {}
         return table
@@ -437,23 +438,23 @@ class FeatureTable:
         """Return the linear model's predictions for some rows."""
         return np.concatenate([np.zeros(0), *self.map(lambda features, _: model.predict(features), rows)])
 
-    def fit_linear(self, observations: list[Observations], limits: Limits, choices: Choices) -> Posterior:
-        """Return the linear model for observations of labels inside these limits, averaged over choices."""
-        return fit_linear(
+    def fit_linear(self, observations: list[Observation], limits: Limits, priors: Priors) -> Posterior:
+        """Return the linear model for observations of labels inside these limits, averaged over priors."""
+        return average_priors(
             observations,
             self.public.block,
+            priors,
             mean=limits.middle,
             mean_variance=MEAN_VARIANCE * limits.width**2,
-            choices=choices,
-            doubt=self.doubt,
+            log_prior_odds=self.log_prior_odds,
         )
 
-    def observations(self, rows: Index, centred: Array, noise: float) -> Observations:
-        """Return the statistics of single rows with private labels, less the middle of their range."""
+    def observation(self, rows: Index, centred: Array, noise: float) -> Observation:
+        """Return private labels of rows, less the middle of their range, as a linear model takes them."""
         if 3 * rows.size <= self.public.size:
-            return Observations.of_few(self.features(rows), centred, 1.0, noise)
+            return Observation.of_few(self.features(rows), centred, 1.0, noise)
         gram, moment = self._products_with(rows, centred)
-        return Observations(gram, moment, float(centred @ centred), rows.size, 1.0, noise)
+        return Observation(gram, moment, float(centred @ centred), rows.size, 1.0, noise)
 
     def _products_with(self, rows: Index, labels: Array) -> tuple[Small, Array]:
         """Return the sums of products of features with each other and with labels; the last few are remembered."""

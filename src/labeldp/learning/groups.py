@@ -21,10 +21,11 @@ from scipy.sparse import csc_array
 from sklearn.utils.extmath import randomized_svd
 
 from labeldp._values import Array, Index, Small
-from labeldp.learning.bayes import Observations, Posterior
 from labeldp.learning.feature_maps import exact_product
 from labeldp.learning.features import FeatureTable, PublicFeatures, slices
 from labeldp.learning.fit_plan import Limits
+from labeldp.learning.linear_gaussian import Observation, PrimalGaussian
+from labeldp.learning.model_average import Posterior
 from labeldp.learning.threads import in_parallel
 
 PREDICTION_UNIT = 2.0**30
@@ -136,28 +137,28 @@ class NoisySums:
     sums: Array
     noise: float
 
-    def observations(self, rest: float) -> Observations:
-        """Return the statistics of these sums for a linear model.
+    def observation(self, residual_variance: float) -> Observation:
+        """Return these sums as a linear model takes them.
 
-        A sum over g rows has the variance g · rest + noise around what features explain; where the features of
-        some rows stand for those of all, by as much more as if labels varied like features. Sums are scaled to
-        unit variance.
+        A sum over g rows has the variance g · residual_variance + noise around what features explain; where the
+        features of some rows stand for those of all, by as much more as if labels varied like features. Sums are
+        scaled to unit variance.
 
         Parameters
         ----------
-        rest : float
+        residual_variance : float
             The expected variance of a label that features do not explain.
         """
         sizes = self.groups.sizes
-        times = sizes / self.groups.seen
-        variance = sizes * times * rest + self.noise
+        rows_a_sample = sizes / self.groups.seen
+        variance = sizes * rows_a_sample * residual_variance + self.noise
         root = 1 / np.sqrt(variance)
-        scaled = (self.groups.features * (times * root)[:, None]).astype(np.float32)
-        share = float(np.mean(sizes * times / variance))
-        return Observations.of_few(scaled, self.sums * root, share, float(np.mean(self.noise / variance)))
+        scaled = (self.groups.features * (rows_a_sample * root)[:, None]).astype(np.float32)
+        rows = float(np.mean(sizes * rows_a_sample / variance))
+        return Observation.of_few(scaled, self.sums * root, rows, float(np.mean(self.noise / variance)))
 
 
-def with_lengths(sums: list[NoisySums], table: FeatureTable) -> list[NoisySums]:
+def with_length_scales(sums: list[NoisySums], table: FeatureTable) -> list[NoisySums]:
     """Return sums with the features of a table of the same rows that has other interactions."""
 
     def add_up(piece: slice) -> Small:
@@ -174,18 +175,29 @@ def with_lengths(sums: list[NoisySums], table: FeatureTable) -> list[NoisySums]:
     return result
 
 
-_DIRECTIONS, _PASSES = 40, 3
-"""Directions of features in which groups differ, since the others hardly vary; iterations to find them."""
+_DIRECTIONS = 40
+"""The number of directions of features in which groups differ; the other directions hardly vary."""
+
+_PASSES = 3
+"""Iterations to find the directions."""
 
 _COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-_ROWS_A_GROUP = 4
-_PATIENCE = 2
-"""Numbers of groups to choose from; rows that each has at least; how many numbers in a row may be worse than the
-best one before the search ends."""
+"""Numbers of groups to choose from."""
 
-_STEPS, _LEAST_STEP = 8, 0.1
-"""Steps for each number of groups, and the share of rows that change groups in a step at least: it is halved where
-a step does not help."""
+_MIN_ROWS_A_GROUP = 4
+"""The fewest rows that a group has on average."""
+
+_PATIENCE = 2
+"""The search ends after so many numbers of groups in a row that are worse than the best one."""
+
+_STEPS = 8
+"""Steps for each number of groups."""
+
+_MIN_SHARE = 0.1
+"""The smallest share of rows that change groups in a step. The share is halved where a step does not help."""
+
+Assess = Callable[[Index, int], tuple[float, Array]]
+"""Returns the Bayes risk of so many groups, and its descent where a row joins a group, directions × groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +237,13 @@ class GroupSearch:
         return cls(axes, sample, (sample.T @ sample / np.float32(len(sample))).astype(np.float64))
 
     def groups(
-        self, table: FeatureTable, rows: int, *, noise: float, rest: float, known: Sequence[Small] = ()
+        self,
+        table: FeatureTable,
+        rows: int,
+        *,
+        noise: float,
+        residual_variance: float,
+        known: Sequence[Small] = (),
     ) -> Groups:
         """Return the groups of least Bayes risk.
 
@@ -236,63 +254,66 @@ class GroupSearch:
             The number of rows; the table may be a sample of them.
         noise : float
             Variance of the noise of a sum.
-        rest : float
+        residual_variance : float
             Variance of a label that features do not explain.
         known : arrays
             Precisions of the weights from earlier sums.
         """
-        precision = np.eye(len(self.gram))
+        precision = np.zeros_like(self.gram)
         for each in known:
             precision += self.axes.T @ each.astype(np.float64) @ self.axes
-        times = rows / len(self.sample)
+        rows_a_sample = rows / len(self.sample)
 
-        def risk_of(group: Index, count: int) -> tuple[float, Array]:
-            """Return the Bayes risk, and how it falls where a row joins a group, directions × groups."""
+        def assess(group: Index, count: int) -> tuple[float, Array]:
             ones = np.ones(group.size, dtype=np.float32)
             members = csc_array((ones, group, np.arange(group.size + 1)), shape=(count, group.size))
-            sums = times * np.asarray(members @ self.sample, dtype=np.float64)
-            variance = noise + np.bincount(group, minlength=count) * times * rest
-            covariance = np.linalg.inv(precision + (sums.T / variance) @ sums)
-            slope = (covariance @ self.gram @ covariance @ sums.T) / variance
-            return float(np.trace(covariance @ self.gram)), slope
+            sums = rows_a_sample * np.asarray(members @ self.sample, dtype=np.float64)
+            sizes = rows_a_sample * np.bincount(group, minlength=count)
+            root = 1 / np.sqrt(noise + sizes * residual_variance)
+            design = sums * root[:, None]
+            size = len(precision)
+            model = PrimalGaussian(
+                np.ones(size), precision + design.T @ design, np.zeros(size), 0.0, design=design
+            )
+            return model.risk(self.gram), -root * model.risk_gradient(self.gram).T
 
-        most = max(1, table.rows // _ROWS_A_GROUP)
+        largest = max(1, table.rows // _MIN_ROWS_A_GROUP)
         least, best, worse = np.inf, np.zeros((len(self.gram), 1), dtype=np.float32), 0
-        for count in takewhile(lambda count: count <= most, _COUNTS):
-            found, scores = self._search(count, risk_of)
-            if found < least:
-                least, best, worse = found, scores, 0
+        for count in takewhile(lambda count: count <= largest, _COUNTS):
+            risk, scores = self._search(count, assess)
+            if risk < least:
+                least, best, worse = risk, scores, 0
             else:
                 worse += 1
             if worse == _PATIENCE:
                 break
         return Groups.by_rule(table, self._rule(table, best))
 
-    def _search(self, count: int, risk_of: Callable[[Index, int], tuple[float, Array]]) -> tuple[float, Small]:
-        """Return the least risk found with so many groups, and scores: a row's group has its largest one.
+    def _search(self, count: int, assess: Assess) -> tuple[float, Small]:
+        """Return the least risk of so many groups, and scores: a row's group has its largest one.
 
-        A row's best group, if all others stay, has the largest slope of the risk: so these are the scores to try.
-        All rows, or a part of them, move to their best groups at once.
+        A row's best group, if all others stay, has the steepest descent of the risk: so these are the scores to
+        try. All rows, or a part of them, move to their best groups at once.
         """
         rng = np.random.default_rng(0)
         scores = self._first_scores(count, rng)
         group = np.argmax(self.sample @ scores, axis=1)
-        least, slope = risk_of(group, count)
+        least, descent = assess(group, count)
         best = (least, scores)
         share = 1.0
         for _ in range(_STEPS):
-            scores = slope.astype(np.float32)
+            scores = descent.astype(np.float32)
             moved = np.argmax(self.sample @ scores, axis=1)
-            moved_risk, moved_slope = risk_of(moved, count)
+            moved_risk, moved_descent = assess(moved, count)
             best = min(best, (moved_risk, scores), key=lambda pair: pair[0])
             if share < 1:
                 moved = np.where(rng.random(len(self.sample)) < share, moved, group)
-                moved_risk, moved_slope = risk_of(moved, count)
+                moved_risk, moved_descent = assess(moved, count)
             if moved_risk < least:
-                group, least, slope = moved, moved_risk, moved_slope
+                group, least, descent = moved, moved_risk, moved_descent
             else:
                 share /= 2
-            if share < _LEAST_STEP:
+            if share < _MIN_SHARE:
                 break
         return best
 

@@ -24,13 +24,14 @@ from labeldp._values import Array, Index, Sums
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import PrivacyProofError
 from labeldp.exact.word_sources import WordSource
-from labeldp.learning.bayes import Observations, Posterior, explained_risk
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import UNIT, LabelSummary, Limits
 from labeldp.learning.label_queries import CELLS, Query, find_range
 from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble
-from labeldp.learning.relevance import can_learn, learn_lengths
+from labeldp.learning.length_scales import can_learn, learn_length_scales
+from labeldp.learning.linear_gaussian import Observation, explained_risk
+from labeldp.learning.model_average import Posterior
 from labeldp.learning.sum_model import SumModel, fit_mean, fit_sums
 from labeldp.learning.threads import limit_libraries
 from labeldp.mechanisms.base import Mechanism
@@ -242,7 +243,7 @@ class SumResults:
     unspent: Fraction = Fraction(0)
 
     @property
-    def observations(self) -> list[Observations]:
+    def observations(self) -> list[Observation]:
         """The released sums, as a linear model takes them."""
         return [] if self.sums is None else self.sums.observations
 
@@ -251,7 +252,7 @@ class SumResults:
         label_summary = self.label_summary
         if self.sums is not None:
             linear = self.sums.linear
-            return Ensemble(linear, None, 0.0, linear.rest, self.sums.spread, label_summary)
+            return Ensemble(linear, None, 0.0, linear.residual_variance, self.sums.spread, label_summary)
         rest = label_summary.variance / 2
         constant = Posterior(
             np.zeros(self.table.public.size, dtype=np.float32), label_summary.middle, 0.0, rest, ()
@@ -274,7 +275,7 @@ def release_sums(rows: InMemoryRows, plan: Plan, source: WordSource) -> SumResul
     rows.announce("sums")
     fit = fit_mean if found is None else fit_sums
     sums = fit(rows.table, limits, budget, rows.add_up, source)
-    variance = sums.linear.explained + sums.linear.rest
+    variance = sums.linear.signal_variance + sums.linear.residual_variance
     return SumResults(
         sums.table, LabelSummary(*limits, variance, sums=sums.sums), sums, budget.noise, unspent=budget.left
     )
@@ -336,10 +337,10 @@ def learn_interactions(parts: Sequence[RowPart], sum_results: SumResults) -> Sum
     linear = sum_results.linear
     if sums is None or linear is None or not can_learn(table):
         return sum_results
-    relevance = learn_lengths(
-        table, linear, sum_results.label_summary.limits, sums.released, private, known=sums.relevance
+    learnt = learn_length_scales(
+        table, linear, sum_results.label_summary.limits, sums.released, private, start=sums.length_scales
     )
-    sums = sums.with_lengths(relevance, linear.rest)
+    sums = sums.with_length_scales(learnt, linear.residual_variance)
     return replace(sum_results, table=sums.table, sums=sums)
 
 

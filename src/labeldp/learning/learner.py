@@ -19,10 +19,11 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from labeldp._values import Array, Index
 from labeldp.accounts.numbers import number, percent
-from labeldp.learning.bayes import Observations, Posterior, explained_risk, unknown_variance
 from labeldp.learning.feature_maps import Codes
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import LabelSummary, Pair
+from labeldp.learning.linear_gaussian import Observation, explained_risk
+from labeldp.learning.model_average import Posterior, prior_grid
 from labeldp.learning.threads import limit_libraries
 
 _AT_BOUND, _AT_BOUND_SPREAD, _NEARLY_ALL = 0.01, 0.5, 0.95
@@ -52,9 +53,9 @@ class PrivateRows:
         """Return some of these rows."""
         return PrivateRows(self.rows[keep], self.labels[keep], self.noise, self.round)
 
-    def observations(self, table: FeatureTable, middle: float) -> Observations:
-        """Return their statistics for a linear model, with labels measured from the middle of their range."""
-        return table.observations(self.rows, self.labels - middle, self.noise)
+    def observation(self, table: FeatureTable, middle: float) -> Observation:
+        """Return the labels as a linear model takes them, measured from the middle of their range."""
+        return table.observation(self.rows, self.labels - middle, self.noise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,7 @@ def add_trees(
     table: FeatureTable,
     parts: list[PrivateRows],
     plain: Ensemble,
-    sums: list[Observations],
+    sums: list[Observation],
     growth: Growth,
 ) -> Ensemble:
     """Return the ensemble with trees beside its linear model, or as it is if they do not help.
@@ -221,8 +222,8 @@ def add_trees(
         Round by round.
     plain : Ensemble
         The linear model, fitted to all parts and sums.
-    sums : list of Observations
-        The statistics of noisy sums.
+    sums : list of Observation
+        The noisy sums.
     growth : Growth
     """
     rng = np.random.default_rng(0)
@@ -288,7 +289,7 @@ def _predict_held_out(
     table: FeatureTable,
     parts: list[PrivateRows],
     plain: Ensemble,
-    sums: list[Observations],
+    sums: list[Observation],
     growth: Growth,
     rng: np.random.Generator,
 ) -> _HeldOut:
@@ -301,15 +302,15 @@ def _predict_held_out(
     last = np.arange(rows.size - parts[-1].rows.size, rows.size)
     fold = np.full(rows.size, -1)
     fold[last] = rng.permutation(last.size) % (3 if growth.quick else 2)
-    *earlier, whole = (part.observations(table, label_summary.middle) for part in parts if part.rows.size)
-    first = parts[-1].where(fold[last] == 0).observations(table, label_summary.middle)
-    choices = plain.linear.likely or unknown_variance(label_summary.width, few=True)
+    *earlier, whole = (part.observation(table, label_summary.middle) for part in parts if part.rows.size)
+    first = parts[-1].where(fold[last] == 0).observation(table, label_summary.middle)
+    priors = plain.linear.top_priors or prior_grid(label_summary.width, few=True)
     linear = np.zeros(rows.size)
     staged = {stages: np.zeros(rows.size) for stages in growth.stages}
     held_out = (whole.without(first),) if growth.quick else (whole.without(first), first)
     for k, kept in enumerate(held_out):
         train, test = fold != k, fold == k
-        model = table.fit_linear([*sums, *earlier, kept], label_summary.limits, choices)
+        model = table.fit_linear([*sums, *earlier, kept], label_summary.limits, priors)
         linear[test] = label_summary.clip(table.predict(model, rows[test]))
         trees = growth.grow(growth.stages[-1], k, codes[train], labels[train], weight[train])
         for stages, prediction in enumerate(trees.staged_predict(codes[test]), start=1):
@@ -346,7 +347,7 @@ def fit_ensemble(
     parts: list[PrivateRows],
     label_summary: LabelSummary,
     *,
-    sums: Sequence[Observations] = (),
+    sums: Sequence[Observation] = (),
     quick: bool = False,
 ) -> Ensemble:
     """Fit the model to private labels and noisy sums.
@@ -357,19 +358,21 @@ def fit_ensemble(
     parts : list of PrivateRows
         Round by round.
     label_summary : LabelSummary
-    sums : list of Observations
-        The statistics of noisy sums.
+    sums : list of Observation
+        The noisy sums.
     quick : bool
         Whether to save time, as between rounds: fewer priors are averaged, and there are fewer trees.
     """
-    observed = [part.observations(table, label_summary.middle) for part in parts if part.rows.size]
-    choices = unknown_variance(label_summary.width, few=quick)
-    linear = table.fit_linear([*sums, *observed], label_summary.limits, choices)
+    observed = [part.observation(table, label_summary.middle) for part in parts if part.rows.size]
+    priors = prior_grid(label_summary.width, few=quick)
+    linear = table.fit_linear([*sums, *observed], label_summary.limits, priors)
     rows = sum(each.count for each in observed)
-    noise = rows / sum(each.count / (each.noise + linear.rest) for each in observed)  # of a row, harmonic mean
-    variance = linear.explained + linear.rest
-    error = linear.rest + explained_risk(table.spectrum, linear.explained, noise / rows)
-    plain = Ensemble(linear, None, 0.0, linear.rest, min(variance, error), label_summary)
+    noise = rows / sum(
+        each.count / (each.noise_variance + linear.residual_variance) for each in observed
+    )  # of a row, harmonic mean
+    variance = linear.signal_variance + linear.residual_variance
+    error = linear.residual_variance + explained_risk(table.spectrum, linear.signal_variance, noise / rows)
+    plain = Ensemble(linear, None, 0.0, linear.residual_variance, min(variance, error), label_summary)
     if noise / rows * _WORTH > variance:
         return plain
     growth = Growth.for_noise(noise / variance, sum(part.rows.size for part in parts), quick=quick)

@@ -17,11 +17,11 @@ from labeldp._atomic import StrPath
 from labeldp._values import Array
 from labeldp.errors import CardError
 from labeldp.learning.array_files import Arrays, ArraySpec, read_arrays
-from labeldp.learning.bayes import Posterior
 from labeldp.learning.feature_maps import BLOCKS, FREQUENCIES, Projection
 from labeldp.learning.features import ALL_PAIRS, FOURIER, PAIRED, WIDE, PublicFeatures, wave_count
 from labeldp.learning.fit_plan import LabelSummary
 from labeldp.learning.learner import Ensemble
+from labeldp.learning.model_average import Posterior
 
 _MAX_TREES, _MAX_TREE = 1_000, 127
 """Trees of a model, and nodes of a tree; labeldp grows 250 trees of 61 nodes at most."""
@@ -43,8 +43,8 @@ narrow_matrix           <f8  numbers,columns
 narrow_shift            <f8  columns
 linear_weights          <f4  coefficients
 linear_mean             <f8  -
-linear_explained        <f8  -
-linear_rest             <f8  -
+linear_signal_variance  <f8  -
+linear_residual_variance <f8  -
 blend_weight            <f8  -                     0  1
 blend_rest              <f8  -
 blend_error             <f8  -
@@ -202,7 +202,7 @@ def read_model_arrays(path: StrPath, numbers: int) -> tuple[PublicFeatures, Ense
         part, _, attribute = name.partition("_")
         parts.setdefault(part, {})[attribute] = array if array.ndim else array.item()
     public = _public_features(numbers=numbers, narrow=parts.get("narrow"), **parts["public"])
-    linear, summary = Posterior(**parts["linear"], likely=()), LabelSummary(**parts["known"])
+    linear, summary = Posterior(**parts["linear"], top_priors=()), LabelSummary(**parts["known"])
     if linear.weights.size != public.size:
         raise CardError("the model's arrays do not fit together")
     trees: Any = None

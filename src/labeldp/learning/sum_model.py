@@ -18,19 +18,20 @@ from scipy.special import erf
 from labeldp._values import Array, Sums
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning import epsilon_split as split
-from labeldp.learning.bayes import EXPLAINED, MEAN_VARIANCE, Observations, Posterior, unknown_variance
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import Limits
-from labeldp.learning.groups import Groups, GroupSearch, NoisySums, Predictor, with_lengths
+from labeldp.learning.groups import Groups, GroupSearch, NoisySums, Predictor, with_length_scales
 from labeldp.learning.label_queries import OCTAVES, AddUp, DistanceQuery, RowRules, SumQuery
-from labeldp.learning.relevance import Relevance, can_learn, first_lengths, learn_lengths
+from labeldp.learning.length_scales import LengthScales, can_learn, equal_length_scales, learn_length_scales
+from labeldp.learning.linear_gaussian import Observation
+from labeldp.learning.model_average import MEAN_VARIANCE, SIGNAL_VARIANCES, Posterior, prior_grid
 
 _FIRST_STRENGTHS = 0.0133 * np.array([0.35, 0.3, 0.2, 0.15, 0.15])
 _FIRST_REST = 0.02
 """Prior variances, in squared widths of the range: those that each block of features explains, and the rest."""
 
-_LEAST_STRENGTH = EXPLAINED[0] / 10
+_LEAST_STRENGTH = SIGNAL_VARIANCES[0] / 10
 """The least variance of a block when groups are formed again, in squared widths; less could not be measured."""
 
 _RESIDUAL_LIMIT = 2.0
@@ -60,8 +61,7 @@ class SumModel:
         Variance of labels that features do not explain, by which sums are scaled.
     table : FeatureTable
         Features of the rows, with interactions if lengths were learnt.
-    relevance : Relevance or None
-        The lengths.
+    length_scales : LengthScales or None
     """
 
     linear: Posterior
@@ -70,23 +70,27 @@ class SumModel:
     spread: float
     rest: float
     table: FeatureTable
-    relevance: Relevance | None = None
+    length_scales: LengthScales | None = None
 
     @property
-    def observations(self) -> list[Observations]:
-        """The statistics of all sums, for a linear model."""
-        return [each.observations(self.rest) for each in self.released]
+    def observations(self) -> list[Observation]:
+        """All sums, as a linear model takes them."""
+        return [each.observation(self.rest) for each in self.released]
 
     @property
     def sums(self) -> int:
         """The total number of sums."""
         return sum(each.sums.size for each in self.released)
 
-    def with_lengths(self, relevance: Relevance, rest: float) -> SumModel:
+    def with_length_scales(self, length_scales: LengthScales, rest: float) -> SumModel:
         """Return the same sums on features with other lengths."""
-        table = self.table.with_lengths(relevance.lengths, relevance.doubt)
+        table = self.table.with_length_scales(length_scales.values, length_scales.log_prior_odds)
         return replace(
-            self, released=with_lengths(self.released, table), rest=rest, table=table, relevance=relevance
+            self,
+            released=with_length_scales(self.released, table),
+            rest=rest,
+            table=table,
+            length_scales=length_scales,
         )
 
 
@@ -108,20 +112,20 @@ def fit_sums(
         Answers a query over all rows.
     source : source of words
     """
-    with_lengths = can_learn(table) and budget.rows_epsilon >= split.FEWEST_FOR_LENGTHS
+    with_length_scales = can_learn(table) and budget.rows_epsilon >= split.FEWEST_FOR_LENGTHS
     fit = _StagedFit(table, limits, budget, add_up, source)
-    if with_lengths:
-        fit.table = table.with_lengths(first_lengths(table.columns), 0.0)
-    for stage, share in enumerate(budget.stage_shares(with_lengths=with_lengths)):
+    if with_length_scales:
+        fit.table = table.with_length_scales(equal_length_scales(table.columns), 0.0)
+    for stage, share in enumerate(budget.stage_shares(with_length_scales=with_length_scales)):
         fit.release_sums(budget.part(*share))
         fit.sum_residuals_next()
-        if with_lengths:
-            fit.learn_lengths()
+        if with_length_scales:
+            fit.learn_length_scales()
             if fit.is_measured and budget.prefers_labels(stage, fit.explained_share()):
                 return fit.result()
     fit.release_sums(budget.left)
-    if with_lengths:
-        fit.learn_lengths()
+    if with_length_scales:
+        fit.learn_length_scales()
     return fit.result()
 
 
@@ -170,7 +174,7 @@ class _StagedFit:
         self.starts: list[Array] = []
         self.spread = 0.0
         self.is_measured = False
-        self.relevance: Relevance | None = None
+        self.length_scales: LengthScales | None = None
 
     def release_sums(self, epsilon: Fraction) -> None:
         """Form groups, release their noisy sums, and fit the model to all sums so far."""
@@ -190,15 +194,15 @@ class _StagedFit:
     def _form_groups(self, noise: float) -> Groups:
         """Return the groups that inform the model most, beside the sums that there are."""
         prior = np.append(self.strengths[self.table.public.block], MEAN_VARIANCE * self.width**2)
-        known = [each.observations(self.rest).gram for each in self.released]
+        known = [each.observation(self.rest).gram for each in self.released]
         search = GroupSearch.of(self.table, prior)
-        return search.groups(self.table, self.budget.rows, noise=noise, rest=self.rest, known=known)
+        return search.groups(self.table, self.budget.rows, noise=noise, residual_variance=self.rest, known=known)
 
     def _fit(self) -> None:
         """Fit the model to all sums so far."""
-        observations = [each.observations(self.rest) for each in self.released]
-        self.linear = self.table.fit_linear(observations, self.limits, unknown_variance(self.width))
-        self.strengths = np.maximum(self.linear.blocks, _LEAST_STRENGTH * self.width**2)
+        observations = [each.observation(self.rest) for each in self.released]
+        self.linear = self.table.fit_linear(observations, self.limits, prior_grid(self.width))
+        self.strengths = np.maximum(self.linear.block_variances, _LEAST_STRENGTH * self.width**2)
 
     def sum_residuals_next(self) -> None:
         """Let the next stage sum residuals from what the model predicts now."""
@@ -212,7 +216,7 @@ class _StagedFit:
             epsilon = self.budget.left
             limit = self.width * next(part for below, part in _UNMEASURED_LIMITS.items() if epsilon < below)
         self.query = SumQuery(self.limits, rows, residual_limit=limit)
-        self.rest = min(self.linear.rest, self.spread)
+        self.rest = min(self.linear.residual_variance, self.spread)
 
     def _measure_spread(self, rows: RowRules) -> None:
         """Update the spread of labels around predictions, by noisy counts if there is enough ε for them."""
@@ -228,18 +232,20 @@ class _StagedFit:
 
     def expected_spread(self) -> float:
         """Return the variance of labels around the model, where it is not measured."""
-        return self.linear.rest + self.linear.explained / 2
+        return self.linear.residual_variance + self.linear.signal_variance / 2
 
     def explained_share(self) -> float:
         """Return the share of the variance of labels that the model explains."""
-        return self.linear.explained / (self.linear.explained + self.spread)
+        return self.linear.signal_variance / (self.linear.signal_variance + self.spread)
 
-    def learn_lengths(self) -> None:
+    def learn_length_scales(self) -> None:
         """Learn the length of each column from all sums so far, and fit the model again with these lengths."""
-        found = learn_lengths(self.table, self.linear, self.limits, self.released, [], spread=self.spread)
-        self.table = self.table.with_lengths(found.lengths, found.doubt)
-        self.released = with_lengths(self.released, self.table)
-        self.relevance = found
+        learnt = learn_length_scales(
+            self.table, self.linear, self.limits, self.released, [], residual_variance=self.spread
+        )
+        self.table = self.table.with_length_scales(learnt.values, learnt.log_prior_odds)
+        self.released = with_length_scales(self.released, self.table)
+        self.length_scales = learnt
         self._fit()
 
     def result(self) -> SumModel:
@@ -247,8 +253,10 @@ class _StagedFit:
         if self.is_measured:
             spread = _LAST_SPREAD * self.spread
         else:
-            spread = float(np.clip(self.linear.rest, self.spread / 2, self.spread))
-        return SumModel(self.linear, self.released, self.starts[0], spread, self.rest, self.table, self.relevance)
+            spread = float(np.clip(self.linear.residual_variance, self.spread / 2, self.spread))
+        return SumModel(
+            self.linear, self.released, self.starts[0], spread, self.rest, self.table, self.length_scales
+        )
 
 
 _DEVIATIONS = 2.0 ** (-np.arange(4, 48) / 4)

@@ -1,12 +1,12 @@
-"""Lengths of columns: learnt from noisy sums and private labels alone, and worth it where few columns interact."""
+"""Length scales of columns: learnt from noisy sums and private labels alone; a gain where few columns interact."""
 
 import numpy as np
 import pytest
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.learning.bayes import fit_linear, unknown_variance
 from labeldp.learning.features import FeatureTable
+from labeldp.learning.model_average import average_priors, prior_grid
 
 
 def fit(X, y, epsilon=1.0):
@@ -24,7 +24,7 @@ def test_two_columns_of_eight_that_interact_are_found(set_constants):
     def error(model):
         return np.mean((model.predict(X[5_000:]) - y[5_000:]) ** 2)
 
-    set_constants({"learning.relevance.MOST_COLUMNS": 1})
+    set_constants({"learning.length_scales.MAX_COLUMNS": 1})
     assert error(model) < 0.5 * error(fit(X[:5_000], y[:5_000]))
 
 
@@ -36,20 +36,20 @@ def test_a_saved_model_with_interactions_predicts_the_same_bits(tmp_path):
     assert ldp.load_model(tmp_path / "m.json").predict(X).tobytes() == model.predict(X).tobytes()
 
 
-def test_the_average_over_choices_is_that_of_dense_formulas():
+def test_the_average_over_priors_is_that_of_dense_formulas():
     X = np.random.default_rng(0).normal(size=(90, 4))
     table = FeatureTable.fit(X)
     labels, block, rows = X[:, 3] + 0.1 * X[:, 1], table.public.block, np.arange(90)
-    choices = unknown_variance(6.0, few=True)[::5]
-    observed = [table.observations(rows, labels, 0.3)]
-    model = fit_linear(observed, block, mean=0.0, mean_variance=3.0, choices=choices)
-    features, totals = table.features(rows).astype(float), sorted({e + r for _, e, r in choices})
+    priors = prior_grid(6.0, few=True)[::5]
+    observed = [table.observation(rows, labels, 0.3)]
+    model = average_priors(observed, block, priors, mean=0.0, mean_variance=3.0)
+    features, totals = table.features(rows).astype(float), sorted({e + r for _, e, r in priors})
     scores, weights = [], []
-    for k, (mix, e, r) in enumerate([*(((0,) * 5, 0, total) for total in totals), *choices]):
-        prior = np.append(np.array(mix)[block] * e, 3.0)
+    for k, (shares, e, r) in enumerate([*(((0,) * 5, 0, total) for total in totals), *priors]):
+        prior = np.append(np.array(shares)[block] * e, 3.0)
         covariance = (features * prior) @ features.T + (r + 0.3) * np.eye(90)
         dual = np.linalg.solve(covariance, labels)
-        chance = 0.1 / len(totals) if k < len(totals) else 0.9 / len(choices)
+        chance = 0.1 / len(totals) if k < len(totals) else 0.9 / len(priors)
         scores.append(np.log(chance) - 0.5 * labels @ dual - 0.5 * np.linalg.slogdet(covariance)[1])
         weights.append(prior * (features.T @ dual))
     posterior = np.exp(np.array(scores) - max(scores))

@@ -1,0 +1,318 @@
+"""One linear Gaussian model: z = Aθ + e, with independent weights θ ~ N(0, V) and errors e ~ N(0, I).
+
+Noisy sums and private labels are values z, features are the design A. Values and rows of the design are whitened:
+divided by the standard deviation of their error. The same posterior has two forms:
+
+- `PrimalGaussian`, in the dimension of features: precision Λ = V⁻¹ + AᵀA, mean μ = Λ⁻¹Aᵀz, covariance Σ = Λ⁻¹, and
+  the log evidence −½(log|V| + log|Λ| + zᵀz − zᵀAμ).
+- `DualGaussian`, in the dimension of values: C = I + AVAᵀ, μ = VAᵀC⁻¹z, Σ = V − VAᵀC⁻¹AV, and the log evidence
+  −½(log|C| + zᵀC⁻¹z).
+
+The second one is faster if there are fewer values than features. To either log evidence comes −½ log|N|, for
+errors that had the covariance N before; the constant −½ log 2π of each value is left out. docs/method.md has the
+equations of a whole fit.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.lapack import get_lapack_funcs
+
+from labeldp._values import Array, Numbers, Small
+
+_NONE: Numbers = np.zeros((0, 0))
+
+_JITTERS = (0.0, 1e-6, 1e-4, 1e-2, 1.0)
+"""Fractions of the diagonal that are added to it, in turn, until the factorisation succeeds."""
+
+
+def factorise(matrix: NDArray[Any]) -> NDArray[Any]:
+    """Return the lower Cholesky factor; a fit that is already charged must not fail by rounding errors."""
+    for jitter in _JITTERS:
+        padded = matrix.copy(order="F")
+        padded[np.diag_indices_from(matrix)] *= 1 + jitter
+        with suppress(np.linalg.LinAlgError):
+            return np.asarray(cholesky(padded, lower=True, check_finite=False, overwrite_a=True))
+    return np.diag(np.sqrt(np.diag(matrix)))
+
+
+def _solve(factor: Numbers, values: Numbers, *, transposed: bool = False) -> Numbers:
+    """Return L⁻¹ times the values for a Cholesky factor L, or (Lᵀ)⁻¹ times them."""
+    solution: Numbers = solve_triangular(factor, values, lower=True, trans=int(transposed), check_finite=False)
+    return solution
+
+
+def _log_determinant(factor: Numbers) -> float:
+    """Return the log determinant of a matrix with this Cholesky factor."""
+    return 2 * float(np.log(np.diag(factor).astype(np.float64)).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Values with errors of one variance: private labels of rows, or scaled sums over rows.
+
+    Attributes
+    ----------
+    gram, moment : arrays
+        AᵀA and Aᵀz, with z measured from the middle of the labels' range.
+    square : float
+        zᵀz.
+    count : int
+        The number of values.
+    rows : float
+        The factor of the residual variance of a row in the variance of a value: 1 for rows, the mean factor for
+        scaled sums.
+    noise_variance : float
+        The known variance of the privacy noise.
+    design, values : arrays or None
+        A and z, if there are few values.
+    """
+
+    gram: Small
+    moment: Array
+    square: float
+    count: int
+    rows: float
+    noise_variance: float
+    design: Small | None = None
+    values: Array | None = None
+
+    @classmethod
+    def of_few(cls, design: Small, values: Array, rows: float, noise_variance: float) -> Observation:
+        """Return a few values with their design."""
+        moment = (design.T @ values.astype(np.float32)).astype(np.float64)
+        square = float(values @ values)
+        return cls(design.T @ design, moment, square, values.size, rows, noise_variance, design, values)
+
+    def without(self, held_out: Observation) -> Observation:
+        """Return the observation without some of its values."""
+        return replace(
+            self,
+            gram=self.gram - held_out.gram,
+            moment=self.moment - held_out.moment,
+            square=self.square - held_out.square,
+            count=self.count - held_out.count,
+            design=None,
+            values=None,
+        )
+
+    def variance(self, residual_variance: float) -> float:
+        """Return the variance of the error of a value: an element of the diagonal of N."""
+        return self.rows * residual_variance + self.noise_variance
+
+
+class LinearGaussian(ABC):
+    """The posterior of weights, given a prior and values.
+
+    Parameters
+    ----------
+    variances : array
+        The prior variance of each weight: the diagonal of V.
+    design : array, values × features
+        A, whitened.
+    log_noise : float
+        log|N|, with the covariance N of errors before they were whitened.
+    """
+
+    def __init__(self, variances: Array, design: Numbers, log_noise: float) -> None:
+        self.variances, self.design, self.log_noise = variances, design, log_noise
+
+    @property
+    @abstractmethod
+    def coefficients(self) -> Numbers:
+        """The posterior mean μ of the weights."""
+
+    @property
+    @abstractmethod
+    def log_evidence(self) -> float:
+        """The log evidence."""
+
+    @property
+    @abstractmethod
+    def covariance(self) -> Numbers:
+        """The posterior covariance Σ of the weights."""
+
+    @abstractmethod
+    def strength_gradient(self) -> Array:
+        """Return the derivatives of the log evidence in log v, v the prior variance of each weight."""
+
+    @abstractmethod
+    def design_gradient(self, features: slice) -> Array:
+        """Return the derivatives of the log evidence in some columns of the design."""
+
+    def risk(self, gram: Array) -> float:
+        """Return tr(GΣ): the expected squared error of predictions, for rows whose mean products are G."""
+        return float(np.einsum("ij,ij->", gram, self.covariance))
+
+    def risk_gradient(self, gram: Array) -> Array:
+        """Return the derivatives −2AΣGΣ of the risk in the design."""
+        return np.asarray(-2 * self.design @ (self.covariance @ gram @ self.covariance))
+
+
+class PrimalGaussian(LinearGaussian):
+    """The posterior in the dimension of features, with the precision of numbers that the gram has.
+
+    Parameters
+    ----------
+    variances, design, log_noise : as in `LinearGaussian`
+        The design, and values, are needed for gradients only.
+    gram, moment, square : arrays, float
+        AᵀA, Aᵀz and zᵀz.
+    values : array
+        z, whitened.
+
+    Examples
+    --------
+    >>> design, values = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), np.array([1.0, 2.0, 3.0])
+    >>> model = PrimalGaussian(np.full(2, 1e6), design.T @ design, design.T @ values, values @ values)
+    >>> model.coefficients.round(3).tolist()
+    [1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        variances: Array,
+        gram: Numbers,
+        moment: Numbers,
+        square: float,
+        *,
+        design: Numbers = _NONE,
+        values: Numbers = _NONE,
+        log_noise: float = 0.0,
+    ) -> None:
+        super().__init__(variances, design, log_noise)
+        self.values, self.square = values, square
+        precision = gram.T.copy(order="F")
+        precision[np.diag_indices_from(precision)] += 1 / variances
+        self.factor = factorise(precision)
+        self.half = _solve(self.factor, moment.astype(gram.dtype))
+
+    @cached_property
+    def coefficients(self) -> Numbers:
+        """The posterior mean μ."""
+        return _solve(self.factor, self.half, transposed=True)
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """The log evidence."""
+        log_determinants = self.log_noise + float(np.log(self.variances).sum()) + _log_determinant(self.factor)
+        return -0.5 * (log_determinants + self.square - float(self.half.astype(np.float64) @ self.half))
+
+    @cached_property
+    def covariance(self) -> Numbers:
+        """The posterior covariance Σ = Λ⁻¹."""
+        (invert,) = get_lapack_funcs(("potri",), (self.factor,))
+        inverse: Numbers = invert(self.factor, lower=True)[0]
+        inverse += np.tril(inverse, -1).T
+        return inverse
+
+    def strength_gradient(self) -> Array:
+        """Return ½((μ² + diag Σ)/v − 1)."""
+        return np.asarray(0.5 * ((self.coefficients**2 + np.diag(self.covariance)) / self.variances - 1))
+
+    def design_gradient(self, features: slice) -> Array:
+        """Return (z − Aμ)μᵀ − AΣ."""
+        kind = self.design.dtype  # which may be single where the gram is double
+        coefficients = self.coefficients.astype(kind)
+        residuals = (self.values - self.design @ coefficients).astype(kind)
+        spread = self.design @ self.covariance[:, features].astype(kind)
+        return np.asarray(np.outer(residuals, coefficients[features]) - spread)
+
+
+class DualGaussian(LinearGaussian):
+    """The posterior in the dimension of values.
+
+    Parameters
+    ----------
+    variances, design, log_noise : as in `LinearGaussian`
+    values : array
+        z, whitened.
+    products : array, optional
+        AVAᵀ, if it is known.
+
+    Examples
+    --------
+    >>> design, values = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), np.array([1.0, 2.0, 3.0])
+    >>> DualGaussian(np.full(2, 1e6), design, values).coefficients.round(3).tolist()
+    [1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        variances: Array,
+        design: Numbers,
+        values: Numbers,
+        *,
+        products: Numbers | None = None,
+        log_noise: float = 0.0,
+    ) -> None:
+        super().__init__(variances, design, log_noise)
+        covariance = (design * variances) @ design.T if products is None else products
+        self.factor = factorise(covariance + np.eye(len(values)))
+        self.half = _solve(self.factor, values)
+
+    @cached_property
+    def residuals(self) -> Numbers:
+        """C⁻¹z."""
+        return _solve(self.factor, self.half, transposed=True)
+
+    @cached_property
+    def coefficients(self) -> Numbers:
+        """The posterior mean μ."""
+        return np.asarray(self.variances * (self.residuals @ self.design))
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """The log evidence."""
+        return -0.5 * (self.log_noise + _log_determinant(self.factor) + float(self.half @ self.half))
+
+    @cached_property
+    def half_design(self) -> Numbers:
+        """L⁻¹A, with the Cholesky factor L of C."""
+        return _solve(self.factor, self.design)
+
+    @cached_property
+    def covariance(self) -> Numbers:
+        """The posterior covariance Σ = V − VAᵀC⁻¹AV."""
+        scaled = self.half_design * self.variances
+        return np.asarray(np.diag(self.variances) - scaled.T @ scaled)
+
+    def strength_gradient(self) -> Array:
+        """Return ½v((Aᵀ C⁻¹z)² − diag AᵀC⁻¹A)."""
+        slopes = (self.residuals @ self.design) ** 2 - np.einsum("ij,ij->j", self.half_design, self.half_design)
+        return np.asarray(0.5 * self.variances * slopes)
+
+    def design_gradient(self, features: slice) -> Array:
+        """Return C⁻¹zμᵀ − C⁻¹AV."""
+        spread = _solve(self.factor, self.half_design[:, features], transposed=True)
+        slopes = np.outer(self.residuals, self.coefficients[features]) - spread * self.variances[features]
+        return np.asarray(slopes)
+
+
+def explained_risk(spectrum: Array, signal: float, noise: float) -> float:
+    """Return the risk Σ sv/(s + v) for orthogonal features: the sum of posterior variances of their weights.
+
+    Parameters
+    ----------
+    spectrum : array
+        The eigenvalues of the mean products of features.
+    signal : float
+        The prior variance of a weight; s is an eigenvalue times this.
+    noise : float
+        v: the variance of the error of a row, over the number of rows.
+
+    Examples
+    --------
+    >>> explained_risk(np.array([1.0, 3.0]), 1.0, 1.0)
+    1.25
+    """
+    strength = spectrum * signal
+    return float((strength * noise / (strength + noise)).sum())
