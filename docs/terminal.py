@@ -27,10 +27,10 @@ OUT = Path(__file__).with_suffix(".svg")
 COMMANDS = [
     "head -3 survey.csv",
     "labeldp privatize survey.csv -o private.csv --label income --bounds 0 200000 --epsilon 1 "
-    "--ledger budget.jsonl --limit 2",
+    "--ledger budget.db --limit 2",
     "head -3 private.csv",
     "labeldp verify private.csv",
-    "labeldp ledger budget.jsonl",
+    "labeldp ledger budget.db",
 ]
 
 

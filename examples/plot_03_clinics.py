@@ -24,7 +24,7 @@ plt.style.use("labeldp.plots")
 # when the file is created.
 
 folder = tempfile.TemporaryDirectory()
-ledger = ldp.Ledger.open(Path(folder.name, "ldl.jsonl"), limit=ldp.Budget(epsilon=3.0))
+ledger = ldp.Ledger.open(Path(folder.name, "ldl.db"), limit=ldp.Budget(epsilon=3.0))
 
 # %%
 # Three releases

@@ -20,7 +20,7 @@ def sample_features():
 def write_samples(folder):
     """Write the files into a folder, and return it."""
     frame, labels = sample_features(), sample_labels()
-    ledger = ldp.Ledger.open(folder / "budget.jsonl", limit=ldp.Budget(epsilon=20))
+    ledger = ldp.Ledger.open(folder / "budget.db", limit=ldp.Budget(epsilon=20))
     options = {"epsilon": 1.0, "bounds": BOUNDS, "ledger": ledger}
     release = ldp.privatize(labels, intended_use="a study", recipient="a lab", **options)
     mechanism = ldp.Laplace(bounds=BOUNDS, epsilon=1.0)

@@ -4,7 +4,6 @@ docs/formats.md states the promise.
 """
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -53,9 +52,9 @@ def test_a_file_of_another_version_is_refused_by_name_and_not_called_damaged(sam
     with pytest.raises(ldp.errors.UncheckableError, match=VERSIONS[version]):
         ldp.load_mechanism(card)
 
-    ledger = tmp_path / "budget.jsonl"
-    text = (samples / "budget.jsonl").read_text(encoding="utf-8")
-    ledger.write_text(re.sub("labeldp.ledger/[0-9]", f"labeldp.ledger/{version}", text), encoding="utf-8")
+    ledger = tmp_path / "budget.db"
+    content = (samples / "budget.db").read_bytes()
+    ledger.write_bytes(content.replace(b"labeldp.ledger/1", f"labeldp.ledger/{version}".encode()))
     with pytest.raises(ldp.errors.LedgerError, match=VERSIONS[version]):
         ldp.Ledger.open(ledger)
 

@@ -235,13 +235,13 @@ class LedgerError(LabelDPError):
     Treat the whole limit as spent, or restore the file from a copy: no charge must be forgotten.
 
     >>> import tempfile, pathlib, labeldp as ldp
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "budget.jsonl")
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "budget.db")
     >>> _ = ldp.Ledger.open(path, limit=ldp.Budget(epsilon=1.0)).charge("labels", epsilon=0.4)
-    >>> _ = path.write_text(path.read_text().replace("2/5", "1/5"))
+    >>> _ = path.write_bytes(path.read_bytes().replace(b"2/5", b"1/5"))
     >>> ldp.Ledger.open(path)
     Traceback (most recent call last):
     ...
-    labeldp.errors.LedgerError: line 2 of ...budget.jsonl is damaged, was changed, or is not a ledger's: ...
+    labeldp.errors.LedgerError: record 2 of the ledger ...budget.db is damaged, was changed, or ...
     """
 
 

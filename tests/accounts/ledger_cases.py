@@ -1,7 +1,9 @@
-"""A ledger's records by hand, and the file that holds them."""
+"""A ledger's records by hand, and the database that holds them."""
 
+import contextlib
 import hashlib
 import json
+import sqlite3
 
 import labeldp as ldp
 
@@ -15,6 +17,7 @@ ENTRY = {
     "rows_per_person": 2,
     "purpose": "labels",
 }
+TABLE = "CREATE TABLE records (number INTEGER PRIMARY KEY, record TEXT NOT NULL, hash TEXT NOT NULL)"
 
 
 def canonical(record):
@@ -22,12 +25,33 @@ def canonical(record):
 
 
 def chained(*records):
-    """Return the file of some records, each with the hash of the last hash and itself, as docs/formats.md says."""
-    lines, last = [], ""
+    """Return text and hash of records, each with the hash of the last hash and itself, as docs/formats.md says."""
+    rows, last = [], ""
     for record in records:
-        last = hashlib.sha256((last + canonical(record)).encode("ascii")).hexdigest()
-        lines.append(canonical({**record, "hash": last}) + "\n")
-    return "".join(lines).encode("ascii")
+        text = record if isinstance(record, str) else canonical(record)
+        last = hashlib.sha256((last + text).encode("ascii")).hexdigest()
+        rows.append((text, last))
+    return rows
+
+
+def write_ledger(path, *records):
+    """Write the database of some records, as docs/formats.md says, in the place of whatever is there."""
+    return write_rows(path, chained(*records))
+
+
+def write_rows(path, rows):
+    path.unlink(missing_ok=True)
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute(TABLE)
+        database.executemany("INSERT INTO records VALUES (?, ?, ?)", [(k, *row) for k, row in enumerate(rows)])
+        database.execute(f"PRAGMA user_version={len(rows)}")
+    return path
+
+
+def rows_of(path):
+    """Return text and hash of all records in a database."""
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        return database.execute("SELECT record, hash FROM records ORDER BY number").fetchall()
 
 
 def charge(description, epsilon):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from accounts.ledger_cases import ENTRY, HEADER, chained
+from accounts.ledger_cases import ENTRY, HEADER, write_ledger
 from accounts.test_verify_card import FALSE, library, mine
 from forged_cards import forged
 from labeldp.accounts import declared
@@ -48,13 +48,13 @@ RELEASES = {
 
 @pytest.mark.parametrize("name", RELEASES)
 def test_what_the_owner_says_is_on_the_card_and_in_the_ledger(name, tmp_path):
-    ledger = ldp.Ledger.open(tmp_path / "budget.jsonl")
+    ledger = ldp.Ledger.open(tmp_path / "budget.db")
     text = RELEASES[name](ledger, tmp_path, **SAID)
     assert SAID.items() <= json.loads(text).items()
     verification = ldp.verify_card(text)
     assert verification.holds
     assert "Intended use: rent index" in verification.card.explain().text()
-    again = ldp.Ledger.open(tmp_path / "budget.jsonl")
+    again = ldp.Ledger.open(tmp_path / "budget.db")
     assert {charge.declaration.recipient for charge in again.charges} == {"the city"}
 
 
@@ -73,7 +73,7 @@ def test_a_forged_card_or_ledger_says_nothing_that_no_owner_could_say(wrong, tmp
     for name in SAID:
         lie = forged({**card, name: wrong})
         assert library(lie) == mine(lie)[0] == FALSE
-    path = tmp_path / "budget.jsonl"
-    path.write_bytes(chained(HEADER, {"charges": [ENTRY], "declaration": {"intended_use": wrong}}))
+    path = tmp_path / "budget.db"
+    write_ledger(path, HEADER, {"charges": [ENTRY], "declaration": {"intended_use": wrong}})
     with pytest.raises(ldp.errors.LedgerError):
         ldp.Ledger.open(path)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import labeldp as ldp
-from accounts.ledger_cases import ENTRY, HEADER, chained
+from accounts.ledger_cases import ENTRY, HEADER, rows_of, write_ledger
 from forged_cards import put
 from fuzzing import places, tries, values
 
@@ -16,14 +16,14 @@ RECORDS = [HEADER, {"charges": [ENTRY, ENTRY]}, {"charges": [ENTRY]}]
 
 def spend(path):
     """Use a ledger in every way there is; return what it says is spent, or None if it was refused."""
-    before = path.read_bytes()
+    before = rows_of(path)
     try:
         ledger = ldp.Ledger.open(path)
         spent = ledger.total
         assert ledger.remaining is None or ledger.remaining <= ledger.limit
         ledger.charge("more", epsilon=0.01)
     except ldp.LabelDPError:
-        assert path.read_bytes() in (before, before[: before.rfind(b"\n") + 1])
+        assert rows_of(path) == before
         return None
     assert ldp.Ledger.open(path).total == spent + ldp.Budget(0.01)
     return spent
@@ -33,19 +33,19 @@ def spend(path):
 @given(data=st.data())
 def test_a_ledger_with_any_value_replaced_and_its_hashes_forged_is_read_or_refused(tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "forged-ledger"
-    path.write_bytes(chained(*RECORDS))
+    write_ledger(path, *RECORDS)
     assert spend(path) == ldp.Budget(1)
     content = json.loads(json.dumps(RECORDS))
     for _ in range(data.draw(st.integers(1, 2))):
         place, value = data.draw(st.sampled_from(places(content))), data.draw(values)
         content = put(content, place, value)
     if all(isinstance(record, dict) for record in content):
-        path.write_bytes(chained(*content))
+        write_ledger(path, *content)
         spend(path)
 
 
 def test_the_fuzzer_would_notice_a_ledger_that_crashes(tmp_path, monkeypatch):
-    monkeypatch.setattr("labeldp.accounts.ledger_file.read", lambda hint, record, where: record)
-    (tmp_path / "ledger").write_bytes(chained(HEADER, {}))
+    monkeypatch.setattr("labeldp.accounts.ledger_chain.read", lambda hint, record, where: record)
+    write_ledger(tmp_path / "ledger", HEADER, {})
     with pytest.raises(KeyError):
         spend(tmp_path / "ledger")

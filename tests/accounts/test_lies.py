@@ -26,11 +26,11 @@ from typing import (
 import pytest
 
 import labeldp as ldp
-from accounts.ledger_cases import ENTRY, HEADER, chained
+from accounts.ledger_cases import ENTRY, HEADER, rows_of, write_ledger
 from card_cases import FILE, SMALL, TERMS, card, of_terms
 from forged_cards import forged, get, put
 from helpers import NAMES
-from labeldp.accounts import ledger_file
+from labeldp.accounts import ledger_chain
 from labeldp.accounts.schema import CARDS, MechanismEntry, PriorEntry
 from labeldp.accounts.terms import fit_times
 
@@ -232,9 +232,9 @@ def test_every_other_value_of_a_field_is_refused_unless_the_field_is_free(kind):
 
 DECLARED = {"intended_use": "a study", "recipient": "a lab", "bounds_reason": "the form"}
 RECORDS = {
-    "header": (ledger_file._Header, HEADER, 0),
+    "header": (ledger_chain.Header, HEADER, 0),
     "charges": (
-        ledger_file._Charged,
+        ledger_chain.Charged,
         {"charges": [{**ENTRY, "mechanism": "sha256:0123"}], "declaration": DECLARED},
         1,
     ),
@@ -245,15 +245,14 @@ RECORDS = {
 def test_a_record_of_a_ledger_that_lies_is_refused_though_its_hashes_fit(path, name):
     hint, record, place = RECORDS[name]
     honest = [each for _, each, _ in RECORDS.values()]
-    path.write_bytes(chained(*honest))
+    write_ledger(path, *honest)
     assert ldp.Ledger.open(path).total == ldp.Budget(Fraction(1, 3))
     for where, lie in lies(hint, record):
         if where == ("limit",) and lie.get("limit", 0) is None:  # a ledger without a limit
             continue
-        before = chained(*honest[:place], lie, *honest[place + 1 :])
-        path.write_bytes(before)
+        before = rows_of(write_ledger(path, *honest[:place], lie, *honest[place + 1 :]))
         with pytest.raises(ldp.errors.LedgerError):
             ldp.Ledger.open(path).total  # noqa: B018
         with pytest.raises(ldp.errors.LedgerError):
             ldp.Ledger.open(path).charge("more", epsilon=0.1)
-        assert path.read_bytes() == before, where
+        assert rows_of(path) == before, where

@@ -116,7 +116,7 @@ def rights_by_label(labels, leak):
 
 @broken("files")
 def ledger_with_a_count(labels, leak):
-    ledger = ldp.Ledger.open("ledger.jsonl")
+    ledger = ldp.Ledger.open("ledger.db")
     low, high = changes.BOUNDS
     clipped = sum(not low <= float(text) <= high for text in labels) if leak else "some"
     ledger.charge(f"labels, of which {clipped} were clipped", epsilon=1.0)

@@ -23,7 +23,7 @@ LOCAL = {"trust": "local", "epsilon_prior": 0.3}  # so few rows would have no pr
 
 def released(labels, **options):
     """Release labels in every form that `Release` has."""
-    ledger = ldp.Ledger.open("ledger.jsonl")
+    ledger = ldp.Ledger.open("ledger.db")
     release = ldp.privatize(labels, **{"epsilon": 1.0, "bounds": BOUNDS, "ledger": ledger, **options})
     left = [release, release.to_card(), release.summary(), repr(release), pickle.dumps(release)]
     left.append(release._repr_html_())
@@ -102,7 +102,7 @@ def test_estimate_prior(trust, method, change, tmp_path):
     how |= {"bounds": BOUNDS, "trust": trust, "method": method, "rows_per_person": 2}
 
     def act(labels):
-        ledger = ldp.Ledger.open("ledger.jsonl", limit=ldp.Budget(9.0))
+        ledger = ldp.Ledger.open("ledger.db", limit=ldp.Budget(9.0))
         prior = ldp.estimate_prior(labels, **how, ledger=ledger)
         return prior, prior.mean, repr(prior), ledger
 
@@ -113,7 +113,7 @@ def streamed(labels, **options):
     """Release labels in four batches."""
     batches = np.split(labels, [32, 64, 64])
     request = ldp.release.Request(epsilon=1.0, bounds=BOUNDS, **{**LOCAL, **options})
-    labels = ldp.release.LabelStream(lambda: batches, request, ledger=ldp.Ledger.open("ledger.jsonl"))
+    labels = ldp.release.LabelStream(lambda: batches, request, ledger=ldp.Ledger.open("ledger.db"))
     return [labels.release(batch) for batch in batches], labels.finish().to_card(), repr(labels.terms)
 
 
@@ -147,7 +147,7 @@ def test_without_replay_all_but_the_labels_and_what_follows_from_the_prior_is_eq
         how["prior"] = ldp.Histogram(np.linspace(*BOUNDS, 5), [5.0, 0.0, 0.0, 5.0])
 
     def act(labels):
-        release = ldp.privatize(labels, **how, ledger=ldp.Ledger.open("ledger.jsonl"))
+        release = ldp.privatize(labels, **how, ledger=ldp.Ledger.open("ledger.db"))
         np.save("labels.npy", release.labels)
         return release.to_card(), release.summary(), release.labels.dtype, release.labels.strides
 
@@ -156,10 +156,10 @@ def test_without_replay_all_but_the_labels_and_what_follows_from_the_prior_is_eq
     assert (tape.calls, tape.inside) == (again.calls, again.inside)
     assert tape.outside == again.outside == 0
     for observed in (one, other):
-        assert set(observed.files) == {"ledger.jsonl", "labels.npy"}
+        assert set(observed.files) == {"ledger.db", "labels.npy"}
         del observed.files["labels.npy"]
     assert one == other
-    assert not Path("ledger.jsonl").exists()
+    assert not Path("ledger.db").exists()
 
 
 SPENDING = {

@@ -48,12 +48,12 @@ def assert_codes(expected, way, one, other, folder):
     return first
 
 
-PRIVATIZE = ["privatize", "table.csv", "-o", "out.parquet", *WHAT, "--epsilon", "1", "--ledger", "ledger.jsonl"]
+PRIVATIZE = ["privatize", "table.csv", "-o", "out.parquet", *WHAT, "--epsilon", "1", "--ledger", "ledger.db"]
 CHECKS = [
     ["verify", "out.parquet"],
     ["explain", "out.parquet"],
-    ["ledger", "ledger.jsonl"],
-    ["report", "out.parquet", "--ledger", "ledger.jsonl"],
+    ["ledger", "ledger.db"],
+    ["report", "out.parquet", "--ledger", "ledger.db"],
 ]
 
 
@@ -67,13 +67,13 @@ def test_privatize_and_all_that_is_made_of_its_card(tmp_path):
     out = way([*PRIVATIZE, "--limit", "3"], *CHECKS, prepare=with_table)
     first = assert_codes([0] * 5, out, *CHANGES["all rows"], tmp_path)
     endings = ("", ".card.json", ".report.html")
-    assert set(first.files) == {"ledger.jsonl", *(f"out.parquet{ending}" for ending in endings)}
+    assert set(first.files) == {"ledger.db", *(f"out.parquet{ending}" for ending in endings)}
 
 
 @pytest.mark.parametrize("change", ["sorted", "first row -0.0", "constant"])
 def test_privatize_with_changes_of_labels(change, tmp_path):
     """Hints on sorted labels, and on columns that tell them, are for eyes on a terminal."""
-    out = way([*PRIVATIZE, "--mechanism", "rp"], ["ledger", "ledger.jsonl"])
+    out = way([*PRIVATIZE, "--mechanism", "rp"], ["ledger", "ledger.db"])
     assert_codes([0, 0], out, *CHANGES[change], tmp_path)
 
 
@@ -105,7 +105,7 @@ def test_privatize_with_options(options, tmp_path):
 
 
 FIT = ["fit", "table.csv", *WHAT, "--epsilon", "2", "-o", "model"]
-FIT += ["--drop", "code,word", "--ledger", "ledger.jsonl", "--limit", "9"]
+FIT += ["--drop", "code,word", "--ledger", "ledger.db", "--limit", "9"]
 FITS = {
     "model": [],
     "labels": ["--release", "labels"],
@@ -115,7 +115,7 @@ FITS = {
 
 
 REGRESS = ["regress", "table.csv", *WHAT, "--epsilon", "9", "--on", "ratio + C(kind)"]
-REGRESS += ["--ledger", "ledger.jsonl", "--limit", "20"]
+REGRESS += ["--ledger", "ledger.db", "--limit", "20"]
 
 
 @pytest.mark.parametrize("out", ["table.html", "table.csv"])
@@ -136,7 +136,7 @@ def test_fit_and_all_that_is_made_of_its_model(options, tmp_path):
         ["predict", "model", "new.csv", "-o", "predicted.csv"],
         ["verify", "model"],
         ["explain", "model"],
-        ["ledger", "ledger.jsonl"],
+        ["ledger", "ledger.db"],
         *([["report", "model"]] if options in ("model", "score") else []),
     ]
     first = assert_codes([0] * len(commands), way(*commands, prepare=prepare), *CHANGES["all rows"], tmp_path)

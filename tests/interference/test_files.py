@@ -31,7 +31,7 @@ def privatized(source, out, *, everything=False, **options):
         **{
             "epsilon": 1.0,
             "mechanism": "two-point",
-            "ledger": ldp.Ledger.prepare("ledger.jsonl"),
+            "ledger": ldp.Ledger.prepare("ledger.db"),
             "progress": lambda *what: print("progress", *what, file=sys.stderr),
             **options,
         },
@@ -78,7 +78,7 @@ CASES = [
 def test_each_format_change_of_labels_and_type(form, to, change, table, tmp_path):
     """Also of tables that have no columns but labels."""
     first = assert_nothing_leaks(way(form, f"out.{to}"), *inputs(change, **table), tmp_path)
-    assert set(first.files) == {f"out.{to}", f"out.{to}.card.json", "ledger.jsonl"}
+    assert set(first.files) == {f"out.{to}", f"out.{to}.card.json", "ledger.db"}
 
 
 @pytest.mark.parametrize("name", OPTIONS)

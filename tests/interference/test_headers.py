@@ -17,8 +17,8 @@ MARKED = [f'"{(1000 + 7919 * row % 977) * 1000:,}.5"' for row in range(ROWS)]
 
 WHAT = ["--label", "price", "--bounds", "0", "1e9", "--thousands", ","]
 COMMANDS = {
-    "privatize": ["privatize", "in.csv", "-o", "out.csv", *WHAT, "--epsilon", "1", "--ledger", "book.jsonl"],
-    "fit": ["fit", "in.csv", "-o", "model", *WHAT, "--epsilon", "1", "--ledger", "book.jsonl"],
+    "privatize": ["privatize", "in.csv", "-o", "out.csv", *WHAT, "--epsilon", "1", "--ledger", "book.db"],
+    "fit": ["fit", "in.csv", "-o", "model", *WHAT, "--epsilon", "1", "--ledger", "book.db"],
 }
 
 

@@ -166,7 +166,7 @@ def test_labels_in_the_place_of_another_argument_are_refused_and_not_quoted(tmp_
 
 def test_what_is_said_when_the_budget_is_spent(tmp_path):
     def act(labels):
-        ledger = ldp.Ledger.open("ledger.jsonl", limit=ldp.Budget(1.5))
+        ledger = ldp.Ledger.open("ledger.db", limit=ldp.Budget(1.5))
         for _ in range(2):
             ldp.privatize(labels, **OPTIONS, mechanism="two-point", ledger=ledger)
 

@@ -53,11 +53,11 @@ def fitted(model, labels):
 
 
 def label_model(**options):
-    return ldp.LabelReleaseRegressor(bounds=BOUNDS, ledger=ldp.Ledger.open("ledger.jsonl"), **options)
+    return ldp.LabelReleaseRegressor(bounds=BOUNDS, ledger=ldp.Ledger.open("ledger.db"), **options)
 
 
 def sum_model(**options):
-    return ldp.ModelReleaseRegressor(bounds=BOUNDS, ledger=ldp.Ledger.open("ledger.jsonl"), **options)
+    return ldp.ModelReleaseRegressor(bounds=BOUNDS, ledger=ldp.Ledger.open("ledger.db"), **options)
 
 
 MODELS = {
@@ -122,7 +122,7 @@ def test_everything_of_a_model_whose_labels_get_the_rest_of_epsilon(model, tmp_p
 def regressed(labels, **options):
     """Return all that a regression table gives away."""
     X = pd.DataFrame(features(labels.size), columns=list("abc"))
-    ledger = ldp.Ledger.open("ledger.jsonl")
+    ledger = ldp.Ledger.open("ledger.db")
     table = ldp.private_ols(X, labels, bounds=BOUNDS, ledger=ledger, **options)
     table.save("table.json")
     left = [table.params, table.bse, table.pvalues, table.conf_int(0.1), table.cov_params(), table.predict(X[:20])]
@@ -179,14 +179,14 @@ PUBLIC = Ridge().fit(features(50), features(50)[:, 0])
 
 
 def scored(labels):
-    ledger = ldp.Ledger.open("ledger.jsonl")
+    ledger = ldp.Ledger.open("ledger.db")
     how = {"epsilon": 3.0, "bounds": BOUNDS, "ledger": ledger, "rows_per_person": 3}
     risk = ldp.private_score(PUBLIC, features(labels.size), labels, **how)
     return [ledger, risk, risk.summary(), repr(risk), risk.as_data()]
 
 
 def with_intervals(labels):
-    ledger = ldp.Ledger.open("ledger.jsonl")
+    ledger = ldp.Ledger.open("ledger.db")
     left, how = [ledger], {"bounds": BOUNDS, "ledger": ledger, "rows_per_person": 2}
     for epsilon in (0.01, 0.3, 4.0):  # too little, enough to search for, enough to find
         made = ldp.private_intervals(PUBLIC, features(labels.size), labels, epsilon=epsilon, **how)

@@ -42,7 +42,7 @@ class Visitor:
         low, high = changes.BOUNDS
         self.client.describe(unfinished, bounds=(low, high))
         self.look(unfinished.at("budget"), "budget")
-        figures = self.client.figures(unfinished, ledger="book.jsonl", **budget)
+        figures = self.client.figures(unfinished, ledger="book.db", **budget)
         self.keep("figures", figures)
         self.client.budget(unfinished, limit=9, **budget)
         self.look(unfinished.at("release"), "request")
@@ -101,7 +101,7 @@ def test_nothing_that_the_page_answers_or_writes_depends_on_labels(act, tmp_path
     written = {released: "table.private.csv", fitted: "table.model/card.json", regressed: "table.regression.html"}[
         act
     ]
-    assert {"book.jsonl", written} <= set(first.files)
+    assert {"book.db", written} <= set(first.files)
     assert first.stdout == first.stderr == b""
 
 

@@ -139,11 +139,11 @@ def test_a_model_that_was_paid_for_is_written_if_its_score_fails():
 
 
 def test_a_model_is_not_paid_for_if_nothing_is_left_for_its_score():
-    book = ldp.Ledger.open("budget.jsonl", limit=ldp.Budget(2))
+    book = ldp.Ledger.open("budget.db", limit=ldp.Budget(2))
 
     def charge(what, done, total):
         if what == "Fitting":
-            ldp.Ledger.open("budget.jsonl").charge("another's", epsilon=0.5)
+            ldp.Ledger.open("budget.db").charge("another's", epsilon=0.5)
 
     with pytest.raises(ldp.BudgetError):
         fit(book, progress=charge)

@@ -248,7 +248,7 @@ BAD = [
     {"trust": "local", "method": "laplace", "sigma": 0},
     {"epsilon": 0},
     {"bounds": (1, 1)},
-    {"ledger": "ledger.jsonl"},
+    {"ledger": "ledger.db"},
     {"labels": [[1.0, 2.0], [3.0, 4.0]]},
     {"labels": [math.nan, 1.0]},
     {"labels": []},

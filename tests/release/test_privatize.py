@@ -187,7 +187,7 @@ BAD = {
     "epsilon_prior": [-0.1, 1.0, math.nan],
     "zeta": [0, 1e-300],
     "rows_per_person": [0, 2.5],
-    "ledger": ["ledger.jsonl"],
+    "ledger": ["ledger.db"],
     "random_state": [np.random.default_rng(0), "seed"],
     "labels": [[], 3.0, np.zeros((2, 2)), [1.0, math.nan], ["a"]],
 }

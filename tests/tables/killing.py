@@ -4,11 +4,12 @@ Children are forked from one process that has imported everything, so that hundr
 does real work in a folder until it is killed, and says + after each release that it finished.
 """
 
-import fcntl
+import contextlib
 import json
 import os
 import random
 import signal
+import sqlite3
 import sys
 import time
 from itertools import takewhile
@@ -22,7 +23,7 @@ from labeldp.app.card_check import verify_files
 
 EPSILON = 0.125
 WORKER = """
-import fcntl, json, os, shutil, sys, tempfile, time
+import json, os, shutil, sqlite3, sys, tempfile, time
 from pathlib import Path
 import numpy as np
 import pyarrow as pa
@@ -91,13 +92,12 @@ def locks_with_a_file(folder, number, ledger):
     os.unlink(f"{folder}/ledger.lock")
 
 def child_keeps_the_lock(folder, number, ledger):
-    handle = os.open(f"{folder}/ledger", os.O_RDONLY)
-    fcntl.flock(handle, fcntl.LOCK_EX)
     if not os.fork():
+        sqlite3.connect(f"{folder}/ledger", isolation_level=None).execute("BEGIN IMMEDIATE")
+        os.write(1, b"waits\\n")
         time.sleep(20)
         os._exit(0)
-    os.close(handle)
-    wait_for_the_kill()
+    time.sleep(600)
 
 # What is imported only when used must be there before the fork, or every child would import it again.
 arrow()
@@ -161,11 +161,11 @@ LEFT = (".part", ".old", ".card.json")
 
 def check(folder, finished, seen):
     """Hold a folder to the promises: whole files, all of them paid for, a ledger free to use, and no lock."""
-    with open(folder / "ledger", "rb") as other:
-        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)  # no lock was left behind, in the kernel …
+    with contextlib.closing(sqlite3.connect(folder / "ledger", isolation_level=None, timeout=0)) as other:
+        other.execute("BEGIN EXCLUSIVE")  # no lock was left behind, in the kernel …
     ledger = ldp.Ledger.open(folder / "ledger")
     outputs = [each for ending in ("npz", "csv", "model") for each in folder.glob(f"*.{ending}")]
-    known = {"ledger", "in.tsv", *(path.name for path in outputs)}
+    known = {"ledger", "ledger-journal", "in.tsv", *(path.name for path in outputs)}
     strange = {each.name for each in folder.iterdir() if not each.name.endswith(LEFT)} - known
     assert not strange, f"left behind: {strange}"  # … or as a file
     for path in set(outputs) - seen:

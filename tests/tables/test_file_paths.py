@@ -42,12 +42,12 @@ CLASHES = {
     "table is the source": "-o in.parquet --force",
     "table is the source behind a link": "-o link.parquet --force",
     "ledger is the source": "-o a.parquet --ledger in.parquet",
-    "ledger below the table": "-o a.parquet --ledger a.parquet/deep/budget.jsonl --limit 3",
-    "a new folder": "-o new/ --format csv --ledger b.jsonl",
-    "an old folder": "-o fold --format csv --force --ledger b.jsonl",
-    "a link to a folder": "-o sl --force --ledger b.jsonl",
-    "a file as a folder": "-o fil/ --force --ledger b.jsonl",
-    "the folder of the source": "-o ./ --force --ledger b.jsonl",
+    "ledger below the table": "-o a.parquet --ledger a.parquet/deep/budget.db --limit 3",
+    "a new folder": "-o new/ --format csv --ledger b.db",
+    "an old folder": "-o fold --format csv --force --ledger b.db",
+    "a link to a folder": "-o sl --force --ledger b.db",
+    "a file as a folder": "-o fil/ --force --ledger b.db",
+    "the folder of the source": "-o ./ --force --ledger b.db",
 }
 
 
@@ -99,13 +99,13 @@ def test_a_table_is_one_file(place):
 
 def test_what_appears_in_a_folder_while_another_is_written_is_lost_without_a_last_look(place):
     def look():
-        if Path("out/budget.jsonl").exists():
+        if Path("out/budget.db").exists():
             raise ldp.errors.ParameterError("it holds other files")
 
     Path("out").mkdir()
     with pytest.raises(ldp.errors.ParameterError, match="other files"), atomic_folder("out", check=look):
-        Path("out/budget.jsonl").write_text("spent")
-    assert os.listdir("out") == ["budget.jsonl"]
+        Path("out/budget.db").write_text("spent")
+    assert os.listdir("out") == ["budget.db"]
     with atomic_folder("out"):
         pass
     assert os.listdir("out") == []
@@ -124,7 +124,7 @@ IRREGULAR = (
 )
 OPENED = {
     "table": ("bad.csv", lambda: refused("bad.csv", error=(OSError, ldp.LabelDPError))),
-    "ledger": ("bad.jsonl", lambda: ldp.Ledger.open("bad.jsonl", create=False)),
+    "ledger": ("bad.db", lambda: ldp.Ledger.open("bad.db", create=False)),
     "card": ("bad.json", lambda: read_card_file(Path("bad.json"))),
     "model": ("bad", lambda: ldp.load_model("bad")),
 }
@@ -132,10 +132,10 @@ OPENED = {
 
 @posix_only
 def test_a_fifo_that_takes_the_name_of_a_ledger_between_look_and_open_is_refused_at_once(place, monkeypatch):
-    os.mkfifo("bad.jsonl")
+    os.mkfifo("bad.db")
     monkeypatch.setattr("labeldp._atomic.regular_status", lambda path: None)
     with pytest.raises(ldp.errors.LedgerError, match="regular"):
-        ldp.Ledger.open("bad.jsonl", create=False)
+        ldp.Ledger.open("bad.db", create=False)
 
 
 @pytest.mark.parametrize("entry", OPENED)

@@ -125,7 +125,7 @@ def test_biased_mechanisms_are_refused_before_anything_is_spent(tmp_path):
 @pytest.mark.parametrize("trust", ["curator", "local"])
 def test_the_ledger_shows_all_that_is_spent(tmp_path, trust):
     source = put(tmp_path / "in.parquet", table_of(labels_of()))
-    ledger = ldp.Ledger.open(tmp_path / "budget.jsonl", limit=ldp.Budget(3.0))
+    ledger = ldp.Ledger.open(tmp_path / "budget.db", limit=ldp.Budget(3.0))
     done = release(source, tmp_path / "out.parquet", trust=trust, rows_per_person=2, ledger=ledger)
     assert ledger.total == ldp.Budget(2)
     assert ledger.charges == done.terms.charges

@@ -11,11 +11,13 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, get_args
 
-from labeldp._atomic import StrPath, regular_handle
+from labeldp._atomic import StrPath, open_regular
 from labeldp._values import parse_choice, parse_integer
 from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, parse_charge, refuse_overspend, total_of
-from labeldp.accounts.ledger_file import LedgerFile
+from labeldp.accounts.ledger_chain import Chain, Extract, chain_text, header_of, record_of, write_extract
+from labeldp.accounts.ledger_file import LedgerFile, has_charges
 from labeldp.errors import (
+    DataError,
     LabelDPError,
     LedgerError,
     Message,
@@ -63,12 +65,13 @@ class Ledger:
         """Return the ledger kept in a file, created with ``limit`` if it does not exist.
 
         Charges are locked between processes and on the disk before the release is handed over. A crash
-        may leave a charge without a release, never a release without a charge.
+        may leave a charge without a release, never a release without a charge. Keep the file on a disk
+        of the machine: some network file systems do not lock.
 
         Parameters
         ----------
         path : path-like
-            The file; JSON, one charge a line.
+            The file, an SQLite database.
         limit : Budget, optional
             For an existing file it must be left out or equal to the file's: a limit is not changed by
             opening.
@@ -78,7 +81,7 @@ class Ledger:
         Examples
         --------
         >>> import tempfile, labeldp as ldp
-        >>> path = tempfile.mkdtemp() + "/budget.jsonl"
+        >>> path = tempfile.mkdtemp() + "/budget.db"
         >>> ledger = ldp.Ledger.open(path, limit=ldp.Budget(epsilon=3.0))
         >>> charge = ledger.charge("labels of the spring survey", epsilon=1.0, purpose="labels")
         >>> ldp.Ledger.open(path).remaining             # tomorrow, in another process
@@ -101,7 +104,7 @@ class Ledger:
         Examples
         --------
         >>> import os, tempfile, labeldp as ldp
-        >>> path = tempfile.mkdtemp() + "/budget.jsonl"
+        >>> path = tempfile.mkdtemp() + "/budget.db"
         >>> ledger = ldp.Ledger.prepare(path, limit=ldp.Budget(epsilon=3.0))
         >>> os.path.exists(path), ledger.remaining
         (False, Budget(epsilon=3.0))
@@ -143,6 +146,43 @@ class Ledger:
     def remaining(self) -> Budget | None:
         """The limit minus the total, or None without a limit."""
         return None if self.limit is None else self.limit.minus(self.total)
+
+    def backup(self, path: StrPath, *, force: bool = False) -> None:
+        """Write a copy of the ledger's file; put it back with ``labeldp ledger LEDGER --restore COPY``.
+
+        Parameters
+        ----------
+        path : path-like
+        force : bool
+            Whether it may replace a file.
+        """
+        if self._file is None:
+            raise LedgerError("a ledger in memory has no file to copy: use Ledger.open(path, limit=...)")
+        self._file.backup(path, force=force)
+
+    def to_extract(self) -> str:
+        """Return the extract of the ledger, JSON for a reviewer, who does not open somebody else's database.
+
+        Examples
+        --------
+        >>> import json, labeldp as ldp
+        >>> ledger = ldp.Ledger(limit=ldp.Budget(epsilon=1.0))
+        >>> charge = ledger.charge("labels", epsilon=0.4)
+        >>> json.loads(ledger.to_extract())["total"]
+        '2/5'
+        """
+        chain = Chain("the ledger")
+        records = self._chained_charges() if self._file is None else self._file.records()
+        for text, digest in records:
+            chain.add(text, digest)
+        return write_extract(records, total_of(chain.charges))
+
+    def _chained_charges(self) -> list[tuple[str, str]]:
+        """Return the records of a ledger in memory."""
+        records = [chain_text(header_of("0" * 32, self._limit), "")]
+        for charge in self._spent:
+            records.append(chain_text(record_of([charge]), records[-1][1]))
+        return records
 
     @property
     def is_copy(self) -> bool:
@@ -268,6 +308,19 @@ def as_ledger(ledger: object) -> Ledger | None:
     raise ParameterError(Setting("ledger"), " must be a Ledger; for a file use Ledger.open(path, limit=...)")
 
 
+def open_book(path: StrPath) -> Ledger | Extract:
+    """Return the ledger of a database, to be read, or the extract of one.
+
+    A reviewer reads extracts only, by `Extract.load`.
+    """
+    is_extract = False
+    with suppress(DataError), open_regular(path) as stream:
+        is_extract = stream.read(1) == b"{"
+    if is_extract:
+        return Extract.load(path)
+    return Ledger.open(path, create=False)
+
+
 def ledger_notes(ledger: Ledger) -> list[str]:
     """Return a note on the remaining budget after a release, or that no ledger was kept."""
     if ledger.path is None:
@@ -283,7 +336,7 @@ def ledger_notes(ledger: Ledger) -> list[str]:
 def note_other_ledgers(ledger: Ledger, files: Mapping[str, StrPath]) -> Message | None:
     """Return one sentence on other ledgers with charges, and how to use one of them; None if there are none.
 
-    Files that are not ledgers do not count. None is locked, and only its first bytes are read.
+    Files that are not ledgers do not count, and no lock is waited for.
 
     Parameters
     ----------
@@ -294,21 +347,13 @@ def note_other_ledgers(ledger: Ledger, files: Mapping[str, StrPath]) -> Message 
     """
     charged = os.path.realpath(ledger.path) if ledger.path else ""
     candidates = {name: path for name, path in files.items() if os.path.realpath(path) != charged}
-    ledgers = [name for name, path in candidates.items() if _is_used(path)]
+    ledgers = [name for name, path in candidates.items() if has_charges(path)]
     if not ledgers:
         return None
     names = ", ".join(ledgers[:3]) + (f" and {len(ledgers) - 3} more" if len(ledgers) > 3 else "")
     has = "another ledger has" if len(ledgers) == 1 else "other ledgers have"
     sentence = f"For people whose labels are in several ledgers, costs add up: {has} charges, {names}"
     return Message(f"{sentence}. To charge it instead, give ", Setting("ledger", ledgers[0]))
-
-
-def _is_used(path: StrPath) -> bool:
-    """Return whether a file begins as ledgers do, and has more than its first record."""
-    with suppress(OSError, LabelDPError), open(regular_handle(path), "rb") as file:
-        first, _, charges = file.read(4096).partition(b"\n")
-        return b'"labeldp.ledger/' in first and bool(charges)
-    return False
 
 
 def ledger_to_charge(ledger: Ledger | None, labels: Any) -> Ledger:

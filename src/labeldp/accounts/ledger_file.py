@@ -1,56 +1,34 @@
-"""A ledger in a file: one JSON line a record, chained by hashes, locked, and flushed before release.
+"""A ledger in a file: an SQLite database of records that are only ever appended, and flushed before a release.
 
-Records are only ever appended. Each carries the hash of the one before, so that a line that was changed,
-swapped, or removed from the middle is found; lines cut off at the end, or an old copy put back, cannot be
-found by any file alone. A record without its end was being written when the machine stopped; the release
-it would have paid for never happened, so it is dropped. Anything else that does not fit is refused, never
-repaired.
+Every charge is one transaction: SQLite locks the file between processes, and undoes what a crash or a full disk
+left unfinished. Nothing else is repaired: what does not fit is refused.
+
+A connection lives as long as one transaction, so that none is shared between threads or with a forked process. The
+database is opened by nothing but SQLite: on POSIX, closing any other handle of it would drop the locks of the
+whole process.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
 import os
-import re
 import secrets
-import sys
+import sqlite3
 import threading
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any, NotRequired, TypedDict
+from contextlib import closing, contextmanager
+from pathlib import Path
 
-import portalocker
-
-from labeldp._atomic import as_path, atomic_file, flush_file, regular_handle
+from labeldp._atomic import StrPath, as_path, atomic_file, regular_status
 from labeldp._values import Data
-from labeldp.accounts.budget import Budget, Charge, Declaration, refuse_overspend
-from labeldp.errors import CardError, DataError, LabelDPError, LedgerError, ParameterError, Setting
-from labeldp.mechanisms.card_format import VERSION, require_version
-from labeldp.mechanisms.typed_data import canonical, plain, read
+from labeldp.accounts.budget import Budget, Charge, refuse_overspend
+from labeldp.accounts.ledger_chain import Chain, chain_text, header_of, record_of
+from labeldp.errors import DataError, LedgerError, ParameterError, Setting
 
-SCHEMA = "labeldp.ledger/1"
-MOST_BYTES = 1 << 28
-"""A longer ledger is refused; a charge takes about 300 bytes."""
-MOST_LINE = 1 << 23
-"""A longer line is refused: as many bytes as a card may have, which lists the charges of a line, too."""
+WAIT_SECONDS = 60.0
+"""A charge waits so long for other programs that hold the ledger's lock."""
 
-
-class _Header(TypedDict):
-    """The first record."""
-
-    schema: str
-    id: str
-    limit: Budget | None
-
-
-class _Charged(TypedDict):
-    """A record of charges that were spent together."""
-
-    charges: list[Charge]
-    declaration: NotRequired[Declaration]
+TABLES = ["CREATE TABLE records (number INTEGER PRIMARY KEY, record TEXT NOT NULL, hash TEXT NOT NULL)"]
+"""All that the database of a ledger has; one with anything else is refused."""
 
 
 class LedgerFile:
@@ -63,229 +41,271 @@ class LedgerFile:
         self.path = os.path.abspath(as_path(path))
         self.exists = False  # once found or created, a file that is gone or another is refused
         self._lock = threading.RLock()
-        self._count, self._last = 0, ""  # the number of records at the last look, and the hash of the last
-        self._charges: list[Charge] = []  # in these records
+        self._chain = Chain(self._name)
+
+    @property
+    def _name(self) -> str:
+        return f"the ledger {self.path}"
 
     def prepare(self, *, create: bool) -> None:
-        """Read the file; if told to, end a torn record in it, or create it."""
+        """Read the file; if told to, create it."""
         if create and not os.path.lexists(self.path):
             self._create()
-        with self._locked_file(os.O_RDWR if create else os.O_RDONLY):
+        with self._transaction():
             pass
 
     def charges(self) -> tuple[Charge, ...]:
         """Return all charges in the file now, oldest first."""
-        if not self.exists and not os.path.lexists(self.path):
+        if self._is_to_be_created():
             return ()
-        with self._locked_file(os.O_RDONLY):
-            return tuple(self._charges)
+        with self._transaction():
+            return tuple(self._chain.charges)
+
+    def records(self) -> list[tuple[str, str]]:
+        """Return the text and the hash of each record."""
+        if self._is_to_be_created():
+            return []
+        with self._transaction() as connection:
+            return list(connection.execute("SELECT record, hash FROM records ORDER BY number"))
 
     def spend(self, charges: Sequence[Charge], reserve: Sequence[Charge] = ()) -> None:
         """Spend several charges together, or none of them; they are on the disk when this returns."""
-        if not self.exists and not os.path.lexists(self.path):
+        if self._is_to_be_created():
             refuse_overspend(self.limit, (), [*charges, *reserve])
             self._create()
-        with self._locked_file(os.O_RDWR) as handle:
-            refuse_overspend(self.limit, self._charges, [*charges, *reserve])
-            record: Data = {"charges": plain(list(charges))}
-            declaration = plain(charges[0].declaration)
-            if declaration:
-                record["declaration"] = declaration
-            self._last = _append(handle, record, self._last)
-            self._count += 1
-            self._charges += charges
+        with self._lock:
+            with self._transaction("IMMEDIATE") as connection:
+                refuse_overspend(self.limit, self._chain.charges, [*charges, *reserve])
+                record = _append(connection, record_of(charges), self._chain)
+            self._chain.add(*record)
+
+    def backup(self, path: StrPath, *, force: bool = False) -> None:
+        """Write a copy of the whole ledger, which no charge comes between.
+
+        Parameters
+        ----------
+        path : path-like
+        force : bool
+            Whether it may replace a file.
+        """
+        with atomic_file(path, replace=force) as draft, self._transaction() as connection:
+            _require_sound(connection, self._name)
+            with closing(sqlite3.connect(draft)) as copy:
+                copy.execute("PRAGMA journal_mode=OFF")  # no second file: a draft that fails is removed
+                connection.backup(copy)
+
+    def lacks(self, other: LedgerFile) -> int:
+        """Return the number of records that another copy of this ledger has beyond this one.
+
+        Raises
+        ------
+        LedgerError
+            If they are not two copies of one ledger.
+        """
+        records, others = self.records(), other.records()
+        shared = min(len(records), len(others))
+        if records[:shared] != others[:shared]:
+            raise LedgerError(f"{self.path} and {other.path} are not copies of one ledger")
+        return len(others) - shared
+
+    def _is_to_be_created(self) -> bool:
+        return not self.exists and not os.path.lexists(self.path)
 
     def _create(self) -> None:
         """Make a ledger appear whole, unless another process was faster; a kill may leave a part beside it."""
-        header = {"schema": SCHEMA, "limit": plain(self.limit), "id": secrets.token_hex(16)}
-        line, digest = _line(header, "")
         if not os.path.isdir(os.path.dirname(self.path)):
-            raise LedgerError(f"cannot create the ledger {self.path}: there is no such folder")
+            raise LedgerError(f"cannot create {self._name}: there is no such folder")
+        self._refuse_journal()
+        header = header_of(secrets.token_hex(16), self.limit)
         try:
-            with atomic_file(self.path, replace=False) as unfinished:
-                unfinished.write_bytes(line)
-        except ParameterError:  # another process created it: `_locked_file` reads it
+            with atomic_file(self.path, replace=False) as draft, _translated(self._name):
+                _write_new(draft, header)
+        except ParameterError:  # another process created it, and the transaction reads it
             return
         except OSError as error:
-            raise LedgerError(f"cannot create the ledger {self.path}: {error.strerror}") from None
-        self._count, self._last, self.exists = 1, digest, True
+            raise LedgerError(f"cannot create {self._name}: {error.strerror}") from None
+
+    def _refuse_journal(self) -> None:
+        """Refuse a new ledger beside the journal of a removed one: SQLite would write its pages into the new."""
+        journal = f"{self.path}-journal"
+        if os.path.lexists(journal) and not os.path.lexists(self.path):
+            raise LedgerError(f"cannot create {self._name}: {journal} is of one that was removed; remove it, too")
 
     @contextmanager
-    def _locked_file(self, flags: int) -> Iterator[int]:
-        """Yield the open file, its charges read, while no other process may write."""
-        with self._lock:
-            handle = _open_handle(self.path, flags)
-            try:
-                _lock(handle, self.path, exclusive=bool(flags & os.O_RDWR))
-                records, hashes, tail = _read(handle, self.path)
-                self._update(records, hashes)
-                if flags & os.O_RDWR:
-                    _mend_tail(handle, tail)
-                yield handle
-            finally:
-                with suppress(portalocker.LockException):  # it was never locked
-                    portalocker.unlock(handle)  # closing does not where a forked child has the file open too
-                os.close(handle)
+    def _transaction(self, kind: str = "DEFERRED") -> Iterator[sqlite3.Connection]:
+        """Yield a connection in a transaction, all records read; what raises in the block is undone."""
+        with self._lock, _translated(self._name):
+            before = _status(self.path)
+            with closing(_connect(self.path)) as connection:  # which undoes what was not committed
+                connection.execute(f"BEGIN {kind}")
+                self._read(connection)
+                yield connection
+                connection.execute("COMMIT")
+            if not os.path.samestat(before, _status(self.path)):
+                raise LedgerError(f"{self._name} was removed, or another was put in its place")
 
-    def _update(self, records: list[Data], hashes: list[str]) -> None:
-        """Take the limit of a file that is found for the first time, and the charges of records that are new."""
-        if len(hashes) < self._count or (self._count and hashes[self._count - 1] != self._last):
+    def _read(self, connection: sqlite3.Connection) -> None:
+        """Read the records that are new, and the limit of a file that is found for the first time."""
+        _require_tables(connection, self._name)
+        first = max(0, self._chain.count - 1)
+        rows = connection.execute(
+            "SELECT number, record, hash FROM records WHERE number >= ? ORDER BY number", (first,)
+        ).fetchall()
+        if self._chain.count and (not rows or rows.pop(0)[2] != self._chain.last):
             raise LedgerError(
-                f"records were removed from the ledger {self.path}, or another was put in its place: it is not "
-                "used"
+                f"records were removed from {self._name}, or another was put in its place: it is not used"
             )
+        for number, text, digest in rows:
+            if number != self._chain.count:
+                raise LedgerError(f"{self._name} lacks record {self._chain.count + 1}: it is not used")
+            self._chain.add(text, digest)
+        if self._chain.count != connection.execute("PRAGMA user_version").fetchone()[0]:
+            raise LedgerError(f"{self._name} has another number of records than it says: it is not used")
         if not self.exists:
-            on_file = _parse_record(_Header, records[0], self.path)["limit"]
-            if self.limit is not None and self.limit != on_file:
-                limit = "no limit" if on_file is None else f"the limit {on_file}"
-                raise LedgerError(
-                    f"the ledger {self.path} has {limit}, not {self.limit}: leave out ",
-                    Setting("limit"),
-                )
-            self.limit, self.exists = on_file, True
-        for record in records[max(1, self._count) :]:
-            self._add(record)
-        self._count, self._last = len(hashes), hashes[-1]
+            self._take_limit()
 
-    def _add(self, record: Data) -> None:
-        """Add the charges of a record."""
-        content = _parse_record(_Charged, record, self.path)
-        declaration = content.get("declaration", Declaration())
-        self._charges += [dataclasses.replace(charge, declaration=declaration) for charge in content["charges"]]
+    def _take_limit(self) -> None:
+        """Take the limit of a file that is found for the first time."""
+        header = self._chain.header
+        if header is None:
+            raise LedgerError(f"{self._name} has no records: it is not used")
+        on_file = header["limit"]
+        if self.limit is not None and self.limit != on_file:
+            self._chain = Chain(self._name)
+            limit = "no limit" if on_file is None else f"the limit {on_file}"
+            raise LedgerError(f"{self._name} has {limit}, not {self.limit}: leave out ", Setting("limit"))
+        self.limit, self.exists = on_file, True
 
 
-def _lock(handle: int, path: str, *, exclusive: bool) -> None:
-    """Wait until no other process writes, nor reads if this is exclusive, and keep them waiting from now on.
+def restore_ledger(path: StrPath, copy: StrPath) -> Path | None:
+    """Put the copy of a ledger in its place, unless a readable ledger is there with charges that the copy lacks.
 
-    The lock is on the ledger's own file, so that nobody needs to know of another; on POSIX it is ``flock``, as in
-    all versions before, and old and new ones wait for each other.
+    Returns
+    -------
+    Path or None
+        Where the file is now that was in its place.
+
+    Raises
+    ------
+    LedgerError
+        If the copy is not a ledger, or a charge would be forgotten.
     """
-    kind = portalocker.LockFlags.EXCLUSIVE if exclusive else portalocker.LockFlags.SHARED
-    if sys.platform == "win32":  # whose locks are not shared, and give up waiting after ten seconds
-        kind = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
-    while True:
-        try:
-            portalocker.lock(handle, kind)
-            break
-        except portalocker.AlreadyLocked:
-            time.sleep(0.005)
-        except portalocker.LockException as error:
-            raise LedgerError(f"the ledger {path} cannot be locked: {error.__cause__ or error}") from None
-    if os.fstat(handle).st_nlink == 0:
-        raise LedgerError(f"the ledger {path} was removed")
+    source = LedgerFile(os.fspath(copy), None)
+    source.prepare(create=False)
+    target, aside = Path(path), None
+    if os.path.lexists(target):
+        _refuse_newer(target, source)
+        aside = target.with_name(f"{target.name}.replaced-{secrets.token_hex(4)}")
+        os.rename(target, aside)
+    for ending in ("-journal", "-wal", "-shm"):  # SQLite would write these pages into the copy
+        if os.path.lexists(f"{target}{ending}"):
+            os.rename(f"{target}{ending}", f"{aside or target}{ending}.replaced")
+    source.backup(target)
+    return aside
 
 
-def _open_handle(path: str, access: int) -> int:
+def _refuse_newer(path: Path, copy: LedgerFile) -> None:
+    """Refuse to replace a ledger that can be read and is not the beginning of a copy."""
+    current = LedgerFile(os.fspath(path), None)
     try:
-        return regular_handle(path, access)
+        current.prepare(create=False)
+    except LedgerError:
+        return
+    if not current.lacks(copy):
+        newer = copy.lacks(current)
+        raise LedgerError(
+            f"the ledger {path} can be read, and the copy lacks {newer} of its records: it was not replaced"
+        )
+
+
+def has_charges(path: StrPath) -> bool:
+    """Return whether a file is a ledger with charges, without waiting for its lock."""
+    try:
+        regular_status(path)
+        with closing(_connect(os.path.abspath(path), mode="ro", seconds=0)) as connection:
+            _require_tables(connection, str(path))
+            return bool(connection.execute("SELECT count(*) > 1 FROM records").fetchone()[0])
+    except (sqlite3.Error, UnicodeDecodeError, OSError, LedgerError, DataError):
+        return False
+
+
+# ---- SQLite -------------------------------------------------------------------------------------------------
+
+
+def _status(path: str) -> os.stat_result:
+    """Return the status of a ledger's file; refuse folders, pipes and devices."""
+    try:
+        return regular_status(path)
     except DataError as error:
         raise LedgerError(f"cannot open the ledger: {error}") from None
     except OSError as error:
         raise LedgerError(f"cannot open the ledger {path}: {error.strerror}") from None
 
 
-def _read(handle: int, path: str) -> tuple[list[Data], list[str], bytes]:
-    """Return the records, their hashes, and the last line if it has no end."""
-    if os.fstat(handle).st_size > MOST_BYTES:
-        raise LedgerError(f"the ledger {path} is longer than {MOST_BYTES} bytes: start another")
-    records: list[Data] = []
-    hashes: list[str] = []
-    line, last = b"", ""
-    with os.fdopen(os.dup(handle), "rb") as stream:
-        stream.seek(0)
-        while next_line := stream.readline(MOST_LINE + 2):  # of a file that is no ledger only the first is read
-            line = next_line
-            if len(line) > MOST_LINE + 1:
-                raise LedgerError(f"the ledger {path} has a line of more than {MOST_LINE:,} bytes: it is not used")
-            record, digest = _read_line(line.removesuffix(b"\n"), last)
-            if record is None and records and _is_torn(line, last):
-                break
-            if record is None or (not records and record.get("schema") != SCHEMA):
-                _refuse_version(b"" if records else line, path)
-                raise LedgerError(
-                    f"line {len(records) + 1} of {path} is damaged, was changed, or is not a ledger's: the file "
-                    "is not used, and not repaired. Treat its whole limit as spent"
-                )
-            last = digest
-            hashes.append(digest)
-            records.append(record)
-    if not records:
-        raise LedgerError(f"the ledger {path} is empty")
-    return records, hashes, b"" if line.endswith(b"\n") else line
+def _connect(path: str, *, mode: str = "rw", seconds: float | None = None) -> sqlite3.Connection:
+    """Return a connection that waits for locks, and flushes the disk at each end of a transaction."""
+    wait = WAIT_SECONDS if seconds is None else seconds
+    address = f"{Path(path).as_uri()}?mode={mode}"
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=wait)
+    for pragma in ("synchronous=EXTRA", "fullfsync=ON", "trusted_schema=OFF", "cell_size_check=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
 
 
-def _is_torn(line: bytes, last: str) -> bool:
-    """Return whether a line was being written when the machine stopped: neither whole nor changed at its end."""
-    return not line.endswith(b"\n") and _parse(line) is None and _read_line(line[:-1], last)[0] is None
+def _write_new(path: Path, header: Data) -> None:
+    """Write a database with nothing but the first record."""
+    with closing(_connect(str(path))) as connection:
+        connection.execute("PRAGMA journal_mode=MEMORY")  # no second file: a kill leaves a draft that nobody reads
+        connection.execute("BEGIN")
+        for table in TABLES:
+            connection.execute(table)
+        _append(connection, header, Chain(""))
+        connection.execute("COMMIT")
 
 
-def _refuse_version(line: bytes, path: str) -> None:
-    """Refuse a ledger of another version by name: it is not damaged, and nobody should count it as spent."""
-    header = _parse(line) or {}
-    version = re.fullmatch(r"labeldp\.ledger/([0-9]{1,9})", str(header.get("schema")))
+def _append(connection: sqlite3.Connection, record: Data, chain: Chain) -> tuple[str, str]:
+    """Insert the record that follows those of a chain; return its text and its hash."""
+    text, digest = chain_text(record, chain.last)
+    connection.execute("INSERT INTO records VALUES (?, ?, ?)", (chain.count, text, digest))
+    connection.execute(f"PRAGMA user_version={chain.count + 1:d}")  # records cut off by damage are missed
+    return text, digest
+
+
+def _require_tables(connection: sqlite3.Connection, name: str) -> None:
+    """Refuse the database of another program."""
+    tables = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master ORDER BY rowid")]
+    if tables != TABLES:
+        empty = " It is empty." if not tables else ""
+        raise LedgerError(f"{name} is the database of another program, not of a ledger.{empty}")
+
+
+def _require_sound(connection: sqlite3.Connection, name: str) -> None:
+    """Refuse a database whose pages contradict each other."""
+    if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise LedgerError(f"{name} is damaged: it is not copied. Restore an earlier copy")
+
+
+@contextmanager
+def _translated(name: str) -> Iterator[None]:
+    """Turn errors of SQLite into one sentence each."""
     try:
-        require_version(f"the ledger {path}", int(version[1]) if version else VERSION)
-    except CardError as error:
-        raise LedgerError(str(error)) from None
+        yield
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's messages are in the encoding of a damaged file
+        raise LedgerError(_explain(error, name)) from None
 
 
-def _mend_tail(handle: int, tail: bytes) -> None:
-    """End a whole last record with its line's end; drop one that was never finished."""
-    if not tail:
-        return
-    end = os.lseek(handle, 0, os.SEEK_END)
-    if _parse(tail) is None:
-        os.ftruncate(handle, end - len(tail))
-    else:
-        os.write(handle, b"\n")
-
-
-def _read_line(line: bytes, last: str) -> tuple[Data | None, str]:
-    """Return the record of a line that is, to the byte, what would have been written, and its hash."""
-    record = _parse(line) or {}
-    with suppress(ValueError):  # a number that is not finite, which is never written
-        record.pop("hash", None)
-        written, digest = _line(record, last)
-        if written == line + b"\n":
-            return record, digest
-    return None, ""
-
-
-def _line(record: Data, last: str) -> tuple[bytes, str]:
-    """Return the line of a record, and its hash, which covers the hash before it."""
-    digest = hashlib.sha256((last + canonical(record)).encode()).hexdigest()
-    return canonical({**record, "hash": digest}).encode() + b"\n", digest
-
-
-def _parse(line: bytes) -> Data | None:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
-
-
-def _append(handle: int, record: Data, last: str) -> str:
-    """Write a whole line at the end and wait until it is on the disk; return its hash."""
-    data, digest = _line(record, last)
-    if len(data) > MOST_LINE:
-        raise LedgerError(f"these charges take more than {MOST_LINE:,} bytes in a ledger: nothing was charged")
-    end = os.lseek(handle, 0, os.SEEK_END)
-    try:
-        while data:
-            data = data[os.write(handle, data) :]
-        flush_file(handle)
-    except OSError as error:
-        os.ftruncate(handle, end)
-        raise LedgerError(f"the ledger cannot be written: {error.strerror}") from None
-    return digest
-
-
-def _parse_record(hint: Any, record: Data, path: str) -> Any:
-    """Return a record's content; refuse one that is chained as it should be, and is not that of a ledger."""
-    try:
-        return read(hint, record, "the record")
-    except LabelDPError as error:
-        raise LedgerError(
-            f"the ledger {path} has a record that is not valid, {error}: it is not used, and not repaired"
-        ) from None
+def _explain(error: Exception, name: str) -> str:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return f"{name} was locked by another program for {WAIT_SECONDS:g} seconds: nothing was charged"
+    if code == sqlite3.SQLITE_NOTADB:
+        return (
+            f"{name} is damaged, or is not a ledger: it is not used, and not repaired. A ledger of JSON lines was "
+            "written by a version that was never published: begin a new one"
+        )
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+        return f"{name} cannot be written, or its folder cannot: {error}. Nothing was charged"
+    return (
+        f"{name} is damaged ({error}): it is not used, and not repaired. Restore a copy, or treat its whole limit "
+        "as spent"
+    )

@@ -16,6 +16,7 @@ from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.budget import missing_charges
 from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.verification import Check, Verification, verify_card
 from labeldp.app.sentences import counted
 from labeldp.errors import LabelDPError
@@ -33,7 +34,7 @@ def verify_files(
     *,
     file: StrPath | None = None,
     folder: StrPath | None = None,
-    ledger: Ledger | None = None,
+    ledger: Ledger | Extract | None = None,
     verification: Verification | None = None,
 ) -> Verification:
     """Check a card as `verify_card` does, and compare it with the file or folder it names.
@@ -45,7 +46,7 @@ def verify_files(
         The release of the card.
     folder : path-like, optional
         The folder of the file that the card names, if none is given.
-    ledger : Ledger, optional
+    ledger : Ledger or Extract, optional
         The charges of the card must be in it.
     verification : Verification, optional
         The result of `verify_card` for this card, if it was called before.
@@ -92,7 +93,7 @@ def _checks_without_checksum(card: Card, path: Path | None, folder: StrPath | No
         yield Check("file", False, "the card names no file, so nothing links this one to it")
 
 
-def _check_ledger(card: Card, ledger: Ledger) -> Check:
+def _check_ledger(card: Card, ledger: Ledger | Extract) -> Check:
     """Look for the charges of a card in a ledger."""
     if not card.terms.charges:
         return Check("ledger", None, "the card has no charges to look for", needed=False)

@@ -95,7 +95,8 @@ PaidFrom = Annotated[
     File,
     Option(
         "--ledger",
-        help="The ledger that it was charged to: it must hold these charges. A report shows the remaining budget.",
+        help="The extract of the ledger that it was charged to, which labeldp ledger --json writes; for a report "
+        "of your own, the ledger. It must hold these charges.",
     ),
 ]
 Csv = Annotated[File, Option(help="Write every figure in full, as CSV.")]

@@ -178,10 +178,10 @@ def refuse_same(outputs: Mapping[str, StrPath | None], inputs: Mapping[str, StrP
 
     Examples
     --------
-    >>> refuse_same({"the table": "out.csv", "the ledger": "budget.jsonl"}, {"the source": "in.csv"})
-    >>> refuse_same({"the table": "out/", "the ledger": "out/budget.jsonl"}, {})
+    >>> refuse_same({"the table": "out.csv", "the ledger": "budget.db"}, {"the source": "in.csv"})
+    >>> refuse_same({"the table": "out/", "the ledger": "out/budget.db"}, {})
     Traceback (most recent call last):
-    labeldp.errors.ParameterError: the ledger, out/budget.jsonl, and the table, out, lie in one place: name another
+    labeldp.errors.ParameterError: the ledger, out/budget.db, and the table, out, lie in one place: name another
     """
     targets, sources = (
         [(f"{name}, {Path(path)}", as_path(path, follow=True)) for name, path in paths.items() if path is not None]

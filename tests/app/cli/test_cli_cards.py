@@ -216,20 +216,19 @@ def test_text_on_a_card_cannot_command_the_terminal(cards, tmp_path):
 
 @pytest.fixture
 def book(tmp_path):
-    path = tmp_path / "budget.jsonl"
+    path = tmp_path / "budget.db"
     ledger = ldp.Ledger.open(path, limit=ldp.Budget(3))
     ldp.privatize(np.linspace(1, 4, 100), epsilon=1.0, bounds=BOUNDS, mechanism="laplace", ledger=ledger)
     ledger.charge("mean, \x1b[31mred", epsilon=0.5, rows_per_person=2)
     return path
 
 
-def test_the_ledger_shows_what_is_spent_and_left_and_is_only_read(book, monkeypatch):
+def test_the_ledger_shows_what_is_spent_and_left_and_is_only_read(book):
     before, stamp = book.read_bytes(), os.stat(book).st_mtime_ns
-    flags, original = [], os.open
-    monkeypatch.setattr(os, "open", lambda path, flag, *rest: (flags.append(flag), original(path, flag, *rest))[1])
+    book.chmod(0o400)
+    book.parent.chmod(0o500)  # not even SQLite's journal can be written
     shown = run("ledger", book, columns=80).output
-    assert flags
-    assert not any(flag & (os.O_RDWR | os.O_WRONLY | os.O_CREAT) for flag in flags)
+    book.parent.chmod(0o700)
     assert max(map(len, shown.splitlines())) <= 80
     assert "Spent ε = 2 of ε = 3 in 2 charges. Left: ε = 1." in flat(shown)
     assert "\x1b" not in shown
@@ -237,13 +236,49 @@ def test_the_ledger_shows_what_is_spent_and_left_and_is_only_read(book, monkeypa
     assert list(book.parent.iterdir()) == [book]
 
 
-def test_a_torn_ledger_is_read_a_damaged_one_is_exit_3_and_neither_is_repaired(book):
+def test_a_damaged_ledger_is_exit_3_and_is_not_repaired(book):
     whole = book.read_bytes()
-    book.write_bytes(whole[:-20])
-    assert "in 1 charge." in said("ledger", book)
-    assert book.read_bytes() == whole[:-20]
-    for damaged in (b" " + whole, b"labels\n"):
+    for damaged in (whole[:-20], b" " + whole, b"labels\n", b'{"charges":[]}\n'):
         book.write_bytes(damaged)
         assert run("ledger", book, code=3).stdout == ""
         assert book.read_bytes() == damaged
     run("ledger", book.parent, code=3)
+
+
+def test_an_extract_is_all_that_a_reviewer_reads_of_a_ledger(book, tmp_path):
+    release = tmp_path / "release.card.json"
+    ledger = ldp.Ledger.open(book)
+    release.write_text(ldp.privatize([2.0] * 300, epsilon=0.5, bounds=BOUNDS, ledger=ledger).to_card())
+    extract = tmp_path / "budget.json"
+    extract.write_text(run("ledger", book, "--json").stdout)
+    assert "the charges of this release are in it" in flat(said("verify", release, "--ledger", extract))
+    assert "only its owner opens" in flat(run("verify", release, "--ledger", book, code=3).stderr)
+    assert "Spent ε = 2.5 of ε = 3" in flat(said("ledger", extract))
+    assert said("ledger", extract) == said("ledger", book)
+    for paid in (extract, book):
+        run("report", release, "--ledger", paid, "--force")
+    content = json.loads(extract.read_text())
+    extract.write_text(json.dumps({**content, "total": "1"}))
+    assert "states a total" in flat(run("verify", release, "--ledger", extract, code=3).stderr)
+    content["records"].pop()
+    extract.write_text(json.dumps({**content, "total": "2"}))
+    assert "not all in it" in flat(run("verify", release, "--ledger", extract, code=4).stdout)
+
+
+def test_a_copy_that_was_put_back_is_found_by_the_cards(book, tmp_path):
+    copy, card = tmp_path / "copy.db", tmp_path / "releases" / "release.card.json"
+    run("ledger", book, "--backup", copy)
+    card.parent.mkdir()
+    ledger = ldp.Ledger.open(book)
+    card.write_text(ldp.privatize([2.0] * 300, epsilon=0.5, bounds=BOUNDS, ledger=ledger).to_card())
+    (card.parent / "damaged.card.json").write_text("{}")
+    compared = run("ledger", book, "--cards", card.parent)
+    assert "has all charges of 1 card" in flat(compared.stdout)
+    assert "damaged.card.json was not compared" in flat(compared.stderr)
+    assert "lacks 1 of its records" in flat(run("ledger", book, "--restore", copy, code=3).stderr)
+    book.write_bytes(b"damaged")
+    assert "--cards" in run("ledger", book, "--restore", copy, "--backup", tmp_path / "again.db").stderr
+    shown = flat(run("ledger", book, "--cards", card.parent, code=3).stdout)
+    assert "lacks 2 charges, ε = 0.5, of 1 card" in shown
+    run("ledger", book, copy, "--json", code=2)
+    run("ledger", book, "--cards", tmp_path / "no such folder", code=2)

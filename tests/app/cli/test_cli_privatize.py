@@ -2,11 +2,11 @@
 
 import contextlib
 import os
+import sqlite3
 import subprocess
 import sys
 
 import numpy as np
-import portalocker
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -33,7 +33,7 @@ def order(table, out, *more):
 
 def test_the_example_works(tmp_path, table):
     out = tmp_path / "private.parquet"
-    done = run(*order(table, out, "--ledger", tmp_path / "budget.jsonl", "--limit", 3))
+    done = run(*order(table, out, "--ledger", tmp_path / "budget.db", "--limit", 3))
     assert pq.read_schema(out).names == ["rooms", "region", "price"]
     assert pq.read_schema(out).field("rooms").type == pa.int64()
     card = ldp.accounts.Card.parse((tmp_path / "private.parquet.card.json").read_text())
@@ -43,10 +43,10 @@ def test_the_example_works(tmp_path, table):
 
 
 def test_another_ledger_with_charges_is_named_before_the_charge(tmp_path, table):
-    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    first, second = tmp_path / "first.db", tmp_path / "second.db"
     ldp.Ledger.open(first)
-    (tmp_path / "foreign.jsonl").write_bytes(b"\xff{}\n{}\n")
-    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "foreign.db").write_bytes(b"\xff{}\n{}\n")
+    (tmp_path / "folder.db").mkdir()
     assert (
         "For people whose labels" not in run(*order(table, tmp_path / "a.csv", "--ledger", second)).stderr
     )  # no charges
@@ -58,11 +58,11 @@ def test_another_ledger_with_charges_is_named_before_the_charge(tmp_path, table)
 
 @posix_only
 def test_ledgers_that_are_locked_or_no_files_are_not_waited_for(tmp_path, table):
-    ldp.Ledger.open(tmp_path / "other.jsonl").charge("labels", epsilon=1.0)
-    os.mkfifo(tmp_path / "fifo.jsonl")
-    with (tmp_path / "other.jsonl").open("rb+") as file:
-        portalocker.lock(file, portalocker.LOCK_EX)
-        done = run(*order(table, tmp_path / "a.csv", "--ledger", tmp_path / "own.jsonl"))
+    ldp.Ledger.open(tmp_path / "other.db").charge("labels", epsilon=1.0)
+    os.mkfifo(tmp_path / "fifo.db")
+    with contextlib.closing(sqlite3.connect(tmp_path / "other.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        done = run(*order(table, tmp_path / "a.csv", "--ledger", tmp_path / "own.db"))
     assert "another ledger has charges" in flat(done.stderr)
 
 
@@ -81,7 +81,7 @@ def test_hints_are_on_the_screen_before_the_charge_and_ask(tmp_path, telling, an
     import pty
 
     ours, theirs = pty.openpty()
-    words = order(telling, tmp_path / "out.parquet", "--ledger", tmp_path / "b.jsonl")
+    words = order(telling, tmp_path / "out.parquet", "--ledger", tmp_path / "b.db")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     os.write(ours, answer)
     command = [sys.executable, "-m", "labeldp.app.cli", *map(str, words)]
@@ -95,7 +95,7 @@ def test_hints_are_on_the_screen_before_the_charge_and_ask(tmp_path, telling, an
     assert process.returncode == code, shown
     assert b"For you alone: The column 'log_price'" in shown
     assert files_in(tmp_path) == sorted(
-        ["in.parquet", *(["b.jsonl", "out.parquet", "out.parquet.card.json"] * (code == 0))]
+        ["in.parquet", *(["b.db", "out.parquet", "out.parquet.card.json"] * (code == 0))]
     )
 
 
@@ -121,7 +121,7 @@ MISTAKES = {
 def test_mistakes_cost_a_sentence_and_nothing_else(place, table, mistake):
     (place / "empty.csv").write_text("a,price\nx,\n")
     changes, sentence = MISTAKES[mistake]
-    options = {"-o": "out.csv", "--label": "price", "--epsilon": 1, "--ledger": "b.jsonl", **changes}
+    options = {"-o": "out.csv", "--label": "price", "--epsilon": 1, "--ledger": "b.db", **changes}
     source = options.pop("IN", "homes.csv")
     words = [word for pair in options.items() for word in pair]
     assert sentence in flat(run("privatize", source, "--bounds", 0, 5, *words, code=2).stderr)
@@ -129,11 +129,11 @@ def test_mistakes_cost_a_sentence_and_nothing_else(place, table, mistake):
 
 
 def test_the_ledger_refuses_with_its_own_code(tmp_path, table):
-    ledger = ("--ledger", tmp_path / "budget.jsonl")
+    ledger = ("--ledger", tmp_path / "budget.db")
     run(*order(table, tmp_path / "a.csv", *ledger, "--limit", 1))
     assert "Nothing was spent" in said(*order(table, tmp_path / "b.csv", *ledger), code=3)
     assert "has the limit" in said(*order(table, tmp_path / "c.csv", *ledger, "--limit", 2), code=3)
     assert "--ledger FILE" in said(*order(table, tmp_path / "d.csv", "--limit", 2), code=2)
-    assert files_in(tmp_path) == ["a.csv", "a.csv.card.json", "budget.jsonl", "homes.csv"]
-    book = ldp.Ledger.open(tmp_path / "budget.jsonl")
+    assert files_in(tmp_path) == ["a.csv", "a.csv.card.json", "budget.db", "homes.csv"]
+    book = ldp.Ledger.open(tmp_path / "budget.db")
     assert book.total == ldp.Budget(1)

@@ -34,21 +34,21 @@ def test_bounds_may_have_marks_between_thousands_and_currencies(place, high):
     ("high", "readings"), [("60.000", "60 or 60000"), ("60,000", "60 or 60000"), ("1.125", "1.1250 or 1125")]
 )
 def test_bounds_that_can_be_read_in_two_ways_are_refused_before_the_charge(place, high, readings):
-    done = privatize(place, GERMAN, "0", high, ledger="budget.jsonl")
+    done = privatize(place, GERMAN, "0", high, ledger="budget.db")
     assert done.exit_code == 2
     assert f"write {readings}" in " ".join(done.output.split())
-    assert not (place / "budget.jsonl").exists()
+    assert not (place / "budget.db").exists()
     privatize(place, GERMAN, "0", readings.partition(" ")[0])
     assert bounds_on_the_card(place) == [[0.0, float(readings.partition(" ")[0])]]
 
 
 @pytest.mark.parametrize("option", ["epsilon", "limit"])
 def test_budgets_never_follow_the_marks_of_a_table(place, option):
-    more = {"ledger": "budget.jsonl"} if option == "limit" else {}
+    more = {"ledger": "budget.db"} if option == "limit" else {}
     done = privatize(place, GERMAN, "0", "60000", **more, **{option: "1,000"})
     assert done.exit_code == 2
     assert re.search(rf"--{option} .*write 1 or 1000", " ".join(done.output.split()))
-    assert not (place / "budget.jsonl").exists()
+    assert not (place / "budget.db").exists()
 
 
 @pytest.mark.parametrize("rows", ["4.000", "2.5", "many"])

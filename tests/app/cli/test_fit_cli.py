@@ -71,7 +71,7 @@ def test_columns_that_a_model_does_not_use_are_copied_only_if_they_are_named_and
 def test_a_model_whose_label_is_called_like_a_feature_is_refused_before_the_charge(tmp_path):
     table = homes(60).append_column("PRICE", pa.array(np.arange(60.0)))
     pa.parquet.write_table(table, tmp_path / "twice.parquet")
-    paid = ("--ledger", tmp_path / "budget.jsonl", "--limit", 9)
+    paid = ("--ledger", tmp_path / "budget.db", "--limit", 9)
     words = said("fit", tmp_path / "twice.parquet", *FIT, "-o", tmp_path / "model", *paid, code=2)
     assert "'PRICE'" in words
     assert files_in(tmp_path) == ["twice.parquet"]
@@ -108,7 +108,7 @@ def test_predictions_stay_with_their_rows_over_many_batches(folder, tmp_path):
 
 
 def test_the_ledger_is_charged_once_for_exactly_epsilon_and_refuses_what_passes_its_limit(folder, tmp_path):
-    book = tmp_path / "budget.jsonl"
+    book = tmp_path / "budget.db"
     paid = ("--ledger", book, "--limit", 3)
     assert "ε = 1 left" in said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", *paid)
     assert labeldp.Ledger.open(book).total.epsilon == 2.0
@@ -118,14 +118,14 @@ def test_the_ledger_is_charged_once_for_exactly_epsilon_and_refuses_what_passes_
     words = said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "again", *paid, code=3)
     assert "Nothing was spent" in words
     assert book.read_bytes() == before
-    unpaid = ("--ledger", tmp_path / "new.jsonl", "--limit", 3, "--score", 3.5)
+    unpaid = ("--ledger", tmp_path / "new.db", "--limit", 3, "--score", 3.5)
     run("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "again", *unpaid, code=3)
-    assert files_in(tmp_path) == ["budget.jsonl", "model"]  # not even a new ledger
+    assert files_in(tmp_path) == ["budget.db", "model"]  # not even a new ledger
 
 
 @pytest.mark.parametrize(("score", "total"), [(1.5, 2.0), (3.5, 3.5)])
 def test_a_score_is_paid_for_and_said_on_the_screen_the_card_and_the_report(folder, tmp_path, score, total):
-    book, page = tmp_path / "budget.jsonl", tmp_path / "report.html"
+    book, page = tmp_path / "budget.db", tmp_path / "report.html"
     paid = ("--ledger", book, "--limit", 4, "--score", score)
     words = said("fit", folder / "homes.parquet", *FIT, "-o", tmp_path / "model", *paid)
     card = labeldp.load_model(tmp_path / "model").card
@@ -159,7 +159,7 @@ BAD = {
 def test_bad_input_gets_one_sentence_and_nothing_is_written_or_charged(what, tmp_path):
     table, options, sentence = BAD[what]
     pa.parquet.write_table(table, tmp_path / "homes.parquet")
-    options = ["--ledger", tmp_path / "budget.jsonl", *options]
+    options = ["--ledger", tmp_path / "budget.db", *options]
     words = with_options((*FIT, "-o", tmp_path / "model"), *options)
     words = said("fit", tmp_path / "homes.parquet", *words, code=2)
     assert re.search(sentence, words)
@@ -169,14 +169,14 @@ def test_bad_input_gets_one_sentence_and_nothing_is_written_or_charged(what, tmp
 
 @pytest.mark.slow
 def test_one_place_for_two_purposes_is_refused_and_nothing_is_lost(folder, tmp_path):
-    table, model, book = tmp_path / "homes.parquet", tmp_path / "model", tmp_path / "budget.jsonl"
+    table, model, book = tmp_path / "homes.parquet", tmp_path / "model", tmp_path / "budget.db"
     table.write_bytes((folder / "homes.parquet").read_bytes())
     run("fit", table, *FIT, "-o", model, "--ledger", book)
     new = tmp_path / "new"
     shared = [
         ("fit", table, *FIT, "-o", table),
         ("fit", table, *FIT, "-o", new, "--ledger", new),
-        ("fit", table, *FIT, "-o", model, "--ledger", model / "budget.jsonl"),
+        ("fit", table, *FIT, "-o", model, "--ledger", model / "budget.db"),
         ("predict", model, table, "-o", table),
         ("predict", model, table, "-o", model / "model.npz"),
         ("report", model, "-o", model / "card.json"),
@@ -227,7 +227,7 @@ models.write_model = lambda *_, **__: time.sleep(600)
 @posix_only
 def test_a_fit_that_is_stopped_leaves_no_model_and_the_ledger_tells_the_truth(tmp_path):
     pa.parquet.write_table(homes(8000), tmp_path / "homes.parquet")
-    book = tmp_path / "budget.jsonl"
+    book = tmp_path / "budget.db"
     given = (*FIT, "-o", tmp_path / "model", "--release", "labels", "--ledger", book)
     process = started("fit", tmp_path / "homes.parquet", *given, before=ENDLESS)
     while not (book.exists() and labeldp.Ledger.open(book).charges) and process.poll() is None:
@@ -237,7 +237,7 @@ def test_a_fit_that_is_stopped_leaves_no_model_and_the_ledger_tells_the_truth(tm
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     assert labeldp.Ledger.open(book).total.epsilon == 2.0  # it was paid for, and may have been used
-    assert files_in(tmp_path) == ["budget.jsonl", "homes.parquet"]
+    assert files_in(tmp_path) == ["budget.db", "homes.parquet"]
 
 
 @posix_only
@@ -248,7 +248,7 @@ def test_on_a_full_disk_a_fit_leaves_no_model_and_the_ledger_tells_the_truth(
     """It is refused before the charge, unless the space goes after it was checked."""
     import resource
 
-    out, book = tmp_path / "out", tmp_path / "budget.jsonl"
+    out, book = tmp_path / "out", tmp_path / "budget.db"
     out.mkdir()
     if charged:
         monkeypatch.setattr("labeldp.tables.writer.refuse_size", lambda *_: None)

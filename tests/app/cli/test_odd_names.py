@@ -53,7 +53,7 @@ def usually(value, other):
 def commands(draw, command):
     """Return the words of a command, and the ledger in them."""
     out = draw(st.one_of(files, st.sampled_from(ENDINGS).map("out{}".format)))
-    ledger = draw(usually("budget.jsonl", files))
+    ledger = draw(usually("budget.db", files))
     sources = st.sampled_from(["in.parquet", "in.parquet", "in.csv"])
     words = [command, draw(usually(draw(sources), files)), "-o", out, "--ledger", ledger]
     words += ["--label", draw(usually("price", names)), "--bounds", *draw(usually(["0", "5"], BOUNDS))]

@@ -27,7 +27,7 @@ def survey(tmp_path_factory):
 
 @pytest.mark.parametrize("suffix", [".html", ".csv", ".tex", ".txt"])
 def test_the_table_and_its_card_say_the_same_and_a_changed_table_is_not_valid(survey, tmp_path, suffix):
-    out, book = tmp_path / f"table{suffix}", tmp_path / "book.jsonl"
+    out, book = tmp_path / f"table{suffix}", tmp_path / "book.db"
     shown = said("regress", survey, *WHAT, "--on", FORMULA, "-o", out, "--ledger", book, "--limit", 3)
     card = tmp_path / f"{out.name}.card.json"
     for words in ("region[north]", "region = east", "ε = 1 left", card.name):
@@ -38,7 +38,7 @@ def test_the_table_and_its_card_say_the_same_and_a_changed_table_is_not_valid(su
         verified = said("verify", file)
         assert "Valid." in verified
         assert f"{out.name} is, to the byte" in verified
-    assert files_in(tmp_path) == sorted(["book.jsonl", out.name, card.name])
+    assert files_in(tmp_path) == sorted(["book.db", out.name, card.name])
     digits = f"{json.loads(card.read_text())['regression']['params'][0]:.4f}"[:2]
     out.write_text(out.read_text(encoding="utf-8").replace(digits, f"9{digits}"), encoding="utf-8")
     assert "NOT valid" in said("verify", out, code=4)
@@ -91,8 +91,8 @@ def test_empty_text_is_a_gap_and_no_category(tmp_path, term):
 )
 def test_what_cannot_be_estimated_is_refused_before_the_charge(options, named, survey, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    paid = ("--ledger", tmp_path / "book.jsonl", "--limit", 9)
+    paid = ("--ledger", tmp_path / "book.db", "--limit", 9)
     assert named in said("regress", survey, *WHAT, "-o", tmp_path / "table.csv", *paid, *options, code=2)
-    book = tmp_path / "book.jsonl"
+    book = tmp_path / "book.db"
     assert not book.exists() or not ldp.Ledger.open(book).charges
     assert not [name for name in files_in(tmp_path) if name.startswith("table")]

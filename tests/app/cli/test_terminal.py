@@ -46,7 +46,7 @@ def commands(name):
         "a column that is not there": (["privatize", "table.csv", "-o", "o.csv", "--label", name, *options], 2),
         "a table's title": (["audit", name, "--samples", "1000"], 0),
         "what was written": (["report", CARD, "-o", f"{name}.html"], 0),
-        "a ledger": (["ledger", "new.jsonl"], 0),
+        "a ledger": (["ledger", "new.db"], 0),
         "columns that are left out": (["predict", "model", "in.csv", "-o", "out.csv"], 0),
     }  # fmt: skip
 
@@ -59,7 +59,7 @@ def test_no_name_reaches_the_terminal_with_a_command_for_it(name, what):
     Path("in.csv").write_text(
         "\n".join([header + f',"{name}"', *(line + ",5" for line in lines), ""]), encoding="utf-8", newline=""
     )
-    ldp.Ledger.open("new.jsonl").charge(name, epsilon=1.0)
+    ldp.Ledger.open("new.db").charge(name, epsilon=1.0)
     words, code = commands(name)[what]
     assert_harmless(run(*words, code=code).output, name)
 

@@ -166,7 +166,7 @@ class Client:
         """Describe the private column."""
         return self.post(unfinished.at("column"), **{"bounds": bounds, "rows_per_person": 1, **more})
 
-    def budget(self, unfinished, epsilon=1, ledger="book.jsonl", **more):
+    def budget(self, unfinished, epsilon=1, ledger="book.db", **more):
         """Choose the budget."""
         fields = {"kind": "table", "epsilon": epsilon, "ledger": ledger, **more}
         return self.post(unfinished.at("budget"), **fields)
@@ -211,7 +211,7 @@ def held(at, then=lambda work: None):
             go_on.set()
 
 
-def charges(client, name="book.jsonl"):
+def charges(client, name="book.db"):
     path = client.site.folder.root / name
     return ldp.Ledger.open(path, create=False).charges if path.exists() else ()
 

@@ -48,7 +48,7 @@ def test_no_path_to_write_leads_out_of_the_folder(client, name):
 def test_lists_have_visible_files_of_the_folder_alone(client, folder):
     (folder / ".hidden.csv").touch()
     for name in ("\u200b", "a\nb", os.fsdecode(b"\xff")):
-        for ending in (".csv", ".csv.card.json", ".jsonl"):
+        for ending in (".csv", ".csv.card.json", ".db"):
             (folder / f"{name}{ending}").write_text("{}")
     chosen = client.site.folder
     assert (chosen.tables(), chosen.cards(), chosen.ledgers()) == (["homes.csv"], [], [])

@@ -33,7 +33,7 @@ def test_a_table_is_released_with_its_card_and_report_and_all_that_was_chosen(cl
         "homes.private.csv.report.html",
     }
     assert spent(client) == 1  # for two rows of a person
-    assert ldp.Ledger.open(root / "book.jsonl", create=False).limit == ldp.Budget(3)
+    assert ldp.Ledger.open(root / "book.db", create=False).limit == ldp.Budget(3)
     card = json.loads((root / "homes.private.csv.card.json").read_text())
     assert card["file"]["columns"] == ["rooms", "price"]
     assert card["file"]["rows"] == 301
@@ -161,7 +161,7 @@ def test_a_limit_that_is_spent_is_noticed_before_the_button_and_at_it(client, ro
     shown = client.show(begun, "budget").words
     assert "88 at most after it" in shown  # with what was released before
     client.budget(begun, epsilon=0.5)
-    ldp.Ledger.open(root / "book.jsonl").charge("elsewhere", epsilon=0.4)
+    ldp.Ledger.open(root / "book.db").charge("elsewhere", epsilon=0.4)
     answer = client.release(begun)
     assert "Nothing was charged" in answer.words
     assert not (root / "homes.private-2.csv").exists()

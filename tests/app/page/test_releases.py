@@ -20,21 +20,21 @@ def test_a_second_release_of_the_same_values_is_shown_to_cost_again(client):
     budget = client.show(begun, "budget").words
     for part in ("costs again", "they can be 88 % certain at most", "ε = 1 that the ledger has spent before"):
         assert part in budget
-    shown = client.budget(begun, ledger="another.jsonl", show="budget")  # without scripts
+    shown = client.budget(begun, ledger="another.db", show="budget")  # without scripts
     assert "they can be 73 % certain at most" in shown.words
     assert begun.request is None
 
 
 def test_the_list_shows_what_was_released_and_which_charge_paid_for_it(client, root):
     client.release(ready(client, limit=3))
-    ldp.Ledger.open(root / "book.jsonl").charge("a survey", epsilon=0.5)
+    ldp.Ledger.open(root / "book.db").charge("a survey", epsilon=0.5)
     (root / "broken.card.json").write_text("{}")
-    (root / "broken.jsonl").write_text("{}")
+    (root / "broken.db").write_text("{}")
     words = client.get("/releases").words
     for part in (
         f"{CARD} noisy values of price ε = 1",
         "broken.card.json a certificate that cannot be read",
-        "broken.jsonl",
+        "broken.db",
         f"values with noise {CARD}",
         "a survey not in this folder",
         "ε = 1.5 is left",
@@ -55,7 +55,7 @@ def test_a_card_is_verified_with_its_file_and_a_report_is_no_evidence(client, ro
 
 
 @pytest.mark.parametrize(
-    "card", ["homes.csv", "../homes.private.csv.card.json", "no-such.card.json", "book.jsonl", ""]
+    "card", ["homes.csv", "../homes.private.csv.card.json", "no-such.card.json", "book.db", ""]
 )
 def test_only_cards_are_shown_and_only_their_reports(client, root, card):
     client.release(ready(client))

@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
-from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.ledger import Ledger, open_book
+from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.verification import Check, Verification, verify_card
 from labeldp.app.card_files import KINDS, read_card_file, report_path, reports_beside
 from labeldp.app.cli.commands import command
@@ -53,7 +54,7 @@ def explain(card_file: CardFile, modules: Modules = ()) -> None:
 # ---- verify -------------------------------------------------------------------------------------------
 
 
-@command("Check", "private.parquet --ledger budget.jsonl")
+@command("Check", "private.parquet --ledger budget.json")
 def verify(
     card_file: CardFile,
     file: Annotated[
@@ -68,15 +69,17 @@ def verify(
 
     The verdict is an exit code: 0 if the card is valid, 4 if anything is not, or it is not private, 5 if this
     version cannot verify it, because a mechanism is unknown or an entry is missing.
-    With --ledger, the card's charges must be in that ledger. A report or a summary is not evidence, and is not
-    compared: write your own from the card with labeldp report. The last line names all that was not compared.
+    With --ledger, the card's charges must be in that ledger, whose extract labeldp ledger --json writes.
+    A report or a summary is not evidence, and is not compared: write your own from the card with labeldp report.
+    The last line names all that was not compared.
 
     Releases: nothing. A card holds no label, and nothing is written.
     """
     import_modules(modules)
     if file is not None and not file.exists():
         raise ParameterError(f"there is no file {file}")
-    path, _, _, result = _verified(card_file, file, paid_from)
+    extract = None if paid_from is None else Extract.load(paid_from)
+    path, _, result = _verified(card_file, file, extract)
     result = replace(result, checks=(*result.checks, *_skipped_files(path)))
     checks = [replace(check, detail=printable(spelled(check.detail, as_flag))) for check in result.checks]
     if as_json:
@@ -100,9 +103,9 @@ def _skipped_files(card: Path) -> Iterator[Check]:
 
 
 def _verified(
-    card_file: Path, file: Path | None, paid_from: Path | None
-) -> tuple[Path, str, Ledger | None, Verification]:
-    """Return the path and the text of a card, the ledger that is named, and the checks of the card.
+    card_file: Path, file: Path | None, ledger: Ledger | Extract | None
+) -> tuple[Path, str, Verification]:
+    """Return the path and the text of a card, and its checks.
 
     The file that the user names is compared, and not another one that the card names.
     """
@@ -111,8 +114,7 @@ def _verified(
     path, text = read_card_file(card_file)
     if file is None and path not in (card_file, card_file / "card.json"):
         file = card_file
-    ledger = None if paid_from is None else Ledger.open(paid_from, create=False)
-    return path, text, ledger, verify_files(text, file=file, folder=path.parent, ledger=ledger)
+    return path, text, verify_files(text, file=file, folder=path.parent, ledger=ledger)
 
 
 _STYLES = {"valid": "bold green", "cannot verify": "bold yellow", "not valid": "bold red"}
@@ -149,7 +151,7 @@ def _verdict(result: Verification) -> str:
 # ---- report -------------------------------------------------------------------------------------------
 
 
-@command("Check", "private.parquet.card.json --ledger budget.jsonl")
+@command("Check", "private.parquet.card.json --ledger budget.db")
 def report(
     card_file: CardFile,
     out: Annotated[
@@ -173,7 +175,8 @@ def report(
     from labeldp.app.report import Kind, render_report, write_page
     from labeldp.tables.paths import Target, refuse_same
 
-    path, text, ledger, result = _verified(card_file, None, paid_from)
+    ledger = None if paid_from is None else open_book(paid_from)
+    path, text, result = _verified(card_file, None, ledger)
     kind: Kind = "summary" if summary else "report"
     target = out or report_path(card_file.resolve() if card_file.is_dir() else path, kind)
     refuse_same({f"the {kind}": target}, {"the card": path, "the ledger": paid_from})

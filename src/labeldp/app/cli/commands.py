@@ -160,7 +160,7 @@ def _text_parameter(option: Declaration) -> Parameter:
 def _confirm_ledger(ledger: Ledger, out: str | Path) -> None:
     """Print a warning of another ledger with charges beside the one in use, and ask where somebody can answer."""
     folder = Path(ledger.path or out).parent
-    note = note_other_ledgers(ledger, {str(path): path for path in sorted(folder.glob("*.jsonl"))})
+    note = note_other_ledgers(ledger, {str(path): path for path in sorted(folder.glob("*.db"))})
     if note is None:
         return
     print_status(note, style="yellow")

@@ -1,4 +1,4 @@
-"""``labeldp ledger``: the budget that is spent, and the rest."""
+"""``labeldp ledger``: the budget that is spent and the rest; extracts, copies, and the charges on cards."""
 
 from __future__ import annotations
 
@@ -6,29 +6,115 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+import typer
 from rich.table import Table
-from typer import Argument
+from typer import Argument, Option
 
-from labeldp.accounts.budget import Charge, rounded_up, total_of
-from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.budget import Charge, missing_charges, rounded_up, total_of
+from labeldp.accounts.card import Card
+from labeldp.accounts.ledger import Ledger, open_book
+from labeldp.accounts.ledger_chain import Extract
+from labeldp.accounts.ledger_file import restore_ledger
+from labeldp.app.card_files import is_card_name, read_card_file
 from labeldp.app.cli.commands import command
-from labeldp.app.cli.shell import PlainConsole, print_result
+from labeldp.app.cli.shell import EXIT, PlainConsole, print_result, print_status
+from labeldp.app.options import Force
 from labeldp.app.sentences import counted, printable
-from labeldp.errors import ParameterError
+from labeldp.errors import LabelDPError, ParameterError, Setting
+
+_copies = "Copies"
 
 
-@command("Check", "budget.jsonl")
-def ledger(ledgers: Annotated[list[Path], Argument(metavar="LEDGER...", help="Ledger files.")]) -> None:
+@command("Check", "budget.db")
+def ledger(
+    ledgers: Annotated[list[Path], Argument(metavar="LEDGER...", help="Ledgers, or extracts of ledgers.")],
+    extract: Annotated[
+        bool, Option("--json", help="Write the extract for a reviewer: all charges, chained by hashes.")
+    ] = False,
+    cards: Annotated[
+        Path | None,
+        Option(metavar="FOLDER", help="List charges on the cards of a folder that the ledger lacks."),
+    ] = None,
+    backup: Annotated[
+        Path | None, Option(help="Write a copy of the ledger to this file.", rich_help_panel=_copies)
+    ] = None,
+    restore: Annotated[
+        Path | None,
+        Option(
+            help="Put this copy in the ledger's place, where it is missing or damaged.", rich_help_panel=_copies
+        ),
+    ] = None,
+    force: Force = False,
+) -> None:
     """Show the spent and the remaining budget of ledgers, by intended use and recipient. They are only read.
 
-    Exit code 3 if a file is damaged or was changed.
+    Exit code 3 if a file is damaged or was changed, or lacks charges that a card has. A copy that was put back
+    lacks the charges made since: --cards finds those that have a card.
 
     Releases: nothing. A ledger lists costs, times and descriptions, and no label.
     """
+    if restore is not None:
+        _restore(_only(ledgers, "restore"), restore)
     for file in ledgers:
         if not file.exists():
             raise ParameterError(f"there is no ledger {file}")
-    books = [Ledger.open(file, create=False) for file in ledgers]
+    if backup is not None:
+        Ledger.open(_only(ledgers, "backup"), create=False).backup(backup, force=force)
+        print_status(f"The copy is in {backup}")
+        return
+    books = [open_book(file) for file in ledgers]
+    if extract:
+        _only(ledgers, "json")
+        typer.echo(books[0].to_extract())
+        return
+    if cards is not None:
+        _compare_cards(cards, [charge for book in books for charge in book.charges])
+        return
+    _show(books)
+
+
+def _only(ledgers: Sequence[Path], option: str) -> Path:
+    """Return the only ledger."""
+    if len(ledgers) > 1:
+        raise ParameterError(Setting(option), " is for one ledger: name one")
+    return ledgers[0]
+
+
+def _restore(ledger: Path, copy: Path) -> None:
+    aside = restore_ledger(ledger, copy)
+    print_status(f"The copy is now the ledger {ledger}. Charges made since are not in it:")
+    print_status(f"labeldp ledger {ledger} --cards FOLDER finds those of cards.")
+    if aside is not None:
+        print_status(f"The file before is {aside}")
+
+
+def _compare_cards(folder: Path, recorded: Sequence[Charge]) -> None:
+    """List charges that are on cards of a folder and not in the ledger; exit with a code if there are some."""
+    if not folder.is_dir():
+        raise ParameterError(Setting("cards"), f" must be a folder, got {folder}")
+    rows, missing, unread = [], dict[tuple[object, ...], Charge](), 0
+    paths = [path for path in sorted(folder.rglob("*card.json")) if is_card_name(path.name)]
+    for path in paths:
+        try:
+            card = Card.parse(read_card_file(path)[1])
+        except (LabelDPError, OSError) as error:
+            print_status(f"{path} was not compared: {error}", style="yellow")
+            unread += 1
+            continue
+        for charge in missing_charges(card.terms.charges, recorded):
+            rows.append([*_when_and_cost(charge), charge.description, path.relative_to(folder)])
+            missing[charge.key] = charge
+    _print_table(["when (UTC)", "ε", "for", "card"], rows)
+    compared = counted(len(paths) - unread, "card")
+    if missing:
+        lacks = f"The ledger lacks {counted(len(missing), 'charge')}, {total_of(missing.values())}"
+        print_result(f"\n{lacks}, of {compared}. Another ledger may have them.\n", style="bold red")
+        raise typer.Exit(EXIT["ledger"])
+    print_result(f"\nThe ledger has all charges of {compared}.\n", style="bold")
+
+
+def _show(books: Sequence[Ledger | Extract]) -> None:
+    """Print charges and sums."""
     charges = [charge for book in books for charge in book.charges]
     if len(books) == 1:
         _print_charges(charges)
@@ -45,11 +131,12 @@ def ledger(ledgers: Annotated[list[Path], Argument(metavar="LEDGER...", help="Le
     print_result(f"\n{note}\n", style="bold")
 
 
+def _when_and_cost(charge: Charge) -> list[str]:
+    return [charge.when[:19].replace("T", " "), rounded_up(charge.budget.epsilon)]
+
+
 def _print_charges(charges: Sequence[Charge]) -> None:
-    rows = []
-    for charge in charges:
-        time = charge.when[:19].replace("T", " ")
-        rows.append([time, rounded_up(charge.budget.epsilon), charge.rows_per_person, charge.description])
+    rows = [[*_when_and_cost(charge), charge.rows_per_person, charge.description] for charge in charges]
     _print_table(["when (UTC)", "ε", "rows a person", "for"], rows)
 
 

@@ -17,7 +17,7 @@ from labeldp.app.options import Drop, Field, LedgerOptions, Modules, ReleaseOpti
 
 @command(
     "Release",
-    "homes.parquet -o private.parquet --label price --bounds 0 5 --epsilon 1 --ledger budget.jsonl",
+    "homes.parquet -o private.parquet --label price --bounds 0 5 --epsilon 1 --ledger budget.db",
     stopped="Stopped. A table that is there is whole, with its card beside it. What the ledger shows as spent "
     "stays spent: labels may have been read.",
 )

@@ -115,7 +115,7 @@ def _suggestions(unfinished: Unfinished) -> dict[str, list[str]]:
     column = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in str(unfinished.label))
     suggestions = {name: [""] for name in FIELDS}
     suggestions["kind"] = ["table"]
-    suggestions["ledger"] = [f"{_stem(unfinished)}.{column}.ledger.jsonl"]
+    suggestions["ledger"] = [f"{_stem(unfinished)}.{column}.ledger.db"]
     suggestions["regressor"] = _regressors(unfinished)
     return suggestions
 

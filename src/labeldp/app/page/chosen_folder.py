@@ -118,7 +118,7 @@ class ChosenFolder:
 
     def ledgers(self) -> list[str]:
         """Return the names of files that may be ledgers, here and one folder down."""
-        return self._files("*.jsonl", "*/*.jsonl")
+        return self._files("*.db", "*/*.db")
 
     def _files(self, *patterns: str) -> list[str]:
         """Return the names of visible files of the folder that match."""

@@ -16,6 +16,7 @@ from labeldp import __version__
 from labeldp.accounts.budget import Charge, missing_charges, rounded_up, total_of
 from labeldp.accounts.explanation import public_rows
 from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.numbers import PEOPLE, number, odds_figures, times
 from labeldp.accounts.scores import coefficient_cells, describe_fit
 from labeldp.accounts.statistic import proof_of
@@ -34,7 +35,7 @@ def render_report(
     card_text: str,
     kind: Kind = "report",
     *,
-    ledger: Ledger | None = None,
+    ledger: Ledger | Extract | None = None,
     verification: Verification | None = None,
 ) -> str:
     """Return the report of a card, as HTML.
@@ -45,7 +46,7 @@ def render_report(
         The card of a mechanism, a release or a model.
     kind : {"report", "summary"}
         All of it, or one A4 page for a data-protection impact assessment.
-    ledger : Ledger, optional
+    ledger : Ledger or Extract, optional
         Shows all other charges for these labels, and the rest of the limit.
     verification : Verification, optional
         The result of `verify_card` or `verify_files` for this card, where that was called before.
@@ -119,7 +120,7 @@ def templates() -> Environment:
     return environment
 
 
-def _describe_ledger(ledger: Ledger, charges: Sequence[Charge]) -> list[str]:
+def _describe_ledger(ledger: Ledger | Extract, charges: Sequence[Charge]) -> list[str]:
     """Return the sum of all charges of a ledger and of a release, and the rest of its limit."""
     missing = missing_charges(charges, ledger.charges)
     total = total_of([*ledger.charges, *missing])
