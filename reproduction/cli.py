@@ -20,12 +20,12 @@ from rich.progress import (
     track,
 )
 
+from labeldp.app.cli.own_mechanisms import import_modules
 from labeldp.errors import LabelDPError
-from reproduction import error_formula, runtime
+from reproduction import errata, error_formula, runtime
 from reproduction.columns import choose_columns
 from reproduction.data import load
 from reproduction.files import write_whole
-from reproduction.plot import draw, image
 from reproduction.protocol import TRIALS, parse_budgets, protocol_for
 from reproduction.report import as_markdown, departures
 from reproduction.run import Table, run
@@ -48,10 +48,11 @@ app = typer.Typer(
 
 
 class Source(StrEnum):
-    """Which to follow where the paper's text and code disagree."""
+    """Which to follow where the paper's text and code disagree; private is our own, for Criteo."""
 
     text = "text"
     code = "code"
+    private = "private"
 
 
 class Scale(StrEnum):
@@ -99,19 +100,26 @@ def table(
         str | None,
         typer.Option(
             help="Columns, such as laplace,rp-debiased. By default all of laplace, gaussian, staircase, "
-            "rr-on-bins, unbiased, rp-letter, rp, rp-debiased, labels-regressor, model-regressor, constant; "
-            "Criteo: no regressors."
+            "rr-on-bins, unbiased, algorithm-4, rp, rp-debiased, labels-without-x, labels-with-x, "
+            "labels-regressor, model-regressor, constant; Criteo: none that sees X. Also a mechanism by its "
+            "name, such as two-point."
         ),
     ] = None,
     protocol: Annotated[
-        Source, typer.Option(help="Follow the paper's text, or its published code.")
+        Source, typer.Option(help="Follow the paper's text, or its code; Criteo: or neither where they leak.")
     ] = Source.text,
     include_non_private: Annotated[
         bool,
         typer.Option(
-            "--include-non-private", help="Also run RPWithPrior as published, which leaks labels: NOT PRIVATE."
+            "--include-non-private", help="Also run mechanisms as published, which leak labels: NOT PRIVATE."
         ),
     ] = False,
+    zeta: Annotated[str, typer.Option(help="Also multiples of the paper's ζ, such as 0.5,1,2.")] = "",
+    sigma: Annotated[str, typer.Option(help="Also multiples of the paper's bin width σ, such as 0.5,1,2.")] = "",
+    modules: Annotated[
+        list[str] | None,
+        typer.Option("--import", help="Modules that register mechanisms, such as ./mine.py, for --columns mine."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -135,13 +143,14 @@ def table(
     """Compute one table of the paper; its data set is the command's name."""
     name = str(context.info_name)
     with _explain_errors():
+        import_modules(modules or ())
         keys = columns.split(",") if columns else None
-        if keys and include_non_private:
-            keys.append("as-published")
         usual_trials, usual_budgets = QUICK if name == "diabetes" else (TRIALS, None)
         compute(
             Table(
-                columns=choose_columns(keys, dataset=name, include_non_private=include_non_private),
+                columns=choose_columns(
+                    keys, dataset=name, include_non_private=include_non_private, zeta=zeta, sigma=sigma
+                ),
                 budgets=parse_budgets(budgets or usual_budgets),
                 protocol=protocol_for(name, protocol.value, scale=scale.value, epochs=epochs),
                 data=load(name, protocol.value, twin=twin, rows=rows),
@@ -149,6 +158,7 @@ def table(
                 networks_at_once=networks_at_once,
                 memory=None if memory is None else int(memory * 2**30),
                 workers=workers or cores(),
+                modules=tuple(modules or ()),
             ),
             out or FOLDER / name,
         )
@@ -181,9 +191,12 @@ def compute(table: Table, out: Path) -> None:
             bars.advance(tasks[what], done)
 
         results = run(table, out, progress)
+    from reproduction.plot import draw, image  # noqa: PLC0415 (an extra, of no use before)
+
     summary = Summary(results, table.columns)
-    text, figure = as_markdown(table, summary), draw(table, summary)
+    text = as_markdown(table, summary)
     write_whole(out / "table.md", text.encode())
+    figure = draw(table, summary)
     for kind in ("png", "svg"):
         write_whole(out / f"plot.{kind}", image(figure, kind))
     console.print(for_screen(text, console.width))
@@ -216,6 +229,13 @@ def measure(data: Sets = "crime,housing", twin: Twin = None, out: Out = FOLDER) 
         timings = [timing for one in _load_all(data, twin) for timing in runtime.timings(one)]
         growths = {g.name: runtime.design_times(g) for g in track(runtime.GROWTH, "Growth …", transient=True)}
         _write_and_show(runtime.as_markdown(timings, growths), out / "runtime.md")
+
+
+@app.command("errata", epilog="Example:  python -m reproduction errata")
+def check_errata(out: Out = FOLDER) -> None:
+    """Count two faults of the paper: intervals turned around by its Algorithm 1, and cells bold by no rule."""
+    with _explain_errors():
+        _write_and_show(errata.as_markdown(), out / "errata.md")
 
 
 def _load_all(names: str, twin: int | None) -> list[Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from labeldp.errors import ParameterError
+from labeldp.mechanisms import mechanism_class, mechanism_names
 
 NOT_PRIVATE = "NOT PRIVATE"
 
@@ -22,7 +23,10 @@ class Column:
     kind: Literal["network", "regressor", "constant"] = "network"
     private: bool = True
     release: str = ""
-    """Columns with the same release show two uses of the same private labels."""
+    """Columns with the same release have the same noise, such as two uses of the same private labels."""
+    zeta_factor: float = 1.0
+    sigma_factor: float = 1.0
+    """Multiples of the paper's ζ and of its bin width σ."""
 
     @property
     def heading(self) -> str:
@@ -73,15 +77,16 @@ _ALL = (
         key="unbiased",
         title="Unbiased",
         published="Unbiased",
-        why="The optimal unbiased table, on 64 outputs, for a private prior that is paid for. The paper used 5 "
+        why="The optimal unbiased table, on 40 outputs, for a private prior that is paid for. The paper used 5 "
         "outputs, which costs accuracy at every ε.",
     ),
     Column(
-        key="rp-letter",
-        title="RPWithPrior, to the letter",
+        key="algorithm-4",
+        title="RPWithPrior, Algorithm 4",
         published="Ours",
         why="Algorithm 4 with the paper's ε1 and ζ: Algorithm 3's histogram of Laplace reports, then Algorithm 1, "
-        "then the released values as they are. At the paper's ε1 the reports are mostly noise, so the interval is "
+        "then the released values as they are. In one point not as printed: α is a density, as Lemma 3.5 needs, "
+        "where Algorithm 3 has a mass. At the paper's ε1 the reports are mostly noise, so the interval is "
         "much too wide, or lies beside the labels. The published figures cannot come from this: the published "
         "code made the histogram from raw labels.",
     ),
@@ -98,6 +103,18 @@ _ALL = (
         release="rp-curator",
         why="The same release, made unbiased by (ỹ − (1−ρ)m)/ρ. The bias is gone, and the noise is larger: the "
         "paper's network, which knows nothing of noise, follows it at small ε.",
+    ),
+    Column(
+        key="labels-without-x",
+        title="labels without X",
+        why="`privatize(y)`: unbiased labels of the mechanism that the library chooses; where rows and ε are too "
+        "few to learn from, the private mean.",
+    ),
+    Column(
+        key="labels-with-x",
+        title="labels that know X",
+        why="`privatize(y, X=X)` on the training rows: noisy sums and labels in rounds around a model of the "
+        "public features, handed over as posterior means. The network is trained on them as on any labels.",
     ),
     Column(
         key="labels-regressor",
@@ -121,6 +138,31 @@ _ALL = (
         "nothing.",
     ),
     Column(
+        key="gaussian-published",
+        title="Gaussian as published",
+        published="Gaussian",
+        private=False,
+        why="What the published code does: the classical formula σ = Δ√(2 ln(1.25/δ))/ε in floating point, with a "
+        "sensitivity Δ that was read off Housing's labels. The formula is unproven for ε > 1.",
+    ),
+    Column(
+        key="rr-on-bins-published",
+        title="RR-on-Bins as published",
+        published="RRonBins",
+        private=False,
+        why="Labels rounded to two digits (Criteo: to whole euros), and the optimal bins for the histogram of the "
+        "rounded labels themselves, which is not charged. The published code leaves this mechanism out; rounding "
+        "follows from the paper's numbers of distinct labels.",
+    ),
+    Column(
+        key="unbiased-published",
+        title="Unbiased as published",
+        published="Unbiased",
+        private=False,
+        why="Five labels and five outputs, optimal for the histogram of the labels themselves, which is not "
+        "charged. The published code leaves this mechanism out; the outputs' positions are this library's.",
+    ),
+    Column(
         key="as-published",
         title="RPWithPrior as published",
         published="Ours",
@@ -132,7 +174,13 @@ _ALL = (
 )
 
 COLUMNS = {column.key: column for column in _ALL}
-"""All columns, by key."""
+"""All columns that have a text of their own, by key."""
+
+HAS_PARAMETERS = ("algorithm-4", "as-published")
+"""Columns with the paper's ζ and σ."""
+
+TOO_SLOW = {"criteo": ("labels-with-x", "labels-regressor", "model-regressor")}
+"""Columns that run on a data set only if named: 1.3 million rows would take them days."""
 
 NO_PRIVACY = Column(
     key="no-privacy",
@@ -142,20 +190,94 @@ NO_PRIVACY = Column(
 )
 
 
+def find_column(key: str) -> Column:
+    """Return a column of the tables, a variant of one, or the column of a registered mechanism.
+
+    Examples
+    --------
+    >>> find_column("algorithm-4*zeta=2").title
+    'RPWithPrior, Algorithm 4, ζ × 2'
+    >>> find_column("two-point").why
+    'The mechanism that is registered as two-point.'
+    """
+    if key == NO_PRIVACY.key:
+        return NO_PRIVACY
+    base, *changes = key.split("*")
+    column = COLUMNS.get(base) or _mechanism_column(base)
+    for change in changes:
+        parameter, _, factor = change.partition("=")
+        column = _scaled(column, parameter, factor)
+    return column
+
+
+def _mechanism_column(name: str) -> Column:
+    if name not in mechanism_names():
+        names = sorted({*COLUMNS, *mechanism_names()})
+        raise ParameterError(
+            f"no column {name}; there are {', '.join(names)}, and mechanisms of modules that are imported"
+        )
+    biased = "" if mechanism_class(name).unbiased else " It has no unbiased labels: its values as they are."
+    return Column(key=name, title=name, why=f"The mechanism that is registered as {name}.{biased}")
+
+
+def _scaled(column: Column, parameter: str, factor: str) -> Column:
+    """Return a column with a multiple of the paper's ζ or σ, and the noise of the column itself."""
+    symbols = {"zeta": "ζ", "sigma": "σ"}
+    if column.key.split("*")[0] not in HAS_PARAMETERS or parameter not in symbols:
+        raise ParameterError(f"{' and '.join(HAS_PARAMETERS)} have zeta and sigma, not {column.key}")
+    changes: dict[str, Any] = {f"{parameter}_factor": _positive(factor)}
+    return replace(
+        column,
+        key=f"{column.key}*{parameter}={factor}",
+        title=f"{column.title}, {symbols[parameter]} × {factor}",
+        published=None,
+        why=f"The same noise, with {factor} times the paper's {symbols[parameter]}.",
+        release=column.release or column.key,
+        **changes,
+    )
+
+
+def _positive(factor: str) -> float:
+    try:
+        value = float(factor)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e6:
+        raise ParameterError(f"factors must be positive numbers, such as 0.5,1,2, got {factor}")
+    return value
+
+
 def choose_columns(
-    keys: Sequence[str] | None = None, *, dataset: str = "", include_non_private: bool = False
+    keys: Sequence[str] | None = None,
+    *,
+    dataset: str = "",
+    include_non_private: bool = False,
+    zeta: str = "",
+    sigma: str = "",
 ) -> tuple[Column, ...]:
     """Return columns by key; by default all that are private, and with ``include_non_private`` simply all.
 
-    Criteo's 1.3 million rows would take the regressors days: there they run only if named.
+    ``zeta`` and ``sigma`` are multiples of the paper's, such as ``"0.5,1,2"``: each is another column beside
+    those that have the parameter.
+
+    Columns in `TOO_SLOW` run only if named.
     """
     if keys is None:
-        keys = [c.key for c in _ALL if dataset != "criteo" or c.kind != "regressor"]
-        return tuple(COLUMNS[key] for key in keys if COLUMNS[key].private or include_non_private)
-    unknown = [key for key in keys if key not in COLUMNS]
-    if unknown or not keys:
-        raise ParameterError(f"no column {', '.join(unknown)}; there are {', '.join(COLUMNS)}")
-    columns = tuple(COLUMNS[key] for key in dict.fromkeys(keys))
+        keys = [key for key in COLUMNS if key not in TOO_SLOW.get(dataset, ())]
+        keys = [key for key in keys if COLUMNS[key].private or include_non_private]
+    if not keys:
+        raise ParameterError("no column was named")
+    variants = [
+        f"{key}*{parameter}={factor}"
+        for parameter, factors in (("zeta", zeta), ("sigma", sigma))
+        for key in keys
+        if key in HAS_PARAMETERS
+        for factor in factors.lstrip("×x").split(",")
+        if factor and _positive(factor) != 1.0
+    ]
+    if (zeta or sigma) and not set(keys) & set(HAS_PARAMETERS):
+        raise ParameterError(f"zeta and sigma need the column {' or '.join(HAS_PARAMETERS)}")
+    columns = tuple(find_column(key) for key in dict.fromkeys([*keys, *variants]))
     if not include_non_private and not all(column.private for column in columns):
-        raise ParameterError("as-published leaks labels: add --include-non-private if you mean it")
+        raise ParameterError("columns as published leak labels: add --include-non-private if you mean it")
     return columns

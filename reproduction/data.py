@@ -18,8 +18,8 @@ from reproduction.protocol import DATASETS, Source, seed_of
 def load(name: str, source: Source = "text", *, twin: int | None = None, rows: int | None = None) -> Dataset:
     """Return a data set of the paper, or ``rows`` of it, sampled at random.
 
-    Criteo by the text has the rows with a sale and no outcome among its features; by the code it has what the
-    paper used. ``twin`` is the number of lines of a synthetic log, used instead of the real one. Crime is the same
+    Criteo differs by protocol: see `load_criteo`.
+    ``twin`` is the number of lines of a synthetic log, used instead of the real one. Crime is the same
     for both sources: see its notes.
     """
     if name not in (*DATASETS, "diabetes"):

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import labeldp as ldp
+from labeldp import __version__
 from reproduction.datasets.dataset import Dataset
 from reproduction.labels import experiment
 from reproduction.protocol import paper_name, seed_of
@@ -137,7 +138,7 @@ def as_markdown(rows: Sequence[ErrorRow]) -> str:
         "",
         "E[(ỹ − y)²], averaged over the labels of each data set: our formula, the library's exact counts, and a "
         "simulation with its standard error, and by how many of those it is off. The last two columns are the "
-        "paper's E2, and half of the error, which it is meant to be.",
+        f"paper's E2, and half of the error, which it is meant to be. Version {__version__}.",
         "",
         *markdown_table([*heads, "paper's E2", "half of it"], cells, left=("data", "interval")),
     ]

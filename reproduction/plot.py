@@ -25,14 +25,21 @@ _STYLES = {
     "staircase": ("#228833", "^"),
     "rr-on-bins": ("#CCBB44", "D"),
     "unbiased": ("#AA3377", "v"),
-    "rp-letter": ("#EE6677", "P"),
+    "algorithm-4": ("#EE6677", "P"),
     "rp": ("#EE8866", "X"),
     "rp-debiased": ("#994F00", "P"),
+    "labels-without-x": ("#997700", "v"),
+    "labels-with-x": ("#BB5566", "D"),
     "labels-regressor": ("#004488", "o"),
     "model-regressor": ("#117733", "s"),
     "constant": ("#777777", "_"),
+    "gaussian-published": ("#AAAAAA", "s"),
+    "rr-on-bins-published": ("#AAAAAA", "D"),
+    "unbiased-published": ("#AAAAAA", "v"),
     "as-published": ("#888888", "*"),
 }
+_OTHER_STYLE = ("#555555", ".")
+"""Of variants and of mechanisms by their names."""
 
 
 _TILES = 6
@@ -74,7 +81,7 @@ def image(figure: Figure, kind: str) -> bytes:
 
 
 def _style(column: Column) -> dict[str, Any]:
-    colour, marker = _STYLES[column.key]
+    colour, marker = _STYLES.get(column.key, _OTHER_STYLE)
     line = "-" if column.private and column.kind != "constant" else "--"
     return {"color": colour, "marker": marker, "linestyle": line, "markersize": 5, "linewidth": 1.6}
 
@@ -162,7 +169,8 @@ def _winners(axis: Any, summary: Summary) -> None:
     axis.set(xlim=(0, max(_TILES, len(finite))), ylim=(0, 1))
     axis.axis("off")
     axis.set_title("Least error among private columns", loc="left", fontsize=10, fontweight="bold")
-    short = {"labels-regressor": "LabelRelease", "model-regressor": "ModelRelease"}
+    short = {"labels-regressor": "LabelRelease", "model-regressor": "ModelRelease", "labels-with-x": "with X"}
+    short["labels-without-x"] = "without X"
     for k, budget in enumerate(finite):
         best = summary.best(budget)
         if best and (mean := summary.at(best, budget)):

@@ -15,7 +15,7 @@ from reproduction.categories import CategoricalDataset
 from reproduction.datasets.dataset import Dataset
 from reproduction.published import BUDGETS
 
-Source = Literal["text", "code"]
+Source = Literal["text", "code", "private"]
 Scale = Literal["auto", "none", "standard"]
 DATASETS = ("crime", "housing", "criteo")
 TRIALS = 10
@@ -58,6 +58,13 @@ class Protocol:
         return np.asarray(self.learning_rate * factor, dtype=np.float32)
 
     @property
+    def title(self) -> str:
+        """Whose protocol it is."""
+        if self.source == "private":
+            return "Our own protocol: the paper's text, with rows and features that tell nothing of labels"
+        return f"Protocol of the paper's {self.source}"
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What was decided where the paper does not say, or says two things."""
         standard = "Features are standardised on the training rows." if self.scale == "standard" else ""
@@ -72,11 +79,11 @@ _SCALING = {
         "criteo",
         "standard",
     ): "Criteo's numbers are scaled here (log(1 + x), then standardised on the training rows). "
-    "The paper does not say what it did; raw seconds and euros beside embeddings of about 1 do not train.",
+    "The text does not say what it did; the code leaves them raw.",
     (
         "criteo",
         "none",
-    ): "Criteo's numbers are not scaled: raw seconds and euros stand beside embeddings of about 1.",
+    ): "Criteo's numbers are raw, as in the code: seconds and euros stand beside embeddings of about 1.",
 }
 _OTHER = {
     "crime": "Columns with gaps are left out under either protocol. Leaving out rows, as the text says, would "
@@ -94,18 +101,21 @@ def protocol_for(
     ----------
     dataset : {"crime", "housing", "criteo"}
         Any other name gets Housing's protocol: a table of your own, or "diabetes", whose features are scaled.
-    source : {"text", "code"}
+    source : {"text", "code", "private"}
         Which to follow where they disagree: ReLU or ELU; the rate ×0.1 at epoch 25 or ×0.5 every 10 epochs.
+        ``"private"`` is the text with features and rows of Criteo that tell nothing of labels.
     scale : {"auto", "none", "standard"}
         Whether numeric features are standardised, by the training rows. ``"auto"`` does as the paper does.
     epochs : int, optional
         For a quick look; the paper has 50.
     """
     if source not in get_args(Source):
-        raise ParameterError(f"protocol must be text or code, got {source!r}")
+        raise ParameterError(f"protocol must be text, code or private, got {source!r}")
+    if source == "private" and dataset != "criteo":
+        raise ParameterError("the protocol private is for criteo: other data need no change to be private")
     if scale not in get_args(Scale):
         raise ParameterError(f"scale must be auto, none or standard, got {scale!r}")
-    criteo, text = dataset == "criteo", source == "text"
+    criteo, text = dataset == "criteo", source != "code"
     options: dict[str, Any] = {} if epochs is None else {"epochs": epochs}
     if criteo:
         options |= {"optimiser": "rmsprop", "schedule": "cosine" if text else "cosine to 5e-6", "batch": 8192}
@@ -114,7 +124,7 @@ def protocol_for(
     if not criteo and not text:
         options |= {"activation": "elu", "schedule": "half every 10"}
     if scale == "auto":
-        scale = "standard" if dataset in ("criteo", "diabetes") else "none"
+        scale = "standard" if dataset == "diabetes" or (criteo and text) else "none"
     return Protocol(dataset=dataset, source=source, scale=scale, **options)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import fields
 
+from labeldp import __version__
 from reproduction import published
 from reproduction.columns import NO_PRIVACY, NOT_PRIVATE, Column
 from reproduction.protocol import DATASETS, TRIALS, protocol_for
@@ -25,6 +26,8 @@ def departures(table: Table) -> str:
         return "Not the paper's protocol: other data than the paper's."
     usual = protocol_for(p.dataset, p.source)
     pairs = [("data", table.data.name, p.dataset), ("trials", table.trials, TRIALS)]
+    if p.source == "private":
+        pairs.append(("protocol", "private", "text or code"))
     pairs += [(f.name, getattr(p, f.name), getattr(usual, f.name)) for f in fields(p)]
     differences = [f"{name} {own} instead of {paper}" for name, own, paper in pairs if own != paper]
     return f"Not the paper's protocol: {'; '.join(differences)}." if differences else ""
@@ -35,12 +38,7 @@ def as_markdown(table: Table, summary: Summary) -> str:
     dataset, beside = table.data.name, published.has_figures(table.data.name)
     title = f"# {dataset.capitalize()}: test error" + (", ours beside the paper's" if beside else "")
     lines = [title, "", *_notes(table, summary), ""]
-    private = [c for c in table.columns if c.private]
-    groups = {
-        "The paper's mechanisms": [c for c in private if c.published],
-        _LIBRARY: [c for c in private if not c.published],
-        NOT_PRIVATE: [c for c in table.columns if not c.private],
-    }
+    groups = _groups(table)
     for title, columns in groups.items():
         if columns:
             best = beside and title == _LIBRARY
@@ -59,6 +57,20 @@ def as_markdown(table: Table, summary: Summary) -> str:
     if math.inf in table.budgets:
         lines.append(f"- **+∞, {NO_PRIVACY.title}, {NOT_PRIVATE}**: {NO_PRIVACY.why}")
     return "\n".join(lines) + "\n"
+
+
+def _groups(table: Table) -> dict[str, list[Column]]:
+    """Return the columns of each part of the report, by its title; variants stand beside what they vary."""
+    variants = [c for c in table.columns if "*" in c.key]
+    varied = {c.key.split("*")[0] for c in variants}
+    plain = [c for c in table.columns if c not in variants]
+    private = [c for c in plain if c.private]
+    return {
+        "The paper's mechanisms": [c for c in private if c.published],
+        _LIBRARY: [c for c in private if not c.published],
+        f"As published, {NOT_PRIVATE}": [c for c in plain if not c.private],
+        "Multiples of the paper's ζ and σ": [c for c in table.columns if c.key.split("*")[0] in varied],
+    }
 
 
 def _cell(dataset: str, summary: Summary, column: Column, epsilon: float) -> str:
@@ -83,6 +95,8 @@ def _best_published(dataset: str, epsilon: float) -> str:
 
 
 def _ratio(dataset: str, summary: Summary, column: Column) -> str:
+    if dataset not in DATASETS:  # printed figures of the real log say nothing about its twin's
+        return ""
     figures = {b: f.mean for b in summary.budgets if (f := published.figure(dataset, column.published or "", b))}
     ratio = summary.ratio(column, figures)
     if ratio is None:
@@ -98,17 +112,20 @@ def _notes(table: Table, summary: Summary) -> list[str]:
     spread = (
         f"mean ± standard deviation (n − 1) over {splits}" if summary.trials > 1 else f"on {splits}: no spread"
     )
-    brackets = "; the paper's figure is in brackets" if beside else ""
+    of = "" if table.data.name in DATASETS else ", of the real log: only its order can be compared,"
+    brackets = f"; the paper's figure{of} is in brackets" if beside else ""
     notes = [
         f"Test mean squared error, {spread}{brackets}. "
-        "Bold: private, and within one standard deviation of the best private column. (The paper prints in bold "
-        "what overlaps with the best, so that a large spread helps.)",
-        f"Protocol of the paper's {p.source}: layers {'-'.join(map(str, (*p.hidden, 1)))}, "
+        "Bold: private, and not worse than the best private column at the 5 % level: a one-sided paired test "
+        "of log errors over trials, the corrected resampled t-test of Nadeau and Bengio. (The paper prints in "
+        "bold what overlaps with the best, so that a large spread helps.)",
+        f"{p.title}: layers {'-'.join(map(str, (*p.hidden, 1)))}, "
         f"{_NAMES[p.activation]}, {_NAMES[p.optimiser]}, rate {p.learning_rate:g} ({p.schedule}), weight decay "
         f"{p.weight_decay:g}, {plural(p.epochs, 'epoch')}, batches of {p.batch}.",
         "Every ε includes all that is spent, the prior too. Bounds are public: "
         f"{table.data.bounds}, never read off the data. No test label chose anything.",
-        "Noise comes from seeds, so that the table can be computed again: an experiment, not a release.",
+        f"Version {__version__}. Noise comes from seeds, so that the table can be computed again: an experiment, "
+        "not a release.",
         *p.notes,
         *table.data.notes,
         "The paper's Ours and Staircase are marked NOT PRIVATE where they stand for its best: as published, they "

@@ -42,6 +42,7 @@ class Table:
     networks_at_once: int | None = None
     memory: int | None = None
     workers: int = 1
+    modules: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.trials < 1 or self.protocol.epochs < 1:
@@ -104,11 +105,13 @@ def run(
     data, protocol, store = table.data, table.protocol, Store(Path(folder))
     train, test = split(len(data.y), protocol.dataset, 0)
     trainer = Trainer(Network.of(data, protocol), protocol, len(train), len(test))
+    a_trial = -(-max(1, len(table.network_cells())) // trainer.devices) * trainer.devices
     machine: dict[str, Any] = {
-        "networks_at_once": table.networks_at_once or trainer.at_once(table.memory),
+        # One trial at a time, so that a run that is killed loses no more.
+        "networks_at_once": table.networks_at_once or min(trainer.at_once(table.memory), a_trial),
         "platform": trainer.platform,
         "devices": trainer.devices,
-        "versions": {"labeldp": __version__, "jax": jax.__version__},
+        "jax": jax.__version__,
     }
     chunks = plan(table, machine["networks_at_once"], trainer.devices)
     before = store.settings()
@@ -118,7 +121,7 @@ def run(
         if all(store.has(chunk.name) for chunk in finished):
             chunks, machine = finished, {key: before[key] for key in machine}
     store.begin(_settings(table) | machine)
-    with workers.pool(data, protocol, table.workers) as pool:
+    with workers.pool(data, protocol, table.workers, table.modules) as pool:
         _train_chunks(table, trainer, chunks, store, pool, progress)
         names = [chunk.name for chunk in chunks] + _fit_others(table, store, pool, progress)
     results = store.read(names)
@@ -132,7 +135,9 @@ def _settings(table: Table) -> dict[str, Any]:
     for part in (data.X, data.y, categories_of(data)[0]):
         digest.update(repr(part.shape).encode() + np.ascontiguousarray(part).tobytes())
     return {
+        "version": __version__,
         "data": digest.hexdigest(),
+        "modules": [_module_digest(name) for name in table.modules],
         "rows": len(data.y),
         "bounds": data.bounds,
         "columns": [c.key for c in table.columns],
@@ -140,6 +145,12 @@ def _settings(table: Table) -> dict[str, Any]:
         "trials": table.trials,
         **{f"protocol.{name}": value for name, value in asdict(table.protocol).items()},
     }
+
+
+def _module_digest(name: str) -> str:
+    """Return a module's name, with the digest of its file where that is how it is named."""
+    path = Path(name)
+    return f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" if name.endswith(".py") else name
 
 
 def _train_chunks(

@@ -5,13 +5,34 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from labeldp.errors import ParameterError
 from reproduction.files import write_whole
+
+COMMITS = "commits"
+"""Entry of a manifest: the commits at which its results were computed."""
+
+
+@cache
+def current_commit() -> str:
+    """Return the commit of this source; where there is no repository, what ``LABELDP_COMMIT`` says."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    folder = Path(__file__).parent
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)  # noqa: S603
+    except OSError:  # no git
+        return os.environ.get(COMMIT_VARIABLE, "unknown")
+    return done.stdout.strip() or os.environ.get(COMMIT_VARIABLE, "unknown")
+
+
+COMMIT_VARIABLE = "LABELDP_COMMIT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +68,15 @@ class Store:
         return dict(json.loads(self._manifest.read_text("utf-8"))) if self._manifest.exists() else {}
 
     def begin(self, settings: Mapping[str, Any]) -> None:
-        """Begin or continue with these settings, which are pure data.
+        """Begin or continue with these settings, which are pure data; the commit may be another one.
 
         Raises
         ------
         ParameterError
             If the folder has results of other settings, or other files.
         """
-        text = json.dumps(settings, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
-        before, now = self.settings(), json.loads(text)
+        before, now = self.settings(), json.loads(json.dumps(settings, allow_nan=False))
+        before.pop(COMMITS, None)
         if before:
             differ = [key for key in sorted({*before, *now}) if before.get(key) != now.get(key)]
             if differ:
@@ -66,15 +87,23 @@ class Store:
         elif self.folder.exists() and any(self.folder.iterdir()):
             raise ParameterError(f"{self.folder} has other files: give a new folder with --out")
         else:
-            write_whole(self._manifest, f"{text}\n".encode())
+            self._write_manifest(now)
 
     def has(self, chunk: str) -> bool:
         """Whether a chunk is done."""
         return self._path(chunk).exists()
 
     def write(self, chunk: str, results: Sequence[Result]) -> None:
-        """Write a chunk, whole or not at all."""
+        """Write a chunk, whole or not at all, and note the commit at which it was computed."""
+        settings = self.settings()
+        commits = [*settings.get(COMMITS, []), current_commit()]
+        if commits.count(commits[-1]) == 1:
+            self._write_manifest(settings | {COMMITS: commits})
         write_whole(self._path(chunk), json.dumps([asdict(r) for r in results], indent=1).encode())
+
+    def _write_manifest(self, settings: Mapping[str, Any]) -> None:
+        text = json.dumps(settings, indent=2, sort_keys=True, ensure_ascii=False)
+        write_whole(self._manifest, f"{text}\n".encode())
 
     def read(self, chunks: Iterable[str]) -> list[Result]:
         """Return the results of chunks, in order; floats are the same to the last bit."""

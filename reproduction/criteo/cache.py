@@ -17,7 +17,7 @@ from reproduction.categories import CategoricalDataset
 from reproduction.datasets.data_files import cache_folder
 from reproduction.files import draft_of
 
-_VERSION = 2
+_VERSION = 3
 """Goes up when the encoding changes, so that older files are no longer used."""
 
 _DIGEST = hashlib.sha256().digest_size

@@ -17,7 +17,7 @@ from reproduction.criteo.cache import cache_path, read_cache, write_cache
 from reproduction.criteo.log_format import CATEGORIES, batches
 from reproduction.datasets.data_files import cache_folder, fetch, find
 
-Protocol = Literal["text", "code"]
+Protocol = Literal["text", "code", "private"]
 Floats = NDArray[np.float64]
 
 FILE = "CriteoSearchData"
@@ -35,24 +35,29 @@ _BY_HAND = (
     "writes a synthetic log of the same format, and --twin uses one"
 )
 _COLUMNS: dict[str, tuple[str, ...]] = {
-    "text": ("nb_clicks_1week", "product_price"),
+    "text": (_DELAY, "nb_clicks_1week", "product_price"),
     "code": (_DELAY, "nb_clicks_1week", "product_price"),
+    "private": ("nb_clicks_1week", "product_price"),
 }
+_THRESHOLDS = {"text": 10, "code": 5, "private": 10}
+"""How often a value must occur by default. The text has no number; the code that it adapts has 10."""
 _ALWAYS = "Missing numbers are -1, as in the file. product_title is one value a title, not one a word."
+_BY_AMOUNT = (
+    "Kept: the lines with an amount from 0 to 400 euro, as the paper does. This chooses rows by their "
+    "labels: which rows are here tells something about them, and no mechanism accounts for that.",
+    "time_delay_for_conversion is among the features, as in the paper, though it is known only after the "
+    "sale: an outcome, not a public feature.",
+    "Left out: Sale and click_timestamp.",
+    _ALWAYS,
+)
 _NOTES: dict[str, tuple[str, ...]] = {
-    "text": (
+    "text": _BY_AMOUNT,
+    "code": _BY_AMOUNT,
+    "private": (
         "Kept: the lines with Sale = 1 and an amount. Whether there was a sale counts as public, as whether a "
         "label is missing always does; no line is left out for its amount.",
         "The label is SalesAmountInEuro, clipped to the public bounds of 0 to 400 euro.",
         "Left out: Sale, click_timestamp, and time_delay_for_conversion, which is known only after the sale.",
-        _ALWAYS,
-    ),
-    "code": (
-        "Kept: the lines with an amount from 0 to 400 euro, as the paper does. This chooses rows by their "
-        "labels: which rows are here tells something about them, and no mechanism accounts for that.",
-        "time_delay_for_conversion is among the features, as in the paper, though it is known only after the "
-        "sale: an outcome, not a public feature.",
-        "Left out: Sale and click_timestamp.",
         _ALWAYS,
     ),
 }
@@ -62,7 +67,7 @@ def load_criteo(
     path: str | os.PathLike[str] | None = None,
     *,
     protocol: Protocol = "text",
-    threshold: int = 10,
+    threshold: int | None = None,
     download: bool = True,
     cache: bool = True,
 ) -> CategoricalDataset:
@@ -78,12 +83,12 @@ def load_criteo(
         A file of the log's format: plain, ``.gz``, or the official ``.tar.gz``. By default ``CriteoSearchData`` or
         the official archive in the folder that ``LABELDP_DATA`` names or in the user's cache folder, else
         downloaded there (hundreds of megabytes; Criteo gives no checksum).
-    protocol : {"text", "code"}
-        ``"text"``: lines are kept by the public flag ``Sale``, amounts above 400 are clipped, and the delay until
-        the sale, an outcome, is left out. ``"code"``, as the paper did: lines are kept by their amount, and the
-        delay is a feature; comparable with the paper, and not label-private.
-    threshold : int
-        How often a value must occur to have an integer of its own.
+    protocol : {"text", "code", "private"}
+        ``"text"`` and ``"code"``, as in the paper: lines are kept by their amount, and the delay until the sale,
+        an outcome, is a feature; not label-private. ``"private"``: lines are kept by the public flag ``Sale``,
+        amounts above 400 are clipped, and the delay is left out.
+    threshold : int, optional
+        How often a value must occur to have an integer of its own: by default 5 by the code, else 10.
     download : bool
         Whether the network may be used.
     cache : bool
@@ -103,7 +108,8 @@ def load_criteo(
     prediction in sponsored search, 2018, arXiv:1806.08211.
     """
     if protocol not in get_args(Protocol):
-        raise ParameterError(f"protocol must be 'text' or 'code', got {protocol!r}")
+        raise ParameterError(f"protocol must be 'text', 'code' or 'private', got {protocol!r}")
+    threshold = _THRESHOLDS[protocol] if threshold is None else threshold
     if threshold < 1:
         raise ParameterError(f"threshold must be an integer from 1, got {threshold!r}")
     source = _source(path, download)
@@ -160,7 +166,7 @@ def _encode(source: Path, protocol: Protocol, threshold: int) -> CategoricalData
 
 def _has_label(batch: Any, protocol: Protocol) -> NDArray[np.bool_]:
     amount = _floats(batch, _AMOUNT)
-    if protocol == "code":
+    if protocol != "private":
         return np.asarray((amount >= BOUNDS[0]) & (amount <= BOUNDS[1]))
     return np.asarray((_floats(batch, "Sale") == 1) & np.isfinite(amount))
 

@@ -45,8 +45,9 @@ def test_prior_and_labels_share_epsilon_exactly(how, part):
     assert (made.for_prior, made.for_labels) == (part, 1 - Fraction(part))
 
 
-def test_a_known_prior_is_cut_to_the_bounds():
-    assert plan(prior=ldp.Histogram([-1, 5], [1])).request.prior.bounds == BOUNDS
+def test_a_known_prior_is_cut_to_the_bounds_with_a_warning():
+    with pytest.warns(UserWarning, match=r"prior lies on \(-1, 5\)"):
+        assert plan(prior=ldp.Histogram([-1, 5], [1])).request.prior.bounds == BOUNDS
     for wrong in ("gamma", [PRIOR], {1: 2}):
         with pytest.raises(ldp.errors.ParameterError):
             plan(prior=wrong)

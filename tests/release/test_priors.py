@@ -167,7 +167,7 @@ def paper_algorithm_3(reports, sigma):
 
 
 @pytest.mark.parametrize(("epsilon", "sigma"), [(0.05, None), (1.0, None), (1.0, 0.7), (1.0, 400.0)])
-def test_algorithm_3_is_the_papers_to_the_letter(epsilon, sigma):
+def test_algorithm_3_is_the_papers_with_masses_over_widths(epsilon, sigma):
     labels = SMOOTH[:2000]
     how = {"epsilon": epsilon, "bounds": (0, 5)}
     reports = ldp.Laplace(**how).randomize(labels, random_state=seeded(7))

@@ -1,4 +1,4 @@
-"""`privatize`: the paper's algorithms to the letter, a plain account of any release, and no word of labels."""
+"""`privatize`: the paper's algorithms, a plain account of any release, and no word of labels."""
 
 import json
 import math
@@ -61,6 +61,22 @@ def test_algorithm_4_is_the_papers_parts_in_a_row():
     assert np.array_equal(made.values, by_hand.randomize(LABELS, random_state=source))
     spent = {charge.description: charge.budget for charge in made.charges}
     assert spent == {"labels": ldp.Budget(0.7), "prior (local)": ldp.Budget(0.3)}
+
+
+def test_sigma_is_the_bin_width_of_algorithm_3_and_changes_no_noise():
+    how = {"trust": "local", "method": "laplace", "epsilon_prior": 0.3, "zeta": 0.6, "purpose": "values"}
+    usual, wider = release(seed=2, **how), release(seed=2, sigma=10.0, **how)
+    assert np.allclose(np.diff(wider.prior.nodes)[1:-1], 10.0)
+    assert (wider.prior.bounds, wider.cost) == (usual.prior.bounds, usual.cost)
+
+
+def test_labels_outside_the_interval_are_answered_as_was_asked():
+    how = {"prior": PRIOR, "zeta": 0.6, "purpose": "values"}
+    uniform, usual = release(outside="uniform", **how), release(**how)
+    assert (uniform.mechanism.outside, usual.mechanism.outside) == ("uniform", "project")
+    assert uniform.mechanism.interval == usual.mechanism.interval
+    with pytest.raises(ldp.errors.ParameterError, match="no unbiased labels"):
+        release(outside="uniform", prior=PRIOR)
 
 
 # ---- what is released --------------------------------------------------------------------------------
@@ -186,6 +202,8 @@ BAD = {
     "method": ["laplace", "mean"],
     "epsilon_prior": [-0.1, 1.0, math.nan],
     "zeta": [0, 1e-300],
+    "sigma": [0, 1.0],
+    "outside": ["clip", 3],
     "rows_per_person": [0, 2.5],
     "ledger": ["ledger.db"],
     "random_state": [np.random.default_rng(0), "seed"],

@@ -48,8 +48,8 @@ def log(tmp_path, *lines, name="log.tsv"):
 
 
 @pytest.mark.slow
-def test_by_the_text_rows_are_kept_by_the_sale_flag_and_amounts_clipped(twin, raw):
-    data = load_criteo(twin)
+def test_by_the_private_protocol_rows_are_kept_by_the_sale_flag_and_amounts_clipped(twin, raw):
+    data = load_criteo(twin, protocol="private")
     amounts = np.array(raw["SalesAmountInEuro"], dtype=float)
     sold = np.array(raw["Sale"]) == "1"
     assert np.array_equal(data.y, np.minimum(amounts[sold], 400))

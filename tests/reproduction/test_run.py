@@ -1,5 +1,6 @@
 """Chunks are whole or absent, other settings are refused, and the command line works."""
 
+import csv
 import math
 from pathlib import Path
 from unittest import mock
@@ -8,9 +9,12 @@ import pytest
 from tests.reproduction.tiny_tables import small, tiny
 from typer.testing import CliRunner
 
+import helpers
+from labeldp.errors import ParameterError
 from reproduction import datasets
 from reproduction.cli import app
 from reproduction.run import run
+from reproduction.store import Store
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +28,7 @@ def finished(tmp_path_factory):
 
 @pytest.mark.slow
 def test_every_private_result_cost_its_epsilon(tmp_path):
-    keys = ("laplace", "rp-letter", "rp", "labels-regressor", "model-regressor", "constant", "as-published")
+    keys = ("laplace", "algorithm-4", "labels-with-x", "labels-regressor", "constant", "as-published")
     table = tiny(keys, budgets=(1.0, math.inf), trials=1, data=small(260))
     results = run(table, tmp_path / "results")
     assert {r.column for r in results} == {*keys, "no-privacy"}
@@ -67,6 +71,53 @@ def test_the_command_makes_a_table_and_a_plot_and_continues_where_it_was(tmp_pat
     other = CliRunner().invoke(app, [*command, "--protocol", "code"])
     assert other.exit_code == 2
     assert "other settings" in other.output
+
+
+MINE = """
+from dataclasses import dataclass
+from labeldp.mechanisms import WORDS, Mechanism, Promise, TableChannel, channel_field, exp_lower, register
+
+@register("mine")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mine(Mechanism):
+    bounds: tuple[float, float]
+    epsilon: float
+    channel: TableChannel = channel_field()
+
+    def _build(self):
+        low, high = self.bounds
+        promise = Promise.of(self.epsilon)
+        lie = -(-WORDS // (1 + exp_lower(promise.epsilon)))
+        counts = [[WORDS - lie, lie], [lie, WORDS - lie]]
+        reach = lie / (WORDS - 2 * lie) * (high - low)
+        return TableChannel.from_counts(low, high, [low - reach, high + reach], counts, promise)
+"""
+
+
+@pytest.mark.slow
+def test_a_mechanism_of_ones_own_is_a_column_in_every_worker(tmp_path):
+    module, out = tmp_path / "mine.py", tmp_path / "results"
+    module.write_text(MINE)
+    options = "--columns mine,two-point --trials 1 --budgets 1 --epochs 1 --workers 2"
+    command = ["diabetes", *options.split(), "--import", str(module), "--out", str(out)]
+    helpers.python(f"from reproduction.cli import app; app({command})", check=True, cwd=ROOT)
+    rows = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
+    assert {row["column"]: row["detail"] for row in rows} == {
+        "mine": "mine, epsilon 1",
+        "two-point": "two-point, epsilon 1",
+    }
+
+
+def test_a_folder_of_another_version_is_refused_and_commits_are_noted(tmp_path, monkeypatch):
+    store = Store(tmp_path / "results")
+    store.begin({"version": "1"})
+    for commit in ("a", "a", "b"):
+        monkeypatch.setattr("reproduction.store.current_commit", lambda commit=commit: commit)
+        store.begin({"version": "1"})
+        store.write("chunk", [])
+    assert store.settings()["commits"] == ["a", "b"]
+    with pytest.raises(ParameterError, match="version was 1, is 2"):
+        store.begin({"version": "2"})
 
 
 def test_the_library_does_without_the_reproduction():

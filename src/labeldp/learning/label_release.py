@@ -32,7 +32,7 @@ from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.arrays import one_column, randomize_labels
 from labeldp.release.group_means import group_means, noise_variances
-from labeldp.release.plan import Request
+from labeldp.release.plan import MECHANISM_OPTIONS, Request
 
 Purpose = Literal["training", "statistics", "values"]
 
@@ -174,7 +174,9 @@ def privatize(
     trust: Literal["curator", "local"] = "curator",
     method: Literal["laplace"] | None = None,
     epsilon_prior: float | None = None,
+    sigma: float | None = None,
     zeta: float | None = None,
+    outside: Literal["project", "uniform"] | None = None,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     intended_use: str | None = None,
@@ -207,16 +209,23 @@ def privatize(
         ``"auto"`` takes the one whose unbiased label serves best; or ``"rp"``, ``"laplace"``, ``"staircase"``,
         ``"two-point"``, ``"rr-on-bins"``, ``"unbiased"``; or, without X, a mechanism instance with this ε.
     prior : Histogram, optional
-        A public distribution of the labels; costs nothing. This is the paper's Algorithm 2.
+        A public distribution of the labels; costs nothing. This is the paper's Algorithm 2. A part
+        outside the bounds counts as labels at the bounds, since those are clipped; then a warning says so.
     trust : {"curator", "local"}
         Who sees labels before noise: a curator, or nobody, so that each is randomised on its own.
     method : {None, "laplace"}
-        ``trust="local", method="laplace"`` with ``epsilon_prior`` and ``zeta`` is the paper's Algorithm 4.
+        ``trust="local", method="laplace"`` with ``epsilon_prior``, ``zeta`` and ``purpose="values"`` is the
+        paper's Algorithm 4, but for one point: its α is a mass, and here a density.
     epsilon_prior : float, optional
         Without X, the part of ε for the prior; by default it follows from the number of labels and ε. 0 for none:
         then nothing but the bounds clips labels.
+    sigma : float, optional
+        Bin width of Algorithm 3; by default the standard deviation of the randomised labels, as in the paper.
     zeta : float, optional
         Half-width of RPWithPrior's window, with the paper's interval (Algorithm 1).
+    outside : {"project", "uniform"}, optional
+        RPWithPrior's answer to labels outside its interval: as to the nearer end, the default (the paper's
+        equation 3.6); or uniform (3.7), which is biased and so for ``purpose="values"`` alone.
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
@@ -262,7 +271,9 @@ def privatize(
         trust=trust,
         method=method,
         epsilon_prior=epsilon_prior,
+        sigma=sigma,
         zeta=zeta,
+        outside=outside,
         rows_per_person=rows_per_person,
         purpose=purpose,
     )
@@ -292,7 +303,7 @@ def refuse_mechanism_options(request: Request) -> None:
         )
     if isinstance(request.mechanism, Mechanism):
         raise ParameterError("with X, ", Setting("mechanism"), " is a name: each label has its own interval")
-    for name in ("prior", "zeta", "epsilon_prior", "method"):
+    for name in MECHANISM_OPTIONS:
         if getattr(request, name) is not None:
             raise ParameterError(Setting(name), " is for a release without X: leave one of the two out")
 

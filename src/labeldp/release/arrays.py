@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from labeldp._values import Array, Labels, Numbers, parse_positive
+from labeldp._values import Array, Labels, Numbers
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.terms import Terms
 from labeldp.errors import LabelError
@@ -74,7 +74,8 @@ def estimate_prior(
         two-sided geometric noise. Without a curator every label is randomised on its own first (the square wave,
         with smoothed expectation maximisation): that needs far more labels.
     method : {None, "laplace"}
-        ``trust="local", method="laplace"`` is the paper's Algorithm 3 to the letter.
+        ``trust="local", method="laplace"`` is the paper's Algorithm 3, with its masses
+        divided by bin widths: the paper's Algorithm 1 needs a density.
     sigma : float, optional
         Bin width of Algorithm 3; by default the standard deviation of the randomised labels.
     ledger : Ledger, optional
@@ -92,8 +93,10 @@ def estimate_prior(
     True
     """
     array = one_column(labels)
-    request = Request(epsilon=epsilon, bounds=bounds, trust=trust, method=method, rows_per_person=rows_per_person)
-    sigma = None if sigma is None else parse_positive(sigma, "sigma")
+    people = rows_per_person
+    request = Request(
+        epsilon=epsilon, bounds=bounds, trust=trust, method=method, sigma=sigma, rows_per_person=people
+    )
     source = resolve_source(random_state)
     ledger = ledger_to_charge(as_ledger(ledger), labels)
     flat, exact = array.reshape(-1), request.epsilon.exact
@@ -101,7 +104,7 @@ def estimate_prior(
     def estimate() -> Histogram:
         if request.trust == "curator":  # easier to look at than the prior of a release, which serves a design
             return equal_bins_histogram(flat, exact, request.bounds, source)
-        return request.estimate_prior(flat, exact, source, sigma)
+        return request.estimate_prior(flat, exact, source)
 
     return request.pay_for_prior(estimate, ledger, source)
 

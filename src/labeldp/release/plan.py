@@ -31,7 +31,7 @@ from labeldp._values import (
 from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
-from labeldp.errors import NotUnbiasedError, ParameterError, Setting
+from labeldp.errors import NotUnbiasedError, ParameterError, Setting, warn
 from labeldp.exact.integers import Statistic
 from labeldp.exact.word_sources import SecureWords, WordSource
 from labeldp.mechanisms.base import Mechanism, fingerprint, join_fingerprints, require_pure
@@ -43,6 +43,12 @@ from labeldp.release.local import Reports, algorithm_3
 
 PURPOSES = ("training", "statistics", "values")
 """What released labels are for: to train models on, for means and totals, or values as a mechanism drew them."""
+
+OUTSIDE = ("project", "uniform")
+"""The answers of RPWithPrior to labels outside its interval."""
+
+MECHANISM_OPTIONS = ("prior", "method", "epsilon_prior", "sigma", "zeta", "outside")
+"""Options of a release by one mechanism that may clip labels to less than their bounds."""
 
 MIN_EPSILON = as_fraction(EPSILON_RANGE[0])
 """The smallest ε of a mechanism, exactly."""
@@ -62,7 +68,9 @@ class Request:
     trust: str = "curator"
     method: str | None = None
     epsilon_prior: Any = None
+    sigma: float | None = None
     zeta: float | None = None
+    outside: str | None = None
     rows_per_person: int = 1
     purpose: str = "training"
 
@@ -75,20 +83,24 @@ class Request:
             "epsilon": Epsilon(self.epsilon),
             "trust": parse_choice(self.trust, "trust", ("curator", "local")),
             "rows_per_person": parse_integer(self.rows_per_person, "rows_per_person"),
+            "sigma": None if self.sigma is None else parse_positive(self.sigma, "sigma"),
             "zeta": None if self.zeta is None else parse_positive(self.zeta, "zeta"),
-            "prior": None if self.prior is None else Histogram.parse(self.prior).restricted(*bounds),
+            "outside": None if self.outside is None else parse_choice(self.outside, "outside", OUTSIDE),
+            "prior": None if self.prior is None else _within(Histogram.parse(self.prior), bounds),
         }
         for name, value in parsed.items():
             object.__setattr__(self, name, value)  # the instance is frozen
         if self.method not in (None, "laplace") or (self.method and self.trust == "curator"):
             raise ParameterError(Setting("method"), ' is "laplace", or None; with ', Setting("trust", "local"))
+        if self.sigma is not None and self.method != "laplace":
+            raise ParameterError(Setting("sigma"), " is the bin width of ", Setting("method", "laplace"))
         self._refuse_other_people()
         if self.purpose == "statistics":
             self._refuse_narrow_interval()
         if self.epsilon_prior is not None:
             object.__setattr__(self, "epsilon_prior", self._prior_share())
-        if self.zeta is not None:
-            object.__setattr__(self, "mechanism", self._windowed())
+        for name in self._window:
+            object.__setattr__(self, "mechanism", self._windowed(name))
         self._refuse_mechanism()
 
     def _refuse_other_people(self) -> None:
@@ -101,7 +113,7 @@ class Request:
 
     def _refuse_narrow_interval(self) -> None:
         """Refuse parameters that would clip labels to less than their bounds, and spend nothing on a prior."""
-        given = [name for name in ("prior", "zeta", "epsilon_prior", "method") if getattr(self, name)]
+        given = [name for name in MECHANISM_OPTIONS if getattr(self, name)]
         if given:
             raise ParameterError(
                 Setting("purpose", "statistics"),
@@ -135,12 +147,18 @@ class Request:
             )
         return share
 
-    def _windowed(self) -> str:
-        """Return the name of the mechanism that zeta is for."""
+    @property
+    def _window(self) -> dict[str, Any]:
+        """The options of RPWithPrior that were given."""
+        options = {"zeta": self.zeta, "outside": self.outside}
+        return {name: value for name, value in options.items() if value is not None}
+
+    def _windowed(self, option: str) -> str:
+        """Return the name of the mechanism that an option such as zeta is for."""
         name = "rp" if self.mechanism == "auto" else self.mechanism
-        if isinstance(name, Mechanism) or "zeta" not in signature(mechanism_class(name)).parameters:
+        if isinstance(name, Mechanism) or option not in signature(mechanism_class(name)).parameters:
             raise ParameterError(
-                Setting("zeta"), " goes with a mechanism that has one, such as ", Setting("mechanism", "rp")
+                Setting(option), " goes with a mechanism that has one, such as ", Setting("mechanism", "rp")
             )
         return name
 
@@ -176,14 +194,12 @@ class Request:
             return False
         return self.mechanism == "auto" or mechanism_class(self.mechanism).needs_prior
 
-    def estimate_prior(
-        self, labels: Numbers, epsilon: Fraction, source: WordSource, sigma: float | None = None
-    ) -> Histogram:
+    def estimate_prior(self, labels: Numbers, epsilon: Fraction, source: WordSource) -> Histogram:
         """Return the private histogram of checked labels, for an ε that is paid for."""
         if self.trust == "curator":
             return adaptive_histogram(count(labels, self.bounds, FINE), epsilon, self.bounds, source)
         if self.method == "laplace":
-            return algorithm_3(labels, epsilon, self.bounds, source, sigma)
+            return algorithm_3(labels, epsilon, self.bounds, source, self.sigma)
         reports = Reports(epsilon, self.bounds, labels.size)
         return reports.histogram(reports.count(labels, source))
 
@@ -198,8 +214,8 @@ class Request:
         """Return the mechanism: the instance that was given, or one designed by its class."""
         if isinstance(self.mechanism, Mechanism):
             return self.mechanism
-        options: dict[str, Any] = {} if self.zeta is None else {"zeta": self.zeta}
-        return choose_mechanism(self.mechanism, prior, bounds=self.bounds, epsilon=epsilon, rows=rows, **options)
+        basics: dict[str, Any] = {"bounds": self.bounds, "epsilon": epsilon, "rows": rows}
+        return choose_mechanism(self.mechanism, prior, **basics, **self._window)
 
     def refuse_biased(self) -> None:
         """Refuse a mechanism without unbiased labels for a purpose that needs them, by a trial without data."""
@@ -223,6 +239,17 @@ class Request:
     def counts_labels(self) -> bool:
         """Return whether a curator makes the prior, for some number of rows: else nobody may count."""
         return self.trust == "curator" and bool(self.plan(1 << 40).for_prior)
+
+
+def _within(prior: Histogram, bounds: LabelBounds) -> Histogram:
+    """Return a prior that is cut to the bounds, with a warning if it reaches beyond them."""
+    restricted = prior.restricted(*bounds)
+    if restricted is not prior:
+        warn(
+            "The prior lies on ({:g}, {:g}), and the bounds are ({:g}, {:g}): its part outside counts as labels "
+            "at the bounds".format(*prior.bounds, *bounds)
+        )
+    return restricted
 
 
 @dataclass(frozen=True, slots=True)
