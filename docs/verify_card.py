@@ -161,7 +161,8 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "fit": "rsquared?:part standard_error?:error pvalue?:part",
     "labeldp.mechanism": """schema:text version:integer checksum:text mechanism:text parameters:any% channel:kind=
         proof:proof origin?:origin""",
-    "labeldp.release": COMMON + "file?:file label?:text id?:text release?:text",
+    "labeldp.release": COMMON + """purpose:training/statistics/values features?:text* residual_variance?:error
+        quality?:quality split?:split file?:file label?:text id?:text release?:text""",
     "labeldp.row-release": COMMON + "rounds:size arrays?:hash% knowledge:knowledge label_transform?:log/sqrt",
     "labeldp.model": COMMON + """model:text label?:text note?:text features?:text* format?:integer files?:hash%
         versions?:text% quality?:quality split?:split regression?:regression fit?:fit label_transform?:log/sqrt""",
@@ -478,22 +479,28 @@ def check_statistics(card: Card) -> str:
     return f"{len(card['statistics'])} statistics cost what was charged for them"
 
 
+def is_plain(card: Card) -> bool:
+    """Tell a release by one mechanism, without a model."""
+    return card["schema"] == "labeldp.release" and "features" not in card
+
+
 def pays_for_both(card: Card) -> Any:
     """Return whether one charge pays for the sums and the labels of a fit: its purpose is sums."""
     purposes = {one["purpose"] for one in card["charges"]}
-    return card["schema"] != "labeldp.release" and card["parts"] and "labels" not in purposes
+    return not is_plain(card) and card["parts"] and "labels" not in purposes
 
 
 def check_labels(card: Card) -> str:
     """Check (6): each charge for labels "pays for its part", and notes its fingerprint."""
-    parts, mechanisms, release = card["parts"], card["mechanisms"], card["schema"] == "labeldp.release"
+    parts, mechanisms, release = card["parts"], card["mechanisms"], is_plain(card)
     require(len(set(map(canonical, mechanisms))) == len(mechanisms) <= 16, "mechanisms are many, or not distinct")
     require([*dict.fromkeys(parts)] == [*range(len(mechanisms))], "parts do not number the mechanisms in order")
     both = pays_for_both(card)
     charges = [one for one in card["charges"] if one["purpose"] == ("sums" if both else "labels")]
     sums = [one for one in card["statistics"] if one["purpose"] == "sums" and both]
     shape = [len(card["bounds"]), len(card["priors"]), len(charges)]
-    require(shape == ([1, 1, 1] if release else [1, 0, parts != [] or "model" not in card]), "it is not complete")
+    paid = parts != [] or card["schema"] == "labeldp.row-release"
+    require(shape == ([1, 1, 1] if release else [1, 0, paid]), "it is not complete")
     require(not release or len(parts) == 1, "a release has one mechanism")
     names = ["sha256:" + sha256(canonical(one["channel"])) for one in mechanisms]
     notes = [note for one in charges for note in (one["mechanism"] or "").split("; ")]
@@ -562,8 +569,9 @@ def check_rest(card: Card) -> str:
     require(right and ("sums" in purposes or known in (None, free)), "knowledge is wrong, or was not paid for")
     split, quality, rows = card.get("split"), card.get("quality", {}), card["rows"]
     scored = "score" in purposes or split is not None
-    require("model" not in card or (quality != {}) == scored, "a score, or its charge, is missing")
-    right = split is None or (split["train_rows"], split["test_rows"]) == (rows, quality.get("rows"))
+    require(known or is_plain(card) or (quality != {}) == scored, "a score, or its charge, is missing")
+    fitted = rows - split["test_rows"] if split and "model" not in card else rows
+    right = split is None or (split["train_rows"], split["test_rows"]) == (fitted, quality.get("rows"))
     require(right and card.get("file", card)["rows"] == rows, "the split or the file has other rows")
     times = sorted(one["when"] for one in card["charges"] if one["purpose"] != "score")
     require(not split or times == split["fit_charges"], "the split is of other charges")
@@ -573,6 +581,27 @@ def check_rest(card: Card) -> str:
     shows = split is None or any(one["purpose"] == "score" for one in card["statistics"])
     require(shows, "the card does not say what its score bought", OPEN)
     return "trust, bounds, priors, rows, score and file agree"
+
+
+def check_purpose(card: Card) -> str:
+    """Check "A release is for its purpose": its bounds, its mechanism, its columns, and its residual variance."""
+    purpose, features, mechanisms = card["purpose"], card.get("features"), card["mechanisms"]
+    private = {card.get("label"), card.get("file", {}).get("column")}
+    columns = set(card["file"]["columns"]) - private if "file" in card else {*(features or ())} - private
+    if features is None:
+        require(not {"residual_variance", "quality", "split"} & card.keys(), "it has a score, and no model")
+    else:
+        right = purpose == "training" and "residual_variance" in card
+        require(right, "a model is for training, and goes with a residual variance")
+        require(len(set(features)) == len(features) and set(features) <= columns, "features are no public columns")
+        mse = card.get("quality", {}).get("figures", {}).get("mse", {"value": 0, "standard_error": 0})
+        right = mse["value"] <= 2 * mse["standard_error"] or card["residual_variance"] == mse["value"]
+        require(right, "the residual variance is not the mean squared error")
+    if purpose == "statistics":
+        ends = [float(mechanisms[0]["channel"][end]) for end in ("low", "high")]
+        require(ends == card["bounds"][0] and card["priors"] == [None], "labels are clipped by more than bounds")
+    require(purpose == "values" or "rr-on-bins" not in {one["mechanism"] for one in mechanisms}, "labels are biased")
+    return f"labels for {purpose}"
 
 
 def checks(card: Card) -> Iterator[tuple[str, Callable[[Card], str], Card]]:
@@ -587,6 +616,7 @@ def checks(card: Card) -> Iterator[tuple[str, Callable[[Card], str], Card]]:
     for one in {canonical(one): one for one in statistics}.values():
         yield "statistic", check_statistic, one
     agreement = (check_cost, check_labels, check_statistics, check_rest) if "charges" in card else ()
+    agreement += (check_purpose,) if "purpose" in card else ()
     yield from ((check.__name__.replace("check_", "card, "), check, card) for check in (check_origins, *agreement))
 
 

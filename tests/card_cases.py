@@ -95,13 +95,13 @@ TERMS = {
     "model of sums": ldp.accounts.Terms(70, (), (), (other("sums"),), (BOUNDS,), "curator", True, SUMS),
 }
 FILE = {
-    "name": "out.csv", "format": "csv", "rows": 70, "rows_left_out": 0, "column": "price", "unbiased_column": None,
-    "column_holds": "private labels as released, biased", "columns": ["price"], "types_changed": {},
+    "name": "out.csv", "format": "csv", "rows": 70, "rows_left_out": 0, "column": "price",
+    "columns": ["price"], "types_changed": {},
     "sha256": "0" * 64, "row_order": "public, and kept", "not_copied": "metadata",
 }  # fmt: skip
 MODEL = {"model": "ModelReleaseRegressor"}
 MORE = {
-    **{"release": {"file": FILE}, "row-release": {"knowledge": KNOWN, "rounds": 2}},
+    **{"release": {"file": FILE, "purpose": "training"}, "row-release": {"knowledge": KNOWN, "rounds": 2}},
     **{"model": MODEL, "model of sums": MODEL},
 }
 

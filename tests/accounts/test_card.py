@@ -67,7 +67,7 @@ GOOD = {
 
 @pytest.mark.parametrize("case", GOOD)
 def test_a_card_that_agrees_with_itself_is_read(case):
-    assert Card.parse(GOOD[case].to_card()).terms == GOOD[case]
+    assert Card.parse(GOOD[case].to_card(purpose="training")).terms == GOOD[case]
 
 
 def test_a_card_lists_each_mechanism_once_and_parts_name_them_in_order():
@@ -87,9 +87,9 @@ def test_a_card_lists_each_mechanism_once_and_parts_name_them_in_order():
 
 def test_a_release_has_one_mechanism_one_pair_of_bounds_and_a_prior_or_none():
     twice = dataclasses.replace(release(labels()), mechanisms=(STRONG, STRONG))
-    refuse(twice.to_card(), "one mechanism")
-    refuse(release(labels(), labels()).to_card(), "need one charge")
-    known = json.loads(release(labels(), priors=(None,)).to_card())
+    refuse(twice.to_card(purpose="training"), "one mechanism")
+    refuse(release(labels(), labels()).to_card(purpose="training"), "need one charge")
+    known = json.loads(release(labels(), priors=(None,)).to_card(purpose="training"))
     for wrong in ({"bounds": []}, {"bounds": [[0, 5]] * 2}, {"priors": []}, {"priors": [None] * 2}):
         refuse(forged({**known, **wrong}), "it must have one")
 
@@ -110,7 +110,7 @@ UNDERPAID = {
 
 @pytest.mark.parametrize("case", UNDERPAID)
 def test_a_release_whose_charges_do_not_pay_for_its_mechanisms_is_refused(case):
-    refuse(UNDERPAID[case].to_card())
+    refuse(UNDERPAID[case].to_card(purpose="training"))
 
 
 @pytest.mark.parametrize("kind", ["release", "row-release", "model"])
@@ -145,15 +145,15 @@ def test_the_one_charge_for_rows_pays_for_each_of_their_mechanisms(kind):
 def test_a_charge_pays_for_epsilon_to_the_last_digit():
     proof = STRONG.verify()
     exact = labels(STRONG, proof.epsilon)
-    assert Card.parse(release(exact).to_card()).terms.charges == (exact,)
-    refuse(release(labels(STRONG, math.nextafter(proof.epsilon, 0))).to_card(), "cost more")
+    assert Card.parse(release(exact).to_card(purpose="training")).terms.charges == (exact,)
+    refuse(release(labels(STRONG, math.nextafter(proof.epsilon, 0))).to_card(purpose="training"), "cost more")
 
 
 def test_no_charge_pays_for_a_mechanism_with_a_delta():
     reported = ldp.Histogram([0, 1, 5], [1, 3], ldp.accounts.Origin(reports=NORMAL))
     paid = prior("prior (local)", 100), labels(epsilon=100)
-    refuse(release(labels(NORMAL, 100), mechanisms=(NORMAL,)).to_card(), "pure")
-    refuse(release(*paid, priors=(reported,), trust="local").to_card(), "pure")
+    refuse(release(labels(NORMAL, 100), mechanisms=(NORMAL,)).to_card(purpose="training"), "pure")
+    refuse(release(*paid, priors=(reported,), trust="local").to_card(purpose="training"), "pure")
     assert ldp.verify_card(NORMAL.to_json()).holds
 
 
@@ -177,7 +177,7 @@ def test_what_is_known_of_rows_is_paid_for():
 
 
 def test_with_local_trust_no_card_charges_for_sums_and_no_prior_is_from_counts():
-    refuse(release(labels(), prior("prior (local)"), trust="local").to_card(), "nobody can count labels")
+    refuse(release(labels(), prior("prior (local)"), trust="local").to_card(purpose="training"), "nobody can count labels")
     for kind in ("row-release", "model"):
         refuse(of_terms(kind, dataclasses.replace(TERMS[kind], trust="local")), "nobody can sum labels")
 
@@ -203,7 +203,7 @@ UNPAID = {
 def test_a_prior_that_was_paid_for_has_its_charge_and_no_other_has_one(case):
     changes = dict(UNPAID[case])
     if "charges" in changes:
-        stated = json.loads(release(*changes["charges"]).to_card())
+        stated = json.loads(release(*changes["charges"]).to_card(purpose="training"))
         changes |= {key: stated[key] for key in ("charges", "cost", "guarantee")}
     refuse(card("release", **changes), None)
 
@@ -211,7 +211,7 @@ def test_a_prior_that_was_paid_for_has_its_charge_and_no_other_has_one(case):
 def test_a_prior_lies_inside_its_bounds_up_to_rounding_of_their_width():
     def with_prior(low, high, bounds=BOUNDS):
         shown = (ldp.Histogram([low, (low + high) / 2, high], [1, 1], COUNTED),)
-        return release(labels(), prior(), priors=shown, bounds=bounds).to_card()
+        return release(labels(), prior(), priors=shown, bounds=bounds).to_card(purpose="training")
 
     for low, high in ((0, 5), (0.5, 4.5), (-4e-9, 5), (0, 5 + 4e-9)):
         assert Card.parse(with_prior(low, high)).terms.priors[0].bounds == (low, high)
@@ -225,7 +225,8 @@ def test_a_mechanism_for_labels_outside_the_bounds_of_the_card_does_not_hold(mec
     """One for more labels than the bounds allow is as private: it may be made before the bounds are known."""
 
     def text(*bounds):
-        return release(labels(mechanism), mechanisms=(mechanism,), priors=(None,), bounds=bounds).to_card()
+        terms = release(labels(mechanism), mechanisms=(mechanism,), priors=(None,), bounds=bounds)
+        return terms.to_card(purpose="values")
 
     assert all(ldp.verify_card(text(*bounds)).holds for bounds in ((0.0, 5.0), (-1.0, 6.0), (1.0, 5.0)))
     for bounds in ((100.0, 101.0), (5.0, 6.0)):

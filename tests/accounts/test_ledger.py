@@ -181,7 +181,7 @@ def test_a_release_over_budget_draws_no_randomness_and_leaves_the_ledger_as_it_w
     before = ledger.charge("earlier", epsilon=0.5)
     shared = {"bounds": BOUNDS, "ledger": ledger, "trust": trust, "random_state": NoWords()}
     with pytest.raises(BudgetError, match="Nothing was spent"):
-        ldp.privatize(LABELS, epsilon=0.501, mechanism=mechanism, **shared)
+        ldp.privatize(LABELS, epsilon=0.501, mechanism=mechanism, purpose="values", **shared)
     with pytest.raises(BudgetError):
         ldp.estimate_prior(LABELS, epsilon=0.501, **shared)
     assert ledger.charges == (before,)
@@ -209,7 +209,7 @@ def test_the_parts_of_a_release_sum_to_epsilon_exactly(epsilon, rows, share, mec
 def test_what_is_proven_never_exceeds_what_was_charged_and_the_charge_names_the_mechanism(mechanism):
     ledger = Ledger(limit=Budget(1))
     ledger.charge("earlier", epsilon=0)
-    how = {"bounds": BOUNDS, "mechanism": mechanism}
+    how = {"bounds": BOUNDS, "mechanism": mechanism, "purpose": "values"}
     release = ldp.privatize(LABELS, epsilon=1.0, ledger=ledger, **how)
     assert (release.charges, release.cost) == (ledger.charges[1:], ledger.total)
     assert ledger.remaining.epsilon == 0

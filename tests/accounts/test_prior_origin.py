@@ -76,7 +76,7 @@ def test_a_mechanism_carries_what_its_private_prior_cost_to_every_card(name):
     made = ldp.mechanisms.mechanism_class(name).design(prior, 1.0)
     for same in (made, pickle.loads(pickle.dumps(made)), ldp.load_mechanism(made.to_json())):
         assert same.origin.charge == ledger.charges[0]
-        used = ldp.privatize(Y, epsilon=1.0, bounds=BOUNDS, mechanism=same, ledger=ldp.Ledger())
+        used = ldp.privatize(Y, epsilon=1.0, bounds=BOUNDS, mechanism=same, purpose="values", ledger=ldp.Ledger())
         assert used.cost == Budget(1.5)
         assert ldp.verify_card(used.to_card()).verdict == "valid"
         assert ldp.accounts.Card.parse(used.to_card()).terms == used.terms
@@ -100,7 +100,7 @@ def test_a_mechanism_designed_with_a_prior_from_a_seed_is_not_private_either():
 def test_a_mechanism_whose_prior_is_not_paid_for_on_the_card_is_refused():
     made, charge = designed()
     terms = release_of(mechanism=made).terms
-    refuse(dataclasses.replace(terms, charges=terms.charges[:1]).to_card(), "source of a prior")
+    refuse(dataclasses.replace(terms, charges=terms.charges[:1]).to_card(purpose="training"), "source of a prior")
     cheap = dataclasses.replace(made.origin, charge=dataclasses.replace(charge, budget=Budget(0.25)))
     for origin in (
         cheap,
@@ -120,8 +120,8 @@ def test_a_prior_whose_noise_costs_more_than_its_charge_does_not_hold():
     weak = Origin(reports=ldp.TwoPoint(bounds=(0, 5), epsilon=0.6))
     for origin in (dear, weak):
         shown = ldp.Histogram(PRIOR.nodes, PRIOR.masses, origin)
-        refuse(release(labels(), prior(), priors=(shown,)).to_card(), "costs more than is charged")
-    refuse(release(labels(epsilon=3, people=3), prior(people=3)).to_card(), "costs more than is charged")
+        refuse(release(labels(), prior(), priors=(shown,)).to_card(purpose="training"), "costs more than is charged")
+    refuse(release(labels(epsilon=3, people=3), prior(people=3)).to_card(purpose="training"), "costs more than is charged")
 
 
 def test_two_priors_of_their_own_noise_are_not_paid_for_by_one_charge():
@@ -131,7 +131,7 @@ def test_two_priors_of_their_own_noise_are_not_paid_for_by_one_charge():
     other = Origin((counts_of_labels("other bins", 3, Fraction(1, 2)),), charge=paid)
     shown = (ldp.Histogram(PRIOR.nodes, PRIOR.masses, counted),)
     for origin, verdict in ((counted, "valid"), (other, "not valid")):
-        text = release(labels(), paid, mechanisms=(STRONG.with_origin(origin),), priors=shown).to_card()
+        text = release(labels(), paid, mechanisms=(STRONG.with_origin(origin),), priors=shown).to_card(purpose="training")
         assert ldp.verify_card(text).verdict == verdict
 
 

@@ -15,7 +15,8 @@ def test_the_error_of_a_label_is_what_a_release_really_has(name):
     labels = np.random.default_rng(0).beta(2, 4, 20_000) * 5
     stated, is_unbiased = compared.label_error(name, labels, (0, 5), 1.0)
     with pytest.warns(ldp.InsecureRandomnessWarning):
-        release = ldp.privatize(labels, epsilon=1.0, bounds=(0, 5), mechanism=name, random_state=0)
+        how = {"mechanism": name, "purpose": "values" if name == "rr-on-bins" else "training"}
+        release = ldp.privatize(labels, epsilon=1.0, bounds=(0, 5), **how, random_state=0)
     private = release.labels
     assert math.sqrt(np.mean((private - labels) ** 2)) == pytest.approx(stated, rel=0.1)
     assert is_unbiased == (name != "rr-on-bins")

@@ -26,10 +26,7 @@ def released(labels, **options):
     ledger = ldp.Ledger.open("ledger.db")
     release = ldp.privatize(labels, **{"epsilon": 1.0, "bounds": BOUNDS, "ledger": ledger, **options})
     left = [release, release.to_card(), release.summary(), repr(release), pickle.dumps(release)]
-    left.append(release._repr_html_())
-    if options.get("mechanism") != "rr-on-bins":
-        left.append(release.labels)
-    return left
+    return [*left, release._repr_html_(), release.labels, release.values]
 
 
 def way(**options):
@@ -45,7 +42,8 @@ def pair(name, kind=np.float64):
 def test_privatize_with_each_mechanism(mechanism, trust, tmp_path):
     if trust and mechanism not in ("auto", "rp", "rr-on-bins", "unbiased"):
         return  # needs no prior: it is the same for both
-    out = way(mechanism=mechanism, **trust)
+    purpose = "values" if mechanism == "rr-on-bins" else "training"
+    out = way(mechanism=mechanism, purpose=purpose, **trust)
     assert_nothing_leaks(out, *pair("all rows"), tmp_path)
 
 
@@ -142,7 +140,7 @@ def test_each_mechanism_alone_with_words_from_anywhere_and_with_words_of_rows(na
 @pytest.mark.parametrize("mechanism", PURE)
 def test_without_replay_all_but_the_labels_and_what_follows_from_the_prior_is_equal(mechanism, tmp_path):
     """One run for each input: what is drawn differs, the charges, the number of words and all else does not."""
-    how = {"epsilon": 4.0, "bounds": BOUNDS, "mechanism": mechanism}
+    how = {"epsilon": 4.0, "bounds": BOUNDS, "mechanism": mechanism, "purpose": "values"}
     if mechanism not in ("laplace", "staircase", "two-point"):
         how["prior"] = ldp.Histogram(np.linspace(*BOUNDS, 5), [5.0, 0.0, 0.0, 5.0])
 

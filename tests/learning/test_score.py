@@ -10,6 +10,7 @@ from sklearn.linear_model import Ridge
 import labeldp as ldp
 from helpers import seeded
 from labeldp.accounts.statistic import RULES
+from labeldp.learning import score_sums
 from labeldp.learning.score_sums import ScorePlan
 
 RNG = np.random.default_rng(8)
@@ -141,15 +142,15 @@ def test_twice_the_standard_error_covers_the_error_of_the_population_in_95_perce
 def test_a_variance_that_is_plugged_in_would_be_found_out_by_rare_large_errors(monkeypatch):
     """The twin: the ± of before covers in 70 % of runs, where one row in 2,000 is off by all of the bounds."""
 
-    def plugged(plan, share, noise, square=1.0):
-        return 2 * float(np.sqrt(noise**2 + max(min(share, square) - share**2, 0.0) / plan.rows))
+    def plugged(share, noise, rows, square=1.0):
+        return 2 * float(np.sqrt(noise**2 + max(min(share, square) - share**2, 0.0) / rows))
 
     rng, covered = np.random.default_rng(0), {}
-    for reach in (ScorePlan._reach, plugged):
-        monkeypatch.setattr(ScorePlan, "_reach", reach)
+    for reach in (score_sums.wilson_reach, plugged):
+        monkeypatch.setattr(score_sums, "wilson_reach", reach)
         plan, source = ScorePlan.of(2000, Fraction(20), (0.0, 1.0)), seeded(0)
         draws = [plan.figures(plan.sums(np.zeros(2000), rng.random(2000) < 0.0005), source) for _ in range(300)]
         missed = [abs(draw["mse"].value - 0.0005) > 2 * draw["mse"].standard_error for draw in draws]
         covered[reach.__name__] = 1 - np.mean(missed)
-    assert covered["_reach"] >= 0.97
+    assert covered["wilson_reach"] >= 0.97
     assert covered["plugged"] < 0.8

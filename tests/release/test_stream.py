@@ -46,6 +46,7 @@ def timeless(charges):
 
 @pytest.mark.parametrize("how", ORDERS.values(), ids=ORDERS)
 def test_batches_give_what_one_piece_gives(how):
+    how = {**how, "purpose": "values"}
     whole = ldp.privatize(LABELS, epsilon=1.0, bounds=BOUNDS, random_state=seeded(3), **how)
     batches = [LABELS[:0], *np.split(LABELS, [CHUNK, 2 * CHUNK]), []]
     ledger = ldp.Ledger()

@@ -165,12 +165,26 @@ def _require_purpose(entries: Data, terms: Terms) -> None:
     require(has_model == ("residual_variance" in entries), "a model goes with the variance around it")
     require(has_model or not {"quality", "split"} & entries.keys(), "it has a score, and no model")
     require(purpose == "training" or not has_model, "labels from a model are for training")
+    if has_model:
+        _require_features(entries)
     if purpose == "statistics":
         is_clipped_by_bounds = terms.mechanisms[0].domain == terms.bounds[0] and terms.priors == (None,)
         require(is_clipped_by_bounds, "labels for statistics are clipped by their bounds alone")
     if purpose != "values":
         is_unbiased = all(type(mechanism).unbiased for mechanism in terms.mechanisms)
         require(is_unbiased, "a mechanism without unbiased labels is for values")
+
+
+def _require_features(entries: Data) -> None:
+    """Require features that are public columns, each once, and a residual variance that is the measured one."""
+    features, file = entries["features"], entries.get("file")
+    columns = set(features if file is None else file["columns"])
+    columns -= {entries.get("label"), None if file is None else file["column"]}
+    is_public = len(set(features)) == len(features) and columns.issuperset(features)
+    require(is_public, "its features are not public columns of its file, each once")
+    mse = entries.get("quality", {"figures": {}})["figures"].get("mse")
+    is_measured = mse is None or mse.is_hidden or entries["residual_variance"] == mse.value
+    require(is_measured, "the variance around its model is not the mean squared error that it states")
 
 
 def _require_prior(prior: Histogram, terms: Terms) -> None:

@@ -123,7 +123,7 @@ def _terms_of_mechanism(content: Data) -> Terms:
 def _terms(kind: str, entries: Data) -> Terms:
     """Return the terms of a release or a model: each part has one of the mechanisms, which are listed once."""
     mechanisms, numbers = entries["mechanisms"], entries["parts"]
-    if not numbers and kind != "model":
+    if not numbers and kind != "model" and "features" not in entries:
         raise CardError("the card shows no mechanism, so nothing says how labels were released")
     if list(dict.fromkeys(numbers)) != list(range(len(mechanisms))):
         raise CardError("the card must list each mechanism once, in the order in which its parts name them")

@@ -361,6 +361,7 @@ def _release_model(
     else:
         flat = array.reshape(-1).astype(np.float64)
         model, error = fit_and_measure(model, X, labels, flat, plan, source)
+    model.set_params(random_state=None)  # its words are secret, and the model is released
     predicted = model.predict(X)
     residual = residual_variance(model, error)
     private = posterior_means(model, predicted, residual, error).reshape(array.shape)
