@@ -600,7 +600,9 @@ def check_purpose(card: Card) -> str:
     if purpose == "statistics":
         ends = [float(mechanisms[0]["channel"][end]) for end in ("low", "high")]
         require(ends == card["bounds"][0] and card["priors"] == [None], "labels are clipped by more than bounds")
-    require(purpose == "values" or "rr-on-bins" not in {one["mechanism"] for one in mechanisms}, "labels are biased")
+    require(
+        purpose == "values" or "rr-on-bins" not in {one["mechanism"] for one in mechanisms}, "labels are biased"
+    )
     return f"labels for {purpose}"
 
 

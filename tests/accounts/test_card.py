@@ -177,7 +177,10 @@ def test_what_is_known_of_rows_is_paid_for():
 
 
 def test_with_local_trust_no_card_charges_for_sums_and_no_prior_is_from_counts():
-    refuse(release(labels(), prior("prior (local)"), trust="local").to_card(purpose="training"), "nobody can count labels")
+    refuse(
+        release(labels(), prior("prior (local)"), trust="local").to_card(purpose="training"),
+        "nobody can count labels",
+    )
     for kind in ("row-release", "model"):
         refuse(of_terms(kind, dataclasses.replace(TERMS[kind], trust="local")), "nobody can sum labels")
 

@@ -120,8 +120,13 @@ def test_a_prior_whose_noise_costs_more_than_its_charge_does_not_hold():
     weak = Origin(reports=ldp.TwoPoint(bounds=(0, 5), epsilon=0.6))
     for origin in (dear, weak):
         shown = ldp.Histogram(PRIOR.nodes, PRIOR.masses, origin)
-        refuse(release(labels(), prior(), priors=(shown,)).to_card(purpose="training"), "costs more than is charged")
-    refuse(release(labels(epsilon=3, people=3), prior(people=3)).to_card(purpose="training"), "costs more than is charged")
+        refuse(
+            release(labels(), prior(), priors=(shown,)).to_card(purpose="training"), "costs more than is charged"
+        )
+    refuse(
+        release(labels(epsilon=3, people=3), prior(people=3)).to_card(purpose="training"),
+        "costs more than is charged",
+    )
 
 
 def test_two_priors_of_their_own_noise_are_not_paid_for_by_one_charge():
@@ -131,7 +136,9 @@ def test_two_priors_of_their_own_noise_are_not_paid_for_by_one_charge():
     other = Origin((counts_of_labels("other bins", 3, Fraction(1, 2)),), charge=paid)
     shown = (ldp.Histogram(PRIOR.nodes, PRIOR.masses, counted),)
     for origin, verdict in ((counted, "valid"), (other, "not valid")):
-        text = release(labels(), paid, mechanisms=(STRONG.with_origin(origin),), priors=shown).to_card(purpose="training")
+        text = release(labels(), paid, mechanisms=(STRONG.with_origin(origin),), priors=shown).to_card(
+            purpose="training"
+        )
         assert ldp.verify_card(text).verdict == verdict
 
 
