@@ -160,21 +160,23 @@ def test_the_law_of_many_parts_is_that_of_a_simulation():
 def test_integer_weights_of_a_row_add_up_to_the_limit_at_most(columns, ratio):
     X = np.random.default_rng(0).standard_t(3, size=(500, columns))
     design = Design.of(X, [f"x{k}" for k in range(columns)])
-    shares = WeightCandidates.of(design).choose(ratio)
+    shares = WeightCandidates.of(design).choose(ratio).shares(design)
+    reset = np.rint(np.linspace(-50, 50, 500))[:, None]
     rough_fit = 0.5 + X[:, 0]  # far beyond the bounds, too
     for center, half_width in ((np.full(500, 0.5), 0.5), (np.clip(rough_fit, 0, 1), 0.1)):
         window = ClipWindow(center, half_width, 0.01, rough_fit=rough_fit)
         squares = SquareWeights.choose(design, LabelWeights.of(design, shares), window, 1.0)
-        limit = int((1 - squares.linear_share) * MAX_ROW_WEIGHT)
-        weights = LabelWeights.of(design, shares, limit).integers
-        sizes, constant = np.abs(weights).sum(axis=1), int(weights[0, 0])
-        for_squares, linear = squares.integers(sizes, constant)
-        for rows in (weights, for_squares, linear):
+        limit = int((1 - squares.linear_share) * (MAX_ROW_WEIGHT - 50))
+        weights = squares.beside(LabelWeights.of(design, shares, limit), reset)
+        for rows in (weights.labels, weights.clipped, weights.squares, weights.linear):
             assert (rows == np.rint(rows)).all()
-        released = SumWeights(weights[:, :1], weights[:, 1:], for_squares, linear)
-        assert released.row_totals().max() <= MAX_ROW_WEIGHT
-        assert (sizes + np.abs(linear).sum(axis=1)).max() <= MAX_ROW_WEIGHT
-        assert constant + np.abs(for_squares).sum(axis=1).max() <= MAX_ROW_WEIGHT
+        assert weights.row_totals().max() <= MAX_ROW_WEIGHT
+        unclipped, clipped, for_squares, linear = (
+            np.abs(rows).sum(axis=1)
+            for rows in (weights.labels, weights.clipped, weights.squares, weights.linear)
+        )
+        assert (unclipped + clipped + linear).max() <= MAX_ROW_WEIGHT
+        assert (unclipped + for_squares).max() <= MAX_ROW_WEIGHT
 
 
 @pytest.mark.parametrize("weight", [MAX_ROW_WEIGHT + 1, np.nan])

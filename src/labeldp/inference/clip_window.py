@@ -69,7 +69,7 @@ def _rough_fit(candidates: WeightCandidates, labels: PrivateLabels, window: Clip
     epsilon = _ROUGH_FIT_SHARE * float(labels.epsilon)
     noise = 2 * (window.width / epsilon) ** 2 / (ASSUMED_DEVIATION * window.width) ** 2
     design = candidates.design
-    weights = LabelWeights.of(design, candidates.choose(noise, allowed_bias=math.inf))
+    weights = LabelWeights.of(design, candidates.choose(noise, allowed_bias=math.inf).shares(design))
     noise_scales = design.predict(weights.noise_scales(1 / epsilon))
     error = math.sqrt(2 * float((noise_scales**2).sum(axis=1).mean()))  # in widths
     if error > _MAX_ROUGH_ERROR:

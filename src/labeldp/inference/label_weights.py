@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,6 +45,9 @@ _ALLOWED_BIAS = 0.25
 _MAX_CONDITION = 1e9
 """Weights that leave a system of equations with a larger condition number are not tried."""
 
+_MIN_NOISE = 2.0**-40
+"""Less noise than this makes no difference to the choice."""
+
 
 @dataclass(frozen=True, slots=True)
 class LabelWeights:
@@ -61,15 +65,7 @@ class LabelWeights:
 
     @classmethod
     def of(cls, design: Design, shares: Array, limit: int = MAX_ROW_WEIGHT) -> LabelWeights:
-        """Return integers whose absolute values add up to ``limit`` at most in each row.
-
-        Parameters
-        ----------
-        design : Design
-        shares : array
-            From `WeightCandidates.choose`; absolute values add up to 1 at most in each row.
-        limit : int
-        """
+        """Return integers whose absolute values add up to ``limit`` at most in each row, as shares add up to 1."""
         scale = limit - (design.size + 1) // 2  # rounding adds at most 1/2 to each weight
         integers = np.rint(scale * shares)
         return cls(integers, design.rescaling @ np.linalg.inv(integers.T @ design.matrix))
@@ -86,55 +82,71 @@ class LabelWeights:
         return self.integers @ self.solution.T
 
 
-@dataclass(frozen=True, slots=True)
-class WeightCandidates:
-    """Weights to choose from, and the variances and biases of coefficients with each.
+class Candidate(NamedTuple):
+    """Weights to choose from, and the variances and the bias of each coefficient with them.
 
     Attributes
     ----------
-    design : Design
-    settings : list of (multiplier, intercept share)
-    sampling : array, candidates × coefficients
+    multiplier : float
+        Of the whitened values, before the projection.
+    intercept_share : float
+        The part of a row's weight in the intercept's sum.
+    sampling : array
         Sampling variances for labels of variance 1.
-    intercept_noise, slope_noise : arrays, candidates × coefficients
+    noise : array, 2 × coefficients
         Variances for noise of variance 1 in the intercept's sum, and in each other sum.
-    bias : array, candidates × coefficients
+    bias : array
         The largest bias from a squared direction that is omitted.
     """
 
+    multiplier: float
+    intercept_share: float
+    sampling: Array
+    noise: Array
+    bias: Array
+
+    def shares(self, design: Design) -> Array:
+        """Return the weights of labels in sums, rows × sums; absolute values add up to 1 at most in each row."""
+        slopes = (1 - self.intercept_share) * _project_centered(self.multiplier * design.whitened)
+        return np.insert(slopes, 0, self.intercept_share, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightCandidates:
+    """Weights of a design's rows to choose from, for any noise."""
+
     design: Design
-    settings: list[tuple[float, float]]
-    sampling: Array = field(repr=False)
-    intercept_noise: Array = field(repr=False)
-    slope_noise: Array = field(repr=False)
-    bias: Array = field(repr=False)
+    candidates: list[Candidate] = field(repr=False)
 
     @classmethod
     def of(cls, design: Design, sample_rows: int = _SAMPLE_ROWS) -> WeightCandidates:
-        """Return the candidates, compared on a sample of rows, or on all where a sample lacks a rare level."""
+        """Return candidates that are compared on a sample of rows, or on all where a sample lacks a rare level."""
         rows = len(design.matrix)
         sample = np.linspace(0, rows - 1, min(rows, sample_rows)).astype(int)
         matrix, whitened = design.matrix[sample], design.whitened[sample]
         curvature = _curvature(whitened, matrix)
-        settings, figures = [], []
+        candidates = []
         for multiplier in _MULTIPLIERS.tolist():
-            halves = _shares(whitened, multiplier, 0.5)
-            products = [rows / sample.size * halves.T @ other for other in (matrix, halves, curvature)]
-            for intercept_share in _INTERCEPT_SHARES:
-                factors = design.coefficient_array(2 * intercept_share, 2 * (1 - intercept_share))
-                gram, covariance, omitted = (factors[:, None] * product for product in products)
-                if np.linalg.cond(gram) <= _MAX_CONDITION:
-                    solution = design.rescaling @ np.linalg.inv(gram)
-                    figures.append(_figures(solution, covariance * factors, omitted))
-                    settings.append((multiplier, intercept_share))
-        if settings:
-            return cls(design, settings, *np.swapaxes(figures, 0, 1))
+            weights = np.insert(_project_centered(multiplier * whitened), 0, 1.0, axis=1)
+            gram, covariance, omitted = (weights.T @ values for values in (matrix, weights, curvature))
+            if np.linalg.cond(gram) <= _MAX_CONDITION:
+                solution = design.rescaling @ np.linalg.inv(gram)
+                sampling = ((solution @ covariance) * solution).sum(axis=1) * sample.size / rows
+                squares = (solution * sample.size / rows) ** 2
+                bias = np.abs(solution @ omitted).max(axis=1, initial=0.0)
+                for share in _INTERCEPT_SHARES:
+                    noise = np.stack([squares[:, 0] / share**2, squares[:, 1:].sum(axis=1) / (1 - share) ** 2])
+                    candidates.append(Candidate(multiplier, share, sampling, noise, bias))
+        if candidates:
+            return cls(design, candidates)
         if sample.size < rows:
             return cls.of(design, rows)
         raise DataError("columns are too nearly collinear: leave out one that nearly follows from the others")
 
-    def choose(self, noise: float, *, intercept_ratio: float = 1.0, allowed_bias: float = _ALLOWED_BIAS) -> Array:
-        """Return the weights with the least summed variance of the coefficients, rows × sums.
+    def choose(
+        self, noise: float, *, intercept_ratio: float = 1.0, allowed_bias: float = _ALLOWED_BIAS
+    ) -> Candidate:
+        """Return the weights with the least summed variance of the coefficients.
 
         Parameters
         ----------
@@ -146,34 +158,22 @@ class WeightCandidates:
         allowed_bias : float
             The bias from curvature that is allowed, in standard errors.
         """
-        in_intercept, in_slopes = (
-            2.0 ** round(math.log2(max(v, 2.0**-40))) for v in (noise * intercept_ratio, noise)
-        )
-        variances = self.sampling + in_intercept * self.intercept_noise + in_slopes * self.slope_noise
-        needed = (_CURVATURE * self.bias / allowed_bias) ** 2
+        logarithms = np.log2(np.maximum([noise * intercept_ratio, noise], _MIN_NOISE))
+        variances = 2.0 ** np.rint(logarithms)
         ordinary = (self.design.least_squares_weights() ** 2).sum(axis=0)
         importance = self.design.coefficient_array(_INTERCEPT_IMPORTANCE, 1.0) / ordinary
-        risk = np.maximum(variances, needed) @ importance
-        return _shares(self.design.whitened, *self.settings[int(risk.argmin())])
 
+        def risk(candidate: Candidate) -> float:
+            needed = (_CURVATURE * candidate.bias / allowed_bias) ** 2
+            return float(np.maximum(candidate.sampling + variances @ candidate.noise, needed) @ importance)
 
-def _figures(solution: Array, covariance: Array, omitted: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the variances and the bias of each coefficient, in the order of `WeightCandidates`."""
-    sampling = ((solution @ covariance) * solution).sum(axis=1)
-    squares = solution**2
-    bias = np.abs(solution @ omitted).max(axis=1, initial=0.0)
-    return sampling, squares[:, 0], squares[:, 1:].sum(axis=1), bias
+        return min(self.candidates, key=risk)
 
-
-def _shares(whitened: Array, multiplier: float, intercept_share: float) -> Array:
-    """Return weights of labels in sums, of which the intercept's sum has a fixed share.
-
-    Weights in each other sum add up to 0 over rows, because clipped errors may not.
-    """
-    slopes = project(multiplier * whitened)
-    slopes -= slopes.mean(axis=0)
-    slopes /= np.abs(slopes).sum(axis=1).max()
-    return np.hstack([np.full((len(slopes), 1), intercept_share), (1 - intercept_share) * slopes])
+    def smallest_noise(self, epsilon: float) -> float:
+        """Return the smallest standard deviation of the noise of a standardised slope, in widths of the bounds."""
+        candidate = self.choose(2 / (ASSUMED_DEVIATION * epsilon) ** 2)
+        deviations = np.sqrt(2 * candidate.noise.sum(axis=0)) / epsilon / np.diag(self.design.rescaling)
+        return float(deviations[1:].min())
 
 
 def project(rows: Array) -> Array:
@@ -193,19 +193,19 @@ def project(rows: Array) -> Array:
     return np.asarray(np.sign(rows) * np.maximum(sizes - threshold[:, None], 0))
 
 
+def _project_centered(rows: Array) -> Array:
+    """Return projected rows whose columns add up to 0, because clipped errors may not; the largest row has norm 1."""
+    weights = project(rows)
+    weights -= weights.mean(axis=0)
+    return np.asarray(weights / np.abs(weights).sum(axis=1).max())
+
+
 def _curvature(whitened: Array, matrix: Array) -> Array:
     """Return the part of each squared direction that the model does not explain, with standard deviation 1."""
     squares = np.minimum(whitened**2, _CURVATURE_END**2)
     unexplained = squares - matrix @ np.linalg.lstsq(matrix, squares, rcond=None)[0]
     deviation = unexplained.std(axis=0)
     return np.asarray(unexplained[:, deviation > 1e-3] / deviation[deviation > 1e-3])
-
-
-def smallest_noise(candidates: WeightCandidates, epsilon: float) -> float:
-    """Return the smallest standard deviation of the noise of a standardised slope, in widths of the bounds."""
-    weights = LabelWeights.of(candidates.design, candidates.choose(2 / (ASSUMED_DEVIATION * epsilon) ** 2))
-    scales = weights.noise_scales(1 / epsilon) / np.diag(candidates.design.rescaling)[:, None]
-    return math.sqrt(2 * float((scales**2).sum(axis=1)[1:].min()))
 
 
 def expected_error(rows: int, columns: int, epsilon: float) -> float:
@@ -218,8 +218,8 @@ def expected_error(rows: int, columns: int, epsilon: float) -> float:
     """
     sample = min(rows, max(2000, 10 * columns))
     X = np.random.default_rng(0).normal(size=(sample, columns))
-    design = Design.of(X, [f"x{k}" for k in range(columns)])
+    candidates = WeightCandidates.of(Design.of(X, [f"x{k}" for k in range(columns)]))
     noise = 2 / (ASSUMED_DEVIATION * epsilon) ** 2 * sample / rows
-    weights = LabelWeights.of(design, WeightCandidates.of(design).choose(noise))
-    variances = (weights.of_labels() ** 2).sum(axis=0) + noise * (weights.noise_scales(1.0) ** 2).sum(axis=1)
+    candidate = candidates.choose(noise)
+    variances = candidate.sampling + noise * candidate.noise.sum(axis=0)
     return ASSUMED_DEVIATION * math.sqrt(float(variances[1:].mean()) * sample / rows)

@@ -61,11 +61,6 @@ class Moments:
         return self.window.width / self.epsilon
 
     @property
-    def square_noise_scale(self) -> float:
-        """The scale of the noise of a sum of squares, for integer weights."""
-        return self.window.width / self.window.square_factor * self.noise_scale * MAX_ROW_WEIGHT
-
-    @property
     def square_weights(self) -> Array:
         """The integer weights of squares."""
         return self.sum_weights.squares
@@ -88,16 +83,11 @@ def measure(candidates: WeightCandidates, labels: PrivateLabels) -> Moments:
     reset = _reset_weights(design, window, epsilon)
     limit = MAX_ROW_WEIGHT - int(np.abs(reset).max(initial=0))
     noise = 2 * (window.width / epsilon) ** 2 / window.residual_variance
-    shares = candidates.choose(
-        noise, intercept_ratio=1 / window.width**2
-    )  # the intercept's labels are not clipped
+    candidate = candidates.choose(noise, intercept_ratio=1 / window.width**2)  # labels of its sum are not clipped
+    shares = candidate.shares(design)
     squares = SquareWeights.choose(design, LabelWeights.of(design, shares, limit), window, epsilon)
     weights = LabelWeights.of(design, shares, math.floor(limit * (1 - squares.linear_share)))
-    intercept, slopes = np.split(weights.integers, [1], axis=1)
-    clipped = np.hstack([slopes, reset])
-    constant = int(intercept[0, 0])
-    label_totals = constant + np.abs(clipped).sum(axis=1)
-    sum_weights = SumWeights(intercept, clipped, *squares.integers(label_totals, constant))
+    sum_weights = squares.beside(weights, reset)
     sums = labels.weighted_sums(window, sum_weights, labels.epsilon)
     return Moments(window, weights, squares, sum_weights, *sums, epsilon)
 

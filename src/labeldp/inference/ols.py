@@ -21,7 +21,7 @@ from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.inference.design import Design
 from labeldp.inference.estimate import describe_errors
 from labeldp.inference.formula import Formula
-from labeldp.inference.label_weights import WeightCandidates, smallest_noise
+from labeldp.inference.label_weights import WeightCandidates
 from labeldp.inference.moments import measure
 from labeldp.inference.regression_table import RegressionTable
 from labeldp.inference.solution import solve_linear
@@ -179,7 +179,7 @@ def _units(y: Any, rows: int, bounds: Pair) -> Array:
 def _refuse_noise(candidates: WeightCandidates, epsilon: float) -> None:
     """Refuse an ε for which noise would hide any coefficient that the bounds allow."""
     enough = epsilon
-    while (noise := smallest_noise(candidates, enough)) > _MAX_NOISE:
+    while (noise := candidates.smallest_noise(enough)) > _MAX_NOISE:
         enough = float(rounded_up(enough * noise / _MAX_NOISE, 2))
     if enough > epsilon:
         design = candidates.design

@@ -24,7 +24,7 @@ def estimate_variances(design: Design, moments: Moments, solution: Solution) -> 
     totals = np.maximum(weights.sum(axis=0), 1)
     correction = leverage_correction(design.leverage @ weights / totals)
     values = (moments.square_sums - fitted_squares(moments, solution)) / totals * correction
-    sum_errors = moments.square_noise_scale / totals * correction
+    sum_errors = moments.window.square_noise(moments.epsilon) / totals * correction
     scales = np.hypot(sum_errors, fitted_squares_error(moments, solution))
     values[1:], scales[1:] = extrapolate_to_all_rows(design, moments, values, scales)
     values[1:] += hidden_squares(moments, solution, values[1:])

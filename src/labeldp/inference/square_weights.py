@@ -16,7 +16,7 @@ import numpy as np
 from labeldp._values import Array
 from labeldp.inference.design import Design
 from labeldp.inference.label_weights import LabelWeights
-from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT, ClipWindow
+from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT, ClipWindow, SumWeights
 
 HETEROGENEITY = 0.4
 """The scale of log ratios of variances without misfit."""
@@ -65,41 +65,51 @@ class SquareWeights:
         penalty = misfit_penalty(design, window)
         noise = 2 * (weights.noise_scales(window.width / epsilon) ** 2).sum(axis=1) / squares.sum(axis=0)
         noise_ratio = float(noise[1:].mean()) / window.residual_variance
-        totals, label_totals = profile.sum(axis=1), np.abs(weights.integers).sum(axis=1)
-        unit = window.width**2 / window.square_factor * MAX_ROW_WEIGHT / (epsilon * window.residual_variance)
+        totals = profile.sum(axis=1)
+        square_noise = design.size * window.square_noise(epsilon) / window.residual_variance
         best = math.inf, 1.0, 0.0
         for linear_share in (0.0,) if window.rough_fit is None else _LINEAR_SHARES:
-            limits = row_limits(window, (1 - linear_share) * label_totals, 0, design.size)
-            for scale in (_SCALES * (limits.max() / totals.max())).tolist():
-                visible = np.minimum(scale * totals, limits)
-                noise_error = unit * design.size / visible.sum()
-                cut_off = float(((totals - visible / scale) * penalty).mean())
-                error = _VARIANCE_IMPORTANCE * (noise_error**2 + cut_off**2) / (1 + noise_ratio)
-                best = min(best, (noise_ratio / (1 - linear_share) ** 2 + error, scale, linear_share))
+            label_totals = (1 - linear_share) * np.abs(weights.integers).sum(axis=1)
+            limits = row_limits(window, label_totals, 0, design.size)
+            scale, error = best_scale(totals, limits, penalty, square_noise)
+            risk = noise_ratio / (1 - linear_share) ** 2 + _VARIANCE_IMPORTANCE * error / (1 + noise_ratio)
+            best = min(best, (risk, scale, linear_share))
         ratios = np.append(1.0, design.size * (penalty @ profile) / len(profile))
         return cls(window, profile, np.hypot(HETEROGENEITY, np.log(ratios) / 2), *best[1:])
 
-    def integers(self, label_totals: Array, constant: int) -> tuple[Array, Array]:
-        """Return integer weights of squares, and of clipped labels that are subtracted from them.
+    def beside(self, weights: LabelWeights, reset: Array) -> SumWeights:
+        """Return the integer weights of all sums: of labels, of the test of fit, and of squares beside them.
 
-        The first column has equal weights for all rows, the others are for the coefficients.
-
-        Parameters
-        ----------
-        label_totals : array
-            The sum of the weights of each row in sums of labels.
-        constant : int
-            The part of it for labels that are not clipped.
+        The first column of squares has equal weights for all rows, the others are for the coefficients.
         """
-        size = self.profile.shape[1]
-        limits = row_limits(self.window, label_totals, constant, size)
+        intercept, slopes = np.split(weights.integers, [1], axis=1)
+        clipped = np.hstack([slopes, reset])
+        constant, size = intercept[0, 0], self.profile.shape[1]
+        limits = row_limits(self.window, constant + np.abs(clipped).sum(axis=1), constant, size)
         scale = np.minimum(self.scale, limits / np.maximum(self.profile.sum(axis=1), 1e-300))
-        squares = np.insert(
-            np.rint(self.profile * scale[:, None]), 0, (MAX_ROW_WEIGHT - constant) // (size + 1), axis=1
-        )
+        squares = np.rint(self.profile * scale[:, None])
         linear = np.trunc(squares * linear_factors(self.window)[:, None])
-        linear[:, 0] = 0
-        return squares, linear
+        equal = (MAX_ROW_WEIGHT - constant) // (size + 1)
+        return SumWeights(intercept, clipped, np.insert(squares, 0, equal, axis=1), np.insert(linear, 0, 0, axis=1))
+
+
+def best_scale(totals: Array, limits: Array, penalty: Array, noise: float) -> tuple[float, float]:
+    """Return the scale of profiles with the least squared relative error of variances, and this error.
+
+    Parameters
+    ----------
+    totals, limits, penalty : arrays
+        For each row, the sum of its profile, the largest sum of its weights, and `misfit_penalty`.
+    noise : float
+        The error by noise of a sum of squares, as a multiple of the variance of a label.
+    """
+    scales = (_SCALES * (limits.max() / totals.max())).tolist()
+    best = math.inf, 1.0
+    for scale in scales:
+        visible = np.minimum(scale * totals, limits)
+        cut_off = float(((totals - visible / scale) * penalty).mean())
+        best = min(best, ((noise / visible.sum()) ** 2 + cut_off**2, scale))
+    return best[1], best[0]
 
 
 def misfit_penalty(design: Design, window: ClipWindow) -> Array:

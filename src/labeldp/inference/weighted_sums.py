@@ -69,6 +69,10 @@ class ClipWindow:
         """The range of clipped distances."""
         return 2 * self.half_width
 
+    def square_noise(self, epsilon: float) -> float:
+        """Return the scale of the noise of a sum of squares, for integer weights."""
+        return self.width**2 / self.square_factor / epsilon * MAX_ROW_WEIGHT
+
     def positions(self, labels: Array, rows: slice) -> Array:
         """Return the positions of these rows' clipped labels in their intervals, from 0 to 1."""
         distances = np.clip(labels - self.center[rows], -self.half_width, self.half_width)
