@@ -172,8 +172,7 @@ def test_integer_weights_of_a_row_add_up_to_the_limit_at_most(columns, ratio):
             assert (rows == np.rint(rows)).all()
         assert weights.row_totals().max() <= MAX_ROW_WEIGHT
         unclipped, clipped, for_squares, linear = (
-            np.abs(rows).sum(axis=1)
-            for rows in (weights.labels, weights.clipped, weights.squares, weights.linear)
+            np.abs(rows).sum(axis=1) for rows in (weights.labels, weights.clipped, weights.squares, weights.linear)
         )
         assert (unclipped + clipped + linear).max() <= MAX_ROW_WEIGHT
         assert (unclipped + for_squares).max() <= MAX_ROW_WEIGHT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -83,16 +83,24 @@ def _rough_fit(candidates: WeightCandidates, labels: PrivateLabels, window: Clip
 
 def _clipped_window(design: Design, labels: PrivateLabels, center: Array) -> ClipWindow | None:
     """Return the window with the least error around a center; None if distances are too large to be clipped."""
-    rows = center.size
-    epsilon = labels.budget.part(_COUNTS_SHARE, _COUNTS_PER_ROOT_ROW * math.sqrt(rows))
-    counts = labels.count_distances(center, epsilon)
-    tails = Tails.of(counts, float(epsilon))
-    row_weight = float(np.abs(design.whitened).sum(axis=1).mean())
-    noise = _SLOPE_NOISE * row_weight / float(labels.epsilon)
-    half_width, clipped_total = tails.best_half_width(noise)
-    if half_width > _MAX_HALF_WIDTH or tails.beyond(half_width / 2) > _MAX_TAIL * _effective_rows(design):
+    epsilon = labels.budget.part(_COUNTS_SHARE, _COUNTS_PER_ROOT_ROW * math.sqrt(center.size))
+    octaves, nearest = labels.count_distances(center, epsilon)
+    tails = np.cumsum(octaves, axis=1)
+    errors = 2 / float(epsilon) * np.sqrt(2.0 * np.arange(1, DISTANCES.size + 1))
+    noise = _SLOPE_NOISE * float(np.abs(design.whitened).sum(axis=1).mean()) / float(labels.epsilon)
+    half_width, clipped_total = _best_half_width(tails, errors, noise)
+    half = int(np.argmax(half_width / 2 >= DISTANCES))
+    if half_width > _MAX_HALF_WIDTH or (tails + errors)[:, half].sum() > _MAX_TAIL * _effective_rows(design):
         return None
-    return ClipWindow(center, half_width, _variance(counts, half_width), clipped_total)
+    counts = np.append(octaves.sum(axis=0), nearest)[1:]
+    return ClipWindow(center, half_width, _variance_within(half_width, counts), clipped_total)
+
+
+def _variance_within(half_width: float, counts: Array) -> float:
+    """Return the variance of distances up to a half width, by noisy counts in octaves."""
+    within = counts.clip(0) * (half_width >= DISTANCES)
+    variance = float(within @ (0.75 * DISTANCES) ** 2 / max(within.sum(), 1))
+    return min(max(variance, 1e-9), 0.25)
 
 
 def _effective_rows(design: Design) -> float:
@@ -101,74 +109,42 @@ def _effective_rows(design: Design) -> float:
     return float((squares.sum(axis=0) ** 2 / (squares**2).sum(axis=0)).min())
 
 
-def _variance(counts: Array, half_width: float) -> float:
-    """Return the variance of distances within a half width, by noisy counts."""
-    octaves = np.append(counts[:-1].reshape(2, -1).sum(axis=0), counts[-1])[1:].clip(0)
-    octaves *= half_width >= DISTANCES
-    variance = float(octaves @ (0.75 * DISTANCES) ** 2 / max(octaves.sum(), 1))
-    return min(max(variance, 1e-9), 0.25)
+def _best_half_width(tails: Array, errors: Array, noise: float) -> tuple[float, float]:
+    """Return the half width with the least error, and the total clipped amount; 1 and 0 for no clipping.
 
-
-@dataclass(frozen=True, slots=True)
-class Tails:
-    """Noisy numbers of labels beyond distances from a center.
-
-    Attributes
+    Parameters
     ----------
-    above, below : arrays
-        For each of `DISTANCES`, from the largest to the smallest.
+    tails : array, 2 × distances
+        Noisy numbers of labels beyond each of `DISTANCES`, above and below the center.
     errors : array
         Standard deviations of their noise.
+    noise : float
+        The error from noise for labels that are clipped to a range of 1.
     """
+    best = (_NO_CLIPPING_NOISE * noise, 1.0, 0.0)
+    for half_width in (_MAX_HALF_WIDTH * 2.0 ** (-np.arange(15) / 2)).tolist():
+        clipped = sum(_clipped_amount(half_width, tail, errors) for tail in tails)
+        error = math.hypot(2 * half_width * noise, _CLIPPING_WEIGHT * clipped)
+        best = min(best, (error, half_width, clipped))
+    return best[1], best[2]
 
-    above: Array
-    below: Array
-    errors: Array
 
-    @classmethod
-    def of(cls, counts: Array, epsilon: float) -> Tails:
-        """Return the tails for the counts of `PrivateLabels.count_distances`."""
-        above, below = np.cumsum(counts[:-1].reshape(2, -1), axis=1)
-        return cls(above, below, 2 / epsilon * np.sqrt(2.0 * np.arange(1, DISTANCES.size + 1)))
+def _clipped_amount(half_width: float, tail: Array, errors: Array) -> float:
+    """Return a cautious estimate of the total amount that clipping removes on one side.
 
-    def beyond(self, distance: float) -> float:
-        """Return an upper limit of the number of labels beyond a distance, by one standard deviation."""
-        k = int(np.argmax(distance >= DISTANCES))
-        return float(self.above[k] + self.below[k] + 2 * self.errors[k])
-
-    def best_half_width(self, noise: float) -> tuple[float, float]:
-        """Return the half width with the least error, and the total clipped amount; 1 and 0 for no clipping.
-
-        Parameters
-        ----------
-        noise : float
-            The error from noise for labels that are clipped to a range of 1.
-        """
-        best = (_NO_CLIPPING_NOISE * noise, 1.0, 0.0)
-        for half_width in (_MAX_HALF_WIDTH * 2.0 ** (-np.arange(15) / 2)).tolist():
-            clipped = self._clipped(self.above, half_width) + self._clipped(self.below, half_width)
-            error = math.hypot(2 * half_width * noise, _CLIPPING_WEIGHT * clipped)
-            best = min(best, (error, half_width, clipped))
-        return best[1], best[2]
-
-    def _clipped(self, tail: Array, half_width: float) -> float:
-        """Return a cautious estimate of the total amount that clipping removes on one side.
-
-        Counts at large distances are mostly noise, so the tail is extrapolated from nearer ones: as a power of the
-        distance that grows with each factor of 2 as it did in the last one. This fits power laws and log-normal
-        errors, and overestimates lighter tails. The result is the least over all starting distances.
-        """
-        starts = np.flatnonzero(half_width >= DISTANCES[:-2]).tolist()
-        return min((self._extrapolated(tail, half_width, start) for start in starts), default=math.inf)
-
-    def _extrapolated(self, tail: Array, half_width: float, start: int) -> float:
-        """Return the amount that clipping removes if the tail is extrapolated from one of `DISTANCES`."""
-        largest = np.maximum(tail, 0) + self.errors
-        nearer = max(float(tail[start + 1] - self.errors[start + 1]), 1.0)
-        power = math.log2(nearer / largest[start])
-        if power <= _MIN_TAIL_POWER:
-            return math.inf
-        growth = max(power - math.log2(max(largest[start + 2] / nearer, 1.0)), 0.0)
-        octaves = math.log2(half_width / DISTANCES[start])
-        number = float(largest[start]) * 2 ** -(octaves * (power + growth * (octaves + 1) / 2))
-        return number * half_width / (power + growth * (octaves + 0.5) - 1)
+    Counts at large distances are mostly noise, so the tail is extrapolated from nearer ones: as a power of the
+    distance that grows with each factor of 2 as it did in the last one. This fits power laws and log-normal
+    errors, and overestimates lighter tails. The result is the least over all starting distances.
+    """
+    amounts = [math.inf]
+    largest = np.maximum(tail, 0) + errors
+    smallest = np.maximum(tail - errors, 1)
+    for k in np.flatnonzero(half_width >= DISTANCES[:-2]).tolist():
+        power = math.log2(smallest[k + 1] / largest[k])
+        next_power = math.log2(max(largest[k + 2] / smallest[k + 1], 1.0))
+        growth = max(power - next_power, 0.0)
+        octaves = math.log2(half_width / DISTANCES[k])
+        if power > _MIN_TAIL_POWER:
+            number = float(largest[k]) * 2 ** -(octaves * (power + growth * (octaves + 1) / 2))
+            amounts.append(number * half_width / (power + growth * (octaves + 0.5) - 1))
+    return min(amounts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
 import numpy as np
 
@@ -57,25 +58,18 @@ class Design:
     def of(cls, columns: Array, names: Sequence[str]) -> Design:
         """Return the design; columns whose coefficients cannot be estimated are refused by name."""
         _refuse_size(*columns.shape)
-        if "Intercept" in names:
-            raise DataError("a column is called 'Intercept', as the constant that is added: rename or drop it")
         for name, column in zip(names, columns.T, strict=True):
             _refuse_column(name, column)
-        center = columns.mean(axis=0)
-        scale = np.sqrt(((columns - center) ** 2).mean(axis=0))
+        center, scale = columns.mean(axis=0), columns.std(axis=0)
         standardized = (columns - center) / scale
-        rows = len(columns)
-        eigenvalues, directions = np.linalg.eigh(standardized.T @ standardized / rows)
-        if eigenvalues[0] < _MIN_EIGENVALUE:
-            _refuse_collinear(names, np.abs(directions[:, 0]))
-        scaled = directions / np.sqrt(eigenvalues)
+        whitening = _whitening(standardized, names)
         rescaling = np.diag(np.append(1.0, 1 / scale))
         rescaling[0, 1:] = -center / scale
-        matrix = np.hstack([np.ones((rows, 1)), standardized])
-        design = cls(["Intercept", *names], matrix, rescaling, standardized @ scaled @ directions.T)
-        row = design.leverage.argmax()
-        if design.leverage[row] > _MAX_LEVERAGE:
-            effects = np.abs(design.whitened[row] @ scaled @ directions.T)
+        matrix = np.insert(standardized, 0, 1.0, axis=1)
+        design = cls(["Intercept", *names], matrix, rescaling, standardized @ whitening)
+        leverage = design.leverage
+        if leverage.max() > _MAX_LEVERAGE:
+            effects = np.abs(design.whitened[leverage.argmax()] @ whitening)
             name = names[int(effects.argmax())]
             raise DataError(f"the coefficient of {name!r} depends on one row: leave it out, or join rare levels")
         return design
@@ -104,10 +98,6 @@ class Design:
         """Return the weight of each label in each coefficient of least squares, rows × coefficients."""
         return self.matrix @ np.linalg.solve(self.matrix.T @ self.matrix, self.rescaling.T)
 
-    def residuals(self, values: Array) -> Array:
-        """Return the residuals of least squares of values on the columns."""
-        return values - self.matrix @ np.linalg.lstsq(self.matrix, values, rcond=None)[0]
-
 
 def _refuse_size(rows: int, columns: int) -> None:
     if not 0 < columns <= MAX_COLUMNS:
@@ -117,7 +107,9 @@ def _refuse_size(rows: int, columns: int) -> None:
 
 
 def _refuse_column(name: str, column: Array) -> None:
-    """Refuse a column that is not finite, or that is constant."""
+    """Refuse a column that is not finite, that is constant, or that has the name of the constant."""
+    if name == "Intercept":
+        raise DataError("a column is called 'Intercept', as the constant that is added: rename or drop it")
     lowest, highest = column.min(), column.max()
     if not -_MAX_VALUE <= lowest <= highest <= _MAX_VALUE:  # NaN is refused, too
         raise DataError(f"the column {name!r} has missing, infinite or huge values: drop these rows")
@@ -125,8 +117,16 @@ def _refuse_column(name: str, column: Array) -> None:
         raise DataError(f"the column {name!r} is constant: leave it out")
 
 
-def _refuse_collinear(names: Sequence[str], direction: Array) -> None:
-    """Name the columns of a direction that has no variance."""
-    involved = np.flatnonzero(direction > 1e-6 * direction.max())[:8]
-    listed = ", ".join(repr(names[k]) for k in involved)
-    raise DataError(f"columns are collinear: leave out one of {listed}")
+def _whitening(standardized: Array, names: Sequence[str]) -> Array:
+    """Return the inverse square root of the correlation matrix; collinear columns are refused by name."""
+    eigenvalues, directions = np.linalg.eigh(standardized.T @ standardized / len(standardized))
+    if eigenvalues[0] < _MIN_EIGENVALUE:
+        loadings = np.abs(directions[:, 0])
+        involved = [repr(name) for name in compress(names, loadings > 1e-6 * loadings.max())]
+        raise DataError(f"columns are collinear: leave out one of {', '.join(involved[:8])}")
+    return np.asarray(directions / np.sqrt(eigenvalues) @ directions.T)
+
+
+def residuals(matrix: Array, values: Array) -> Array:
+    """Return the residuals of least squares."""
+    return values - matrix @ np.linalg.lstsq(matrix, values, rcond=None)[0]

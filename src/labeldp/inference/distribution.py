@@ -57,13 +57,9 @@ class VarianceDistribution:
         """The posterior variance of the variance."""
         return float((self.values - self.mean) ** 2 @ self.probabilities)
 
-    def scaled(self, factor: float) -> VarianceDistribution:
-        """Return the distribution of the variance times a factor."""
-        return VarianceDistribution(factor * self.values, self.probabilities)
-
-    def shifted(self, amount: float) -> VarianceDistribution:
-        """Return the distribution of the variance plus an amount."""
-        return VarianceDistribution(self.values + amount, self.probabilities)
+    def scaled(self, factor: float, shift: float = 0.0) -> VarianceDistribution:
+        """Return the distribution of (variance + shift) · factor."""
+        return VarianceDistribution((self.values + shift) * factor, self.probabilities)
 
     @classmethod
     def of_logarithms(cls, log_density: Callable[[Array], Array], low: float, high: float) -> VarianceDistribution:

@@ -65,44 +65,45 @@ class Estimates:
 
 def describe_errors(design: Design, moments: Moments, solution: Solution, bounds: Pair) -> Estimates:
     """Return coefficients and the distributions of their errors, for labels between bounds."""
-    low, high = bounds
-    width = high - low
     mean, *robust = variance_posteriors(*estimate_variances(design, moments, solution))
-    label_weights, noise_scales = width * solution.label_weights, width * solution.noise_scales
-    variances = error_variances(moments, mean, robust)
-    squared_weights = (label_weights**2).sum(axis=0).tolist()
-    distributions = [
-        NormalLaplaceMixture(variance.scaled(factor), scales)
-        for variance, factor, scales in zip(variances, squared_weights, np.abs(noise_scales), strict=True)
-    ]
+    distributions = error_distributions(design, moments, solution, mean, robust)
     is_sure = math.sqrt(mean.variance) <= _MAX_VARIANCE_ERROR * mean.mean
     ordinary = (design.least_squares_weights() ** 2).sum(axis=0) * (mean.mean if is_sure else math.nan)
     return Estimates(
-        coefficients=width * solution.coefficients + design.coefficient_array(low, 0.0),
+        coefficients=solution.coefficients,
         distributions=distributions,
-        covariance=_covariance(distributions, label_weights.T @ label_weights, 2 * noise_scales @ noise_scales.T),
-        ordinary_errors=width * np.sqrt(ordinary),
+        covariance=covariance(solution, distributions),
+        ordinary_errors=(bounds[1] - bounds[0]) * np.sqrt(ordinary),
         fit=(r_squared(solution, mean) if is_sure else {}) | lack_of_fit(moments, solution, mean),
         notes=_notes(moments, solution, bounds),
     )
 
 
-def error_variances(
-    moments: Moments, mean: VarianceDistribution, robust: Sequence[VarianceDistribution]
-) -> list[VarianceDistribution]:
-    """Return the variance of a label's error for each coefficient.
+def error_distributions(
+    design: Design,
+    moments: Moments,
+    solution: Solution,
+    mean: VarianceDistribution,
+    robust: Sequence[VarianceDistribution],
+) -> list[NormalLaplaceMixture]:
+    """Return the distribution of each coefficient's error, √(V Σh²) · normal plus the noise.
 
-    Without a rough fit, it is at least the mean variance: if the true relation is not linear, too much is
+    Without a rough fit, V is at least the mean variance: if the true relation is not linear, too much is
     subtracted from squares around the middle of the bounds. Clipping is an error of the slopes.
     """
     if moments.window.rough_fit is None:
         robust = [variance if variance.mean >= mean.mean else mean for variance in robust]
-    clipping_variance = moments.window.clipped_total**2 / moments.window.center.size
-    return [robust[0], *(variance.shifted(clipping_variance) for variance in robust[1:])]
+    clipping_variances = design.coefficient_array(0.0, moments.window.clipped_total**2 / len(design.matrix))
+    squared_weights = (solution.label_weights**2).sum(axis=0)
+    factors = zip(squared_weights.tolist(), clipping_variances.tolist(), strict=True)
+    variances = [variance.scaled(*factor) for variance, factor in zip(robust, factors, strict=True)]
+    return list(map(NormalLaplaceMixture, variances, np.abs(solution.noise_scales)))
 
 
-def _covariance(distributions: Sequence[NormalLaplaceMixture], sampling: Array, noise: Array) -> Array:
+def covariance(solution: Solution, distributions: Sequence[NormalLaplaceMixture]) -> Array:
     """Return the covariance of the coefficients: their variances, and correlations as for equal variances."""
+    sampling = solution.label_weights.T @ solution.label_weights
+    noise = 2 * solution.noise_scales @ solution.noise_scales.T
     variances = np.array([distribution.variance for distribution in distributions]) - np.diag(noise)
     scale = np.sqrt(np.maximum(variances, 0) / np.diag(sampling))
     return np.asarray(sampling * scale * scale[:, None] + noise)
@@ -130,7 +131,7 @@ def lack_of_fit(moments: Moments, solution: Solution, residual: VarianceDistribu
     if not weights.size:
         return {}
     variance = residual.scaled(float((weights**2).sum()))
-    distribution = NormalLaplaceMixture(variance, np.array([moments.noise_scale * MAX_ROW_WEIGHT]))
+    distribution = NormalLaplaceMixture(variance, moments.noise_scales[-1:] * MAX_ROW_WEIGHT)
     return {"pvalue": distribution.tail(float(moments.label_sums[-1] - weights[:, 0] @ solution.fitted))}
 
 

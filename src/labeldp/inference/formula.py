@@ -6,7 +6,7 @@ A formula is a sum of names, powers, categories and products. Nothing in it is e
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ _FACTOR = re.compile(
     rf"""\s*(?:
         C\(\s*(?P<category>{_NAME})\s*(?:,\s*ref\s*=\s*(?P<reference>"[^"]*"|'[^']*'|[\w.]+)\s*)?\)
         | (?P<name>{_NAME}) \s* (?:\*\*\s*(?P<power>[234])\b)?
-    )\s*(?P<mark>[+:]|\Z)""",
+    )\s*(?P<sign>[+:]|\Z)""",
     re.VERBOSE,
 )
 _HINT = (
@@ -100,11 +100,7 @@ class Formula:
         """Read a formula; it must not use the label."""
         terms: list[Term] = []
         levels: dict[str, list[str]] = {}
-        position, mark = 0, "+"
-        while mark:
-            match = _FACTOR.match(text, position)
-            if match is None:
-                raise _error(f"cannot be read, beginning at {text[position:].strip()[:20]!r}: {_HINT}")
+        for sign, match in _matches(text):
             name = (match["category"] or match["name"]).strip("`")
             if label is not None and same_name(name, label):
                 raise _error(f"must not use the label {label!r}: it is private")
@@ -113,16 +109,9 @@ class Formula:
                 levels[name] = levels.get(name) or reference
                 if reference not in ([], levels[name]):
                     raise _error(f"names two reference levels of {name!r}")
-            factor = Factor(name, int(match["power"] or 1))
-            terms = [*terms, (factor,)] if mark == "+" else [*terms[:-1], (*terms[-1], factor)]
-            position, mark = match.end(), match["mark"]
-        alone = {term[0].column for term in terms if len(term) == 1 and term[0].power == 1}
-        for term in terms:
-            missing = [factor.column for factor in term if factor.column not in alone]
-            if len(term) > 1 and missing:
-                raise _error(
-                    f"has a product with {missing[0]!r} and not this column by itself: add {missing[0]!r}"
-                )
+            factors = terms.pop() if sign == ":" else ()
+            terms.append((*factors, Factor(name, int(match["power"] or 1))))
+        _refuse_products_alone(terms)
         return cls(tuple(terms), levels)
 
     @property
@@ -168,9 +157,28 @@ class Formula:
         names = frame_names(frame)
         for name in self.columns:
             if name not in names:
-                near = nearest(name, names)
-                raise DataError(f"X has no column {name!r}" + (f": {near!r}?" if near else ""))
+                similar = nearest(name, names)
+                raise DataError(f"X has no column {name!r}" + (f": {similar!r}?" if similar else ""))
         return as_table(select_columns(frame, self.columns))
+
+
+def _matches(text: str) -> Iterator[tuple[str, re.Match[str]]]:
+    """Yield the factors of a formula, with the sign before each."""
+    position, sign = 0, "+"
+    while sign:
+        match = _FACTOR.match(text, position)
+        if match is None:
+            raise _error(f"cannot be read, beginning at {text[position:].strip()[:20]!r}: {_HINT}")
+        yield sign, match
+        position, sign = match.end(), match["sign"]
+
+
+def _refuse_products_alone(terms: Sequence[Term]) -> None:
+    """Refuse a product with a column that is not a term by itself."""
+    single = {str(term[0]) for term in terms if len(term) == 1}
+    for name, _, _ in (factor for term in terms if len(term) > 1 for factor in term):
+        if name not in single:
+            raise _error(f"has a product with {name!r} and not this column by itself: add {name!r}")
 
 
 def _code(factor: Factor, levels: dict[str, list[str]]) -> list[Factor]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from labeldp._values import Array
 from labeldp.errors import DataError
-from labeldp.inference.design import Design
+from labeldp.inference.design import Design, residuals
 from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT
 
 ASSUMED_DEVIATION = 0.1
@@ -113,35 +113,29 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WeightCandidates:
-    """Weights of a design's rows to choose from, for any noise."""
+    """Weights of a design's rows to choose from, for any noise.
+
+    Attributes
+    ----------
+    design : Design
+    candidates : list of Candidate
+    importance : array
+        Weights of the coefficients' variances in the risk.
+    """
 
     design: Design
     candidates: list[Candidate] = field(repr=False)
+    importance: Array
 
     @classmethod
-    def of(cls, design: Design, sample_rows: int = _SAMPLE_ROWS) -> WeightCandidates:
+    def of(cls, design: Design) -> WeightCandidates:
         """Return candidates that are compared on a sample of rows, or on all where a sample lacks a rare level."""
         rows = len(design.matrix)
-        sample = np.linspace(0, rows - 1, min(rows, sample_rows)).astype(int)
-        matrix, whitened = design.matrix[sample], design.whitened[sample]
-        curvature = _curvature(whitened, matrix)
-        candidates = []
-        for multiplier in _MULTIPLIERS.tolist():
-            weights = np.insert(_project_centered(multiplier * whitened), 0, 1.0, axis=1)
-            gram, covariance, omitted = (weights.T @ values for values in (matrix, weights, curvature))
-            if np.linalg.cond(gram) <= _MAX_CONDITION:
-                solution = design.rescaling @ np.linalg.inv(gram)
-                sampling = ((solution @ covariance) * solution).sum(axis=1) * sample.size / rows
-                squares = (solution * sample.size / rows) ** 2
-                bias = np.abs(solution @ omitted).max(axis=1, initial=0.0)
-                for share in _INTERCEPT_SHARES:
-                    noise = np.stack([squares[:, 0] / share**2, squares[:, 1:].sum(axis=1) / (1 - share) ** 2])
-                    candidates.append(Candidate(multiplier, share, sampling, noise, bias))
-        if candidates:
-            return cls(design, candidates)
-        if sample.size < rows:
-            return cls.of(design, rows)
-        raise DataError("columns are too nearly collinear: leave out one that nearly follows from the others")
+        candidates = _candidates(design, min(rows, _SAMPLE_ROWS)) or _candidates(design, rows)
+        if not candidates:
+            raise DataError("columns are too nearly collinear: leave out one that nearly follows from the others")
+        ordinary = (design.least_squares_weights() ** 2).sum(axis=0)
+        return cls(design, candidates, design.coefficient_array(_INTERCEPT_IMPORTANCE, 1.0) / ordinary)
 
     def choose(
         self, noise: float, *, intercept_ratio: float = 1.0, allowed_bias: float = _ALLOWED_BIAS
@@ -159,13 +153,13 @@ class WeightCandidates:
             The bias from curvature that is allowed, in standard errors.
         """
         logarithms = np.log2(np.maximum([noise * intercept_ratio, noise], _MIN_NOISE))
-        variances = 2.0 ** np.rint(logarithms)
-        ordinary = (self.design.least_squares_weights() ** 2).sum(axis=0)
-        importance = self.design.coefficient_array(_INTERCEPT_IMPORTANCE, 1.0) / ordinary
+        noise_variances = 2.0 ** np.rint(logarithms)
 
         def risk(candidate: Candidate) -> float:
-            needed = (_CURVATURE * candidate.bias / allowed_bias) ** 2
-            return float(np.maximum(candidate.sampling + variances @ candidate.noise, needed) @ importance)
+            variances = candidate.sampling + noise_variances @ candidate.noise
+            return float(
+                np.maximum(variances, (_CURVATURE * candidate.bias / allowed_bias) ** 2) @ self.importance
+            )
 
         return min(self.candidates, key=risk)
 
@@ -174,6 +168,28 @@ class WeightCandidates:
         candidate = self.choose(2 / (ASSUMED_DEVIATION * epsilon) ** 2)
         deviations = np.sqrt(2 * candidate.noise.sum(axis=0)) / epsilon / np.diag(self.design.rescaling)
         return float(deviations[1:].min())
+
+
+def _candidates(design: Design, sample_rows: int) -> list[Candidate]:
+    """Return all candidates that leave a system of equations with a solution, compared on evenly spaced rows."""
+    sample = np.linspace(0, len(design.matrix) - 1, sample_rows).astype(int)
+    matrix, whitened = design.matrix[sample], design.whitened[sample]
+    curvature = _curvature(whitened, matrix)
+    candidates = []
+    for multiplier in _MULTIPLIERS.tolist():
+        weights = np.insert(_project_centered(multiplier * whitened), 0, 1.0, axis=1)
+        gram = weights.T @ matrix
+        if np.linalg.cond(gram) > _MAX_CONDITION:
+            continue
+        solution = design.rescaling @ np.linalg.inv(gram)
+        label_weights = weights @ solution.T
+        sampling = (label_weights**2).sum(axis=0) * sample_rows / len(design.matrix)
+        bias = np.abs(label_weights.T @ curvature).max(axis=1, initial=0.0)
+        squares = (solution * sample_rows / len(design.matrix)) ** 2
+        for share in _INTERCEPT_SHARES:
+            noise = np.vstack([squares[:, 0] / share**2, squares[:, 1:].sum(axis=1) / (1 - share) ** 2])
+            candidates.append(Candidate(multiplier, share, sampling, noise, bias))
+    return candidates
 
 
 def project(rows: Array) -> Array:
@@ -194,7 +210,7 @@ def project(rows: Array) -> Array:
 
 
 def _project_centered(rows: Array) -> Array:
-    """Return projected rows whose columns add up to 0, because clipped errors may not; the largest row has norm 1."""
+    """Return projected rows of norm 1 at most, whose columns add up to 0, because clipped errors may not."""
     weights = project(rows)
     weights -= weights.mean(axis=0)
     return np.asarray(weights / np.abs(weights).sum(axis=1).max())
@@ -202,8 +218,7 @@ def _project_centered(rows: Array) -> Array:
 
 def _curvature(whitened: Array, matrix: Array) -> Array:
     """Return the part of each squared direction that the model does not explain, with standard deviation 1."""
-    squares = np.minimum(whitened**2, _CURVATURE_END**2)
-    unexplained = squares - matrix @ np.linalg.lstsq(matrix, squares, rcond=None)[0]
+    unexplained = residuals(matrix, np.minimum(whitened**2, _CURVATURE_END**2))
     deviation = unexplained.std(axis=0)
     return np.asarray(unexplained[:, deviation > 1e-3] / deviation[deviation > 1e-3])
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from labeldp._values import Array
 from labeldp.inference.clip_window import find_window
-from labeldp.inference.design import Design
+from labeldp.inference.design import Design, residuals
 from labeldp.inference.label_weights import LabelWeights, WeightCandidates
 from labeldp.inference.square_weights import SquareWeights
 from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT, UNIT, ClipWindow, PrivateLabels, SumWeights
@@ -56,14 +56,11 @@ class Moments:
     epsilon: float
 
     @property
-    def noise_scale(self) -> float:
-        """The scale of the noise of a sum of clipped labels whose weights are at most 1."""
-        return self.window.width / self.epsilon
-
-    @property
-    def square_weights(self) -> Array:
-        """The integer weights of squares."""
-        return self.sum_weights.squares
+    def noise_scales(self) -> Array:
+        """The scale of the noise of each coefficient's sum, if its weights are at most 1."""
+        scales = np.full(self.weights.integers.shape[1], self.window.width / self.epsilon)
+        scales[0] = 1 / self.epsilon  # of labels that are not clipped
+        return scales
 
     @property
     def reset_weights(self) -> Array:
@@ -104,9 +101,9 @@ def _reset_weights(design: Design, window: ClipWindow, epsilon: float) -> Array:
         return none
     rough_fit = np.clip(window.rough_fit, *UNIT)
     squares = (rough_fit - rough_fit.mean()) ** 2
-    residuals = design.residuals(squares)
-    deviation = residuals.std()
+    unexplained = residuals(design.matrix, squares)
+    deviation = unexplained.std()
     if deviation <= 1e-6 * squares.std():
         return none
     largest = max(8, math.floor(min(4 * share, _MAX_RESET_SHARE) * MAX_ROW_WEIGHT))
-    return np.asarray(np.rint(largest * np.clip(residuals / (4 * deviation), -1, 1)))[:, None]
+    return np.asarray(np.rint(largest * np.clip(unexplained / (4 * deviation), -1, 1)))[:, None]

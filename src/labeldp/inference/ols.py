@@ -19,7 +19,7 @@ from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.inference.design import Design
-from labeldp.inference.estimate import describe_errors
+from labeldp.inference.estimate import Estimates, describe_errors
 from labeldp.inference.formula import Formula
 from labeldp.inference.label_weights import WeightCandidates
 from labeldp.inference.moments import measure
@@ -111,27 +111,33 @@ def private_ols(
     ledger = as_ledger(ledger)
     label_names = _label_names(X, y, on, label)
     formula = _formula(X, on, label_names)
-    design = _design(X, formula)
-    candidates = WeightCandidates.of(design)
+    candidates = WeightCandidates.of(_design(X, formula))
     _refuse_noise(candidates, float(request.epsilon))
-    units = _units(y, len(design.matrix), request.bounds)
+    units = _units(y, len(candidates.design.matrix), request.bounds)
     source, ledger = resolve_source(random_state), ledger_to_charge(ledger, y)
     plan = Plan(request, units.size, Fraction(0), for_sums=request.epsilon.exact)
     with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
         charges = plan.pay(ledger)
     labels = PrivateLabels(units, SumBudget(plan.for_sums, units.size), source)
-    with np.errstate(all="ignore"):  # strict settings of the user must not lose a release that is paid for
-        moments = measure(candidates, labels)
-        solution = solve_linear(design, moments)
-        estimates = describe_errors(design, moments, solution, request.bounds)
+    estimates = _estimate(candidates, labels, request.bounds)
+    terms = state_terms(plan, charges, source, statistics=labels.budget.noise)
+    name = next(iter(label_names), UNNAMED)
     return RegressionTable(
-        names=design.names,
-        label=[*label_names, UNNAMED][0],
-        terms=state_terms(plan, charges, source, statistics=labels.budget.noise),
+        names=candidates.design.names,
+        label=name,
+        terms=terms,
         estimates=estimates,
         columns=formula,
         frame=hasattr(X, "iloc"),
     )
+
+
+@np.errstate(all="ignore")  # strict settings of the user must not lose a release that is paid for
+def _estimate(candidates: WeightCandidates, labels: PrivateLabels, bounds: Pair) -> Estimates:
+    """Measure moments, solve for the coefficients, and describe their errors."""
+    moments = measure(candidates, labels)
+    solution = solve_linear(candidates.design, moments, bounds)
+    return describe_errors(candidates.design, moments, solution, bounds)
 
 
 def _label_names(X: Any, y: Any, on: str | None, label: str | None) -> list[str]:

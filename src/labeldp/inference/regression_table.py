@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from statistics import NormalDist
@@ -144,23 +145,12 @@ class RegressionTable:
 
     def summary(self, alpha: float = 0.05) -> str:
         """Return the table as text, laid out as in statsmodels, with notes below."""
-        rows = self.cells(alpha)
-        first, *sizes = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["   ".join([name.ljust(first), *map(str.rjust, row, sizes)]) for name, *row in rows]
-        width = max(76, *map(len, lines))
-        fit = self.estimates.fit
-        explained = "{rsquared:.3f} ± {standard_error:.3f}".format(**fit) if "rsquared" in fit else "not estimated"
-        tested = "p = {pvalue:.3f}".format(**fit) if "pvalue" in fit else "not tested"
-        facts = {
-            f"Dep. Variable: {self.label}": f"No. Observations: {self.nobs:,}",
-            "Model: OLS, private labels": f"Privacy: {self.cost}",
-            "Covariance Type: robust": f"Bounds: {self._bounds()}",
-            f"R-squared: {explained}": f"Lack of fit: {tested}",
-        }
-        head = [f"{left:<{width // 2}}{right}" for left, right in facts.items()]
-        title, rule = "Private OLS Regression Results".center(width).rstrip(), "=" * width
+        header, *rows = _aligned(self.cells(alpha))
+        width = max(76, len(header))
+        facts = [f"{left:<{width // 2}}{right}" for left, right in self._facts()]
         notes = [fill(f"[{k}] {note}", width) for k, note in enumerate(self.notes(), 1)]
-        return "\n".join([title, rule, *head, rule, lines[0], "-" * width, *lines[1:], rule, "Notes:", *notes])
+        title, rule = "Private OLS Regression Results".center(width).rstrip(), "=" * width
+        return "\n".join([title, rule, *facts, rule, header, "-" * width, *rows, rule, "Notes:", *notes])
 
     def to_frame(self, alpha: float = 0.05) -> Any:
         """Return the table as a pandas data frame."""
@@ -207,25 +197,18 @@ class RegressionTable:
         -------
         matplotlib axes
         """
-        if ax is None:
-            try:
-                from matplotlib import pyplot  # noqa: PLC0415 (an extra)
-            except ImportError:
-                raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
-            ax = pyplot.subplots(figsize=(7, 1.2 + 0.4 * len(self.names)), layout="constrained")[1]
-        parts = (self.params, self.bse, self.conf_int(alpha), self.estimates.ordinary_errors)
-        values, errors, ends, ordinary = (np.asarray(part)[1:] for part in parts)
-        names, places = self.names[1:], np.arange(values.size)
-        reach = (ends[:, 1] - values) / errors
-        ax.errorbar(values / errors, places, xerr=reach, fmt="oC0", label=f"{100 * (1 - alpha):g} % interval")
+        ax = ax or _new_axes(len(self.names))
+        rows = np.arange(1, len(self.names))
+        errors = np.asarray(self.bse)[1:]
+        values = np.asarray(self.params)[1:] / errors
+        half_widths = np.diff(self.conf_int(alpha)).ravel()[1:] / 2 / errors
+        ax.errorbar(values, rows, xerr=half_widths, fmt="oC0", label=f"{100 * (1 - alpha):g} % interval")
         if not self._is_hidden:
-            reach = NormalDist().inv_cdf(1 - alpha / 2) * ordinary / errors
-            ax.errorbar(
-                values / errors, places + 0.2, xerr=reach, fmt="C1", ls="", label="its width without privacy"
-            )
+            half_widths = NormalDist().inv_cdf(1 - alpha / 2) * self.estimates.ordinary_errors[1:] / errors
+            ax.errorbar(values, rows + 0.2, xerr=half_widths, fmt="C1", ls="", label="its width without privacy")
         ax.axvline(0, color="#777777", linewidth=0.8)
-        ax.set_yticks(places, names)
-        ax.set_ylim(len(names) - 0.5, -0.5)
+        ax.set_yticks(rows, self.names[1:])
+        ax.set_ylim(rows.size + 0.5, 0.5)
         ax.set_xlabel("coefficient / standard error")
         ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=9)
         return ax
@@ -299,6 +282,18 @@ class RegressionTable:
             f"Standard errors without privacy are {ordinary}.",
         ]
 
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return the lines above the coefficients, each in two parts."""
+        fit = self.estimates.fit
+        explained = "{rsquared:.3f} ± {standard_error:.3f}".format(**fit) if "rsquared" in fit else "not estimated"
+        tested = "p = {pvalue:.3f}".format(**fit) if "pvalue" in fit else "not tested"
+        return [
+            (f"Dep. Variable: {self.label}", f"No. Observations: {self.nobs:,}"),
+            ("Model: OLS, private labels", f"Privacy: {self.cost}"),
+            ("Covariance Type: robust", f"Bounds: {self._bounds()}"),
+            (f"R-squared: {explained}", f"Lack of fit: {tested}"),
+        ]
+
     def _bounds(self) -> str:
         return " to ".join(map(number, self.terms.bounds[0]))
 
@@ -310,3 +305,18 @@ class RegressionTable:
         if columns is None:
             return pandas.Series(values, self.names)
         return pandas.DataFrame(values, self.names, columns)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as lines of one width, names on the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["   ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+
+
+def _new_axes(rows: int) -> Any:
+    """Return the axes of a new figure."""
+    try:
+        from matplotlib import pyplot  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
+    return pyplot.subplots(figsize=(7, 1.2 + 0.4 * rows), layout="constrained")[1]

@@ -20,7 +20,7 @@ def estimate_variances(design: Design, moments: Moments, solution: Solution) -> 
     An estimate is Σ b (squares − fitted squares) / Σ b, with the weights b of squares, times a correction for
     leverage. Those of coefficients are corrected for rows that are cut off.
     """
-    weights = moments.square_weights
+    weights = moments.sum_weights.squares
     totals = np.maximum(weights.sum(axis=0), 1)
     correction = leverage_correction(design.leverage @ weights / totals)
     values = (moments.square_sums - fitted_squares(moments, solution)) / totals * correction
@@ -53,7 +53,7 @@ def fitted_squares(moments: Moments, solution: Solution) -> Array:
     distance = solution.fitted - window.center
     squares = distance**2 - 2 * (solution.fitted_noise**2).sum(axis=1)
     linear = window.width / window.square_factor * (distance @ moments.sum_weights.linear)
-    return np.asarray(squares @ moments.square_weights - linear)
+    return np.asarray(squares @ moments.sum_weights.squares - linear)
 
 
 def fitted_squares_error(moments: Moments, solution: Solution) -> float:
@@ -70,21 +70,20 @@ def extrapolate_to_all_rows(design: Design, moments: Moments, values: Array, sca
     The model is that variances grow with the squares of whitened columns. The slopes of this growth are estimated
     from the differences between the coefficients' estimates and the mean over all rows.
     """
-    squares = design.whitened**2
-    shapes = (squares - squares.mean(axis=0)) / squares.std(axis=0).clip(1e-9)
-    visible, wanted = (
-        _weighted_means(moments.square_weights[:, 1:], shapes),
-        _weighted_means(moments.squares.profile, shapes),
-    )
+    visible = _mean_shapes(design, moments.sum_weights.squares[:, 1:])
+    missing = _mean_shapes(design, moments.squares.profile) - visible
     prior = (HETEROGENEITY * max(values[0], scales[0])) ** 2
     noise = np.diag(2 * scales[1:] ** 2 + 1e-9 * prior) + 2 * scales[0] ** 2  # never singular
-    gain = prior * (wanted - visible) @ visible.T @ np.linalg.inv(prior * visible @ visible.T + noise)
+    gain = prior * missing @ visible.T @ np.linalg.inv(prior * visible @ visible.T + noise)
     added = ((gain @ noise) * gain).sum(axis=1) / 2
     return values[1:] + gain @ (values[1:] - values[0]), np.sqrt(scales[1:] ** 2 + added)
 
 
-def _weighted_means(weights: Array, values: Array) -> Array:
-    return np.asarray(weights.T @ values / weights.sum(axis=0).clip(1e-300)[:, None])
+def _mean_shapes(design: Design, weights: Array) -> Array:
+    """Return weighted means of the standardised squares of whitened columns, for each column of weights."""
+    squares = design.whitened**2
+    shapes = (squares - squares.mean(axis=0)) / squares.std(axis=0).clip(1e-9)
+    return np.asarray(weights.T @ shapes / weights.sum(axis=0).clip(1e-300)[:, None])
 
 
 def hidden_squares(moments: Moments, solution: Solution, values: Array) -> Array:
@@ -95,7 +94,7 @@ def hidden_squares(moments: Moments, solution: Solution, values: Array) -> Array
     """
     weights = moments.squares
     outside = np.flatnonzero(np.abs(solution.fitted - 0.5) > 0.5)
-    hidden = np.maximum(weights.scale * weights.profile[outside] - moments.square_weights[outside, 1:], 0)
+    hidden = np.maximum(weights.scale * weights.profile[outside] - moments.sum_weights.squares[outside, 1:], 0)
     squares = (solution.fitted[outside, None] - 0.5) ** 2 + 1 / 12
     excess = np.maximum(squares - np.maximum(values, 0), 0)
     return np.asarray((hidden * excess).sum(axis=0) / (weights.scale * weights.profile.sum(axis=0)))

@@ -65,17 +65,16 @@ class SquareWeights:
         penalty = misfit_penalty(design, window)
         noise = 2 * (weights.noise_scales(window.width / epsilon) ** 2).sum(axis=1) / squares.sum(axis=0)
         noise_ratio = float(noise[1:].mean()) / window.residual_variance
-        totals = profile.sum(axis=1)
         square_noise = design.size * window.square_noise(epsilon) / window.residual_variance
-        best = math.inf, 1.0, 0.0
+        label_totals = np.abs(weights.integers).sum(axis=1)
+        choices = []
         for linear_share in (0.0,) if window.rough_fit is None else _LINEAR_SHARES:
-            label_totals = (1 - linear_share) * np.abs(weights.integers).sum(axis=1)
-            limits = row_limits(window, label_totals, 0, design.size)
-            scale, error = best_scale(totals, limits, penalty, square_noise)
+            limits = row_limits(window, (1 - linear_share) * label_totals, 0, design.size)
+            error, scale = _best_scale(profile.sum(axis=1), limits, penalty, square_noise)
             risk = noise_ratio / (1 - linear_share) ** 2 + _VARIANCE_IMPORTANCE * error / (1 + noise_ratio)
-            best = min(best, (risk, scale, linear_share))
-        ratios = np.append(1.0, design.size * (penalty @ profile) / len(profile))
-        return cls(window, profile, np.hypot(HETEROGENEITY, np.log(ratios) / 2), *best[1:])
+            choices.append((risk, scale, linear_share))
+        _, scale, linear_share = min(choices)
+        return cls(window, profile, _heterogeneity(profile, penalty), scale, linear_share)
 
     def beside(self, weights: LabelWeights, reset: Array) -> SumWeights:
         """Return the integer weights of all sums: of labels, of the test of fit, and of squares beside them.
@@ -90,11 +89,19 @@ class SquareWeights:
         squares = np.rint(self.profile * scale[:, None])
         linear = np.trunc(squares * linear_factors(self.window)[:, None])
         equal = (MAX_ROW_WEIGHT - constant) // (size + 1)
-        return SumWeights(intercept, clipped, np.insert(squares, 0, equal, axis=1), np.insert(linear, 0, 0, axis=1))
+        return SumWeights(
+            intercept, clipped, np.insert(squares, 0, equal, axis=1), np.insert(linear, 0, 0, axis=1)
+        )
 
 
-def best_scale(totals: Array, limits: Array, penalty: Array, noise: float) -> tuple[float, float]:
-    """Return the scale of profiles with the least squared relative error of variances, and this error.
+def _heterogeneity(profile: Array, penalty: Array) -> Array:
+    """Return the prior scale of the log ratio of variances: of the mean, then of each coefficient to it."""
+    ratios = profile.shape[1] * (penalty @ profile) / len(profile)
+    return np.asarray(np.hypot(HETEROGENEITY, np.log(np.append(1.0, ratios)) / 2))
+
+
+def _best_scale(totals: Array, limits: Array, penalty: Array, noise: float) -> tuple[float, float]:
+    """Return the least squared relative error of variances, and the scale of profiles that has it.
 
     Parameters
     ----------
@@ -103,13 +110,12 @@ def best_scale(totals: Array, limits: Array, penalty: Array, noise: float) -> tu
     noise : float
         The error by noise of a sum of squares, as a multiple of the variance of a label.
     """
-    scales = (_SCALES * (limits.max() / totals.max())).tolist()
-    best = math.inf, 1.0
-    for scale in scales:
+    errors = []
+    for scale in (_SCALES * (limits.max() / totals.max())).tolist():
         visible = np.minimum(scale * totals, limits)
         cut_off = float(((totals - visible / scale) * penalty).mean())
-        best = min(best, ((noise / visible.sum()) ** 2 + cut_off**2, scale))
-    return best[1], best[0]
+        errors.append(((noise / visible.sum()) ** 2 + cut_off**2, scale))
+    return min(errors)
 
 
 def misfit_penalty(design: Design, window: ClipWindow) -> Array:

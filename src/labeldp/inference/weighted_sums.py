@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from itertools import product
 
 import numpy as np
 
@@ -73,11 +74,6 @@ class ClipWindow:
         """Return the scale of the noise of a sum of squares, for integer weights."""
         return self.width**2 / self.square_factor / epsilon * MAX_ROW_WEIGHT
 
-    def positions(self, labels: Array, rows: slice) -> Array:
-        """Return the positions of these rows' clipped labels in their intervals, from 0 to 1."""
-        distances = np.clip(labels - self.center[rows], -self.half_width, self.half_width)
-        return np.asarray(distances / self.width + 0.5)
-
 
 @dataclass(frozen=True, slots=True)
 class SumWeights:
@@ -117,7 +113,8 @@ class SumWeights:
             for_labels, for_clipped, for_squares, linear = (np.trunc(weights[rows]) for weights in self._all)
             with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
                 unclipped = _on_grid(labels[rows])
-                clipped = _on_grid(window.positions(labels[rows], rows))
+                distances = np.clip(labels[rows] - window.center[rows], -window.half_width, window.half_width)
+                clipped = _on_grid(distances / window.width + 0.5)
                 squares = grid_squares(clipped, window.square_factor)
                 sums = unclipped @ for_labels, clipped @ for_clipped, squares @ for_squares - clipped @ linear
                 total += np.concatenate(sums).astype(np.int64)
@@ -173,19 +170,18 @@ class PrivateLabels:
         cells = partial(count, self.units, UNIT, CELLS)
         return find_range(cells, UNIT, self.budget, self.source) or UNIT
 
-    def count_distances(self, center: Array, epsilon: Fraction) -> Array:
-        """Return noisy counts of labels by their distance from a center, in octaves.
+    def count_distances(self, center: Array, epsilon: Fraction) -> tuple[Array, float]:
+        """Return noisy counts of labels by their distance from a center, and of those within all `DISTANCES`.
 
-        The first half is of labels above the center, with the largest distances first; the other half of labels
-        below. The last count is of labels that are nearer than all `DISTANCES`.
+        The first are those above the center and those below, between `DISTANCES` and from the largest on.
         """
         distances = self.units - center
-        pairs = [(side, limit) for side in (distances, -distances) for limit in DISTANCES.tolist()]
+        pairs = product((distances, -distances), DISTANCES.tolist())
         tails = [np.sum(side > limit, dtype=np.int64, keepdims=True) for side, limit in pairs]
-        cumulative = np.reshape(tails, (2, -1))
-        exact = np.append(np.diff(cumulative, prepend=0).ravel(), center.size - cumulative[:, -1].sum())
-        noisy = self.budget.release(exact, epsilon, self.source, kind="counts", what="counts of distances")
-        return noisy.astype(np.float64)
+        octaves = np.diff(np.reshape(tails, (2, -1)), prepend=0).ravel()
+        exact = np.append(octaves, center.size - octaves.sum())
+        counts = self.budget.release(exact, epsilon, self.source, kind="counts", what="counts of distances")
+        return counts[:-1].reshape(2, -1).astype(np.float64), float(counts[-1])
 
     def weighted_sums(self, window: ClipWindow, weights: SumWeights, epsilon: Fraction) -> tuple[Array, Array]:
         """Return noisy weighted sums of labels, and of squared distances from the window's center.
