@@ -14,8 +14,8 @@ def test_the_error_of_a_label_is_what_a_release_really_has(name):
     # 20,000 labels: the mean square of Laplace noise varies by 1.6 %, so 10 % is 6 standard errors, 2e-9.
     labels = np.random.default_rng(0).beta(2, 4, 20_000) * 5
     stated, is_unbiased = compared.label_error(name, labels, (0, 5), 1.0)
+    how = {"mechanism": name, "purpose": "values" if name == "rr-on-bins" else "training"}
     with pytest.warns(ldp.InsecureRandomnessWarning):
-        how = {"mechanism": name, "purpose": "values" if name == "rr-on-bins" else "training"}
         release = ldp.privatize(labels, epsilon=1.0, bounds=(0, 5), **how, random_state=0)
     private = release.labels
     assert math.sqrt(np.mean((private - labels) ** 2)) == pytest.approx(stated, rel=0.1)
