@@ -1,6 +1,6 @@
 """Whether `privatize` has the error it states, and how much luck is in it: ``python -m benchmarks.privatize``.
 
-The same labels are released again and again with ``mechanism="auto"``. The error is the mean of the debiased
+The same labels are released again and again with ``mechanism="auto"``. The error is the mean of the released
 labels less the true mean; the stated ± is the one that `Release.summary` shows. An rms of 1 means that the ± is
 what it says; "beyond 2" is how often the error is more than twice as large. "max/min" is the largest noise of a
 label over the smallest, of all releases of the same labels: as stated, and as it is. "to exact" is the median
@@ -126,7 +126,7 @@ def measure(kind: Kind, rows: int, epsilon: float, trust: Trust, releases: int) 
         stated = float(accuracy.error_of_mean(rows))
         if not seed and f"their mean ±{number(stated)}" not in release.summary():
             raise RuntimeError("the summary states another ± than is measured here")
-        cell.ratios.append((float(release.debiased.mean()) - float(labels.mean())) / stated)
+        cell.ratios.append((float(release.labels.mean()) - float(labels.mean())) / stated)
         cell.stated.append(accuracy.noise)
         cell.true.append(noise_of(release.mechanism, labels))
     return cell

@@ -103,13 +103,13 @@ def draw_coefficients(theme: str, table: Any) -> None:
 def main() -> None:
     """Release the incomes of a synthetic survey, fit the models of the census, and draw both for each theme."""
     survey = make_survey(20_000)
-    release = privatize(survey.income, epsilon=1.0, bounds=survey.bounds)
+    release = privatize(survey.income, epsilon=1.0, bounds=survey.bounds, purpose="statistics")
     years = survey.features[:, survey.feature_names.index("schooling")]
     groups = [np.flatnonzero((years >= start) & (years < start + 2)) for start in range(8, 20, 2)]
     middle = np.array([years[rows].mean() for rows in groups])
     true = np.array([survey.income[rows].mean() for rows in groups])
-    private = np.array([release.debiased[rows].mean() for rows in groups])
-    error = np.array([2 * release.debiased[rows].std() / np.sqrt(rows.size) for rows in groups])
+    private = np.array([release.labels[rows].mean() for rows in groups])
+    error = np.array([2 * release.labels[rows].std() / np.sqrt(rows.size) for rows in groups])
     with plt.rc_context():  # the example chooses a style
         census = runpy.run_path(str(CENSUS))
     people = census["X"].rename(columns={"educ": "a year of school"})
