@@ -75,11 +75,13 @@ print("checks passed:", ", ".join(check_mechanism(plateau, samples=20_000)))
 # %%
 # By its name
 # -----------
-# ``privatize`` now knows the name; so do cards and ``labeldp compare``.
+# ``privatize`` now knows the name; so do cards and ``labeldp compare``. A window at the end of the
+# scale pulls ratings inwards, so this mechanism has no unbiased labels to train on: it is for
+# values as drawn.
 
 ratings = np.random.default_rng(6).binomial(10, 0.35, 5_000)
-release = ldp.privatize(ratings, epsilon=2.0, bounds=(0, 10), mechanism="plateau")
-print("released:", release.labels[:10], release.cost)
+release = ldp.privatize(ratings, epsilon=2.0, bounds=(0, 10), mechanism="plateau", purpose="values")
+print("released:", release.values[:10], release.cost)
 
 # %%
 # The picture

@@ -33,8 +33,6 @@ collect_ignore = ["spark/quick_daemon.py", "spark/connect_program.py"]
 collect_ignore += ["spark/trouble_program.py"]
 if find_spec("pyspark") is None or sys.platform == "win32":  # where Spark needs programs of Hadoop's own
     collect_ignore += ["spark"]
-if sys.platform == "win32":
-    collect_ignore += ["tables/killing.py"]
 
 
 QUICK_TESTS = 3

@@ -298,7 +298,7 @@ class RepeatedReleaseWarning(UserWarning):
     Keep the first release, or pass a ledger that counts: with one, there is no warning.
 
     >>> import warnings, numpy as np, labeldp as ldp
-    >>> y = np.linspace(0, 5, 100)
+    >>> y = np.linspace(0, 5, 1000)
     >>> first = ldp.privatize(y, epsilon=1.0, bounds=(0, 5))
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")

@@ -1,6 +1,6 @@
 """A mechanism of one small file works by name wherever built-in ones do, or is refused for a property."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -79,6 +79,24 @@ def test_it_is_refused_for_a_property_and_not_for_its_name(own, attribute, why):
         ldp.LabelReleaseRegressor(epsilon=1.0, bounds=(0, 5), mechanism="other").fit(X, LABELS)
     with pytest.raises(ldp.errors.ParameterError, match=r"must be one of auto, .*laplace"):
         ldp.privatize(LABELS, epsilon=1.0, bounds=(0, 5), mechanism="no-such")
+
+
+def test_one_without_unbiased_labels_is_for_values_without_a_prior_and_refused_before_the_charge(own, monkeypatch):
+    build = own._build
+    monkeypatch.setattr(own, "_build", lambda self: replace(build(self), values=build(self).values + 0.1))
+    ledger, prior = ldp.Ledger(), ldp.Histogram([0, 2, 3, 5], [1, 8, 1])
+    how = {"epsilon": 1.0, "bounds": (0, 5), "mechanism": "coin", "ledger": ledger}
+    for more in (
+        {},
+        {"prior": prior},
+        {"prior": prior, "purpose": "values"},
+        {"epsilon_prior": 0.2, "purpose": "values"},
+    ):
+        with pytest.raises(ldp.errors.ParameterError, match="Coin has no unbiased labels"):
+            ldp.privatize(LABELS, **how, **more)
+    assert not ledger.charges
+    drawn = ldp.privatize(LABELS, **how, purpose="values")
+    assert (drawn.labels == drawn.values).all()
 
 
 def test_a_parameter_that_no_card_can_hold_is_refused_when_it_is_given(own):

@@ -218,19 +218,34 @@ class Request:
         return choose_mechanism(self.mechanism, prior, **basics, **self._window)
 
     def refuse_biased(self) -> None:
-        """Refuse a mechanism without unbiased labels for a purpose that needs them, by a trial without data."""
-        if self.mechanism == "auto" or self.purpose == "values":
+        """Refuse a mechanism without unbiased labels where purpose or design needs some; a trial reads no data."""
+        if self.mechanism == "auto":
             return
-        trial = self.plan(1000).mechanism_for(self.prior or Histogram(self.bounds, [1.0]))
         try:
-            trial.debias(trial.mean([self.bounds[0]]))
+            trial = self._trial()
+            if self.purpose != "values":
+                trial.debias(trial.mean([self.bounds[0]]))
         except NotUnbiasedError:
+            named = self.mechanism
+            cls = type(named) if isinstance(named, Mechanism) else mechanism_class(named)
+            if self.purpose == "values":
+                why = "its design for a prior needs some: pass no prior, and "
+                way = Setting("epsilon_prior", 0)
+            else:
+                why = (
+                    "a model trained on biased ones is wrong: choose another mechanism, or take its values as "
+                    "they are drawn, with "
+                )
+                way = Setting("purpose", "values")
             raise ParameterError(
-                f"{type(trial).__name__} has no unbiased labels, and a model trained on biased ones is wrong: "
-                "choose another mechanism, or take its values as they are drawn, with ",
-                Setting("purpose", "values"),
-                option="mechanism",
+                f"{cls.__name__} has no unbiased labels, and {why}", way, option="mechanism"
             ) from None
+
+    def _trial(self) -> Mechanism:
+        """Return the mechanism for a flat prior, if a prior is to be estimated."""
+        estimates = self._needs_prior() if self.epsilon_prior is None else bool(self.epsilon_prior)
+        flat = Histogram(self.bounds, [1.0]) if estimates else None
+        return self.plan(1000).mechanism_for(self.prior or flat)
 
     def labels_of(self, mechanism: Mechanism, values: Array) -> Array:
         """Return the labels for the purpose, from values as the mechanism drew them."""

@@ -64,7 +64,7 @@ def hostile(text):
     for charge in content["charges"]:
         if charge["purpose"] == "labels":  # what else was paid for is named in full
             charge["description"] += HOSTILE
-    free = ("name", "format", "column", "column_holds", "unbiased_column", "row_order", "not_copied")
+    free = ("name", "format", "column", "row_order", "not_copied")
     more = {
         "columns": [HOSTILE] * 3,
         "types_changed": {HOSTILE: [HOSTILE, HOSTILE]},

@@ -50,7 +50,6 @@ from labeldp.app.sentences import as_flag, spelled, without_controls
 from labeldp.errors import ParameterError, Setting
 from labeldp.evidence import previews
 from labeldp.evidence.survey import make_survey
-from labeldp.learning.label_release import privatize
 from labeldp.release.plan import mechanism_choices
 from labeldp.tables.paths import Target, refuse_same
 
@@ -126,6 +125,7 @@ def demo(rows: Annotated[int, Option(help="Households in the synthetic survey.")
     """
     from labeldp.app.report import render_report, write_page
     from labeldp.evidence.comparison import compare_table
+    from labeldp.learning.label_release import privatize
 
     survey = make_survey(rows)
     low, high = survey.bounds
