@@ -29,9 +29,10 @@ from labeldp.errors import DataError, ParameterError
 from labeldp.exact.word_sources import SecureWords
 from labeldp.inference.design import Design
 from labeldp.inference.estimate import describe_errors
+from labeldp.inference.families import OLS
 from labeldp.inference.label_weights import WeightCandidates
 from labeldp.inference.moments import measure
-from labeldp.inference.solution import solve_linear
+from labeldp.inference.solution import solve
 from labeldp.inference.weighted_sums import UNIT, PrivateLabels
 from labeldp.learning.epsilon_split import SumBudget
 
@@ -183,7 +184,7 @@ def simulate(number: int, part: int) -> dict[str, Any]:
         labels = np.clip(fixed.mean + fixed.deviation * draw(cell.errors, cell.rows, rng), 0, 1)
         budget = SumBudget(Fraction(str(cell.epsilon)), cell.rows)
         design, moments = fixed.candidates.design, measure(fixed.candidates, PrivateLabels(labels, budget, source))
-        found = describe_errors(design, moments, solve_linear(design, moments, UNIT), UNIT)
+        found = describe_errors(design, moments, solve(design, moments, OLS, UNIT), UNIT)
         reach = np.array([distribution.quantile(0.05) for distribution in found.distributions])
         values, errors = ordinary(fixed.table, labels)
         sums += [

@@ -157,7 +157,8 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "figures": "rmse?:figure mse?:figure mae?:figure r2?:figure",
     "quality": "rows:size figures:figures",
     "split": """method:shuffled/ seed:integer train_rows:size test_rows:size fit_charges:text*""",
-    "regression": "names:text* params:number* bse:error* pvalues?:part* conf_int?:number&* bse_ols?:error*",
+    "regression": """names:text* params:number* bse:error* pvalues?:part* conf_int?:number&* bse_ols?:error*
+        odds_ratios?:error* rate_ratios?:error*""",
     "fit": "rsquared?:part standard_error?:error pvalue?:part",
     "labeldp.mechanism": """schema:text version:integer checksum:text mechanism:text parameters:any% channel:kind=
         proof:proof origin?:origin""",

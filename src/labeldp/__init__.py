@@ -20,7 +20,7 @@ from labeldp.release import estimate_prior
 
 if TYPE_CHECKING:
     from labeldp.app.model_fit import fit_file
-    from labeldp.inference import private_ols
+    from labeldp.inference import private_logit, private_moments, private_ols, private_poisson
     from labeldp.learning import (
         LabelReleaseRegressor,
         ModelReleaseRegressor,
@@ -61,7 +61,10 @@ __all__ = [
     "optimal_interval",
     "preview",
     "private_intervals",
+    "private_logit",
+    "private_moments",
     "private_ols",
+    "private_poisson",
     "private_score",
     "privatize",
     "privatize_file",
@@ -72,7 +75,10 @@ __all__ = [
 _LATER = {
     **dict.fromkeys(["load_model", "save_model"], "labeldp.learning.models"),
     "fit_file": "labeldp.app.model_fit",
+    "private_logit": "labeldp.inference",
+    "private_moments": "labeldp.inference",
     "private_ols": "labeldp.inference",
+    "private_poisson": "labeldp.inference",
     "privatize_file": "labeldp.tables",
 }
 """Names outside ``labeldp.learning`` that are imported when they are used."""

@@ -261,6 +261,18 @@ class DataError(LabelDPError):
     """
 
 
+class NoSolutionError(DataError):
+    """Noisy sums to which no model of a family fits. The sums are released and paid for.
+
+    Attributes
+    ----------
+    moments : PrivateMoments, optional
+        What was released, to estimate other models from at no further cost.
+    """
+
+    moments: object = None
+
+
 class DataNotFoundError(DataError, FileNotFoundError):
     """A file is not here and could not be fetched; the message says how to get it.
 

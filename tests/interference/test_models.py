@@ -138,6 +138,31 @@ def test_everything_of_a_regression_table(change, options, tmp_path):
     assert not overspending(way, *pair(change), tmp_path)
 
 
+def estimated(labels, family):
+    """Return all that several tables of one release give away, or the sentence that there is no solution."""
+    X = pd.DataFrame(features(labels.size), columns=list("abc"))
+    ledger = ldp.Ledger.open("ledger.db")
+    moments = ldp.private_moments(X, labels, epsilon=3.0, bounds=(0, 1), family=family, ledger=ledger)
+    outputs = [repr(moments), pickle.dumps(moments)]
+    for model in (moments.logit, moments.poisson, moments.ols):
+        for on in ("a", None):
+            try:
+                table = model(on)
+            except ldp.errors.NoSolutionError as error:
+                outputs.append(str(error))
+            else:
+                outputs += [table.summary(), table.to_card(), table.to_latex(), pickle.dumps(table)]
+    return outputs
+
+
+@pytest.mark.parametrize("family", ["logit", "poisson"])
+@pytest.mark.parametrize("change", SOME[2:])
+def test_everything_of_several_tables_of_one_release(change, family, tmp_path):
+    way = Way(lambda labels: estimated(labels, family))
+    assert_nothing_leaks(way, *pair(change), tmp_path)
+    assert not overspending(way, *pair(change), tmp_path)
+
+
 def test_everything_of_a_regression_table_that_measured_all_it_can(tmp_path):
     """With more rows there is a rough fit, and lack of fit is tested: here few are enough."""
     tested = []

@@ -159,6 +159,8 @@ class RegressionEntry(TypedDict):
     pvalues: NotRequired[list[Share]]
     conf_int: NotRequired[list[Interval]]
     bse_ols: NotRequired[list[StandardError]]
+    odds_ratios: NotRequired[list[StandardError]]
+    rate_ratios: NotRequired[list[StandardError]]
 
 
 class FitEntry(TypedDict):

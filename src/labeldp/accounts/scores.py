@@ -105,6 +105,8 @@ def coefficient_columns(regression: Any, alpha: float = 0.05) -> dict[str, list[
         "P>|t|": regression.get("pvalues"),
         f"[{alpha / 2:.3g}": [low for low, _ in ends],
         f"{1 - alpha / 2:.3g}]": [high for _, high in ends],
+        "odds ratio": regression.get("odds_ratios"),
+        "rate ratio": regression.get("rate_ratios"),
         "std err without privacy": regression.get("bse_ols"),
     }
     return {name: column for name, column in columns.items() if column}
@@ -130,7 +132,7 @@ def describe_fit(fit: Any) -> list[str]:
     if "pvalue" not in fit:
         return [
             sentence,
-            "Lack of fit is not tested: noise would hide it for this ε, or all columns are categories.",
+            "Lack of fit is not tested: noise hides it, all columns are categories, or the model is not linear.",
         ]
     result = f"Lack of fit is tested by squared predictions (RESET): p = {fit['pvalue']:.3f}."
     return [sentence, f"{result} {_CURVED}" if fit["pvalue"] < 0.05 else result]

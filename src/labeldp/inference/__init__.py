@@ -1,6 +1,14 @@
 """Regression tables of private labels: coefficients, standard errors, intervals and p-values."""
 
-from labeldp.inference.ols import private_ols
+from labeldp.inference.models import private_logit, private_moments, private_ols, private_poisson
+from labeldp.inference.private_moments import PrivateMoments
 from labeldp.inference.regression_table import RegressionTable
 
-__all__ = ["RegressionTable", "private_ols"]
+__all__ = [
+    "PrivateMoments",
+    "RegressionTable",
+    "private_logit",
+    "private_moments",
+    "private_ols",
+    "private_poisson",
+]

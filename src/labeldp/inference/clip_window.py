@@ -43,9 +43,17 @@ _NO_CLIPPING_NOISE = 1.05
 _MAX_HALF_WIDTH = 0.5
 """The largest half width of a window, in widths of the bounds."""
 
+_BINARY_VARIANCE = 0.15
+"""The assumed variance of labels of 0 and 1 around the model: of a probability of 0.2 or 0.8."""
+
 _MAX_TAIL = 0.5
 """Labels are not clipped if more labels may lie beyond half the limit than this fraction of the number of rows
 behind one coefficient."""
+
+
+def binary_window(rows: int) -> ClipWindow:
+    """Return the window for labels of 0 and 1: all of the bounds."""
+    return ClipWindow(np.full(rows, 0.5), 0.5, _BINARY_VARIANCE)
 
 
 def find_window(candidates: WeightCandidates, labels: PrivateLabels) -> ClipWindow:

@@ -74,6 +74,15 @@ class Design:
             raise DataError(f"the coefficient of {name!r} depends on one row: leave it out, or join rare levels")
         return design
 
+    def select(self, positions: Sequence[int]) -> Design:
+        """Return the design with the constant and some of its columns."""
+        if len(positions) == self.size:
+            return self
+        matrix = self.matrix[:, positions]
+        names = [self.names[k] for k in positions]
+        whitened = matrix[:, 1:] @ _whitening(matrix[:, 1:], names[1:])
+        return Design(names, matrix, self.rescaling[np.ix_(positions, positions)], whitened)
+
     @property
     def size(self) -> int:
         """The number of coefficients."""

@@ -68,12 +68,12 @@ def describe_errors(design: Design, moments: Moments, solution: Solution, bounds
     mean, *robust = variance_posteriors(*estimate_variances(design, moments, solution))
     distributions = error_distributions(design, moments, solution, mean, robust)
     is_sure = math.sqrt(mean.variance) <= _MAX_VARIANCE_ERROR * mean.mean
-    ordinary = (design.least_squares_weights() ** 2).sum(axis=0) * (mean.mean if is_sure else math.nan)
+    ordinary = np.diag(solution.covariance) * (mean.mean if is_sure else math.nan)
     return Estimates(
         coefficients=solution.coefficients,
         distributions=distributions,
         covariance=covariance(solution, distributions),
-        ordinary_errors=(bounds[1] - bounds[0]) * np.sqrt(ordinary),
+        ordinary_errors=np.sqrt(ordinary),
         fit=(r_squared(solution, mean) if is_sure else {}) | lack_of_fit(moments, solution, mean),
         notes=_notes(moments, solution, bounds),
     )
@@ -94,15 +94,15 @@ def error_distributions(
     if moments.window.rough_fit is None:
         robust = [variance if variance.mean >= mean.mean else mean for variance in robust]
     clipping_variances = design.coefficient_array(0.0, moments.window.clipped_total**2 / len(design.matrix))
-    squared_weights = (solution.label_weights**2).sum(axis=0)
+    squared_weights = solution.variance_shape @ solution.label_weights**2
     factors = zip(squared_weights.tolist(), clipping_variances.tolist(), strict=True)
     variances = [variance.scaled(*factor) for variance, factor in zip(robust, factors, strict=True)]
     return list(map(NormalLaplaceMixture, variances, np.abs(solution.noise_scales)))
 
 
 def covariance(solution: Solution, distributions: Sequence[NormalLaplaceMixture]) -> Array:
-    """Return the covariance of the coefficients: their variances, and correlations as for equal variances."""
-    sampling = solution.label_weights.T @ solution.label_weights
+    """Return the covariance of the coefficients: their variances, and correlations as the model has them."""
+    sampling = solution.label_weights.T @ (solution.variance_shape[:, None] * solution.label_weights)
     noise = 2 * solution.noise_scales @ solution.noise_scales.T
     variances = np.array([distribution.variance for distribution in distributions]) - np.diag(noise)
     scale = np.sqrt(np.maximum(variances, 0) / np.diag(sampling))
@@ -128,7 +128,7 @@ def r_squared(solution: Solution, residual: VarianceDistribution) -> dict[str, f
 def lack_of_fit(moments: Moments, solution: Solution, residual: VarianceDistribution) -> dict[str, float]:
     """Return the p-value of RESET, that squared rough predictions improve the fit; nothing without its sum."""
     weights = moments.reset_weights
-    if not weights.size:
+    if not weights.size or not solution.family.is_linear:
         return {}
     variance = residual.scaled(float((weights**2).sum()))
     distribution = NormalLaplaceMixture(variance, moments.noise_scales[-1:] * MAX_ROW_WEIGHT)
@@ -143,6 +143,8 @@ def _notes(moments: Moments, solution: Solution, bounds: Pair) -> list[str]:
     if window.clipped_total:
         average = width * window.clipped_total / fitted.size
         notes.append(_CLIPPED.format(number(width * window.half_width), number(average)))
+    if not solution.family.is_linear:
+        return notes
     for bound, distances in zip(bounds, (fitted, 1 - fitted), strict=True):
         if (distances < _NEAR_BOUND).mean() > _NEARLY_ALL:
             notes.append(_EDGE.format(number(bound)))

@@ -132,11 +132,24 @@ class Formula:
             for name in self.columns
             if name in self.levels or not _NUMERIC.match(str(table.column(name).type))
         }
+        return self._coded(levels)
+
+    def _coded(self, levels: dict[str, list[str]]) -> Formula:
+        """Return the formula with a term for each coefficient."""
         terms = [coded for term in self.terms for coded in product(*(_code(factor, levels) for factor in term))]
         result = Formula(tuple(terms), levels)
         if len(set(result.names)) < len(terms):
             raise _error("gives two coefficients one name: leave out a term, or rename a column or a level")
         return result
+
+    def subset(self, formula: Formula) -> Formula:
+        """Return another formula coded with the levels of this one, which was fitted."""
+        for name, reference in formula.levels.items():
+            if reference and reference != self.levels.get(name, reference)[:1]:
+                raise _error(
+                    f"compares {name!r} with {reference[0]!r}, and the release with {self.levels[name][0]!r}"
+                )
+        return formula._coded({name: self.levels[name] for name in formula.columns if name in self.levels})
 
     def transform(self, frame: Any) -> Array:
         """Return the values of the terms in a data frame, rows × coefficients."""

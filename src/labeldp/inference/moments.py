@@ -7,12 +7,13 @@ nothing more.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from labeldp._values import Array
-from labeldp.inference.clip_window import find_window
+from labeldp.inference.clip_window import binary_window, find_window
 from labeldp.inference.design import Design, residuals
 from labeldp.inference.label_weights import LabelWeights, WeightCandidates
 from labeldp.inference.square_weights import SquareWeights
@@ -32,6 +33,8 @@ class Moments:
 
     Attributes
     ----------
+    design : Design
+        The columns that were released.
     window : ClipWindow
     weights : LabelWeights
         Of the first sums of labels, one for each coefficient.
@@ -47,6 +50,7 @@ class Moments:
         The budget of the sums, on which their noise depends.
     """
 
+    design: Design
     window: ClipWindow
     weights: LabelWeights
     squares: SquareWeights
@@ -62,20 +66,45 @@ class Moments:
         scales[0] = 1 / self.epsilon  # of labels that are not clipped
         return scales
 
+    def mixing(self, design: Design) -> Array:
+        """Return T with D̃ᵀM Tᵀ = D̃ᵀD, for the released design D̃ and one with some of its columns D.
+
+        So T z estimates Dᵀy from the sums z with weights M. It does so without error where the labels' means are
+        linear in D̃, whatever the weights are, and in general where M is linear in D̃.
+        """
+        released = self.design.matrix
+        return np.asarray(design.matrix.T @ released @ np.linalg.inv(self.weights.integers.T @ released))
+
+    def select(self, positions: Sequence[int]) -> Moments:
+        """Return the moments with the squares for some coefficients alone."""
+        columns = np.append(0, np.add(positions, 1))
+        squares = replace(
+            self.squares,
+            profile=self.squares.profile[:, columns[1:] - 1],
+            heterogeneity=self.squares.heterogeneity[columns],
+        )
+        sum_weights = replace(
+            self.sum_weights,
+            squares=self.sum_weights.squares[:, columns],
+            linear=self.sum_weights.linear[:, columns],
+        )
+        return replace(self, squares=squares, sum_weights=sum_weights, square_sums=self.square_sums[columns])
+
     @property
     def reset_weights(self) -> Array:
         """The integer weights of the sum for the test of fit; no column if there is none."""
         return self.sum_weights.clipped[:, len(self.weights.solution) - 1 :]
 
 
-def measure(candidates: WeightCandidates, labels: PrivateLabels) -> Moments:
+def measure(candidates: WeightCandidates, labels: PrivateLabels, *, binary: bool = False) -> Moments:
     """Return the moments of labels, for all of the budget that is left.
 
-    Weights of labels are chosen for the noise of the window that is found first. They leave room for weights of
-    the test of fit and for squares around the rough fit.
+    Labels of 0 and 1 leave no narrower range to look for: all of the budget is for their sums. Weights of labels
+    are chosen for the noise of the window that is found first. They leave room for weights of the test of fit and
+    for squares around the rough fit.
     """
     design = candidates.design
-    window = find_window(candidates, labels)
+    window = binary_window(labels.units.size) if binary else find_window(candidates, labels)
     epsilon = float(labels.epsilon)
     reset = _reset_weights(design, window, epsilon)
     limit = MAX_ROW_WEIGHT - int(np.abs(reset).max(initial=0))
@@ -86,7 +115,7 @@ def measure(candidates: WeightCandidates, labels: PrivateLabels) -> Moments:
     weights = LabelWeights.of(design, shares, math.floor(limit * (1 - squares.linear_share)))
     sum_weights = squares.beside(weights, reset)
     sums = labels.weighted_sums(window, sum_weights, labels.epsilon)
-    return Moments(window, weights, squares, sum_weights, *sums, epsilon)
+    return Moments(design, window, weights, squares, sum_weights, *sums, epsilon)
 
 
 def _reset_weights(design: Design, window: ClipWindow, epsilon: float) -> Array:

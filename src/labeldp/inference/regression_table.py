@@ -20,6 +20,7 @@ from labeldp.accounts.scores import coefficient_cells, coefficient_columns, desc
 from labeldp.accounts.terms import Terms
 from labeldp.errors import DataError, MissingExtraError, ParameterError
 from labeldp.inference.estimate import Estimates
+from labeldp.inference.families import OLS, Family
 from labeldp.inference.formula import Formula
 from labeldp.tables.frames import is_frame
 
@@ -27,16 +28,21 @@ _ROBUST = (
     "Standard errors include the noise. They allow for unequal variances of labels around the fitted line and for "
     "its misfit, as robust errors (HC1) do without privacy."
 )
+_DISPERSED = (
+    "Standard errors include the noise. The variance of labels is a multiple of the model's, the dispersion, which "
+    "is estimated for the rows that matter for each coefficient."
+)
+_EFRON = "R² is Efron's: the part of the labels' variance that fitted means explain."
 _LAW = "Intervals and p-values follow from the exact distribution of the noise."
 _CLIPPED = (
-    "Coefficients are those of least squares on labels clipped to the bounds. Where the true relation is curved, "
-    "the weights of rows may move them by a fraction of a standard error."
+    "Coefficients are those of {}. Where the true relation is of another form, the weights of rows may move them "
+    "by a fraction of a standard error."
 )
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class RegressionTable:
-    """The result of `private_ols`. It contains no label, and all of it may be published.
+    """A linear, logistic or Poisson regression. It contains no label, and all of it may be published.
 
     Attributes
     ----------
@@ -48,6 +54,8 @@ class RegressionTable:
         The statistics that were released, and their cost.
     estimates : Estimates
         Coefficients and the distributions of their errors.
+    family : Family
+        Linear, logistic or Poisson.
     columns : Formula, optional
         Turns the columns of a data frame into those of the regression; None for an array.
     frame : bool
@@ -66,6 +74,7 @@ class RegressionTable:
     label: str
     terms: Terms
     estimates: Estimates = field(repr=False)
+    family: Family = OLS
     columns: Formula | None = None
     frame: bool = False
 
@@ -75,6 +84,13 @@ class RegressionTable:
     def params(self) -> Any:
         """The coefficients."""
         return self._named(self.estimates.coefficients)
+
+    @property
+    def ratios(self) -> Any:
+        """Odds ratios or rate ratios, the exponentials of the coefficients; for a linear model there are none."""
+        if self.family.is_linear:
+            raise ParameterError("a linear regression has no ratios: its coefficients are differences of means")
+        return self._named(np.exp(self.estimates.coefficients))
 
     @property
     def bse(self) -> Any:
@@ -149,7 +165,7 @@ class RegressionTable:
         width = max(76, len(header))
         facts = [f"{left:<{width // 2}}{right}" for left, right in self._facts()]
         notes = [fill(f"[{k}] {note}", width) for k, note in enumerate(self.notes(), 1)]
-        title, rule = "Private OLS Regression Results".center(width).rstrip(), "=" * width
+        title, rule = f"Private {self.family.title} Regression Results".center(width).rstrip(), "=" * width
         return "\n".join([title, rule, *facts, rule, header, "-" * width, *rows, rule, "Notes:", *notes])
 
     def to_frame(self, alpha: float = 0.05) -> Any:
@@ -224,7 +240,8 @@ class RegressionTable:
         if self.estimates.fit:
             more["fit"] = self.estimates.fit
         more |= {"label": self.label, "features": self.names[1:], "note": "\n".join(self._notes())}
-        return self.terms.to_card("labeldp.model", model="private_ols", regression=self._figures(), **more)
+        model = f"private_{self.family.name}"
+        return self.terms.to_card("labeldp.model", model=model, regression=self._figures(), **more)
 
     def save(self, path: StrPath) -> None:
         """Write the card to a file, whole or not at all; ``labeldp verify`` reads it."""
@@ -263,6 +280,8 @@ class RegressionTable:
         }
         if not self._is_hidden:
             figures["bse_ols"] = self.estimates.ordinary_errors
+        if self.family.ratios:
+            figures[f"{self.family.ratios.replace(' ', '_')}s"] = self.ratios
         return {"names": self.names} | {name: np.asarray(figure).tolist() for name, figure in figures.items()}
 
     def notes(self) -> list[str]:
@@ -274,11 +293,13 @@ class RegressionTable:
         """Return the notes that do not follow from the figures on a card."""
         levels = {} if self.columns is None else self.columns.levels
         compared = ", ".join(f"{name} = {listed[0]}" for name, listed in levels.items())
+        linear = self.family.is_linear
         ordinary = "hidden by noise" if self._is_hidden else "estimated for equal variances"
         return [
             *([f"Categories are compared with: {compared}."] if compared else []),
-            f"{_ROBUST} {_LAW}",
-            *(_CLIPPED, *self.estimates.notes),
+            f"{_ROBUST if linear else _DISPERSED} {_LAW}",
+            *(_CLIPPED.format(self.family.estimand), *self.estimates.notes),
+            *([] if linear else [_EFRON]),
             f"Standard errors without privacy are {ordinary}.",
         ]
 
@@ -286,11 +307,12 @@ class RegressionTable:
         """Return the lines above the coefficients, each in two parts."""
         fit = self.estimates.fit
         explained = "{rsquared:.3f} ± {standard_error:.3f}".format(**fit) if "rsquared" in fit else "not estimated"
+        errors = "robust" if self.family.is_linear else "dispersion"
         tested = "p = {pvalue:.3f}".format(**fit) if "pvalue" in fit else "not tested"
         return [
             (f"Dep. Variable: {self.label}", f"No. Observations: {self.nobs:,}"),
-            ("Model: OLS, private labels", f"Privacy: {self.cost}"),
-            ("Covariance Type: robust", f"Bounds: {self._bounds()}"),
+            (f"Model: {self.family.title}, private labels", f"Privacy: {self.cost}"),
+            (f"Covariance Type: {errors}", f"Bounds: {self._bounds()}"),
             (f"R-squared: {explained}", f"Lack of fit: {tested}"),
         ]
 

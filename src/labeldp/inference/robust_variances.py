@@ -13,16 +13,21 @@ from labeldp.inference.moments import Moments
 from labeldp.inference.solution import Solution
 from labeldp.inference.square_weights import HETEROGENEITY
 
+_MIN_SHAPE = 1e-3
+"""The smallest weighted mean of the variance function, as a fraction of its mean."""
+
 
 def estimate_variances(design: Design, moments: Moments, solution: Solution) -> list[VarianceEstimate]:
     """Return estimates of the variance of labels around the model: the mean, then with each coefficient's weights.
 
-    An estimate is Σ b (squares − fitted squares) / Σ b, with the weights b of squares, times a correction for
-    leverage. Those of coefficients are corrected for rows that are cut off.
+    An estimate is Σ b (squares − fitted squares) / Σ b v, with the weights b of squares and the variance function
+    v, whose mean is 1, times a correction for leverage. Those of coefficients are corrected for rows that are cut
+    off.
     """
     weights = moments.sum_weights.squares
     totals = np.maximum(weights.sum(axis=0), 1)
     correction = leverage_correction(design.leverage @ weights / totals)
+    correction /= np.maximum(solution.variance_shape @ weights / totals, _MIN_SHAPE)
     values = (moments.square_sums - fitted_squares(moments, solution)) / totals * correction
     sum_errors = moments.window.square_noise(moments.epsilon) / totals * correction
     scales = np.hypot(sum_errors, fitted_squares_error(moments, solution))

@@ -4,10 +4,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from labeldp._values import Array
+from labeldp.errors import NoSolutionError
 from labeldp.inference.design import Design
+from labeldp.inference.families import Family
 from labeldp.inference.moments import Moments
+from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT
 from labeldp.learning.fit_plan import Pair
+
+_MAX_STEPS = 100
+"""The largest number of Newton steps."""
+
+_MIN_STEP = 1e-6
+"""Newton's method stops where no shorter step of this fraction improves the fit."""
+
+_TOLERANCE = 1e-11
+"""The equations are solved if no sum differs by more than this fraction of the rows."""
+
+_MAX_CONDITION = 1e12
+"""Equations with a larger condition number have no solution that can be computed."""
+
+_BEYOND = (
+    "The noisy mean is beyond every {family.quantity}, so the {family.title} model has no solution: estimate "
+    "another family from the same moments at no further cost, or release anew with a larger ε or more rows."
+)
+_SEPARATED = (
+    "The {family.title} model has no finite solution for these noisy sums: by chance, by noise, or because "
+    "columns separate the labels. Leave out columns, or estimate a linear model, from the same moments: it costs "
+    "nothing more."
+)
+
+_MAX_PREDICTOR = 30.0
+"""The largest distance of a linear predictor from that of the mean; e^30 is beyond any odds and rates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +46,7 @@ class Solution:
 
     Attributes
     ----------
+    family : Family
     coefficients : array
         In the label's unit, as the next two.
     label_weights : array, rows × coefficients
@@ -23,28 +54,87 @@ class Solution:
     noise_scales : array, coefficients × sums
         The scale of the noise of each sum in each coefficient.
     fitted : array
-        Fitted values of labels that are scaled to [0, 1].
+        Fitted means of labels that are scaled to [0, 1].
     fitted_noise : array, rows × sums
-        The scale of the noise of each sum in each fitted value.
+        The scale of the noise of each sum in each fitted mean.
+    variance_shape : array
+        The variance function at the fitted means, divided by its mean.
+    covariance : array, coefficients × coefficients
+        Of maximum likelihood without privacy, for labels with a mean variance of 1.
     """
 
+    family: Family
     coefficients: Array
     label_weights: Array = field(repr=False)
     noise_scales: Array = field(repr=False)
     fitted: Array = field(repr=False)
     fitted_noise: Array = field(repr=False)
+    variance_shape: Array = field(repr=False)
+    covariance: Array = field(repr=False)
 
 
-def solve_linear(design: Design, moments: Moments, bounds: Pair) -> Solution:
-    """Return the solution of MᵀDγ = z: M has the weights of labels in the sums z, D is the design matrix."""
-    low, high = bounds
-    width = high - low
-    coefficients = moments.weights.solution @ moments.label_sums[: design.size]
-    noise_scales = moments.weights.noise_scales(moments.noise_scales)
+def solve(design: Design, moments: Moments, family: Family, bounds: Pair) -> Solution:
+    """Return the solution of Hᵀμ(Dγ) = s, for sums s = Hᵀy that stand for Dᵀy.
+
+    D is the design, which may have some of the columns that were released. H is a public linear function of the
+    weights that were released, with HᵀD = DᵀD: for a linear model the equations are then those of least squares,
+    and for weights that are linear in D those of maximum likelihood.
+    """
+    mixing = moments.mixing(design)
+    instruments = moments.weights.integers @ mixing.T
+    sums = mixing @ moments.label_sums[: mixing.shape[1]]
+    if family.is_linear:
+        values = np.linalg.solve(instruments.T @ design.matrix, sums)
+    else:
+        values = _newton(instruments, design.matrix, sums, family)
+    fitted = family.mean(design.matrix @ values)
+    variance = family.variance(fitted)
+    scaled = variance[:, None] * design.matrix
+    inverse = np.linalg.inv(instruments.T @ scaled)
+    noise = inverse @ mixing * (moments.noise_scales * MAX_ROW_WEIGHT)
+    factor, shift = family.units(bounds)
+    rescaling = factor * design.rescaling
     return Solution(
-        coefficients=width * coefficients + design.coefficient_array(low, 0.0),
-        label_weights=width * moments.weights.of_labels(),
-        noise_scales=width * noise_scales,
-        fitted=design.predict(coefficients),
-        fitted_noise=design.predict(noise_scales),
+        family=family,
+        coefficients=rescaling @ values + design.coefficient_array(shift, 0.0),
+        label_weights=instruments @ (rescaling @ inverse).T,
+        noise_scales=rescaling @ noise,
+        fitted=fitted,
+        fitted_noise=scaled @ noise,
+        variance_shape=variance / variance.mean(),
+        covariance=rescaling @ np.linalg.inv(design.matrix.T @ scaled) @ rescaling.T / variance.mean(),
     )
+
+
+def _newton(instruments: Array, matrix: Array, sums: Array, family: Family) -> Array:
+    """Return the solution of Hᵀμ(Dγ) = s, by Newton's method from the mean of all labels."""
+    rows, size = matrix.shape
+    mean = sums[0] / rows
+    low, high = family.limits
+    if not low < mean < high:
+        raise NoSolutionError(_BEYOND.format(family=family))
+    values = np.zeros(size)
+    start = values[0] = float(family.link(mean))
+    predictor = matrix @ values
+    for _ in range(_MAX_STEPS):
+        fitted = family.mean(predictor)
+        gap = sums - instruments.T @ fitted
+        if np.abs(gap).max() <= _TOLERANCE * rows * max(mean, _TOLERANCE):
+            return values
+        jacobian = instruments.T @ (family.variance(fitted)[:, None] * matrix)
+        if np.linalg.cond(jacobian) > _MAX_CONDITION:
+            break
+        step = np.linalg.solve(jacobian, gap)
+        fraction, size_of_gap = 1.0, np.linalg.norm(gap)
+        while fraction > _MIN_STEP:
+            trial = matrix @ (values + fraction * step)
+            left = np.linalg.norm(sums - instruments.T @ family.mean(trial))
+            if left < size_of_gap:
+                break
+            fraction /= 2
+        else:
+            break
+        values, predictor = values + fraction * step, trial
+        if np.abs(predictor - start).max() > _MAX_PREDICTOR:
+            break
+    raise NoSolutionError(_SEPARATED.format(family=family))

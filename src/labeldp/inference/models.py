@@ -1,0 +1,329 @@
+"""`private_moments` and the models it serves: `private_ols`, `private_logit`, `private_poisson`.
+
+Features are public, so labels enter a coefficient through sums with public weights. The release is a list of noisy
+weighted sums of labels and of their squares. docs/proofs/glm.md and docs/proofs/ols.md have the proofs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from labeldp._values import Array, Labels, parse_choice
+from labeldp.accounts.budget import declared, rounded_up
+from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
+from labeldp.errors import DataError, LabelError, ParameterError, Setting
+from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.inference.design import Design
+from labeldp.inference.families import FAMILIES, LOGIT, OLS, POISSON, Family
+from labeldp.inference.formula import Formula
+from labeldp.inference.label_weights import WeightCandidates
+from labeldp.inference.moments import measure
+from labeldp.inference.private_moments import PrivateMoments
+from labeldp.inference.regression_table import RegressionTable
+from labeldp.inference.weighted_sums import PrivateLabels
+from labeldp.learning.epsilon_split import SumBudget
+from labeldp.learning.fit_plan import FitRequest, Pair, unit_labels
+from labeldp.learning.threads import limit_libraries
+from labeldp.release.names import UNNAMED, name_of_labels
+from labeldp.release.plan import Plan, state_terms
+from labeldp.tables.frames import frame_names, is_frame, refuse_other_order
+
+_ADVICE = 'drop it from X, say which columns to use (on="age + region")'
+
+_MAX_NOISE = 0.25
+"""The largest standard deviation of the noise, in widths of the bounds; no coefficient is above half a width."""
+
+
+@limit_libraries()
+def private_moments(
+    X: Any,
+    y: Any,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float],
+    on: str | None = None,
+    family: str | None = None,
+    positive: str | None = None,
+    ledger: Ledger | None = None,
+    rows_per_person: int = 1,
+    intended_use: str | None = None,
+    recipient: str | None = None,
+    bounds_reason: str | None = None,
+    label: str | None = None,
+    random_state: int | WordSource | None = None,
+) -> PrivateMoments:
+    """Release noisy weighted sums of labels, which serve any number of regressions.
+
+    A linear, a logistic and a Poisson regression, with all of the columns or some, follow from the same sums and
+    from public columns: they cost nothing more.
+
+    Parameters
+    ----------
+    X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
+        Public features. A data frame keeps its column names; all its columns must be numbers, unless ``on`` says
+        which to use and how: then others may be in it too, even the label's.
+    y : array-like
+        Private labels: numbers, booleans, which are 0 and 1, or text with ``positive``.
+    epsilon : float
+        The whole budget.
+    bounds : (lo, hi)
+        Public bounds of the label, to which labels are clipped. Never read them off the data. A logistic
+        regression needs (0, 1), and a Poisson regression a lower bound of 0.
+    on : str, optional
+        A formula of columns of a data frame, such as ``'schooling + age + age**2 + C(region, ref="north")'``:
+        names, powers, categories with a reference level, and products such as ``schooling:age``.
+    family : {"ols", "logit", "poisson"}, optional
+        The family for which the weights are chosen; every other that the bounds allow can be estimated too. By
+        default "logit" for bounds (0, 1), else "ols".
+    positive : str, optional
+        The public word that counts as 1, if labels are text; all others count as 0.
+    ledger : Ledger, optional
+        Is charged after validation and before any label is used.
+    rows_per_person : int
+        The number of rows that one person may have; the ledger is charged for all of them.
+    intended_use, recipient, bounds_reason : str, optional
+        The use of the release, its recipient, and the source of the bounds; on the card and in the ledger.
+    label : str, optional
+        What to call the label; by default as ``y`` is called. ``on`` must not use a column of that name.
+    random_state : None, int or source of words
+        Leave it out for a release.
+
+    Returns
+    -------
+    PrivateMoments
+
+    Raises
+    ------
+    ParameterError, DataError, LabelError
+        Before anything is charged: bad parameters, columns that are not numeric, constant or collinear, by name,
+        or so few rows for ε that noise would hide any coefficient that the bounds allow. A note says so where it
+        hides all but large ones.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(5000, 2))
+    >>> employed = rng.random(5000) < 1 / (1 + np.exp(-X[:, 0]))
+    >>> moments = ldp.private_moments(X, employed, epsilon=1.0, bounds=(0, 1))
+    >>> one, two = moments.logit("x1"), moments.logit("x1 + x2")
+    >>> bool(abs(one.params[1] - 1) < 0.3), two.names
+    (True, ['Intercept', 'x1', 'x2'])
+    """
+    request = FitRequest(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, labels=False)
+    planned = _family(family, request.bounds)
+    ledger = as_ledger(ledger)
+    label_names = _label_names(X, y, on, label)
+    formula = _formula(X, on, label_names)
+    candidates = WeightCandidates.of(_design(X, formula))
+    _refuse_noise(candidates, float(request.epsilon))
+    units = _units(y, len(candidates.design.matrix), request.bounds, positive)
+    source, ledger = resolve_source(random_state), ledger_to_charge(ledger, y)
+    plan = Plan(request, units.size, Fraction(0), for_sums=request.epsilon.exact)
+    with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
+        charges = plan.pay(ledger)
+    labels = PrivateLabels(units, SumBudget(plan.for_sums, units.size), source)
+    with np.errstate(all="ignore"):  # strict settings of the user must not lose a release that is paid for
+        moments = measure(candidates, labels, binary=planned is LOGIT)
+    return PrivateMoments(
+        moments=moments,
+        label=next(iter(label_names), UNNAMED),
+        terms=state_terms(plan, charges, source, statistics=labels.budget.noise),
+        columns=formula,
+        frame=hasattr(X, "iloc"),
+    )
+
+
+def private_ols(X: Any, y: Any, *, epsilon: float, bounds: tuple[float, float], **options: Any) -> RegressionTable:
+    """Estimate the coefficients of a linear regression, with standard errors, intervals and p-values.
+
+    The estimand is that of least squares on the labels clipped to the bounds, (XᵀX)⁻¹Xᵀ E[clip(y) | X], with a
+    constant, which is the first row of the table. Intervals follow from the known law of the noise and from a
+    private estimate of the labels' variance around the fitted line, which may differ between rows.
+
+    Parameters
+    ----------
+    X, y, epsilon, bounds
+        As in `private_moments`.
+    **options
+        Others of `private_moments`: ``on``, ``ledger``, ``label`` and so on.
+
+    Returns
+    -------
+    RegressionTable
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(5000, 2))
+    >>> income = np.clip(50 + 10 * X[:, 0] + rng.normal(0, 10, 5000), 0, 100)
+    >>> table = ldp.private_ols(X, income, epsilon=1.0, bounds=(0, 100))
+    >>> table.names, bool(abs(table.params[1] - 10) < 3)
+    (['Intercept', 'x1', 'x2'], True)
+    """
+    return private_moments(X, y, epsilon=epsilon, bounds=bounds, family=OLS.name, **options).ols()
+
+
+def private_logit(
+    X: Any, y: Any, *, epsilon: float, bounds: tuple[float, float] = (0, 1), **options: Any
+) -> RegressionTable:
+    """Estimate the coefficients of a logistic regression, with odds ratios and intervals.
+
+    The estimand is that of maximum likelihood on the labels clipped to [0, 1]; fractions count as fractions.
+
+    Parameters
+    ----------
+    X, y, epsilon, bounds
+        As in `private_moments`. Booleans are 0 and 1; text needs ``positive``.
+    **options
+        Others of `private_moments`: ``on``, ``positive``, ``ledger``, ``label`` and so on.
+
+    Returns
+    -------
+    RegressionTable
+
+    Raises
+    ------
+    NoSolutionError
+        After the charge, if no logistic model fits the noisy sums. Its ``moments`` are what was released.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(5000, 1))
+    >>> answer = np.where(rng.random(5000) < 1 / (1 + np.exp(-X[:, 0])), "yes", "no")
+    >>> table = ldp.private_logit(X, answer, epsilon=1.0, positive="yes")
+    >>> bool(2 < table.ratios[1] < 4)    # the odds ratio is e
+    True
+    """
+    return private_moments(X, y, epsilon=epsilon, bounds=bounds, family=LOGIT.name, **options).logit()
+
+
+def private_poisson(
+    X: Any, y: Any, *, epsilon: float, bounds: tuple[float, float], **options: Any
+) -> RegressionTable:
+    """Estimate the coefficients of a Poisson regression of counts, with rate ratios and intervals.
+
+    The estimand is that of maximum likelihood on the labels clipped to the bounds. The variance may be
+    any multiple of the mean: the dispersion is estimated.
+
+    Parameters
+    ----------
+    X, y, epsilon
+        As in `private_moments`.
+    bounds : (0, hi)
+        Public bounds of the counts.
+    **options
+        Others of `private_moments`: ``on``, ``ledger``, ``label`` and so on.
+
+    Returns
+    -------
+    RegressionTable
+
+    Raises
+    ------
+    NoSolutionError
+        After the charge, if no Poisson model fits the noisy sums. Its ``moments`` are what was released.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(5000, 1))
+    >>> visits = rng.poisson(np.exp(X[:, 0] / 2))
+    >>> table = ldp.private_poisson(X, visits, epsilon=1.0, bounds=(0, 10))
+    >>> bool(1.4 < table.ratios[1] < 1.9)    # the rate ratio is √e
+    True
+    """
+    return private_moments(X, y, epsilon=epsilon, bounds=bounds, family=POISSON.name, **options).poisson()
+
+
+def _family(name: str | None, bounds: Pair) -> Family:
+    """Return the family for which weights are chosen; bounds that it does not allow are refused."""
+    if name is None:
+        return LOGIT if bounds == (0, 1) else OLS
+    family = FAMILIES[parse_choice(name, "family", list(FAMILIES))]
+    family.refuse_bounds(bounds)
+    return family
+
+
+def _label_names(X: Any, y: Any, on: str | None, label: str | None) -> list[str]:
+    """Return the names of the label; without a formula, X must not have a column of such a name."""
+    features = X if on is None else None
+    labels = [y] if label is None else [SimpleNamespace(name=label), y]
+    names = [name_of_labels(one, features, advice=_ADVICE) for one in labels]
+    refuse_other_order(X, y)
+    return [name for name in names if name is not None]
+
+
+def _formula(X: Any, on: str | None, label_names: Sequence[str]) -> Formula | None:
+    """Return the formula of a data frame's columns; None for an array."""
+    if on is None:
+        return Formula.plain(frame_names(X)) if is_frame(X) else None
+    if not is_frame(X):
+        raise ParameterError(Setting("on"), " names columns: X must be a data frame")
+    if not label_names:
+        raise ParameterError(Setting("label"), " must name y, so that a formula cannot use it as a feature")
+    formulas = [Formula.parse(on, label) for label in label_names]  # none of the names may be used
+    return formulas[0].fit(X)
+
+
+def _design(X: Any, formula: Formula | None) -> Design:
+    """Return the design of a data frame or an array."""
+    if formula is not None:
+        return Design.of(formula.transform(X), formula.names)
+    try:
+        columns: Array = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        columns = np.empty(0)
+    if columns.ndim != 2:
+        raise DataError("X comes first and must be a dense table of numbers, rows × columns, or a data frame")
+    return Design.of(columns, [f"x{k + 1}" for k in range(columns.shape[1])])
+
+
+def _units(y: Any, rows: int, bounds: Pair, positive: str | None) -> Array:
+    """Return the labels, one for each row, scaled to [0, 1]."""
+    labels = Labels.parse(_as_numbers(y, positive)).values
+    if labels.shape not in ((rows,), (rows, 1)):
+        raise LabelError(f"y must be one label for each of {rows:,} rows, got the shape {labels.shape}")
+    return unit_labels(labels.reshape(-1).astype(np.float64), bounds)
+
+
+def _as_numbers(y: Any, positive: str | None) -> Any:
+    """Return booleans, and text of which one word is positive, as 0 and 1; others as they are.
+
+    The type of the labels is public. Every row is looked at, whatever is found.
+    """
+    try:
+        values = np.asarray(y, dtype=None if positive is None else object)
+    except Exception:  # an array-like may raise anything, and quote a label
+        return y
+    kind = (bool, np.bool_) if positive is None else str
+    if values.dtype == object and all([isinstance(value, kind) for value in values.flat]):  # noqa: C419
+        return np.array([value == (positive or True) for value in values.flat], dtype=np.float64).reshape(
+            values.shape
+        )
+    if positive is not None:
+        raise LabelError("labels must be text with ", Setting("positive"), "; some are missing, or no text")
+    return values.astype(np.float64) if values.dtype == bool else y
+
+
+def _refuse_noise(candidates: WeightCandidates, epsilon: float) -> None:
+    """Refuse an ε for which noise would hide any coefficient that the bounds allow."""
+    enough = epsilon
+    while (noise := candidates.smallest_noise(enough)) > _MAX_NOISE:
+        enough = float(rounded_up(enough * noise / _MAX_NOISE, 2))
+    if enough > epsilon:
+        design = candidates.design
+        raise ParameterError(
+            f"the noise for {len(design.matrix):,} rows, {design.size} coefficients and ",
+            Setting("epsilon", epsilon),
+            f" would hide any coefficient that bounds allow: give {enough:g} or more, more rows or fewer columns",
+        )

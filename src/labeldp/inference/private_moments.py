@@ -1,0 +1,128 @@
+"""Moments that were released, and the models that follow from them at no further cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from labeldp.accounts.budget import Budget
+from labeldp.accounts.terms import Terms
+from labeldp.errors import DataError, NoSolutionError
+from labeldp.inference.estimate import describe_errors
+from labeldp.inference.families import LOGIT, OLS, POISSON, Family
+from labeldp.inference.formula import Formula
+from labeldp.inference.moments import Moments
+from labeldp.inference.regression_table import RegressionTable
+from labeldp.inference.solution import solve
+from labeldp.learning.threads import limit_libraries
+
+
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class PrivateMoments:
+    """Noisy sums of labels with their public weights, and public columns. It contains no label.
+
+    Attributes
+    ----------
+    moments : Moments
+        The sums.
+    label : str
+        The name of the label.
+    terms : Terms
+        The statistics that were released, and their cost.
+    columns : Formula, optional
+        Turns the columns of a data frame into those of a regression; None for an array.
+    frame : bool
+        Whether X was a pandas data frame: then results are pandas objects.
+    """
+
+    moments: Moments = field(repr=False)
+    label: str
+    terms: Terms
+    columns: Formula | None = None
+    frame: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the coefficients that can be estimated; the intercept is the first."""
+        return self.moments.design.names
+
+    @property
+    def cost(self) -> Budget:
+        """The cost of the moments, and of everything that is estimated from them."""
+        return self.terms.cost
+
+    def ols(self, on: str | None = None) -> RegressionTable:
+        """Estimate a linear regression on some of the released columns, by default on all.
+
+        Parameters
+        ----------
+        on : str, optional
+            A formula of released columns, such as ``"age + C(region)"``.
+        """
+        return self._estimate(OLS, on)
+
+    def logit(self, on: str | None = None) -> RegressionTable:
+        """Estimate a logistic regression, for bounds of (0, 1).
+
+        Parameters
+        ----------
+        on : str, optional
+            As in `ols`.
+        """
+        return self._estimate(LOGIT, on)
+
+    def poisson(self, on: str | None = None) -> RegressionTable:
+        """Estimate a Poisson regression, for a lower bound of 0.
+
+        Parameters
+        ----------
+        on : str, optional
+            As in `ols`.
+        """
+        return self._estimate(POISSON, on)
+
+    def __repr__(self) -> str:
+        secure = "secure" if self.terms.secure else "NOT PRIVATE"
+        return f"<PrivateMoments of {self.label!r}, {len(self.names)} coefficients, {self.cost}, {secure}>"
+
+    @limit_libraries()
+    def _estimate(self, family: Family, on: str | None) -> RegressionTable:
+        """Solve the equations of a family for some columns, and describe the errors of the solution."""
+        (bounds,) = self.terms.bounds
+        family.refuse_bounds(bounds)
+        formula, positions = self._select(on)
+        design, moments = self.moments.design.select(positions), self.moments.select(positions)
+        with np.errstate(all="ignore"):  # strict settings of the user must not lose a release that is paid for
+            try:
+                solution = solve(design, moments, family, bounds)
+            except NoSolutionError as error:
+                error.moments = self
+                raise
+            estimates = describe_errors(design, moments, solution, bounds)
+        return RegressionTable(
+            names=design.names,
+            label=self.label,
+            terms=self.terms,
+            estimates=estimates,
+            family=family,
+            columns=formula,
+            frame=self.frame,
+        )
+
+    def _select(self, on: str | None) -> tuple[Formula | None, Sequence[int]]:
+        """Return a formula of released columns, and the positions of its coefficients."""
+        if on is None:
+            return self.columns, range(len(self.names))
+        released = self.columns or Formula.plain(self.names[1:])
+        formula = released.subset(Formula.parse(on, self.label))
+        unknown = [name for name in formula.names if name not in self.names]
+        if unknown:
+            names = ", ".join(map(repr, unknown[:8]))
+            raise DataError(
+                f"{names} was not released with these moments: leave it out, or release moments with it for "
+                f"{self.cost} more, on the same labels"
+            )
+        positions = [0, *(self.names.index(name) for name in formula.names)]
+        return (None if self.columns is None else formula), positions

@@ -1,0 +1,195 @@
+"""Logistic and Poisson tables, and several tables from one release of moments."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import labeldp as ldp
+from helpers import FALSE_ALARM, seeded
+from labeldp.errors import DataError, LabelDPError, NoSolutionError
+from labeldp.inference.design import Design
+from labeldp.inference.families import LOGIT, OLS, POISSON
+from labeldp.inference.label_weights import LabelWeights
+from labeldp.inference.moments import Moments
+from labeldp.inference.solution import solve
+from labeldp.inference.weighted_sums import ClipWindow
+
+
+class NoNoise:
+    """A source whose words make every coin show tails: all noise is 0."""
+
+    def fill(self, words):
+        words[:] = np.iinfo(np.uint64).max
+
+
+def survey(rows=4000, seed=0):
+    """Return correlated, binary and skewed public columns with a category."""
+    rng = np.random.default_rng(seed)
+    age = rng.normal(40, 10, rows)
+    income = np.exp(rng.normal(size=rows) / 2 + (age - 40) / 40)
+    region = rng.choice(["east", "north", "west"], rows)
+    return pd.DataFrame({"age": age, "income": income, "urban": rng.random(rows) < 0.4, "region": region})
+
+
+def answers(frame, seed=1):
+    """Return yes/no outcomes and counts."""
+    rng = np.random.default_rng(seed)
+    predictor = -1 + 0.03 * (frame.age - 40) + 0.4 * frame.income + 0.5 * frame.urban
+    return rng.random(len(frame)) < 1 / (1 + np.exp(-predictor)), rng.poisson(np.exp(predictor))
+
+
+# ---- estimates ------------------------------------------------------------------------------------------------
+
+
+def exact_moments(X, labels, squares=None):
+    """Return moments without noise, of weights that are not rounded."""
+    design = Design.of(X, [f"x{k + 1}" for k in range(X.shape[1])])
+    weights = LabelWeights(design.matrix, np.linalg.inv(design.matrix.T @ design.matrix))
+    sums = design.matrix.T @ labels
+    window = ClipWindow(np.full(len(X), 0.5), 0.5, 0.1)
+    return design, Moments(design, window, weights, squares, squares, sums, np.zeros(0), np.inf)
+
+
+def maximum_likelihood(X, y, family):
+    """Return the coefficients and their covariance for a dispersion of 1, by iterated least squares."""
+    model = np.insert(X, 0, 1.0, axis=1)
+    beta = np.r_[family.link(y.mean()), np.zeros(X.shape[1])]
+    for _ in range(50):
+        mean = family.mean(model @ beta)
+        information = model.T @ (family.variance(mean)[:, None] * model)
+        beta = beta + np.linalg.solve(information, model.T @ (y - mean))
+    return beta, np.linalg.inv(information)
+
+
+@pytest.mark.parametrize("family", [OLS, LOGIT, POISSON], ids=lambda family: family.name)
+@pytest.mark.parametrize("columns", [(0, 1, 2), (0,), (1, 2)])
+def test_sums_without_noise_give_maximum_likelihood_for_every_subset(family, columns):
+    frame = survey(1500)
+    X = frame[["age", "income", "urban"]].to_numpy(float)
+    y = answers(frame)[family is POISSON].astype(float)
+    high = 30.0 if family is POISSON else 1.0
+    design, moments = exact_moments(X, y / high)
+    chosen = design.select([0, *(k + 1 for k in columns)])
+    solution = solve(chosen, moments, family, (0.0, high))
+    beta, covariance = maximum_likelihood(X[:, columns], y, family)
+    np.testing.assert_allclose(solution.coefficients, beta, rtol=1e-6)
+    weights = solution.label_weights / (1 if family is OLS else high)  # of labels in their unit
+    weights = weights / (high if family is OLS else 1)
+    variance = family.variance(family.mean(np.insert(X[:, columns], 0, 1, axis=1) @ beta))
+    np.testing.assert_allclose(np.sqrt(variance @ weights**2), np.sqrt(np.diag(covariance)), rtol=1e-6)
+
+
+def test_subsets_of_one_release_are_those_of_a_release_of_their_own():
+    """Rows that are shrunk for less noise do not move the coefficients of a subset that leaves columns out."""
+    frame = survey(6000)
+    yes, _ = answers(frame)
+    moments = ldp.private_moments(
+        frame, yes, epsilon=20.0, bounds=(0, 1), on="age + income + urban + C(region)", label="yes",
+        random_state=NoNoise(),
+    )  # fmt: skip
+    for on, columns in (("age", ["age"]), ("income + urban", ["income", "urban"])):
+        X = frame[columns].to_numpy(float)
+        for family in (LOGIT, OLS):
+            beta, covariance = maximum_likelihood(X, yes.astype(float), family)
+            found = getattr(moments, family.name)(on)
+            scale = np.sqrt(np.diag(covariance)) * (1 if family is LOGIT else yes.std())
+            assert (np.abs(found.params - beta) < 0.1 * scale).all()
+
+
+@pytest.mark.parametrize("family", [LOGIT, POISSON], ids=lambda family: family.name)
+def test_intervals_cover_and_p_values_of_a_true_zero_are_uniform(family):
+    """200 runs; detects a coverage of 84 % and lower, and rejections of 14 % and higher."""
+    rng, source = np.random.default_rng(2), seeded(3)
+    X = rng.normal(size=(1500, 2)) + 0.5 * rng.normal(size=(1500, 1))
+    truth = np.array([-0.3, 0.5, 0.0])
+    mean = family.mean(np.insert(X, 0, 1, axis=1) @ truth)
+    covered, rejected, runs = np.zeros(3), 0, 200
+    for _ in range(runs):
+        y = rng.random(1500) < mean if family is LOGIT else rng.poisson(mean)
+        estimate = ldp.private_logit if family is LOGIT else ldp.private_poisson
+        table = estimate(X, y, epsilon=2.0, bounds=(0, 1) if family is LOGIT else (0, 12), random_state=source)
+        low, high = table.conf_int().T
+        covered += (low <= truth) & (truth <= high)
+        rejected += table.pvalues[2] < 0.05
+    least, _ = stats.binom.interval(1 - FALSE_ALARM / 4, runs, 0.94)
+    assert (covered >= least).all()
+    assert rejected <= stats.binom.ppf(1 - FALSE_ALARM / 4, runs, 0.06)
+
+
+# ---- labels and accounts ----------------------------------------------------------------------------------------
+
+
+def test_booleans_words_and_numbers_are_the_same_labels():
+    frame = survey(800)[["age", "income"]]
+    yes, _ = answers(survey(800))
+    words = np.where(yes, "Yes", "no")
+    same = [
+        ldp.private_logit(frame, labels, epsilon=2.0, random_state=seeded(0), **options).params.tolist()
+        for labels, options in (
+            (yes, {}),
+            (yes.to_numpy().astype(int), {}),
+            (yes.astype("boolean"), {}),
+            (words, {"positive": "Yes"}),
+            (pd.Series(words, name="answer"), {"positive": "Yes"}),
+        )
+    ]
+    assert all(one == same[0] for one in same)
+
+
+def test_all_tables_of_a_release_cost_what_the_release_cost():
+    frame, ledger = survey(3000), ldp.Ledger()
+    yes, _ = answers(frame)
+    moments = ldp.private_moments(
+        frame, yes, epsilon=1.0, bounds=(0, 1), on="age + income + urban", label="yes", ledger=ledger
+    )
+    tables = [moments.logit(), moments.logit("age"), moments.ols("age + urban"), moments.poisson("urban")]
+    assert ledger.total == ldp.Budget(1.0)
+    assert len(ledger.charges) == 1
+    for table in tables:
+        assert table.cost == ldp.Budget(1.0)
+        assert ldp.verify_card(table.to_card()).holds
+        assert pickle.loads(pickle.dumps(table)).summary() == table.summary()
+
+
+FRAME = survey(600)
+YES, COUNTS = answers(FRAME)
+BAD = {
+    "bounds of a logistic regression": (ldp.private_logit, YES, {"bounds": (0, 2)}, r"must be \(0, 1\)"),
+    "bounds of counts": (ldp.private_poisson, COUNTS, {"bounds": (1, 20)}, "must begin at 0"),
+    "family": (ldp.private_moments, YES, {"bounds": (0, 1), "family": "probit"}, "family"),
+    "words": (ldp.private_logit, np.where(YES, "yes", "no"), {}, "real numbers"),
+    "words and numbers": (ldp.private_logit, YES.astype(int), {"positive": "yes"}, "must be text"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_before_the_charge(case):
+    estimate, labels, options, message = BAD[case]
+    ledger = ldp.Ledger()
+    with pytest.raises(LabelDPError, match=message):
+        estimate(FRAME[["age", "income"]], labels, epsilon=2.0, ledger=ledger, **options)
+    assert not ledger.charges
+
+
+def test_what_was_not_released_is_refused_by_name_with_its_price():
+    moments = ldp.private_moments(
+        FRAME, YES, epsilon=2.0, bounds=(0, 1), on="age + income + C(region)", label="yes", random_state=seeded(0)
+    )
+    for on, name in (("age + urban", "'urban'"), ("age + age**2", "'age..2'"), ("age + C(urban)", "'urban'")):
+        with pytest.raises(DataError, match=f"{name}.* was not released .* for ε = 2 more"):
+            moments.logit(on)
+    with pytest.raises(LabelDPError, match="private"):
+        moments.logit("age + yes")
+    assert moments.logit("C(region)").names == ["Intercept", "region[north]", "region[west]"]
+
+
+@pytest.mark.parametrize("labels", ["all yes", "separated", "noise"])
+def test_sums_without_a_solution_are_told_in_a_sentence_and_not_lost(labels):
+    x = np.linspace(-1, 1, 400)
+    y = {"all yes": np.ones(400), "separated": x > 0, "noise": np.zeros(400)}[labels]
+    with pytest.raises(NoSolutionError, match=r"the same moments") as refused:
+        ldp.private_logit(x[:, None], y, epsilon=3.0, random_state=NoNoise())
+    assert np.isfinite(refused.value.moments.ols().params).all()
