@@ -29,8 +29,8 @@ _ROBUST = (
     "its misfit, as robust errors (HC1) do without privacy."
 )
 _DISPERSED = (
-    "Standard errors include the noise. The variance of labels is a multiple of the model's, the dispersion, which "
-    "is estimated for the rows that matter for each coefficient."
+    "Standard errors include the noise. The variance of labels is a multiple of the model's: the dispersion is "
+    "estimated for the rows that matter for each coefficient."
 )
 _EFRON = "R² is Efron's: the part of the labels' variance that fitted means explain."
 _LAW = "Intervals and p-values follow from the exact distribution of the noise."
