@@ -16,7 +16,7 @@ from labeldp.evidence.privacy_audit import audit, audit_pipeline
 from labeldp.mechanisms import Gaussian, Laplace, RPWithPrior, RROnBins, Staircase, TwoPoint, Unbiased
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import optimal_interval
-from labeldp.release import estimate_prior
+from labeldp.release import Reports, estimate_prior
 
 if TYPE_CHECKING:
     from labeldp.app.model_fit import fit_file
@@ -47,6 +47,7 @@ __all__ = [
     "ModelReleaseRegressor",
     "RPWithPrior",
     "RROnBins",
+    "Reports",
     "Staircase",
     "TwoPoint",
     "Unbiased",

@@ -83,6 +83,21 @@ def test_everything_of_a_fitted_model(model, change, tmp_path):
     assert_nothing_leaks(Way(lambda labels: fitted(MODELS[model](), labels)), *pair(change), tmp_path)
 
 
+def reported(labels):
+    """Return all that follows from reports of labels, which each respondent randomised."""
+    mechanism = ldp.Unbiased.for_bounds(BOUNDS, 2.0)
+    reports = ldp.Reports(mechanism.randomize(labels), mechanism)
+    model = ldp.LabelReleaseRegressor(epsilon=2.0, bounds=BOUNDS).fit_reports(features(labels.size), reports)
+    ldp.save_model(model, "model", label="y")
+    left = [reports, reports.values, reports.labels, reports.mean(), reports.histogram().masses, model.release_]
+    return [*left, model.predict(features(50)), model.summary(), model.to_card(), pickle.dumps(model)]
+
+
+@pytest.mark.parametrize("change", SOME)
+def test_everything_of_reports(change, tmp_path):
+    assert_nothing_leaks(Way(reported), *pair(change), tmp_path)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["labels, much ε", "sums", "labels behind a model"])
 def test_everything_of_a_model_that_measured_all_it_can(model, tmp_path):

@@ -79,6 +79,16 @@ _WORDING = {
         do="Use the model as often as you like, and hand it on: predictions cost nothing more.",
         do_not=f"Train again on the same labels{_ONCE}",
     ),
+    "model of reports": Wording(
+        title="A model of answers that people randomised themselves",
+        output="this model",
+        done="A model was trained on {rows:,} answers, each randomised on the device where it was given",
+        released="The model ({model}), and all that it will predict. The randomised answers may be public too.",
+        noise="Its predictions carry the noise already.",
+        do="Use the model as often as you like, train others on the same randomised answers, and hand them on: "
+        "that costs nothing more.",
+        do_not="Ask the same people again without need: a second answer to the same question costs them ε again.",
+    ),
     "regression": Wording(
         title="A regression table of {label}",
         output="this table",
@@ -168,7 +178,7 @@ def explain(
         The cost of all else in its ledger, to say what everything in it means.
     """
     entries = entries or {}
-    wording, name = _WORDING[_topic(kind, entries)], entries.get("file", {}).get("name")
+    wording, name = _WORDING[_topic(terms, kind, entries)], entries.get("file", {}).get("name")
     label = entries.get("label", "private labels")
     proof = None if terms.charges else proof_of(terms.mechanisms[0])
     budget = terms.cost if proof is None else Budget(proof.epsilon)
@@ -191,8 +201,10 @@ def explain(
     )
 
 
-def _topic(kind: str, entries: Data) -> str:
+def _topic(terms: Terms, kind: str, entries: Data) -> str:
     """Return the name of the wording for a card."""
+    if kind == "model" and terms.is_of_reports:
+        return "model of reports"
     if "regression" in entries:
         return "regression"
     if kind != "release":
@@ -343,7 +355,7 @@ def _cost_of_use(terms: Terms) -> list[str]:
 
 def _noise(terms: Terms, wording: Wording, entries: Data) -> list[str]:
     """Return the size of the noise."""
-    if wording in (_WORDING["model"], _POSTERIOR_MEANS):
+    if wording in (_WORDING["model"], _WORDING["model of reports"], _POSTERIOR_MEANS):
         score = describe_quality(entries.get("quality"), terms.statistics, terms.rows_per_person)
         return [wording.noise, f"How wrong the model is: {score}." if score else _NOT_SCORED]
     if wording.noise:

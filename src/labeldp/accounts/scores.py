@@ -55,6 +55,11 @@ class Figure:
         return max(self.value, 0.0) + 2 * self.standard_error
 
     @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of 95 %: 1.96 standard errors to both sides."""
+        return self.value - 1.96 * self.standard_error, self.value + 1.96 * self.standard_error
+
+    @property
     def is_hidden(self) -> bool:
         """True for an error that is not distinguished from 0: only its limit has a meaning."""
         return self.value <= 2 * self.standard_error

@@ -19,6 +19,9 @@ from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.typed_data import Natural, Positive, canonical, plain
 
+REPORTS = "answers that respondents randomised themselves, in no ledger"
+"""The description of the charge for reports: respondents spent it, and a card states it."""
+
 
 def fit_times(charges: Iterable[Charge]) -> tuple[str, ...]:
     """Return the times of all charges but those for scores, in order: the identity of a fit."""
@@ -116,6 +119,11 @@ class Terms:
     def charges_for(self, purpose: str) -> list[Charge]:
         """Return the charges with a purpose."""
         return [charge for charge in self.charges if charge.purpose == purpose]
+
+    @property
+    def is_of_reports(self) -> bool:
+        """True if respondents randomised their answers themselves, and spent the ε."""
+        return any(charge.description == REPORTS for charge in self.charges)
 
     @property
     def rows_per_person(self) -> int:

@@ -136,6 +136,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     epsilon: float
     bounds: tuple[float, float]
     ledger: Ledger | None
+    ledger_: Ledger | None
     rows_per_person: int
     random_state: int | WordSource | None
     verbose: bool

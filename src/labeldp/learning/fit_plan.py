@@ -92,6 +92,10 @@ class LabelSummary:
         return np.asarray(np.clip(values, self.low, self.high))
 
 
+FREE_SUMMARY = LabelSummary(*UNIT, variance=1 / 20)
+"""The range and variance of labels in unit scale where nothing was measured: all that the bounds tell."""
+
+
 @np.errstate(all="ignore")  # a warning that depends on labels would leak them
 def unit_labels(labels: Array, bounds: Pair) -> Array:
     """Clip labels to their bounds and convert them to unit scale, from 0 to 1."""

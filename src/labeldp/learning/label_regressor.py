@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -14,15 +14,17 @@ from sklearn.utils.validation import has_fit_parameter
 from labeldp._values import Array
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
-from labeldp.errors import ParameterError
+from labeldp.errors import ParameterError, Setting, WeakModelWarning, describe, warn
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.base import PrivateRegressor
-from labeldp.learning.features import even_rows
-from labeldp.learning.fit_plan import FitRequest, LabelScale, from_units, unit_labels
+from labeldp.learning.features import FeatureTable, even_rows
+from labeldp.learning.fit_plan import FREE_SUMMARY, FitRequest, LabelScale, from_units, unit_labels
 from labeldp.learning.held_out import finite_predictions
 from labeldp.learning.label_rounds import InMemoryRows, RowPart, SumResults
-from labeldp.learning.learner import WEAKNESS_ROWS
+from labeldp.learning.learner import WEAKNESS_ROWS, PrivateRows, fit_ensemble
 from labeldp.learning.row_release import RowRelease
+from labeldp.learning.threads import limit_libraries
+from labeldp.release.reports import Reports, unbiased_labels
 
 _NOISE_LEARNT = 2.5
 """An estimator learns noise if its predictions vary so many times as much as labels do: good ones vary less, and
@@ -65,8 +67,8 @@ class LabelReleaseRegressor(PrivateRegressor):
     ----------
     release_ : RowRelease
         The private labels, to keep, save and reuse.
-    ledger_ : Ledger
-        Where the budget went.
+    ledger_ : Ledger or None
+        Where the budget went; None after `fit_reports`, which spends nothing.
     weakness_ : str or None
         What is wrong with the model, if its own predictions or private labels show it: it is a constant, at a
         bound, or `estimator` learnt the noise.
@@ -144,6 +146,62 @@ class LabelReleaseRegressor(PrivateRegressor):
             error.add_note("the labels were released and paid for: train any learner on release_.labels")
             raise
 
+    def fit_reports(self, X: Any, reports: Reports) -> Self:
+        """Learn from answers that respondents randomised themselves.
+
+        No label is read and nothing is charged: the respondents spent the ε, and the card of the model states it.
+
+        Parameters
+        ----------
+        X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow
+            Public features of the respondents.
+        reports : Reports
+            Their released values, with the mechanism. ``epsilon``, ``bounds`` and ``rows_per_person`` of the
+            regressor must be those of the reports; the mechanism, the rounds and the trust are theirs too.
+
+        Examples
+        --------
+        >>> import numpy as np, labeldp as ldp
+        >>> X = np.random.default_rng(0).normal(size=(4000, 3))
+        >>> mechanism = ldp.Unbiased.for_bounds((0, 5), 2.0)
+        >>> reports = ldp.Reports(mechanism.randomize(2.5 + X[:, 0]), mechanism)
+        >>> model = ldp.LabelReleaseRegressor(epsilon=reports.epsilon, bounds=reports.bounds)
+        >>> model = model.fit_reports(X, reports)
+        >>> bool(np.corrcoef(model.predict(X), X[:, 0])[0, 1] > 0.9), model.terms_.trust
+        (True, 'local')
+        """
+        fitting = self._copy_for_fit()
+        _refuse_other_parameters(self, reports)
+        request = fitting.request()
+        X, _ = fitting._check_inputs(X, reports.values)
+        self._refuse_estimator(X, request)
+        fitting._learn_reports(FeatureTable.fit(X), reports)
+        self._replace_state(fitting)
+        if self.weakness_ is not None:
+            warn(self.weakness_, WeakModelWarning)
+        return self
+
+    @np.errstate(all="ignore")  # as in a fit to labels
+    @limit_libraries()
+    def _learn_reports(self, table: FeatureTable, reports: Reports) -> None:
+        """Fit the model to the unbiased labels of reports, those of each mechanism with the same noise."""
+        low, high = reports.bounds
+        units = (unbiased_labels(reports) - low) / (high - low)
+        variances = [variance / (high - low) ** 2 for variance in reports.noise_variances]
+        parts = [
+            PrivateRows(rows, units[rows], variance, 0)
+            for (rows, _), variance in zip(reports.by_mechanism(), variances, strict=True)
+        ]
+        parts.sort(key=lambda part: part.rows.size)  # trees are judged on rows of the last part
+        self.ledger_, self.terms_ = None, reports.terms
+        self._public, self._ensemble, self.estimator_ = replace(table.public, exact=False), None, None
+        self.release_ = _release_of_reports(reports)
+        if self.estimator is None:
+            self._ensemble = fit_ensemble(table, parts, FREE_SUMMARY)
+        else:
+            self.estimator_ = self._fit_own(table.X)
+        self.weakness_ = self._weakness(table.X)
+
     def _refuse_estimator(self, X: Any, request: FitRequest) -> None:
         """Refuse an estimator that cannot learn, before anything is spent: by a trial on synthetic labels."""
         if self.estimator is None:
@@ -205,7 +263,52 @@ class LabelReleaseRegressor(PrivateRegressor):
         return self._scale.means(predicted, self._spread)
 
 
-def _as_release(parts: list[RowPart], sum_results: SumResults, terms: Terms, ledger: Ledger) -> RowRelease:
+_OF_REPORTS = {"mechanism": "auto", "rounds": "auto", "label_transform": None, "ledger": None}
+"""Parameters that a fit to reports leaves to them, and their defaults."""
+
+
+def _refuse_other_parameters(model: LabelReleaseRegressor, reports: Any) -> None:
+    """Refuse parameters of a regressor that are not those of the reports."""
+    if not isinstance(reports, Reports):
+        raise ParameterError(f"fit_reports takes Reports(values, mechanism), got {describe(reports)}")
+    stated = {"epsilon": reports.epsilon, "bounds": reports.bounds, "rows_per_person": reports.rows_per_person}
+    for name, value in stated.items():
+        given = getattr(model, name)
+        if (tuple(given) if name == "bounds" and np.ndim(given) else given) != value:
+            raise ParameterError(
+                "the reports have ",
+                Setting(name, value),
+                f", and the regressor {given}: give it that of the reports",
+            )
+    for name, default in _OF_REPORTS.items():
+        if getattr(model, name) is not default and getattr(model, name) != default:
+            raise ParameterError(
+                Setting(name), " is settled for reports, by the card or by the respondents: leave it out"
+            )
+
+
+def _release_of_reports(reports: Reports) -> RowRelease:
+    """Return reports as private labels: each is randomised in the bounds of its card."""
+    low, high = reports.bounds
+    domains = np.array([mechanism.domain for mechanism in reports.mechanisms])[reports.part]
+    rows = len(reports)
+    return RowRelease(
+        labels=reports.labels,
+        offset=np.zeros(rows),
+        scale=np.ones(rows),
+        noise=np.array(reports.noise_variances)[reports.part],
+        hidden=np.zeros(rows),
+        low=domains[:, 0],
+        high=domains[:, 1],
+        start=np.full(rows, (low + high) / 2),
+        round=np.zeros(rows, dtype=np.int64),
+        part=reports.part,
+        label_summary=FREE_SUMMARY.in_bounds((low, high)),
+        terms=reports.terms,
+    )
+
+
+def _as_release(parts: list[RowPart], sum_results: SumResults, terms: Terms, ledger: Ledger | None) -> RowRelease:
     """Convert the rounds from unit scale to a release in the label's scale."""
     bounds = terms.bounds[0]
     width = bounds[1] - bounds[0]

@@ -26,7 +26,7 @@ from labeldp.errors import PrivacyProofError
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.features import FeatureTable
-from labeldp.learning.fit_plan import UNIT, LabelSummary, Limits
+from labeldp.learning.fit_plan import FREE_SUMMARY, UNIT, LabelSummary, Limits
 from labeldp.learning.label_queries import CELLS, Query, find_range
 from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble
 from labeldp.learning.length_scales import can_learn, learn_length_scales
@@ -267,7 +267,7 @@ def release_sums(rows: InMemoryRows, plan: Plan, source: WordSource) -> SumResul
     Under local trust nothing is computed from all labels, and nothing is released here.
     """
     if not plan.for_sums:
-        return SumResults(rows.table, LabelSummary(*UNIT, variance=1 / 20))
+        return SumResults(rows.table, FREE_SUMMARY)
     budget = SumBudget(plan.for_sums, rows.count, plan.labels_share)
     rows.announce("range")
     found = find_range(rows.counts, UNIT, budget, source)

@@ -54,7 +54,8 @@ class RowRelease(TermsMixin):
     label_summary : LabelSummary
         The private range and variance of all labels, estimated before the rounds.
     terms : Terms
-        Mechanisms, charges and cost. The mechanisms are for [0, 1], the label's position in its interval.
+        Mechanisms, charges and cost. The mechanisms are for [0, 1], the label's position in its interval; those of
+        reports are for the label itself.
     ledger : Ledger or None
         None for a release read from a file.
 

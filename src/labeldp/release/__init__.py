@@ -2,6 +2,7 @@
 
 from labeldp.release.arrays import estimate_prior
 from labeldp.release.plan import Request
+from labeldp.release.reports import Reports
 from labeldp.release.stream import LabelStream
 
-__all__ = ["LabelStream", "Request", "estimate_prior"]
+__all__ = ["LabelStream", "Reports", "Request", "estimate_prior"]

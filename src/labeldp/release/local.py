@@ -21,18 +21,13 @@ from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.laplace import Laplace
 from labeldp.mechanisms.rp_with_prior import RPWithPrior
 from labeldp.release.curator import count
+from labeldp.release.deconvolution import label_likelihood, smoothed_em
 
 MAX_LOCAL_BINS = 64
 """Bins of the prior; it has √n of them if that is fewer."""
 
-POINTS_PER_BIN = 16
-"""Labels of a bin over which the channel is averaged."""
-
 MAX_BINS = 1 << 20
 """Bins of Algorithm 3: more would fill the memory."""
-
-MAX_STEPS = 2000
-"""Steps of expectation maximisation."""
 
 
 def algorithm_3(
@@ -82,7 +77,7 @@ def square_wave(epsilon: float, bounds: Interval) -> RPWithPrior:
     return RPWithPrior(interval=bounds, zeta=top / (2 * e * bottom) * (high - low), epsilon=epsilon)
 
 
-class Reports:
+class SquareWaveCounts:
     """Counts of square-wave reports, and the histogram of labels that explains them.
 
     Parameters
@@ -108,27 +103,7 @@ class Reports:
 
     def histogram(self, counts: Counts) -> Histogram:
         """Return the labels' histogram under which such counts are likely."""
-        low, high = self._mechanism.interval
-        bins, channel = self._bins, self._mechanism.channel
-        # A bin's labels are anywhere in it: average the channel over several points.
-        size = bins * POINTS_PER_BIN
-        points = low + (high - low) * (np.arange(size) + 0.5) / size
-        shares = [np.diff(channel.cumulative(point, self._edges)) for point in points]
-        likelihood = np.array(shares).reshape(bins, POINTS_PER_BIN, -1).mean(axis=1).T
-        masses = _smoothed_em(likelihood, counts / counts.sum())
-        return Histogram(np.linspace(low, high, bins + 1), masses, Origin(reports=self._mechanism))
-
-
-def _smoothed_em(likelihood: Array, observed: Array) -> Array:
-    """Return the masses that explain the observed frequencies, smoothed after every step."""
-    masses = np.full(likelihood.shape[1], 1 / likelihood.shape[1])
-    for _ in range(MAX_STEPS):
-        expected = likelihood @ masses
-        step = masses * (likelihood.T @ (observed / np.maximum(expected, 1e-300)))
-        padded = np.concatenate([step[:1], step, step[-1:]])
-        step = padded[:-2] + 2 * padded[1:-1] + padded[2:]
-        step /= step.sum()
-        if np.abs(step - masses).sum() < 1e-7:
-            break
-        masses = step
-    return np.asarray(masses)
+        nodes = np.linspace(*self._mechanism.interval, self._bins + 1)
+        likelihood = label_likelihood(self._mechanism.channel, nodes, self._edges[1:-1])
+        masses = smoothed_em(likelihood, counts / counts.sum())
+        return Histogram(nodes, masses, Origin(reports=self._mechanism))

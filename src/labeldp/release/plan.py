@@ -39,7 +39,7 @@ from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import choose_mechanism
 from labeldp.mechanisms.registry import mechanism_class, mechanism_names
 from labeldp.release.curator import FINE, adaptive_histogram, count
-from labeldp.release.local import Reports, algorithm_3
+from labeldp.release.local import SquareWaveCounts, algorithm_3
 
 PURPOSES = ("training", "statistics", "values")
 """What released labels are for: to train models on, for means and totals, or values as a mechanism drew them."""
@@ -200,7 +200,7 @@ class Request:
             return adaptive_histogram(count(labels, self.bounds, FINE), epsilon, self.bounds, source)
         if self.method == "laplace":
             return algorithm_3(labels, epsilon, self.bounds, source, self.sigma)
-        reports = Reports(epsilon, self.bounds, labels.size)
+        reports = SquareWaveCounts(epsilon, self.bounds, labels.size)
         return reports.histogram(reports.count(labels, source))
 
     def pay_for_prior(self, estimate: Callable[[], Histogram], ledger: Ledger, source: WordSource) -> Histogram:

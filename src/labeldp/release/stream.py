@@ -21,7 +21,7 @@ from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.curator import FINE, adaptive_histogram, count
-from labeldp.release.local import Reports
+from labeldp.release.local import SquareWaveCounts
 from labeldp.release.plan import Request, prepare
 
 Batches = Callable[[], Iterable[Any]]
@@ -77,7 +77,7 @@ class LabelStream:
         def estimate() -> Histogram:
             if request.trust == "curator":
                 return adaptive_histogram(fine, plan.for_prior, request.bounds, source)
-            reports = Reports(plan.for_prior, request.bounds, rows)
+            reports = SquareWaveCounts(plan.for_prior, request.bounds, rows)
             counts = [reports.count(labels, source) for labels in _parsed(batches()) if labels.size]
             return reports.histogram(np.asarray(np.sum(counts, axis=0)))
 

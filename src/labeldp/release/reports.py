@@ -1,0 +1,339 @@
+"""`Reports`: values that respondents randomised themselves, each by a mechanism's card, and nobody else read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labeldp._values import Array, Index, Interval, parse_integer
+from labeldp.accounts.accuracy import is_possible
+from labeldp.accounts.budget import Budget, Charge, new_charge
+from labeldp.accounts.numbers import number
+from labeldp.accounts.schema import MAX_MECHANISMS
+from labeldp.accounts.scores import Figure
+from labeldp.accounts.terms import REPORTS, Terms
+from labeldp.errors import LabelError, NotUnbiasedError, ParameterError, describe
+from labeldp.mechanisms.base import Mechanism, fingerprint, join_fingerprints, require_pure
+from labeldp.mechanisms.histogram import Histogram
+from labeldp.release.deconvolution import deconvolve, label_likelihood
+from labeldp.release.group_means import group_means, mean_noise_variance, noise_variances
+
+_FEWEST_BINS, _FINE_BINS, _MAX_BINS = 8, 32, 64
+"""Bins of a histogram: the fewest by default, those of the finer one behind it, and the most."""
+
+MAX_CUTS = 128
+"""Cuts between ranges of values that a histogram counts."""
+
+_SHOWN_ROWS = 5
+"""Row numbers in an error."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reports:
+    """Values that were randomised where they were given, with the card of a mechanism: nobody saw the labels.
+
+    They are measurements like any others. The respondents spent the ε, and nothing here is charged: whatever
+    follows from reports costs nothing more.
+
+    Parameters
+    ----------
+    values : array-like
+        The released values, as a client sent them.
+    mechanism : Mechanism or sequence of Mechanism
+        The mechanism of the card, from `load_mechanism`; or the one of each value. `+` joins the reports of
+        several cards.
+    rows_per_person : int
+        The most reports of one person, whose cost adds up.
+
+    Attributes
+    ----------
+    values : array
+    mechanisms : tuple of Mechanism
+        Each once.
+    part : array of int
+        The position of each value's mechanism in ``mechanisms``.
+    charge : Charge
+        What a card says of the cost: the respondents'. It is in no ledger.
+
+    Raises
+    ------
+    LabelError
+        If a value cannot be drawn with its card; the message has the number of its row, from 1.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> card = ldp.Unbiased.for_bounds((0, 100), 2.0).to_json()             # in the form of a survey
+    >>> answers = np.random.default_rng(0).normal(40, 10, 5000)             # seen by nobody
+    >>> mechanism = ldp.load_mechanism(card)
+    >>> reports = ldp.Reports(mechanism.randomize(answers), mechanism)      # what arrives
+    >>> reports
+    <5,000 reports from 0 to 100, ε = 2>
+    >>> bool(abs(reports.mean().value - 40) < 5), bool(abs(reports.histogram().mean - 40) < 5)
+    (True, True)
+    """
+
+    values: NDArray[np.float64]
+    mechanisms: tuple[Mechanism, ...] = field(init=False)
+    part: NDArray[np.int64] = field(init=False)
+    charge: Charge = field(init=False)
+    rows_per_person: int = 1
+
+    def __init__(
+        self, values: ArrayLike, mechanism: Mechanism | Sequence[Mechanism], *, rows_per_person: int = 1
+    ) -> None:
+        array = _parse_values(values)
+        mechanisms, part = _parse_mechanisms(mechanism, array.size)
+        people = parse_integer(rows_per_person, "rows_per_person")
+        _refuse_impossible(array, mechanisms, part)
+        array.flags.writeable = part.flags.writeable = False
+        cost = Budget(max(one.epsilon for one in mechanisms))
+        prints = join_fingerprints([fingerprint(one.channel) for one in mechanisms])
+        charge = new_charge(REPORTS, cost, purpose="labels", mechanism=prints, rows_per_person=people)
+        parsed = {"values": array, "mechanisms": mechanisms, "part": part, "charge": charge}
+        for name, value in (parsed | {"rows_per_person": people}).items():
+            object.__setattr__(self, name, value)  # the instance is frozen
+
+    def __len__(self) -> int:
+        return int(self.values.size)
+
+    def __repr__(self) -> str:
+        low, high = map(number, self.bounds)
+        return f"<{len(self):,} reports from {low} to {high}, {self.charge.budget}>"
+
+    def __add__(self, other: Reports) -> Reports:
+        if not isinstance(other, Reports):
+            return NotImplemented
+        if self.rows_per_person != other.rows_per_person:
+            raise ParameterError("reports with another rows_per_person cannot be joined: give both the same")
+        values = np.concatenate([self.values, other.values])
+        each = [one.mechanisms[place] for one in (self, other) for place in one.part.tolist()]
+        return Reports(values, each, rows_per_person=self.rows_per_person)
+
+    @property
+    def epsilon(self) -> float:
+        """The ε of a report; of several mechanisms, the largest."""
+        return max(mechanism.epsilon for mechanism in self.mechanisms)
+
+    @property
+    def bounds(self) -> Interval:
+        """The bounds of the cards: labels outside were clipped on the device."""
+        ends = [mechanism.domain for mechanism in self.mechanisms]
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    @cached_property
+    def labels(self) -> NDArray[np.float64]:
+        """Unbiased labels: each has the mean of the label, clipped to the bounds of its card."""
+        labels = np.empty(len(self))
+        for rows, mechanism in self.by_mechanism():
+            labels[rows] = mechanism.debias(self.values[rows])
+        labels.flags.writeable = False
+        return labels
+
+    @cached_property
+    def noise_variances(self) -> tuple[float, ...]:
+        """The mean variance of the noise in the labels of each mechanism, estimated from the reports."""
+        pairs = ((mechanism, self.labels[rows]) for rows, mechanism in self.by_mechanism())
+        return tuple(mean_noise_variance(mechanism, labels) for mechanism, labels in pairs)
+
+    def by_mechanism(self) -> Iterator[tuple[Index, Mechanism]]:
+        """Yield the rows of each mechanism, and the mechanism."""
+        for place, mechanism in enumerate(self.mechanisms):
+            yield np.flatnonzero(self.part == place), mechanism
+
+    @property
+    def terms(self) -> Terms:
+        """The terms of whatever follows from the reports."""
+        return Terms(
+            rows=len(self),
+            mechanisms=self.mechanisms,
+            priors=(),
+            charges=(self.charge,),
+            bounds=(self.bounds,),
+            trust="local",
+            secure=all(one.origin is None or one.origin.secure for one in self.mechanisms),
+        )
+
+    def mean(self) -> Figure:
+        """Return the mean of the answers, clipped to the bounds, with its standard error.
+
+        Returns
+        -------
+        Figure
+            ``interval`` covers, in 95 % of surveys, the mean of the people from whom respondents were drawn at
+            random; that of the respondents alone is nearer.
+
+        Examples
+        --------
+        >>> import numpy as np, labeldp as ldp
+        >>> mechanism = ldp.TwoPoint(bounds=(0, 10), epsilon=1.0)
+        >>> reports = ldp.Reports(mechanism.randomize(np.full(10_000, 4.0)), mechanism)
+        >>> mean = reports.mean()
+        >>> bool(abs(mean.value - 4) < 5 * mean.standard_error), mean.standard_error < 0.15
+        (True, True)
+        """
+        sizes = np.bincount(self.part)
+        spreads = [float(self.labels[rows].var()) for rows, _ in self.by_mechanism()]
+        least = np.array(self.noise_variances)  # that a few equal reports do not look certain
+        variance = float(sizes @ np.maximum(spreads, least)) / len(self) ** 2
+        return Figure(float(self.labels.mean()), math.sqrt(variance))
+
+    def means(self, by: ArrayLike) -> dict[Any, Figure]:
+        """Return the mean of the answers in each public group, with its standard error by noise alone.
+
+        Parameters
+        ----------
+        by : array-like
+            The group of each report.
+
+        Returns
+        -------
+        dict of Figure
+            By group.
+        """
+        groups = np.asarray(by).reshape(-1)
+        if groups.size != len(self):
+            raise ParameterError(
+                f"by must name a group for each of the {len(self):,} reports, got {groups.size:,}"
+            )
+        sums: dict[Any, list[float]] = {}
+        for rows, mechanism in self.by_mechanism():
+            counts = dict(zip(*np.unique(groups[rows], return_counts=True), strict=True))
+            for name, figure in group_means(mechanism, self.labels[rows], groups[rows]).items():
+                entry, size = sums.setdefault(name, [0.0, 0.0, 0.0]), int(counts[name])
+                entry[0] += size
+                entry[1] += size * figure.value
+                entry[2] += (size * figure.standard_error) ** 2
+        return {
+            name: Figure(value / size, math.sqrt(square) / size) for name, (size, value, square) in sums.items()
+        }
+
+    def histogram(self, bins: int | None = None) -> Histogram:
+        """Return the histogram of the answers under which such reports are likely.
+
+        By expectation maximisation over all cards, as smooth as the reports ask for. It is public, as reports are:
+        a card may be designed with it for people who have not answered yet.
+
+        Parameters
+        ----------
+        bins : int, optional
+            From 2 to 64; by default √n, from 8 to 32.
+
+        Raises
+        ------
+        ParameterError
+            If the values show nothing but their mean, as of two-point.
+
+        Examples
+        --------
+        >>> import numpy as np, labeldp as ldp
+        >>> mechanism = ldp.RPWithPrior(interval=(0, 100), zeta=15, epsilon=4.0)
+        >>> reports = ldp.Reports(mechanism.randomize(np.linspace(20, 40, 20_000)), mechanism)
+        >>> histogram = reports.histogram(bins=10)
+        >>> bool(histogram.masses[2:4].sum() > 0.8)
+        True
+        """
+        wanted = int(np.clip(round(math.sqrt(len(self))), _FEWEST_BINS, _FINE_BINS)) if bins is None else bins
+        size = parse_integer(wanted, "bins", 2, _MAX_BINS)
+        distinct = max(np.unique(self.values[rows]).size for rows, _ in self.by_mechanism())
+        if distinct < 3:
+            raise ParameterError(
+                f"these reports have {distinct} different values, which show the mean alone: for a histogram, "
+                "design the card with another mechanism, such as rp"
+            )
+        parts = -(-_FINE_BINS // size)  # of a bin: smoothing is over these
+        nodes = np.linspace(*self.bounds, size * parts + 1)
+        pieces, counts = [], []
+        for rows, mechanism in self.by_mechanism():
+            cuts = _cuts(self.values[rows], mechanism.domain)
+            pieces.append(label_likelihood(mechanism.channel, nodes, cuts) * (rows.size / len(self)))
+            counts.append(np.bincount(np.searchsorted(cuts, self.values[rows]), minlength=cuts.size + 1))
+        masses = deconvolve(np.concatenate(pieces), np.concatenate(counts))
+        return Histogram(nodes[::parts], masses.reshape(size, parts).sum(axis=1))
+
+    def mean_squared_error(self, predictions: ArrayLike) -> Figure:
+        """Return the mean squared error of predictions of the answers, unbiased, with its standard error.
+
+        The squared distance from an unbiased label is that from the answer, plus the variance of the noise.
+
+        Parameters
+        ----------
+        predictions : array-like
+            Of a model that was fitted to other reports.
+        """
+        predicted = np.asarray(predictions, dtype=np.float64).reshape(-1)
+        if predicted.size != len(self):
+            raise ParameterError(f"there are {len(self):,} reports, and {predicted.size:,} predictions")
+        squares = (self.labels - predicted) ** 2
+        for rows, mechanism in self.by_mechanism():
+            squares[rows] -= noise_variances(mechanism, self.labels[rows])
+        return Figure(float(squares.mean()), float(squares.std() / math.sqrt(len(self))))
+
+
+def _parse_values(values: ArrayLike) -> Array:
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise LabelError("reports must be numbers: read the column as one of numbers") from None
+    if array.ndim != 1 or not array.size:
+        raise LabelError(f"reports must be one column with at least one row, got the shape {array.shape}")
+    return array
+
+
+def _parse_mechanisms(mechanism: Any, size: int) -> tuple[tuple[Mechanism, ...], Index]:
+    """Return each mechanism once, and the place of each value's."""
+    each = list(mechanism) if isinstance(mechanism, Sequence) else [mechanism]
+    for one in each:
+        if not isinstance(one, Mechanism):
+            raise ParameterError(f"mechanism must be one that load_mechanism returned, got {describe(one)}")
+        require_pure(one)
+    if isinstance(mechanism, Mechanism):
+        return (mechanism,), np.zeros(size, dtype=np.int64)
+    if len(each) != size:
+        raise ParameterError(f"there are {size:,} values, and {len(each):,} mechanisms: give one for each value")
+    distinct: dict[int, Mechanism] = {id(one): one for one in each}
+    places = {one: place for place, one in enumerate(dict.fromkeys(distinct.values()))}
+    if len(places) > MAX_MECHANISMS:
+        raise ParameterError(f"reports may have {MAX_MECHANISMS} different mechanisms, got {len(places)}")
+    of_object = {key: places[one] for key, one in distinct.items()}
+    return tuple(places), np.array([of_object[id(one)] for one in each], dtype=np.int64)
+
+
+def _refuse_impossible(values: Array, mechanisms: Sequence[Mechanism], part: Index) -> None:
+    """Refuse values that their mechanism cannot draw; what stands in their rows may be true answers."""
+    impossible = ~np.isfinite(values)
+    for place, mechanism in enumerate(mechanisms):
+        rows = part == place
+        impossible[rows] |= ~is_possible(values[rows], mechanism, debiased=False)
+    wrong = np.flatnonzero(impossible) + 1
+    if wrong.size:
+        more = f" and {wrong.size - _SHOWN_ROWS:,} more" if wrong.size > _SHOWN_ROWS else ""
+        raise LabelError(
+            f"no answer gives the value in row {', '.join(map(str, wrong[:_SHOWN_ROWS].tolist()))}{more} with its "
+            "card: leave such rows out, and check that no form sends true answers"
+        )
+
+
+def _cuts(values: Array, domain: Interval) -> Array:
+    """Return the cuts between ranges of values that are counted: each value by itself if there are few."""
+    distinct = np.unique(values)
+    if distinct.size <= MAX_CUTS:
+        return np.asarray((distinct[1:] + distinct[:-1]) / 2)
+    low, high = domain
+    margin = (high - low) / 2
+    first, last = max(distinct[0], low - margin), min(distinct[-1], high + margin)
+    return np.linspace(first, last, MAX_CUTS)
+
+
+def unbiased_labels(reports: Reports) -> Array:
+    """Return unbiased labels, or refuse reports that have none: no model can learn a mean from them."""
+    try:
+        return reports.labels
+    except NotUnbiasedError as error:
+        raise ParameterError(f"no model can learn from these reports: {error}") from None
