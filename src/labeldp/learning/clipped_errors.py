@@ -1,16 +1,20 @@
 """The mean squared error of a model on rows held out, from errors clipped where noise and clipping are balanced.
 
-Noisy counts of errors by octaves say how large errors are. Then squares of errors, clipped at a limit that
-follows from these counts, are summed with noise: docs/proofs/scores.md.
+Noisy counts of errors by octaves say how large errors are, and how heavy their tails. Then squares of errors,
+clipped at a limit that follows from these counts, are summed with noise: docs/proofs/scores.md. The figure is the
+posterior mean of the mean square, over shapes and scales of errors.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
+from scipy.stats import laplace, norm
+from scipy.stats import t as student
 
 from labeldp._values import Array, Counts
 from labeldp.accounts.budget import Budget, Charge, new_charge
@@ -20,8 +24,7 @@ from labeldp.errors import ParameterError
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.fit_plan import Limits
 from labeldp.learning.label_queries import OCTAVES, STEPS, DistanceQuery, RowRules
-from labeldp.learning.score_sums import MOST_ROWS, rmse_of, wilson_reach
-from labeldp.learning.sum_model import estimate_spread, residual_masses
+from labeldp.learning.score_sums import MOST_ROWS, rmse_of
 
 COUNTS_SHARE = Fraction(1, 5)
 """The share of ε for counts of errors; the rest is for the sum of their squares."""
@@ -32,8 +35,121 @@ LEAST_ROWS_EPSILON = 30
 POINTS_PER_OCTAVE = 4
 """Candidates for the limit, and places of the errors, in one octave."""
 
-SIGNIFICANT = 3.0
-"""Counts show errors beyond the common shape if they exceed it by this many standard deviations of their noise."""
+SCALES_PER_OCTAVE = 24
+"""Candidates for the scale of errors, in one octave."""
+
+SHAPES = (student(2.5), student(3), student(5), laplace(), norm())
+"""Distributions of errors, from heavy tails to none, equally likely before noisy counts are seen."""
+
+MISFIT = 0.03
+"""The share of rows, and of a count at most all of it, by which counts may differ from those of every shape."""
+
+SIGNIFICANT = 4.0
+"""Counts show a group beside all shapes if they exceed their mean by this many standard deviations of noise."""
+
+GROUP_ODDS = 0.01
+"""The odds of such a group of one size before the counts."""
+
+GROUP_SIZES = (0.5, 0.75, 1.0, 1.25, 1.5)
+"""Candidates for the size of such a group, times the size that counts show."""
+
+CAUTION = 1.4
+"""The standard error is the posterior one times this: errors may have heavier tails than every shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorModel:
+    """Candidates for the distribution of errors, in widths of the bounds, and how likely each is.
+
+    Attributes
+    ----------
+    masses : array, candidates × cells
+        Probabilities of distances, from far to near.
+    log_weights : array
+        Of the candidates, up to a constant.
+    """
+
+    masses: Array
+    log_weights: Array
+
+    @property
+    def weights(self) -> Array:
+        """The probabilities of the candidates."""
+        relative = np.exp(self.log_weights - self.log_weights.max())
+        return np.asarray(relative / relative.sum())
+
+    @property
+    def mean_squares(self) -> Array:
+        """The mean squared error of each candidate."""
+        return np.asarray(self.masses @ _distances() ** 2)
+
+    def clipped(self, limit: float, power: int) -> Array:
+        """Return the mean power of errors, clipped at a limit, of each candidate."""
+        return np.asarray(self.masses @ np.minimum(_distances(), limit) ** power)
+
+    def observe(self, values: Array, expected: Array, variances: Array) -> ErrorModel:
+        """Return the model given values in columns, with Laplace noise of these variances."""
+        deviations = np.sqrt(variances)
+        misfit = math.sqrt(2) * np.abs(values - expected) / deviations + np.log(deviations)
+        return replace(self, log_weights=self.log_weights - misfit.sum(axis=1))
+
+    def with_group(self, shares: Array) -> ErrorModel:
+        """Return the model with further candidates: a group of rows, of about these shares of cells."""
+        sizes = [factor * shares for factor in GROUP_SIZES]
+        masses = [self.masses, *((self.masses + size) / (1 + size.sum()) for size in sizes)]
+        odds = [0.0, *([math.log(GROUP_ODDS)] * len(sizes))]
+        return ErrorModel(np.concatenate(masses), np.add.outer(odds, self.log_weights).reshape(-1))
+
+    def mean_and_variance(self) -> tuple[float, float]:
+        """Return the posterior mean and variance of the mean squared error."""
+        mean = float(self.weights @ self.mean_squares)
+        return mean, float(self.weights @ (self.mean_squares - mean) ** 2)
+
+    def estimate(self) -> tuple[float, float]:
+        """Return the geometric posterior mean of the mean squared error, and its root mean squared error.
+
+        The arithmetic mean follows candidates of heavy tails that are hardly possible.
+        """
+        value = float(np.exp(self.weights @ np.log(self.mean_squares)))
+        return value, math.sqrt(float(self.weights @ (self.mean_squares - value) ** 2))
+
+    def expected_variance(self, limit: float, noise_variance: float, rows: int) -> float:
+        """Return the variance of the mean squared error that is left by an observed mean of clipped squares."""
+        weights, squares, clipped = self.weights, self.mean_squares, self.clipped(limit, 2)
+        mean, clipped_mean = weights @ squares, weights @ clipped
+        covariance = weights @ ((squares - mean) * (clipped - clipped_mean))
+        chance = weights @ (self.clipped(limit, 4) - clipped**2) / rows
+        observed = weights @ (clipped - clipped_mean) ** 2 + noise_variance + chance
+        return float(self.mean_and_variance()[1] - covariance**2 / observed)
+
+
+def _edges() -> Array:
+    """Return the edges of cells of distances, from far to near, in widths."""
+    steps = np.arange(OCTAVES * POINTS_PER_OCTAVE)
+    return np.append(2.0 ** (-steps / POINTS_PER_OCTAVE), 0.0)
+
+
+def _distances() -> Array:
+    """Return the distance that stands for each cell, in widths."""
+    return np.asarray(_edges()[:-1] * 2.0 ** (-0.5 / POINTS_PER_OCTAVE))
+
+
+@lru_cache(maxsize=1)
+def error_model() -> ErrorModel:
+    """Return the model of errors before anything is known: all shapes and scales are equally likely.
+
+    Distances beyond the width of the bounds count as the width.
+
+    Examples
+    --------
+    >>> bool(np.allclose(error_model().masses.sum(axis=1), 1))
+    True
+    """
+    scales = 2.0 ** (-np.arange(SCALES_PER_OCTAVE, OCTAVES * SCALES_PER_OCTAVE) / SCALES_PER_OCTAVE)
+    edges = _edges()
+    edges[0] = np.inf
+    within = np.concatenate([2 * shape.cdf(edges / scales[:, None]) - 1 for shape in SHAPES])
+    return ErrorModel(within[:, :-1] - within[:, 1:], np.zeros(len(within)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,35 +217,45 @@ class ErrorPlan:
         limits = Limits(*self.bounds)
         predicted = np.clip(predicted, *limits)
         distances = DistanceQuery(limits, RowRules(prediction=predicted)).answer(labels)[0]
-        noise = self._counts.noise
-        limit, beyond = self._choose_limit(noise.release(distances, source))
-        exact = self._sum_squares(predicted, labels, limit)
-        noisy = float(self._squares.noise.release(exact, source)[0])
-        mse = self._figure(noisy / STEPS / self.rows, limit, beyond)
+        counted = self._given_counts(self._counts.noise.release(distances, source))
+        limit = self._choose_limit(counted)
+        exact = self._sum_squares(predicted, labels, limit * limits.width)
+        share = float(self._squares.noise.release(exact, source)[0]) / STEPS / self.rows
+        mse = self._figure(counted, share, limit)
         return {"mse": mse, "rmse": rmse_of(mse)}, self.statistics
 
-    def _choose_limit(self, counts: Counts) -> tuple[float, float]:
-        """Return the limit of errors where noise and clipping are balanced, and the mean square beyond it."""
-        width = self.bounds[1] - self.bounds[0]
-        steps = np.arange(OCTAVES * POINTS_PER_OCTAVE)
-        limits = width * 2.0 ** (-steps / POINTS_PER_OCTAVE)
-        errors = limits * 2.0 ** (-0.5 / POINTS_PER_OCTAVE)
-        excess = np.maximum(errors**2 - limits[:, None] ** 2, 0.0) @ self._masses(counts, width)
-        noise = self._noise_deviation * limits**2
-        best = int(np.argmin(excess**2 + noise**2))
-        return float(limits[best]), float(excess[best])
+    def _given_counts(self, counts: Counts) -> ErrorModel:
+        """Return the model of errors given noisy counts."""
+        given = self._observe_counts(error_model(), counts)
+        expected = given.weights @ self._expected_counts(given)
+        surplus = counts - expected
+        threshold = SIGNIFICANT * math.sqrt(self._counts.noise.variance()) + self._misfit(expected)
+        if not (surplus > threshold).any():
+            return given
+        group = np.repeat(np.where(surplus > threshold, surplus, 0.0) / self.rows, POINTS_PER_OCTAVE)
+        with_group = error_model().with_group(group / POINTS_PER_OCTAVE)
+        return self._observe_counts(with_group, counts)
 
-    def _masses(self, counts: Counts, width: float) -> Array:
-        """Return shares of errors from far to near: of a common shape, and those that counts show beyond."""
-        share = float(self._counts.epsilon)
-        deviation = math.sqrt(estimate_spread(counts, self.rows, share, width))
-        edges = np.append(width * 2.0 ** (-np.arange(OCTAVES * POINTS_PER_OCTAVE) / POINTS_PER_OCTAVE), 0.0)
-        masses = residual_masses(edges / deviation)
-        expected = masses.reshape(OCTAVES, POINTS_PER_OCTAVE).sum(axis=1)
-        surplus = counts / self.rows - expected
-        is_clear = surplus * self.rows > SIGNIFICANT * math.sqrt(self._counts.noise.variance())
-        clear = np.where(is_clear, surplus, 0.0)
-        return np.asarray(masses + np.repeat(clear / POINTS_PER_OCTAVE, POINTS_PER_OCTAVE))
+    def _expected_counts(self, model: ErrorModel) -> Array:
+        """Return the expected counts of each candidate."""
+        return self.rows * model.masses.reshape(-1, OCTAVES, POINTS_PER_OCTAVE).sum(axis=2)
+
+    def _misfit(self, expected: Array) -> Array:
+        """Return by how much counts may differ from those of every shape: not at all where there are none."""
+        return np.minimum(MISFIT * self.rows, expected)
+
+    def _observe_counts(self, model: ErrorModel, counts: Counts) -> ErrorModel:
+        """Return a model of errors given noisy counts."""
+        expected = self._expected_counts(model)
+        variance = self._counts.noise.variance() + expected + self._misfit(expected) ** 2
+        return model.observe(counts, expected, variance)
+
+    def _choose_limit(self, counted: ErrorModel) -> float:
+        """Return the limit of errors, in widths, after which least is unknown of the mean squared error."""
+        noise = self._noise_deviation**2
+        limits = _edges()[:-1]
+        left = [counted.expected_variance(limit, noise * limit**4, self.rows) for limit in limits]
+        return float(limits[np.argmin(left)])
 
     @property
     def _noise_deviation(self) -> float:
@@ -142,28 +268,12 @@ class ErrorPlan:
             errors = np.minimum(np.abs(np.clip(labels, *self.bounds) - predicted) / limit, 1.0)
             return np.array([np.rint(errors**2 * STEPS).astype(np.int64).sum()])
 
-    def _figure(self, share: float, limit: float, beyond: float) -> Figure:
-        """Return the mean squared error, from the mean of squares clipped at the limit.
-
-        What was clipped is added: of the common shape with such a mean, or what counts show, if that is more.
-        """
-        share = min(max(share, 0.0), 1.0)
-        reach = wilson_reach(share, self._noise_deviation, self.rows)
-        value = max(unclipped_square(share), share + beyond / limit**2)
-        upper = max(unclipped_square(min(share + reach, 1.0)), value + reach)
-        return Figure(limit**2 * value, limit**2 * (upper - value) / 2)
-
-
-def unclipped_square(share: float) -> float:
-    """Return the mean square of residuals of the common shape whose squares, clipped at 1, have this mean.
-
-    Examples
-    --------
-    >>> round(unclipped_square(0.01), 4), round(unclipped_square(0.5), 1)
-    (0.01, 1.2)
-    """
-    deviations = np.geomspace(1e-3, 4.0, 400)
-    edges = np.append(np.geomspace(64.0, 1e-3, 400), 0.0)
-    distances = np.append(edges[:-2] + edges[1:-1], edges[-2]) / 2
-    clipped = [residual_masses(edges / deviation) @ np.minimum(distances, 1.0) ** 2 for deviation in deviations]
-    return float(np.interp(share, clipped, deviations**2, left=share))
+    def _figure(self, counted: ErrorModel, share: float, limit: float) -> Figure:
+        """Return the mean squared error, from counts and from the mean of clipped squares, in limits²."""
+        clipped = counted.clipped(limit, 2)
+        chance = (counted.clipped(limit, 4) - clipped**2) / self.rows
+        noise = (self._noise_deviation * limit**2) ** 2
+        observed = counted.observe(np.array([share * limit**2]), clipped[:, None], (chance + noise)[:, None])
+        value, error = observed.estimate()
+        square = (self.bounds[1] - self.bounds[0]) ** 2
+        return Figure(square * value, square * CAUTION * error)

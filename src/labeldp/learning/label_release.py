@@ -391,11 +391,10 @@ def plan_error(rows: int, epsilon: float, bounds: tuple[float, float]) -> ErrorP
 
 def residual_variance(model: PrivateRegressor, error: Risk | None) -> float:
     """Return the private variance of labels around the model's predictions: measured, or as the fit estimates."""
+    if error is not None:
+        return error.mse
     low, high = model.bounds
-    estimated = float(model.public_model()[1].error) * (high - low) ** 2
-    if error is None or error.figures["mse"].is_hidden:
-        return estimated
-    return error.mse
+    return float(model.public_model()[1].error) * (high - low) ** 2
 
 
 def posterior_means(model: PrivateRegressor, predicted: Array, residual: float, error: Risk | None) -> Array:
