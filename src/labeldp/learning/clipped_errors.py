@@ -238,7 +238,8 @@ class ErrorPlan:
 
     def _expected_counts(self, model: ErrorModel) -> Array:
         """Return the expected counts of each candidate."""
-        return self.rows * model.masses.reshape(-1, OCTAVES, POINTS_PER_OCTAVE).sum(axis=2)
+        shares = model.masses.reshape(-1, OCTAVES, POINTS_PER_OCTAVE).sum(axis=2)
+        return np.asarray(self.rows * shares)
 
     def _misfit(self, expected: Array) -> Array:
         """Return by how much counts may differ from those of every shape: not at all where there are none."""
@@ -248,7 +249,7 @@ class ErrorPlan:
         """Return a model of errors given noisy counts."""
         expected = self._expected_counts(model)
         variance = self._counts.noise.variance() + expected + self._misfit(expected) ** 2
-        return model.observe(counts, expected, variance)
+        return model.observe(counts.astype(np.float64), expected, variance)
 
     def _choose_limit(self, counted: ErrorModel) -> float:
         """Return the limit of errors, in widths, after which least is unknown of the mean squared error."""
