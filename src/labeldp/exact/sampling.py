@@ -132,11 +132,11 @@ class Domain:
         return 2 if abs(self.low - width) < width / 2 else 1
 
     def _position(self, labels: Numbers, out: Array) -> Array:
-        """Return the position of each label in steps, too large by the lead, and not yet clipped."""
+        """Return the position of each label in steps, too large by the lead, and clipped a width or more away."""
         width = self.high - self.low
-        with np.errstate(over="ignore"):  # labels far outside; a warning would leak them
-            np.subtract(labels, np.float64(self.low - self._lead * width), out=out)
-            out *= self.steps / width
+        np.subtract(labels, np.float64(self.low - self._lead * width), out=out)
+        np.clip(out, 0.0, (self._lead + 2) * width, out=out)  # NumPy takes time over an overflow
+        out *= self.steps / width
         return out
 
     def _round(self, position: Array, offset: float) -> Index:
