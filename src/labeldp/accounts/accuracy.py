@@ -153,7 +153,7 @@ def round_to(values: Array, step: float | None) -> Array:
 
 
 TOLERANCE = 1e-12
-"""Of the largest possible label: as near as a sheet of Excel writes a number."""
+"""The error of a number in a sheet of Excel, as a share of the largest possible label."""
 
 
 def is_possible(

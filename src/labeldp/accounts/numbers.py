@@ -9,7 +9,7 @@ from labeldp.accounts.budget import rounded_up
 LARGE = 1e6
 """Larger factors protect nobody, and are not written out."""
 NEARLY_CERTAIN = 0.99
-"""If a guess of 50 % can become this certain, the protection is called weak."""
+"""The protection is called weak if a guess of 50 % can become this certain."""
 
 EXAMPLE = (
     "An example: someone thinks it as likely as not, 50 %, that a label lies above some figure. After {after} "

@@ -14,7 +14,7 @@ from labeldp.app.typed_text import join_names
 from labeldp.errors import LabelDPError, Message, Setting
 
 Spell = Callable[[Setting], str]
-"""How an interface spells an option: `as_flag` or `as_field`."""
+"""The spelling of options in an interface: `as_flag` or `as_field`."""
 
 EXPLAINED = (LabelDPError, ModuleNotFoundError, OSError, MemoryError)
 """Errors that are explained; anything else is a defect of the library."""

@@ -25,7 +25,7 @@ _LOG_MARGIN_ABOVE = math.log(10)
 """Rows × ε above all measurements, as a logarithm, for which the highest measurement is used."""
 
 _MIN_SHARE = 0.5
-"""With fewer than this share of the tables nothing is returned: a few need not be typical."""
+"""The least share of the tables for which a figure is returned: a few need not be typical."""
 
 
 @dataclass(frozen=True, slots=True)

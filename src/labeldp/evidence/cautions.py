@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from labeldp.evidence.previews import Preview
 
 LEAST_POWER = 60
-"""With fewer rows × ε a fit releases the mean of all labels, and nothing of features (`epsilon_split`)."""
+"""The rows × ε below which a fit releases the mean of all labels, and nothing of features (`epsilon_split`)."""
 
 ROOMY_POWER = 1000
-"""From this many rows × ε on, loose bounds cost little: ``benchmarks/accuracy.md``."""
+"""The rows × ε from which loose bounds cost little: ``benchmarks/accuracy.md``."""
 
 NOTES = {
     "basis": (

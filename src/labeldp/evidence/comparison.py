@@ -45,7 +45,7 @@ TREES = "not private"
 """Boosted trees on true labels."""
 
 _MIN_ROWS = 40
-"""With fewer rows a held-out error says nothing."""
+"""The fewest rows whose held-out error says something."""
 
 _DRAWS = 3
 """Priors to average over."""

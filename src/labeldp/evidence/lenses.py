@@ -114,7 +114,7 @@ LENSES: dict[str, Lens] = {
     "trailing zeros": lambda _: _trailing_zeros,
     "remainder on the grid": _remainder,
 }
-"""Each looks at one number of an output."""
+"""Lenses on one number of an output."""
 
 ALL_NUMBERS = "all numbers together"
 

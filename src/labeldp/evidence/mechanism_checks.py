@@ -53,7 +53,7 @@ class Case:
 
     @property
     def all_labels(self) -> Array:
-        """About a hundred labels: evenly spaced, at random, next to the ends, and next to zero."""
+        """A hundred labels or so: evenly spaced, at random, next to the ends, and next to zero."""
         low, high = self.mechanism.domain
         labels = self.at(*np.linspace(0, 1, 48), *np.random.default_rng(1).random(48))
         extremes = [math.nextafter(low, math.inf), math.nextafter(high, -math.inf), 5e-324, -0.0]

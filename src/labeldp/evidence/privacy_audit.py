@@ -25,10 +25,10 @@ _CHUNK = 1 << 17
 """Outputs drawn at a time."""
 
 _MAX_RANKED = 1 << 20
-"""More than this many samples for each label teach the ranking nothing; memory stays flat."""
+"""The most samples for each label that the ranking learns from: more teach it nothing, and memory stays flat."""
 
 _LARGEST_INTEGER = 1 << 53
-"""Up to this one, different integers are different floats."""
+"""The largest integer below which different integers are different floats."""
 
 Randomizer = Callable[[Array], ArrayLike]
 
@@ -192,7 +192,7 @@ def default_labels(mechanism: Mechanism) -> Array:
 
 
 Draw = Callable[[int, int], Numbers]
-"""From the number of a label or data set, and a size, to fresh outputs: size × columns."""
+"""A function from the number of a label or data set, and a size, to fresh outputs: size × columns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ MAX_VALUE_COLUMNS = 20
 """Columns for values of text: one for each value, or for the most common ones."""
 
 REMEMBERED = 10_000
-"""How common a value is, is kept for this many values; all others count as seen once."""
+"""The most values whose frequency is kept; all others count as seen once."""
 
 HASHED = 8
 _LARGEST = 1e100

@@ -31,7 +31,7 @@ _WORDS = (
     "|#NA|#N/A|#N/A N/A|#NULL!|#REF!|#DIV/0!|#VALUE!|#NAME?|#NUM!|1.#IND|-1.#IND|1.#QNAN|-1.#QNAN"
 )
 NULL_WORDS = ("", *_WORDS.split("|"))
-"""What stands for a missing value in text: the words that PyArrow, pandas and spreadsheets know."""
+"""The words for a missing value in text: those that PyArrow, pandas and spreadsheets know."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from labeldp.tables.text_types import parse_labels
 
 SAMPLE = 4096
 FEWEST = 50
-"""With fewer rows chance alone could look like a rule."""
+"""The fewest rows to look for a rule in: with fewer, chance alone could look like one."""
 
 CLOSE = 0.1
 """A column that explains nine tenths of the labels' variance by itself nearly determines them."""
@@ -177,7 +177,7 @@ MAX_BYTES = 1 << 26
 """Size of these rows."""
 
 FEWEST_VALUES = 20
-"""With fewer values chance alone could make all of them differ."""
+"""The fewest values that must differ: with fewer, chance alone could make all of them differ."""
 
 
 class Identifiers:

@@ -27,7 +27,7 @@ from labeldp.app.page.unfinished import Unfinished, unfinished_of
 from labeldp.app.sentences import EXPLAINED
 
 MAX_FIELDS = 100_000
-"""Of a form, which has some for each column."""
+"""The most fields of a form: a table of many columns has some for each."""
 
 STEPS: dict[str, tuple[Callable[..., str], Callable[[Site, Unfinished], dict[str, Any] | str]]] = {
     "table": (table_step.take_table, table_step.table_values),
@@ -35,8 +35,8 @@ STEPS: dict[str, tuple[Callable[..., str], Callable[[Site, Unfinished], dict[str
     "budget": (budget_step.take_budget, budget_step.budget_values),
     "release": (release_step.take_release, release_step.release_values),
 }
-"""For each step what takes its form, notes problems by field and returns the page to go to; and what its template
-needs, or the page of the step that must come first."""
+"""Two functions of each step: one takes its form, notes problems by field and returns the page to go to; the other
+returns the values of its template, or the page of the step that must come first."""
 
 
 def step_page(request: Request, form: FormData | None = None) -> Response:

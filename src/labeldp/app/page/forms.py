@@ -21,7 +21,7 @@ Form = ImmutableMultiDict[str, Any]
 """Typed text by the name of its field: the body or the query of a request."""
 
 _FIRST_WORD = re.compile("^(?!labeldp)[a-z]+(?=[ ,:])")
-"""Of a sentence, and not the name of a file."""
+"""The first word of a sentence, which is not the name of a file."""
 
 
 def explain(error: BaseException, ledger: Ledger | None = None) -> str:

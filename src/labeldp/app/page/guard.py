@@ -35,7 +35,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-"""On every response, unless it has its own."""
+"""Headers of every response that does not have its own."""
 
 _SECRET = partial(secrets.token_urlsafe, 32)
 

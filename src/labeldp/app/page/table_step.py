@@ -26,7 +26,7 @@ DIALECT = Dialect.__slots__
 """Options of how a table is written."""
 
 LIKELY_ENCODING = "cp1252"
-"""Of text that is not UTF-8."""
+"""The encoding that is tried for text that is not UTF-8."""
 
 _TEXT_FIELDS = tuple(name for name in DIALECT if name != "sheet")
 _FIELDS = {"xlsx": ("na", "header", "skip", "skip_last"), "parquet": ("na",)}
