@@ -33,7 +33,7 @@ with pq.ParquetWriter(path, pa.schema({"area": pa.float32(), "price": pa.float64
 RUN = """
 import json, resource, sys, time
 from labeldp import Budget, Ledger
-from labeldp.tables.file_release import privatize_file
+from labeldp.app.file_release import privatize_file
 
 folder, rows = sys.argv[1], int(sys.argv[2])
 page, marks, seen = resource.getpagesize() / 2**20, [], set()

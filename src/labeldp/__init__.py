@@ -19,6 +19,7 @@ from labeldp.mechanisms.interval import optimal_interval
 from labeldp.release import Reports, estimate_prior
 
 if TYPE_CHECKING:
+    from labeldp.app.file_release import privatize_file
     from labeldp.app.model_fit import fit_file
     from labeldp.inference import private_logit, private_moments, private_ols, private_poisson
     from labeldp.learning import (
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
         privatize,
     )
     from labeldp.learning.models import load_model, save_model
-    from labeldp.tables import privatize_file
 
 __version__ = "0.5.0"
 
@@ -80,7 +80,7 @@ _LATER = {
     "private_moments": "labeldp.inference",
     "private_ols": "labeldp.inference",
     "private_poisson": "labeldp.inference",
-    "privatize_file": "labeldp.tables",
+    "privatize_file": "labeldp.app.file_release",
 }
 """Names outside ``labeldp.learning`` that are imported when they are used."""
 

@@ -39,6 +39,7 @@ CASES = {
     "epsilon_prior": ([0.0, 0.5], [1.0, -0.1]),
     "trust": (["local"], ["nobody"]),
     "purpose": (["values"], ["yes", "add"]),
+    "model": ([False], []),
     "shuffle": ([True], []),
     "release": (["labels"], ["both"]),
     "label_transform": (["sqrt"], ["log1p", "log"]),
@@ -106,7 +107,7 @@ def words(command, table, out, name, value):
     typed = [command, table, "-o", out]
     for each, now in given.items():
         flag, repeated = OPTIONS[each].flag, OPTIONS[each].type == options.Words
-        if now is True:
+        if isinstance(now, bool):
             typed.append(flag)
         elif repeated:
             typed += [word for part in now for word in (flag, part)]

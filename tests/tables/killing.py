@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import labeldp as ldp
-import labeldp.app.cli.privatize, labeldp.tables.file_release, labeldp.accounts.ledger_file
+import labeldp.app.cli.privatize, labeldp.app.file_release, labeldp.accounts.ledger_file
 from labeldp.tables.arrow import arrow
 from labeldp._atomic import atomic_file
 from labeldp.app.cli import app

@@ -187,7 +187,7 @@ def test_shuffling_by_too_few_bits_is_caught(monkeypatch):
 
 
 def test_a_table_that_is_too_large_to_shuffle_is_refused_before_the_charge(tmp_path, set_constants):
-    set_constants({"tables.file_release.MOST_SHUFFLED": 1000})
+    set_constants({"app.file_release.MOST_SHUFFLED": 1000})
     ledger = ldp.Ledger()
     with pytest.raises(ldp.errors.DataError, match="too large to be shuffled"):
         release(tmp_path, pa.table({"x": np.arange(ROWS), "price": PRICE}), shuffle=True, ledger=ledger)

@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 
 import labeldp as ldp
+from labeldp.app import file_release
 from labeldp.app.inputs import read_rows
 from labeldp.app.model_predictions import predict_file
 from labeldp.app.regression import regress_file
 from labeldp.errors import DataError
-from labeldp.tables import file_release, opening, source_file
+from labeldp.tables import opening, source_file
 
 PAY = np.random.default_rng(1).integers(10_000, 90_000, 200)
 AGE = np.random.default_rng(2).integers(18, 80, 200)

@@ -141,7 +141,11 @@ def rounding_step(mechanism: Mechanism) -> float | None:
     0.01
     """
     channel = mechanism.channel
-    noise = float(np.sqrt(channel.variance(np.linspace(channel.low, channel.high, 65)).min()))
+    return step_below(float(np.sqrt(channel.variance(np.linspace(channel.low, channel.high, 65)).min())))
+
+
+def step_below(noise: float) -> float | None:
+    """Return the power of ten from 1/1000 to 1/100 of a standard deviation; None where no such step exists."""
     if not 1e-12 < noise < 1e12:
         return None
     return float(f"1e{math.floor(math.log10(noise / 100))}")

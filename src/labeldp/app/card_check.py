@@ -152,9 +152,9 @@ def _check_table(card: Card, path: Path, entry: Data) -> Iterator[Check]:
     entry : dict
         The file entry of the card; empty for a table of a cluster.
     """
-    mechanism = card.terms.mechanisms[0]
+    has_model = "features" in card.content
     private = [entry.get("column")] if entry else [card.content.get("label")]
-    checked = private if entry and isinstance(mechanism.channel, TableChannel) else ()  # else any number is one
+    checked = private if entry and not has_model and _has_few_outputs(card) else ()  # else any number is one
     step = card.content.get("rounding", [None])[0]
     try:
         table = _open_table(path, entry, private)
@@ -165,6 +165,7 @@ def _check_table(card: Card, path: Path, entry: Data) -> Iterator[Check]:
             rows += batch.num_rows
             for name in impossible:
                 is_debiased = card.content["purpose"] != "values"
+                mechanism = card.terms.mechanisms[0]
                 impossible[name] += _count_impossible(batch.column(name), mechanism, step, debiased=is_debiased)
     except ImportError:
         yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
@@ -179,6 +180,23 @@ def _check_table(card: Card, path: Path, entry: Data) -> Iterator[Check]:
     for name, count in impossible.items():
         result = f"{count:,} of {rows:,} in {name!r} cannot be" if count else f"each in {name!r} can be"
         yield Check("noisy labels", not count, f"{result} an output of the mechanism")
+    if has_model:
+        yield _check_features(card, private, columns)
+
+
+def _has_few_outputs(card: Card) -> bool:
+    """Return whether the mechanism of a release gives out some numbers and no others."""
+    return isinstance(card.terms.mechanisms[0].channel, TableChannel)
+
+
+def _check_features(card: Card, private: Collection[object], columns: Collection[str]) -> Check:
+    """Compare the columns that labels know with those of the file; the labels themselves are not recomputed."""
+    features = card.content["features"]
+    if not set(features) <= set(columns) - set(private):
+        return Check("labels", False, "by the card, labels know a column that is not public in the file")
+    known = ", ".join(features) or "no column"
+    detail = f"by the card, they are means under a model of {known}; without the model nobody can recompute them"
+    return Check("labels", None, detail)
 
 
 def _open_table(path: Path, entry: Data, private: Collection[object]) -> Any:

@@ -69,7 +69,7 @@ def predict_file(
     model : path
         The folder of a saved model.
     source, out, format, dialect, force, progress
-        As in `labeldp.tables.privatize_file`.
+        As in `labeldp.privatize_file`.
     column : str
         The name of the new column.
     keep : sequence of str

@@ -267,7 +267,6 @@ RECORD = ("intended_use", "recipient", "bounds_reason")
 # ---- from texts to arguments --------------------------------------------------------------------------
 
 _READERS: dict[Any, Callable[[Any, str], Any]] = {
-    bool: lambda typed, _: bool(typed),
     int: parse_count,
     float: parse_amount,
     Path: lambda text, _: Path(text),
@@ -335,6 +334,8 @@ class Declaration:
         decimals : str
             The decimal marks that bounds may have.
         """
+        if self.type is bool:
+            return bool(typed) != self.default  # a flag turns its default round
         if self.type is LabelBounds:
             return LabelBounds([parse_figure(text, self.name, decimals) for text in typed])
         read = _READERS.get(self.type)

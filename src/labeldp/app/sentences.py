@@ -127,7 +127,7 @@ def as_flag(setting: Setting) -> str:
     if option is None:
         return str(setting)
     flag = option.flag or str(option.typer.metavar)
-    if value is None or value is True:
+    if value is None or option.type is bool:
         return flag
     if isinstance(value, tuple) and all(isinstance(number, float | int) for number in value):
         return " ".join([flag, *(str(number).removesuffix(".0") for number in value)])  # typed as two words

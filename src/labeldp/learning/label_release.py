@@ -25,6 +25,7 @@ from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor, column_encoder
 from labeldp.learning.clipped_errors import ErrorPlan
 from labeldp.learning.label_regressor import LabelReleaseRegressor
+from labeldp.learning.label_rounds import report_step
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
 from labeldp.learning.score import TEST_SIZE, fit_and_measure
@@ -329,13 +330,23 @@ def release_mean(request: Request, labels: Any, ledger: Ledger | None, source: W
 
 
 def release_with_model(
-    request: Request, X: Any, labels: Any, ledger: Ledger | None, source: WordSource, *, verbose: bool = False
+    request: Request,
+    X: Any,
+    labels: Any,
+    ledger: Ledger | None,
+    source: WordSource,
+    *,
+    features: list[str] | None = None,
+    verbose: bool = False,
 ) -> Release:
-    """Return labels for training that a model of their public features has made better."""
+    """Return labels for training that a model of their public features has made better.
+
+    ``features`` names the columns behind X; by default X has their names.
+    """
     model = LabelReleaseRegressor(
         mechanism=str(request.mechanism), verbose=verbose, **_shared(request, ledger, source)
     )
-    return _release_model(model, X, labels, None, source)
+    return _release_model(model, X, labels, features, source)
 
 
 def _shared(request: Request, ledger: Ledger | None, source: WordSource) -> dict[str, Any]:
@@ -362,6 +373,7 @@ def _release_model(
         flat = array.reshape(-1).astype(np.float64)
         model, error = fit_and_measure(model, X, labels, flat, plan, source)
     model.set_params(random_state=None)  # its words are secret, and the model is released
+    report_step("labels")
     predicted = model.predict(X)
     residual = residual_variance(model, error)
     private = posterior_means(model, predicted, residual, error).reshape(array.shape)

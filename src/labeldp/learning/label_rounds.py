@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -48,6 +50,26 @@ _BIAS = 0.5
 
 _HALF_WIDTHS = 0.1 * np.sqrt(2.0) ** np.arange(13)
 """The half widths that are tried, in standard deviations of the residuals."""
+
+
+_listener: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Callable[[str], None]) -> Iterator[None]:
+    """Call a function with the name of each step of the fits in the block, as it begins."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def report_step(step: str) -> None:
+    """Call the function that listens to the steps of fits, if there is one."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,6 +415,7 @@ class InMemoryRows:
         """Report that a step of the fit begins."""
         if self.verbose:
             print(f"labeldp: {step}", file=sys.stderr)
+        report_step(step)
 
     def counts(self) -> Sums:
         """Return the exact number of labels in each cell of the bounds."""

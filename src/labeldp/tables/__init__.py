@@ -6,26 +6,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from labeldp.tables.dialect import Dialect
     from labeldp.tables.feature_encoder import TableEncoder
-    from labeldp.tables.file_release import FileRelease, privatize_file
     from labeldp.tables.opening import open_table
     from labeldp.tables.writer import TableWriter
 
 __all__ = [
     "Dialect",
-    "FileRelease",
     "TableEncoder",
     "TableWriter",
     "open_table",
-    "privatize_file",
 ]
 
 _MODULES = {
     "Dialect": "dialect",
-    "FileRelease": "file_release",
     "TableEncoder": "feature_encoder",
     "TableWriter": "writer",
     "open_table": "opening",
-    "privatize_file": "file_release",
 }
 
 

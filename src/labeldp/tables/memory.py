@@ -13,6 +13,12 @@ from labeldp.tables.arrow import arrow
 _COPIES = 4
 """Copies of a table in a fit, about: as it was read, as numbers, and as features of the model."""
 
+FIT_BYTES, FIRST_ROW_BYTES, MOST_FIRST_BYTES = 1 << 26, 3000, 1 << 28
+"""Memory of a fit: of any, and for each row until the features of the model are not kept any more."""
+
+ROW_BYTES, CELL_BYTES = 104, 44
+"""Memory of a fit for each row and for each of its numbers, measured up to 2,000,000 rows."""
+
 _UNKNOWN = 1 << 32
 """Bytes that are assumed where the system does not say."""
 
@@ -54,3 +60,20 @@ def refuse_too_large(size: int) -> None:
             f"the table is too large to learn from in {available / 2**30:.3g} GiB of memory: choose fewer "
             "columns, fewer rows, or use a larger machine"
         )
+
+
+def fit_size(rows: int, width: int) -> int:
+    """Return the bytes that a fit to rows of so many numbers takes at its peak, about.
+
+    Examples
+    --------
+    >>> fit_size(2_000_000, 4) >> 20
+    854
+    """
+    kept = min(FIRST_ROW_BYTES * rows, MOST_FIRST_BYTES)
+    return FIT_BYTES + kept + rows * (ROW_BYTES + CELL_BYTES * width)
+
+
+def has_memory(size: int) -> bool:
+    """Return whether so many bytes are free."""
+    return size <= free_memory()

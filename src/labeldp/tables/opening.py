@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -103,7 +103,6 @@ def open_table(
     drop: Collection[str] = (),
     only: Collection[str] | None = None,
     dialect: Dialect | None = None,
-    exact: bool = False,
 ) -> Table:
     r"""Open a table: CSV, TSV, Excel or Parquet.
 
@@ -127,9 +126,6 @@ def open_table(
     dialect : Dialect, optional
         How text files are written, and which sheet of a workbook is read; the rest is detected from
         the header and the public columns.
-    exact : bool
-        Give a column of text files another type only if all its text comes back from it, so that codes such as
-        007 stay as they are.
 
     Raises
     ------
@@ -153,7 +149,7 @@ def open_table(
     if only is not None:
         names = _read_header(file, kind, dialect).names
         drop = {*drop, *(name for name in names if name not in only)}
-    reading: dict[str, Any] = {"text": None if as_written else text, "exact": exact, "drop": drop}
+    reading: dict[str, Any] = {"text": None if as_written else text, "drop": drop}
     if kind in DELIMITERS:
         return TextTable(file, kind, label, dialect, **reading)
     if kind == "xlsx":
@@ -165,6 +161,13 @@ def open_table(
 
 
 Progress = Callable[[str, int, int | None], None]
+
+
+class RowReader(Protocol):
+    """Object that sees the rows of a table that have a label, such as a sampler of hints."""
+
+    def update(self, public: list[Any], labels: NDArray[np.float64], /) -> None:
+        """See the public columns and the labels of the next rows."""
 
 
 class TableInput:
@@ -184,13 +187,13 @@ class TableInput:
         return HintSampler(self.table.schema, str(self.table.label), source, self.table.dialect)
 
     def labels(
-        self, rehearse: Callable[[Any], None] = lambda _: None, sampler: HintSampler | None = None
+        self, rehearse: Callable[[Any], None] = lambda _: None, readers: Sequence[RowReader] = ()
     ) -> Iterator[NDArray[np.float64]]:
         """Yield the labels from the start.
 
         All columns are read, so that one that is damaged is found before the charge; of Parquet that is 10 to 20 %
         more work for a release. ``rehearse`` is called with the public part of all rows, to refuse values that
-        cannot be written. The sampler of hints sees all rows that have a label.
+        cannot be written. The readers see all rows that have a label.
         """
         done, last, has_gaps = 0, None, False
         for public, values, missing in self._read():
@@ -201,8 +204,8 @@ class TableInput:
             has_gaps |= labelled.size < values.size
             is_counted = self.table.format == "parquet"  # the progress before a fault shows where blocks end
             self._progress("Counting", done if is_counted else 0, self.table.rows)
-            if sampler is not None:
-                sampler.update(*_labelled(public, values, missing))
+            for reader in readers:
+                reader.update(*_labelled(public, values, missing))
             yield values[labelled]
         if last is not None:
             self.table.refuse_total(last)

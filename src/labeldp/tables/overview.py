@@ -119,7 +119,8 @@ def overview(
     rows = TableInput(table, drop=True, progress=progress)
     sampler = None if hints is None else rows.hint_sampler(resolve_source(None))
     counts = _PublicCounts()
-    labelled = sum(len(labels) for labels in rows.labels(counts.add, sampler))
+    readers = [] if sampler is None else [sampler]
+    labelled = sum(len(labels) for labels in rows.labels(counts.add, readers))
     if sampler is not None and hints is not None:
         hints(sampler.hints(ordered=True))
     fields = {field.name: field.type for field in table.schema if field.name != label}

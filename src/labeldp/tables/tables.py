@@ -162,8 +162,15 @@ class Table:
         """Return the same table with public columns of a text file as the text that is there."""
         return self
 
+    def with_exact_types(self) -> Table:
+        """Return the same table with public columns in types from which all text of a file comes back.
+
+        Codes such as 007 stay text.
+        """
+        return self
+
     def parse(self, batch: Any, columns: Sequence[str]) -> Any:
-        """Return some columns of a batch of `as_text` as this table has them."""
+        """Return some columns of a batch of `as_text` or `with_exact_types` as this table has them."""
         return batch.select(list(columns))
 
     @property

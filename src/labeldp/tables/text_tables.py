@@ -38,8 +38,7 @@ _TEXT = pa.string()
 class TextTable(Table):
     """A table in a text file; the type of a public column is decided from all of it, and nothing else.
 
-    Columns in ``text`` are text, all if it is None. With ``exact``, a column is another type than text only if all
-    its text comes back from it.
+    Columns in ``text`` are text, all if it is None.
     """
 
     def __init__(
@@ -50,11 +49,10 @@ class TextTable(Table):
         dialect: Dialect,
         *,
         text: Collection[str] | None,
-        exact: bool,
         drop: Collection[str] = (),
         file: TextFile | None = None,
     ) -> None:
-        self._as_text, self._exact = text, exact
+        self._as_text, self._exact = text, False
         private = {*drop, *(() if label is None else (label,))}
         self._has_checked_quotes = not private
         self._file = file = file or TextFile.detect(source, dialect, format, private)
@@ -92,10 +90,21 @@ class TextTable(Table):
         table.schema = pa.schema(fields)
         return table
 
+    def with_exact_types(self) -> Table:
+        """Return the same table with public columns in types from which all their text comes back."""
+        table = copy(self)
+        table._as_text, table._exact = table._as_text or (), True
+        table.schema = pa.schema(table._fields())
+        table.dialect = self.dialect
+        return table
+
     def parse(self, batch: Any, columns: Sequence[str]) -> Any:
-        """Return some public columns of a batch of `as_text` as this table has them."""
+        """Return some public columns of a batch of `as_text` or `with_exact_types` as this table has them."""
         schema = pa.schema([self.field(name) for name in columns])
-        arrays = [parse_text(batch.column(field.name), field.type, self.dialect) for field in schema]
+        arrays = []
+        for field in schema:
+            column = batch.column(field.name)
+            arrays.append(parse_text(column, field.type, self.dialect) if column.type == _TEXT else column)
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _fields(self) -> list[Any]:

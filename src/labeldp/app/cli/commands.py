@@ -148,7 +148,7 @@ def _text_parameter(option: Declaration) -> Parameter:
     if option.flag and not isinstance(info.default, str):
         info.default = option.flag  # as in ``Option("--flag")``
     default = option.default
-    if default not in (None, (), False, Parameter.empty) and info.show_default is True:
+    if default not in (None, (), False, True, Parameter.empty) and info.show_default is True:
         info.show_default = str(default)
     typed: Any = TYPED.get(option.type, str)
     if option.type is bool or default is not Parameter.empty:

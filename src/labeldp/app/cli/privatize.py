@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,7 +12,7 @@ from labeldp._values import parse_integer
 from labeldp.accounts.ledger import ledger_notes
 from labeldp.app.cli.commands import command
 from labeldp.app.cli.own_mechanisms import import_modules
-from labeldp.app.cli.shell import hint_prompt, hints_note, print_status, progress
+from labeldp.app.cli.shell import hint_prompt, hints_note, notify, print_status, progress
 from labeldp.app.options import Drop, Field, LedgerOptions, Modules, ReleaseOptions, Source
 
 
@@ -32,7 +33,7 @@ def privatize(
         str,
         Option(
             help="How labels are randomised: auto, laplace, rp, rr-on-bins, staircase, two-point or unbiased. "
-            "auto takes the one with the least expected error."
+            "auto takes the one with the least expected error; any other releases labels of it alone."
         ),
     ] = "auto",
     zeta: Annotated[float | None, Option(metavar="ζ", help="Half-width of rp's window, as in the paper.")] = None,
@@ -60,6 +61,14 @@ def privatize(
             "values: as the mechanism drew them, for those who debias themselves.",
         ),
     ] = "training",
+    model: Annotated[
+        bool,
+        Option(
+            "--no-model",
+            help="A mechanism draws each label by itself: labels for training do not learn from other columns.",
+        ),
+        Field("Do not learn from the other columns"),
+    ] = True,
     drop: Drop = (),
     shuffle: Annotated[
         bool,
@@ -71,13 +80,17 @@ def privatize(
 ) -> None:
     """Write a table again with private labels; all its other columns stay as they are.
 
-    Each released label is ε-differentially private: whoever sees it, and knows everything else in the table, can
-    raise their odds on the true label by a factor of at most e^ε.
+    Released labels are ε-differentially private: whoever sees them, and knows everything else in the table, can
+    raise their odds on a true label by a factor of at most e^ε.
+
+    Labels for training know the other columns that are written: they are means under a private model, which takes
+    as long as a fit. So models that are trained on them are far better. With an option of one mechanism, with
+    --trust local or for another purpose, a mechanism draws each by itself.
 
     Releases: OUT, and OUT.card.json, which says how; pass it on with the file. All but the
     labels is public: columns, the number of rows, and their order unless you --shuffle.
     """
-    from labeldp.tables.file_release import privatize_file
+    from labeldp.app.file_release import privatize_file
 
     import_modules(modules)
     with progress() as bars:
@@ -91,14 +104,16 @@ def privatize(
             epsilon_prior=epsilon_prior,
             trust=trust,
             purpose=purpose,
+            model=model,
             drop=drop,
             shuffle=shuffle,
             progress=bars,
             hints=hints,
+            notice=partial(notify, bars),
             **shared,
         )
     locations = f"The table is in {release.path}, its card in {release.card_path}; both may be made public."
-    print_status(release.terms.summary(), *release.notes, *hints_note(hints), locations, *ledger_notes(ledger))
+    print_status(release.summary(), *release.notes, *hints_note(hints), locations, *ledger_notes(ledger))
 
 
 @command("Start here", "tables/", stopped="The page is closed.")

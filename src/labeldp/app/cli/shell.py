@@ -241,6 +241,12 @@ def progress() -> Iterator[Bars]:
         yield Bars(bar, is_watched=is_watched)
 
 
+def notify(bars: Bars, sentence: str) -> None:
+    """Print a sentence on standard error while bars are drawn."""
+    with bars.aside():
+        print_status(sentence, style="yellow")
+
+
 # ---- hints --------------------------------------------------------------------------------------------
 
 

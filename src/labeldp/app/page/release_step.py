@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger, note_other_ledgers
 from labeldp.accounts.numbers import odds_figures
+from labeldp.app.file_release import privatize_file
 from labeldp.app.model_fit import fit_file, no_score
 from labeldp.app.page.budget_step import preview_of, score_of
 from labeldp.app.page.chosen_folder import ChosenFolder
@@ -27,7 +28,6 @@ from labeldp.app.regression import regress_file
 from labeldp.app.report import render_report, write_page
 from labeldp.app.sentences import printable
 from labeldp.errors import Message
-from labeldp.tables.file_release import privatize_file
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "table": privatize_file,

@@ -1,46 +1,65 @@
 """`privatize_file`: a table with a private label column in, the same table with private labels out.
 
-Order: refuse bad requests, count labels, charge, release. Labels meet nothing here but a channel, or the counts of
-a curator. The output follows from the public part of the rows and from private labels, in pieces that follow from
-the public part alone.
+Order: refuse bad requests, read the table once, charge, release, write. The first reading counts labels, tries all
+that is written, and keeps the public columns that labels for training learn from. Labels meet nothing here but a
+channel, the sums of a fit, or the counts of a curator. The output follows from the public part of the rows and
+from measurements, in pieces that follow from the public part alone.
 The card appears before the table: a card without its table is harmless, and a table without its card is not.
 """
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath
 from labeldp._values import parse_choice
-from labeldp.accounts.accuracy import round_to, rounding_step
 from labeldp.accounts.budget import declared
+from labeldp.accounts.card import Card
+from labeldp.accounts.explanation import SUMMARY
 from labeldp.accounts.ledger import Ledger, as_ledger
 from labeldp.accounts.terms import Terms
-from labeldp.errors import DataError, Message
+from labeldp.app.file_labels import (
+    FeatureRows,
+    Features,
+    FileLabels,
+    StreamedLabels,
+    fit_labels,
+    is_mean,
+    mean_labels,
+    model_notes,
+    uses_model,
+)
+from labeldp.errors import DataError, Message, WeakModelWarning, warn
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
-from labeldp.tables.batches import MOST_SHUFFLED, read_ahead, shuffle_rows, size_of
-from labeldp.tables.dialect import Dialect
+from labeldp.tables import Dialect, TableWriter
+from labeldp.tables.arrow import arrow
+from labeldp.tables.batches import MOST_SHUFFLED, draw_words, read_ahead, shuffle_rows, size_of
 from labeldp.tables.hints import Identifiers
-from labeldp.tables.opening import Progress, TableInput, open_table
+from labeldp.tables.opening import Progress, RowReader, TableInput, open_table
 from labeldp.tables.paths import DELIMITERS, as_format, format_in, output_format, refuse_same
 from labeldp.tables.placement import OutputsAndCard
 from labeldp.tables.tables import Table
-from labeldp.tables.writer import TableWriter
+
+if TYPE_CHECKING:
+    from labeldp.learning.label_release import Release
 
 NOT_COPIED = "metadata of the files and columns, row groups, batches, file names, sort orders"
+
+ALONE = "Labels are randomised one by one, without a model: they are worse to train on."
+TOO_FEW = "There are too few rows for this ε to learn from labels alone: every released label is their mean."
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +76,24 @@ class FileRelease:
         The card's text; public.
     card_path : Path
     notes : tuple of str
-        Detected marks of the source, such as its separator, and public columns that single out rows.
+        Detected marks of the source, such as its separator, the columns that labels know, and public columns that
+        single out rows.
+    release : Release or None
+        The private labels in the order of the table, the model and its error, of a release with a model.
 
     Examples
     --------
-    >>> import tempfile
-    >>> from labeldp.tables import privatize_file
+    >>> import tempfile, labeldp as ldp
     >>> from pathlib import Path
     >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "flats.csv").write_text("area;price\n" + "60,5;3,5\n81,0;4,25\n" * 200)
-    >>> done = privatize_file(folder / "flats.csv", folder / "out.csv", label="price", bounds=(0, 5), epsilon=1)
+    >>> source, out = folder / "flats.csv", folder / "out.csv"
+    >>> _ = source.write_text("area;price\n" + "60,5;3,5\n81,0;4,25\n" * 200)
+    >>> done = ldp.privatize_file(source, out, label="price", bounds=(0, 5), epsilon=1)
     >>> done.card_path.name, done.terms.rows
     ('out.csv.card.json', 400)
-    >>> done.notes
-    ("The table was read as CSV with separator ';', decimal mark ','.",)
+    >>> print(*done.notes, sep="\n")
+    The table was read as CSV with separator ';', decimal mark ','.
+    Released labels are means under a private model of price, which learnt from area.
     """
 
     path: str
@@ -78,6 +101,11 @@ class FileRelease:
     card: str = field(repr=False)
     card_path: Path
     notes: tuple[str, ...]
+    release: Release | None = field(default=None, repr=False)
+
+    def summary(self) -> str:
+        """Return the release in plain words: actions, cost, noise, and warnings."""
+        return Card.parse(self.card).explain().text(SUMMARY)
 
 
 def privatize_file(
@@ -93,6 +121,7 @@ def privatize_file(
     epsilon_prior: float | None = None,
     trust: str = "curator",
     purpose: Literal["training", "statistics", "values"] = "training",
+    model: bool = True,
     missing: Literal["error", "drop"] = "error",
     shuffle: bool = False,
     ledger: Ledger | None = None,
@@ -106,9 +135,16 @@ def privatize_file(
     force: bool = False,
     progress: Progress | None = None,
     hints: Callable[[list[Message]], None] | None = None,
+    notice: Callable[[Message], None] | None = None,
     random_state: int | WordSource | None = None,
 ) -> FileRelease:
-    r"""Write a table again with private labels, in constant memory; all other columns stay as they are.
+    r"""Write a table again with private labels; all other columns stay as they are.
+
+    Labels for training know the public columns that are written: they are posterior means under a private model,
+    as `labeldp.privatize` gives them with ``X``, and take as long as a fit. A table that is too large for a fit in
+    memory, or has no column to learn from, gets labels of a mechanism alone. With an option of one mechanism
+    (``mechanism``, ``prior``, ``zeta``, ``epsilon_prior``), with ``trust="local"`` or for another purpose there is
+    no model either, and memory is constant.
 
     Parameters
     ----------
@@ -116,13 +152,15 @@ def privatize_file(
         CSV, TSV or Parquet files; ``source`` may also be an Excel file.
     label : str
         The private column. In ``out`` it is a column of float64 in the same place, rounded to a power of ten
-        that is at most a hundredth of the noise.
+        that is at most a hundredth of the noise, or of the deviation of labels from the model.
     bounds, epsilon, mechanism, prior, zeta, epsilon_prior, trust, ledger, rows_per_person, random_state
         As in `labeldp.privatize`.
     intended_use, recipient, bounds_reason : str, optional
         As in `labeldp.privatize`.
     purpose : {"training", "statistics", "values"}
         As in `labeldp.privatize`.
+    model : bool
+        Whether labels for training know the public columns.
     missing : {"error", "drop"}
         What to do with rows without a label. Which rows are left out is public.
     shuffle : bool
@@ -142,6 +180,9 @@ def privatize_file(
         Called before the charge with a sentence for each column that gives labels away in spite of the noise, and
         for the order of rows if it does; an exception of it stops the release, and nothing is spent. **For the
         owner's eyes only**: hints follow from true labels. Without it none are computed.
+    notice : callable, optional
+        Called before the charge with a public sentence if there can be no model; an exception of it stops the
+        release, and nothing is spent. By default it is a `WeakModelWarning`.
 
     Returns
     -------
@@ -149,14 +190,14 @@ def privatize_file(
 
     Examples
     --------
-    >>> import tempfile
-    >>> from labeldp.tables import privatize_file
+    >>> import tempfile, labeldp as ldp
     >>> from pathlib import Path
     >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "flats.csv").write_text("id,price\n" + "".join(f"{i:03},{i % 5}.5\n" for i in range(1000)))
-    >>> done = privatize_file(folder / "flats.csv", folder / "out.csv", label="price", bounds=(0, 5), epsilon=1)
-    >>> done.terms.cost, (folder / "out.csv").read_text()[:13]
-    (Budget(epsilon=1.0), 'id,price\n000,')
+    >>> source, out = folder / "flats.csv", folder / "out.csv"
+    >>> _ = source.write_text("area,price\n" + "".join(f"{i},{i % 50}\n" for i in range(100, 1100)))
+    >>> done = ldp.privatize_file(source, out, label="price", bounds=(0, 50), epsilon=1)
+    >>> done.terms.cost, out.read_text()[:15]
+    (Budget(epsilon=1.0), 'area,price\n100,')
     """
     request = Request(
         epsilon=epsilon,
@@ -170,59 +211,95 @@ def privatize_file(
         purpose=purpose,
     )
     parse_choice(missing, "missing", ("error", "drop"))
+    request.refuse_biased()
     output = _Output.parse(os.fspath(out), format, shuffle=shuffle, force=force)
     reading = {"label": label, "format": format, "drop": drop, "dialect": dialect}
-    rehearsal = _Rehearsal(hints, shuffle=shuffle)
+    work = _Work(
+        request=request,
+        is_modelled=uses_model(request, model=model),
+        ledger=as_ledger(ledger),
+        rehearsal=_Rehearsal(hints, shuffle=shuffle),
+        notice=notice or _warn,
+        progress=progress or (lambda *_: None),
+        words=resolve_source(random_state),
+    )
     with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
-        return _release_table(
-            os.fspath(source),
-            output,
-            request,
-            reading,
-            missing,
-            as_ledger(ledger),
-            rehearsal,
-            progress,
-            random_state,
+        return _release_table(os.fspath(source), output, reading, work, is_incomplete=missing == "drop")
+
+
+def _warn(sentence: Message) -> None:
+    warn(sentence, WeakModelWarning)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A release as it was asked for, but for its table and its file."""
+
+    request: Request
+    is_modelled: bool
+    ledger: Ledger | None
+    rehearsal: _Rehearsal
+    notice: Callable[[Message], None]
+    progress: Progress
+    words: WordSource
+
+    def pay(
+        self, rows: TableInput, table: Table, writer: TableWriter, *, shuffled: bool
+    ) -> tuple[FileLabels, list[str]]:
+        """Read the rows once, charge the ledger, and return private labels for them, with notes."""
+        if not self.is_modelled:
+            first_pass = self.rehearsal.labels(rows, writer, self.words)
+            return self._stream(chain([first_pass], iter(rows.labels, None))), []
+        learnt = FeatureRows(table, rows.table)
+        deque(self.rehearsal.labels(rows, writer, self.words, learnt), maxlen=0)
+        features = learnt.features()
+        if isinstance(features, Features):
+            return self._fit(features, str(table.label), shuffled=shuffled)
+        if learnt.labels is not None and is_mean(self.request, learnt.labels.size):
+            self.notice(Message(features, f" {TOO_FEW}"))
+            return mean_labels(self.request, learnt.labels, self.ledger or Ledger(), self.words), []
+        self.notice(Message(features, f" {ALONE}"))
+        return self._stream(iter(rows.labels, None)), []
+
+    def _stream(self, readings: Iterator[Any]) -> FileLabels:
+        """Return labels that one mechanism randomises; each reading yields true labels from the start."""
+        stream = LabelStream(lambda: next(readings), self.request, ledger=self.ledger, random_state=self.words)
+        return StreamedLabels(stream, self.request)
+
+    def _fit(self, features: Features, label: str, *, shuffled: bool) -> tuple[FileLabels, list[str]]:
+        """Return labels that a model of the public columns gives."""
+        order = np.argsort(draw_words(features.labels.size, self.words)) if shuffled else None
+        labels = fit_labels(
+            self.request, features, self.ledger or Ledger(), self.words, self.progress, order=order
         )
+        return labels, model_notes(labels.release, features, label)
 
 
 def _release_table(
-    source: str,
-    output: _Output,
-    request: Request,
-    reading: dict[str, Any],
-    missing: str,
-    ledger: Ledger | None,
-    rehearsal: _Rehearsal,
-    progress: Progress | None,
-    random_state: int | WordSource | None,
+    source: str, output: _Output, reading: dict[str, Any], work: _Work, *, is_incomplete: bool
 ) -> FileRelease:
     """Open a table, charge the ledger, write the table with private labels, and put its card."""
-    request.refuse_biased()
-    output.refuse_same_place(source, ledger)
-    progress = progress or (lambda *_: None)
-    words = resolve_source(random_state)
+    output.refuse_same_place(source, work.ledger)
     with OutputsAndCard(output.path, force=output.force) as placement:
-        progress("Opening", 0, None)
-        table = _open_source(source, output, **reading)
-        rows = TableInput(table, drop=missing == "drop", progress=progress)
-        writer = output.writer(table)
-        readings = chain([rehearsal.labels(rows, writer, words)], iter(rows.labels, None))
-        stream = LabelStream(lambda: next(readings), request, ledger=ledger, random_state=words)
-        step = rounding_step(stream.mechanism)
-        released = _release_rows(rows, stream, step, request)
+        work.progress("Opening", 0, None)
+        table = _open_source(source, is_typed=work.is_modelled, **reading)
+        written = output.columns_of(table)
+        rows = TableInput(written, drop=is_incomplete, progress=work.progress)
+        writer = output.writer(written)
+        labels, notes = work.pay(rows, table, writer, shuffled=output.is_shuffled)
+        released = _release_rows(rows, labels)
         if output.is_shuffled:
-            released = shuffle_rows(released, words)
+            released = shuffle_rows(released, work.words)
         with writer:
             for batch in read_ahead(released):  # the next rows get their noise while these are encoded
                 writer.write(batch)
-            terms = stream.finish()
-            facts = output.facts(table, writer, terms, rows.left_out)
-            card = terms.to_card(file=facts, rounding=[step], purpose=request.purpose)
+            terms = labels.finish()
+            facts = output.facts(written, writer, terms, rows.left_out)
+            card = terms.to_card(file=facts, rounding=[labels.step], **labels.entries)
             placement.put_card(card + "\n", table.rights)
-    notes = (*table.notes, *rehearsal.identifiers.hints())
-    return FileRelease(output.path, terms, card, placement.card, notes)
+    notes = [*table.notes, *notes, *work.rehearsal.identifiers.hints()]
+    release = getattr(labels, "release", None)
+    return FileRelease(output.path, terms, card, placement.card, tuple(notes), release)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +315,15 @@ class _Output:
     def parse(cls, path: str, format: str | None, *, shuffle: bool, force: bool) -> _Output:
         """Return the output that options ask for."""
         return cls(path, output_format(path, format), shuffle, force)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a text file, to which public columns are copied as text."""
+        return self.format in DELIMITERS
+
+    def columns_of(self, table: Table) -> Table:
+        """Return a table with its columns as they are written."""
+        return table.as_text() if self.is_text else table.with_exact_types()
 
     def writer(self, table: Table) -> TableWriter:
         """Return what writes the rows of a table; its place is reserved."""
@@ -276,12 +362,12 @@ class _Output:
         }
 
 
-def _open_source(source: str, output: _Output, format: str | None, **reading: Any) -> Table:
-    """Open the table; public columns of text files stay as they are where text is written."""
+def _open_source(source: str, format: str | None, *, is_typed: bool, **reading: Any) -> Table:
+    """Open the table, with columns of text in types to learn from, or as text."""
     if format is not None:
         option = as_format(format)
         format = option if format_in(source) is None else None
-    table = open_table(source, format, as_written=output.format in DELIMITERS, exact=True, **reading)
+    table = open_table(source, format, as_written=not is_typed, **reading)
     for name in reading["drop"]:
         table.refuse_unknown(name, "drop")
     return table
@@ -295,15 +381,17 @@ class _Rehearsal:
         self._hints, self._shuffle = hints, shuffle
         self._size = 0
 
-    def labels(self, rows: TableInput, writer: TableWriter, words: WordSource) -> Iterator[NDArray[np.float64]]:
-        """Yield the labels, then call ``hints`` if something gives labels away."""
+    def labels(
+        self, rows: TableInput, writer: TableWriter, words: WordSource, *readers: RowReader
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield the labels, which readers see too, then call ``hints`` if something gives labels away."""
         sampler = None if self._hints is None else rows.hint_sampler(words)
 
         def rehearse(public: Any) -> None:
             writer.rehearse(public)
             self._add(public)
 
-        yield from rows.labels(rehearse, sampler)
+        yield from rows.labels(rehearse, readers if sampler is None else [*readers, sampler])
         self.identifiers.hints()  # before the charge, as all that can fail
         sentences = [] if sampler is None else sampler.hints(ordered=not self._shuffle)
         if self._hints is not None and sentences:
@@ -317,13 +405,10 @@ class _Rehearsal:
             raise DataError("the table is too large to be shuffled: 1 GiB of values at most; shuffle it before")
 
 
-def _release_rows(rows: TableInput, stream: LabelStream, step: float | None, request: Request) -> Iterator[Any]:
+def _release_rows(rows: TableInput, private: FileLabels) -> Iterator[Any]:
     """Yield the rows with private labels in place of labels."""
-    schema = rows.table.schema
+    schema, pa = rows.table.schema, arrow()
     position = schema.get_field_index(rows.table.label)
-    for public, labels in rows.rows(stream.terms.rows):
-        private = stream.release(labels)
-        if private.size:
-            private = request.labels_of(stream.mechanism, private)
-        columns = [*public[:position], pa.array(round_to(private, step)), *public[position:]]
+    for public, labels in rows.rows(private.rows):
+        columns = [*public[:position], pa.array(private.next_rows(labels)), *public[position:]]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,248 @@
+"""`privatize_file` with a model: labels that know the public columns which are written, and no others."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+import labeldp as ldp
+from labeldp.app import file_labels
+from labeldp.app.card_check import verify_files
+from labeldp.errors import Message, WeakModelWarning
+from labeldp.learning.label_regressor import LabelReleaseRegressor
+
+ROWS = 3000
+ABOUT = {"label": "price", "bounds": (0.0, 10.0), "epsilon": 1.0}
+rng = np.random.default_rng(3)
+AREA, TOWN, CODE = rng.normal(size=ROWS), rng.choice(["Bath", "York"], ROWS), rng.integers(0, 100, ROWS)
+PRICE = np.clip(4 + 1.5 * AREA + (TOWN == "Bath") + 0.3 * rng.normal(size=ROWS), 0, 10)
+NAMES = [f"flat {row}" for row in range(ROWS)]
+
+
+@pytest.fixture
+def source(place):
+    """A table with a column that is all but the label, one of no use, and numbers that need quotes nowhere."""
+    frame = pd.DataFrame(
+        {"name": NAMES, "area": AREA, "town": TOWN, "code": CODE, "price": PRICE, "tax": PRICE / 5}
+    )
+    frame.to_csv("in.csv", index=False)
+    frame.to_parquet("in.parquet")
+    return "in.csv"
+
+
+def release(source, out="out.csv", **options):
+    return ldp.privatize_file(source, out, **{**ABOUT, "drop": ["tax"], **options})
+
+
+def read(path):
+    """Read a table as a recipient does."""
+    if path.endswith("parquet"):
+        return pd.read_parquet(path).astype({"area": float})
+    return pd.read_csv(path, sep="\t" if path.endswith("tsv") else ",")
+
+
+def public(frame):
+    return pd.get_dummies(frame[["area", "town", "code"]], dtype=float)
+
+
+def error_of(frame):
+    """Return the error on true labels of trees that a recipient trains on half of a released table."""
+    half = ROWS // 2
+    trees = HistGradientBoostingRegressor(random_state=0).fit(public(frame)[:half], frame["price"][:half])
+    return float(np.mean((trees.predict(public(frame)[half:]) - PRICE[half:]) ** 2))
+
+
+def refused(source, error=ldp.LabelDPError, **options):
+    """Return the error of a release that charges nothing and writes nothing."""
+    ledger, before = ldp.Ledger(), sorted(Path().iterdir())
+    with pytest.raises(error) as caught:
+        release(source, ledger=ledger, **options)
+    assert ledger.charges == ()
+    assert sorted(Path().iterdir()) == before
+    return caught.value
+
+
+@pytest.mark.parametrize(("form", "to"), [("csv", "csv"), ("csv", "parquet"), ("parquet", "tsv")])
+def test_a_recipient_trains_trees_as_the_card_says(source, form, to):
+    """The stated error is of the model; trees on the column may be half as wrong again, or a third less."""
+    done = release(f"in.{form}", f"out.{to}", ledger=(ledger := ldp.Ledger()))
+    assert ledger.charges == done.terms.charges
+    assert ledger.total == ldp.Budget(1.0)
+    frame = read(f"out.{to}")
+    assert frame["name"].tolist() == NAMES
+    np.testing.assert_allclose(frame["area"], AREA)
+    content = json.loads(done.card)
+    assert content["features"] == ["area", "town", "code"]
+    assert content["purpose"] == "training"
+    stated = content["quality"]["figures"]["mse"]
+    assert content["residual_variance"] == stated["value"] == done.release.error.mse
+    error = error_of(frame)
+    low, high = stated["value"] - 2 * stated["standard_error"], done.release.error.figures["mse"].limit
+    assert 0.6 * low < error < 1.5 * high
+    assert error < 0.2 * np.var(PRICE)
+    (step,) = content["rounding"]
+    np.testing.assert_array_equal(frame["price"], np.round(done.release.labels, -round(np.log10(step))))
+    assert 1e-3 < step / np.sqrt(stated["value"]) <= 0.01
+
+
+def test_without_a_model_the_same_trees_are_far_worse(source):
+    """The twin of the test above."""
+    done = release(source, model=False)
+    assert "features" not in json.loads(done.card)
+    assert done.release is None
+    assert error_of(pd.read_csv("out.csv")) > 0.3 * np.var(PRICE)
+
+
+def test_a_column_that_is_left_out_has_no_part_in_labels(source):
+    """The column gives the label away: labels that knew it would equal their truth."""
+    errors = {}
+    for drop in ([], ["tax"]):
+        release(source, drop=drop, epsilon=2.0)
+        errors[bool(drop)] = np.mean((pd.read_csv("out.csv")["price"] - PRICE) ** 2)
+        Path("out.csv").unlink()
+        Path("out.csv.card.json").unlink()
+    assert errors[False] < 0.01
+    assert errors[True] > 0.03
+
+
+@pytest.mark.parametrize("to", ["csv", "parquet"])
+def test_shuffled_rows_keep_their_labels(source, to):
+    release(source, f"out.{to}", shuffle=True)
+    frame = pd.read_csv("out.csv") if to == "csv" else pd.read_parquet("out.parquet")
+    assert frame["name"].tolist() != NAMES
+    place = {name: row for row, name in enumerate(NAMES)}
+    true = PRICE[[place[name] for name in frame["name"]]]
+    assert np.corrcoef(frame["price"], true)[0, 1] > 0.9
+
+
+def test_rows_without_a_label_are_left_out(source):
+    frame = pd.read_csv(source)
+    frame.loc[::7, "price"] = np.nan
+    frame.to_csv(source, index=False)
+    done = release(source, missing="drop")
+    kept = np.arange(ROWS) % 7 != 0
+    assert done.terms.rows == kept.sum()
+    result = pd.read_csv("out.csv")
+    assert result["name"].tolist() == [name for name, keep in zip(NAMES, kept, strict=True) if keep]
+    assert np.corrcoef(result["price"], PRICE[kept])[0, 1] > 0.9
+
+
+def test_steps_of_the_fit_are_shown(source):
+    steps = []
+    release(source, progress=lambda step, *_: steps.append(step))
+    shown = list(dict.fromkeys(steps))
+    assert shown[:2] == ["Opening", "Counting"]
+    assert shown[-1] == "Releasing"
+    assert {"Fitting a model: sums", "Fitting a model: labels"} <= set(shown)
+
+
+ALONE = [
+    {"model": False},
+    {"mechanism": "laplace"},
+    {"mechanism": ldp.Laplace(bounds=(0, 10), epsilon=1.0)},
+    {"zeta": 1.0},
+    {"epsilon_prior": 0.1},
+    {"prior": ldp.Histogram((0, 10), [1.0])},
+    {"trust": "local"},
+    {"purpose": "statistics"},
+    {"purpose": "values"},
+]
+
+
+@pytest.mark.parametrize("options", ALONE, ids=lambda options: next(iter(options)))
+def test_options_of_one_mechanism_mean_that_alone(source, options, recwarn):
+    done = release(source, **options)
+    assert "features" not in json.loads(done.card)
+    assert len(done.terms.mechanisms) == 1
+    assert not [warning for warning in recwarn if issubclass(warning.category, WeakModelWarning)]
+
+
+# ---- no model, said before the charge --------------------------------------------------------------------------
+
+
+class StopError(Exception):
+    """The owner does not want labels without a model."""
+
+
+def stop(sentence):
+    assert isinstance(sentence, Message)
+    raise StopError(sentence)
+
+
+LARGE = "tables.memory.free_memory"
+WITHOUT = {
+    "no column is of use": ({"drop": ["tax", "area", "town", "code"]}, "nearly every row has a value of its own"),
+    "there is no other column": ({"drop": ["tax", "area", "town", "code", "name"]}, "no public column"),
+    "the memory is too small": ({}, "too large for a model"),
+}
+
+
+@pytest.mark.parametrize("case", WITHOUT)
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_that_there_is_no_model_is_said_before_the_charge(source, case, form, set_constants):
+    options, words = WITHOUT[case]
+    if "memory" in case:
+        set_constants({LARGE: lambda: 1 << 20})
+    assert words in str(refused(f"in.{form}", StopError, notice=stop, **options))
+    with pytest.warns(WeakModelWarning, match=words):
+        done = release(f"in.{form}", **options)
+    assert "features" not in json.loads(done.card)
+    assert done.terms.rows == ROWS
+    assert verify_files(done.card, file="out.csv").holds
+
+
+def test_few_rows_and_no_column_get_the_mean_of_all(source):
+    with pytest.warns(WeakModelWarning, match="every released label is their mean"):
+        done = release(source, drop=["tax", "area", "town", "code", "name"], epsilon=0.1)
+    frame = pd.read_csv("out.csv")
+    assert frame["price"].nunique() == 1
+    assert abs(frame["price"][0] - PRICE.mean()) < 2  # noise of 10 / (ε · rows) and more
+    assert json.loads(done.card)["features"] == []
+    assert verify_files(done.card, file="out.csv").holds
+
+
+# ---- what goes wrong -----------------------------------------------------------------------------------------
+
+
+def test_a_fit_that_fails_leaves_its_charge_and_no_file(source, monkeypatch):
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(LabelReleaseRegressor, "_learn", fail)
+    ledger, before = ldp.Ledger(), sorted(Path().iterdir())
+    with pytest.raises(MemoryError):
+        release(source, ledger=ledger)
+    assert ledger.total == ldp.Budget(1.0)
+    assert sorted(Path().iterdir()) == before
+
+
+def test_a_limit_that_is_too_small_is_said_before_the_fit(source):
+    ledger, before = ldp.Ledger(limit=ldp.Budget(0.5)), sorted(Path().iterdir())
+    with pytest.raises(ldp.BudgetError):
+        release(source, ledger=ledger)
+    assert ledger.charges == ()
+    assert sorted(Path().iterdir()) == before
+
+
+def test_labels_of_a_table_that_changed_are_not_written():
+    labels = file_labels.FittedLabels(ldp.privatize(PRICE, X=AREA[:, None], epsilon=1.0, bounds=(0, 10)))
+    assert labels.next_rows(PRICE[:-1]).size == ROWS - 1
+    with pytest.raises(ldp.errors.DataError, match="fewer labels"):
+        labels.finish()
+    with pytest.raises(ldp.errors.DataError, match="more labels"):
+        labels.next_rows(PRICE[:2])
+
+
+def test_a_card_whose_model_learnt_from_a_column_that_is_not_there_is_not_valid(source):
+    done = release(source, "out.parquet")
+    checks = {check.name: check.holds for check in verify_files(done.card, file="out.parquet").checks}
+    assert checks["file"] is checks["rows"] is checks["columns"] is True
+    assert checks["labels"] is None  # nobody can recompute them without the model
+    content = json.loads(done.card)
+    entries = {name: content[name] for name in ("purpose", "residual_variance", "quality", "rounding", "file")}
+    forged = dataclasses.replace(done.terms).to_card(features=[*content["features"], "tax"], **entries)
+    assert not verify_files(forged, file="out.parquet").holds
