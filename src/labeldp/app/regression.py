@@ -16,8 +16,8 @@ from labeldp.app.inputs import LEFT_OUT, Hints, read_rows
 from labeldp.app.report import render_report
 from labeldp.errors import ParameterError, Setting
 from labeldp.inference.formula import Formula
-from labeldp.inference.models import private_ols
 from labeldp.inference.regression_table import RegressionTable
+from labeldp.inference.regressions import private_ols
 from labeldp.tables.paths import refuse_same
 from labeldp.tables.placement import OutputsAndCard
 

@@ -35,6 +35,16 @@ class PrivateMoments:
         Turns the columns of a data frame into those of a regression; None for an array.
     frame : bool
         Whether X was a pandas data frame: then results are pandas objects.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> X = np.random.default_rng(0).normal(size=(5000, 2))
+    >>> moments = ldp.private_moments(X, np.clip(2 + X[:, 0], 0, 5), epsilon=1.0, bounds=(0, 5))
+    >>> moments.names, moments.cost
+    (['Intercept', 'x1', 'x2'], Budget(epsilon=1.0))
+    >>> bool(abs(moments.ols("x1").params[1] - 1) < 0.2)    # costs nothing more
+    True
     """
 
     moments: Moments = field(repr=False)

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.errors import DataError
-from labeldp.inference import models
+from labeldp.inference import regressions
 from labeldp.inference.regression_table import RegressionTable
 from labeldp.spark.executor import collect_rows
 from labeldp.spark.frame_checks import checked_inputs
@@ -74,7 +74,7 @@ def private_ols(
         if rows > row_limit:
             raise DataError(f"{rows:,} rows are more than the driver takes: give a sample of up to {row_limit:,}")
         X, y = collect_rows(frame, rows, row_limit)
-    return models.private_ols(
+    return regressions.private_ols(
         pa.table(list(X.T), names=list(features)),
         y,
         epsilon=epsilon,
