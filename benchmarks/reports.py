@@ -1,0 +1,82 @@
+"""Models from reports by one card, beside models that a curator's machine fits to labels under local trust.
+
+python -m benchmarks.reports --out build/reports.jsonl
+
+The rows of eight development tables of `benchmarks.accuracy` are drawn with replacement until there are so many
+respondents; a quarter of the distinct rows are kept for the error. Both models get the same respondents at the
+same ε: ``reports`` by one card of `labeldp design` without a prior, ``local`` by ``trust="local", rounds=1``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import warnings
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+
+import labeldp as ldp
+from benchmarks.accuracy import tables
+from labeldp.evidence.designs import design_card
+
+TABLES = ("housing", "incomes", "friedman", "checkers", "counts", "claims", "steps", "many")
+
+
+def errors(name: str, epsilon: float, rows: int, split: int) -> dict[str, float]:
+    """Return the test error of each model, and of the constant."""
+    table = tables.load(name)
+    rng = np.random.default_rng(split)
+    order = rng.permutation(len(table.y))
+    test, train = np.split(order, [len(order) // 4])
+    respondents = rng.choice(train, rows)
+    X, y, bounds = table.X[respondents], table.y[respondents], table.bounds
+    mechanism = design_card(bounds=bounds, epsilon=epsilon)
+    reports = ldp.Reports(mechanism.randomize(y), mechanism)
+    budget = {"epsilon": epsilon, "bounds": bounds}
+    models = {
+        "reports": ldp.LabelReleaseRegressor(**budget).fit_reports(X, reports),
+        "local": ldp.LabelReleaseRegressor(trust="local", rounds=1, **budget).fit(X, y),
+    }
+    predicted = {label: model.predict(table.X[test]) for label, model in models.items()}
+    predicted["constant"] = np.full(len(test), y.mean())
+    return {label: math.sqrt(np.mean((values - table.y[test]) ** 2)) for label, values in predicted.items()}
+
+
+def main() -> None:
+    """Append a line for each table, ε and split that the file lacks, and print ratios."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("build/reports.jsonl"))
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--splits", type=int, default=2)
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0])
+    parser.add_argument("--tables", nargs="+", default=TABLES)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    ratios = []
+    for epsilon in options.epsilons:
+        for name in options.tables:
+            found = [errors(name, epsilon, options.rows, split) for split in range(options.splits)]
+            mean = {label: float(np.mean([one[label] for one in found])) for label in found[0]}
+            line = {"table": name, "epsilon": epsilon, **mean}
+            line |= {
+                "to_local": mean["reports"] / mean["local"],
+                "to_constant": mean["reports"] / mean["constant"],
+            }
+            ratios.append(line)
+            with options.out.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+            shares = f"{line['to_local']:.3f} of local, {line['to_constant']:.3f} of the constant"
+            print(f"{name:10} ε = {epsilon:g}: {shares}", flush=True)
+    for epsilon in options.epsilons:
+        logs = [math.log(line["to_local"]) for line in ratios if line["epsilon"] == epsilon]
+        print(f"ε = {epsilon:g}: {math.exp(np.mean(logs)):.3f} of local in the geometric mean")
+
+
+if __name__ == "__main__":
+    main()

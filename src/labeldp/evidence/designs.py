@@ -1,0 +1,174 @@
+"""`design_card`: the mechanism for a survey, without data, and what its reports will show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from labeldp._values import Array, Epsilon, Interval, LabelBounds, parse_choice
+from labeldp.accounts.accuracy import Accuracy
+from labeldp.accounts.numbers import number, percent
+from labeldp.exact.word_sources import simulation_words
+from labeldp.mechanisms.base import Mechanism
+from labeldp.mechanisms.histogram import Histogram
+from labeldp.mechanisms.interval import choose_mechanism
+from labeldp.mechanisms.registry import mechanism_class
+from labeldp.release.plan import mechanism_choices
+from labeldp.release.reports import Reports
+
+SIZES = (1_000, 10_000, 100_000)
+"""Numbers of reports that are previewed."""
+
+COLUMNS = 10
+"""Public columns of the model that is previewed."""
+
+BINS = 10
+"""Bins of the histogram that is previewed."""
+
+_SIMULATIONS = 3
+"""Simulated surveys of a size."""
+
+_BELL = 64
+"""Bins of the assumed distribution of answers."""
+
+
+def design_card(
+    *, bounds: Interval, epsilon: float, prior: Histogram | None = None, mechanism: str = "auto"
+) -> Mechanism:
+    """Return the mechanism for a survey: unbiased for labels anywhere in the bounds, and made without labels.
+
+    Parameters
+    ----------
+    bounds : (lo, hi)
+        Answers outside are clipped on the device.
+    epsilon : float
+        The cost of an answer to the respondent.
+    prior : Histogram, optional
+        A public distribution of the answers, for which noise is smallest; of it, the part outside the bounds
+        counts as answers at the bounds.
+    mechanism : str
+        "auto" takes the least noise on average over the prior, or evenly over the bounds.
+
+    Examples
+    --------
+    >>> from labeldp.evidence.designs import design_card
+    >>> design_card(bounds=(0, 200_000), epsilon=1.0).name
+    'unbiased'
+    """
+    interval, budget = LabelBounds(bounds), Epsilon(epsilon)
+    unbiased = [name for name in mechanism_choices() if name == "auto" or mechanism_class(name).unbiased]
+    name = parse_choice(mechanism, "mechanism", unbiased)
+    known = None if prior is None else Histogram.parse(prior).restricted(*interval)
+    designed = choose_mechanism(name, known, bounds=interval, epsilon=budget, clips=False)
+    return designed.with_origin(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Typical errors of what follows from a number of reports, in the label's unit.
+
+    Attributes
+    ----------
+    reports : int
+    mean : float
+        Half the width of the 95 % interval of the mean.
+    model : float
+        What noise adds to the typical error of a linear model of ten columns; at most the spread of the labels.
+    histogram : float or None
+        Typical error of the share of one of ten bins; None where values show the mean alone.
+    """
+
+    reports: int
+    mean: float
+    model: float
+    histogram: float | None
+
+
+def forecast(mechanism: Mechanism, prior: Histogram | None = None, sizes: Sequence[int] = SIZES) -> list[Forecast]:
+    """Return what reports of a mechanism will show, for answers that lie as the prior says.
+
+    Without a prior they lie as most answers do in bounds that nobody passes: as a bell whose peak is at a fifth of
+    the bounds, with a long right tail (a beta distribution, 2 and 5).
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    prior : Histogram, optional
+    sizes : sequence of int
+        Numbers of reports.
+
+    Examples
+    --------
+    >>> from labeldp.evidence.designs import design_card, forecast
+    >>> few, _, many = forecast(design_card(bounds=(0, 100), epsilon=1.0))
+    >>> 5 < few.mean < 7, 0.5 < many.mean < 0.7
+    (True, True)
+    """
+    assumed = _bell(mechanism.domain) if prior is None else prior.restricted(*mechanism.domain)
+    histogram_errors = _histogram_errors(mechanism, assumed, sizes)
+    spread = math.sqrt(assumed.variance)
+    variance = Accuracy.under(mechanism, assumed, mechanism.domain).noise ** 2 + assumed.variance
+    return [
+        Forecast(
+            reports=size,
+            mean=1.96 * math.sqrt(variance / size),
+            model=min(spread, math.sqrt(COLUMNS * variance / size)),
+            histogram=error,
+        )
+        for size, error in zip(sizes, histogram_errors, strict=True)
+    ]
+
+
+def _bell(bounds: Interval) -> Histogram:
+    ends = np.linspace(0.0, 1.0, _BELL + 1)
+    below = 1 - (1 - ends) ** 5 * (1 + 5 * ends)
+    return Histogram(np.linspace(*bounds, _BELL + 1), np.diff(below))
+
+
+def forecast_table(forecasts: Sequence[Forecast]) -> tuple[list[str], list[list[str]]]:
+    """Return a header, and a line for each thing that reports show."""
+    header = ["", *(f"{one.reports:,} reports" for one in forecasts)]
+    lines = [
+        ["mean, 95 %", *(f"±{number(one.mean, 3)}" for one in forecasts)],
+        [f"model of {COLUMNS} columns", *(f"±{number(one.model, 3)}" for one in forecasts)],
+        [f"share of one of {BINS} bins", *(_share(one.histogram) for one in forecasts)],
+    ]
+    return header, lines
+
+
+def certainty(epsilon: float) -> float:
+    """Return how sure anyone can be of one of two answers that were equally likely before: e^ε / (1 + e^ε).
+
+    Examples
+    --------
+    >>> round(certainty(1.0), 4)
+    0.7311
+    """
+    return 1 / (1 + math.exp(-epsilon))
+
+
+def _share(error: float | None) -> str:
+    return "not possible" if error is None else f"±{percent(error)}"
+
+
+def _histogram_errors(mechanism: Mechanism, prior: Histogram, sizes: Sequence[int]) -> list[float | None]:
+    """Return typical errors of a bin's share, by simulation with a fixed seed: no label is in it."""
+    nodes = np.linspace(*mechanism.domain, BINS + 1)
+    shares = np.diff(prior.cumulative(nodes))
+    return [_error_of_share(mechanism, prior, shares, size) for size in sizes]
+
+
+def _error_of_share(mechanism: Mechanism, prior: Histogram, shares: Array, size: int) -> float | None:
+    """Return the typical error of a bin's share over simulated surveys; None if values show the mean alone."""
+    rng, words, squares = np.random.default_rng(0), simulation_words(0), []
+    for _ in range(_SIMULATIONS):
+        answers = np.interp(rng.random(size), prior.cumulative(prior.nodes), prior.nodes)
+        values = mechanism.randomize_checked(answers, words)
+        if np.unique(values).size < 3:
+            return None
+        found = Reports(values, mechanism).histogram(BINS).masses
+        squares.append(float(np.mean((found - shares) ** 2)))
+    return math.sqrt(float(np.mean(squares)))

@@ -1,0 +1,170 @@
+"""``labeldp design`` and ``collect``: a card for a form, and a model or a table of the reports that it sent."""
+
+import json
+
+import numpy as np
+import pytest
+
+import labeldp as ldp
+from command_line import files_in, run, said
+from labeldp.app.collection import read_histogram
+from labeldp.errors import ParameterError
+from labeldp.evidence.designs import design_card, forecast
+
+BOUNDS = ("--bounds", 0, 100)
+ROWS = 4000
+
+
+def design(path, *options):
+    """Write a card by the command, and return its mechanism and its checksum."""
+    words = said("design", *BOUNDS, "--epsilon", 2, "-o", path, *options)
+    text = path.read_text()
+    assert json.loads(text)["checksum"] in words
+    return ldp.load_mechanism(text), json.loads(text)["checksum"]
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    """A folder with two cards, and the reports of a survey whose card was changed half way."""
+    folder = tmp_path_factory.mktemp("survey")
+    rng = np.random.default_rng(0)
+    age, region = rng.integers(18, 70, ROWS), rng.choice(["north", "south"], ROWS)
+    answers = np.clip(20 + 0.5 * age + 10 * (region == "north") + rng.normal(0, 5, ROWS), 0, 100)
+    (first, one), (second, two) = (
+        design(folder / "a.card.json"),
+        design(folder / "b.card.json", "--mechanism", "rp"),
+    )
+    values = np.where(np.arange(ROWS) < ROWS // 2, first.randomize(answers), second.randomize(answers))
+    cards = [one] * (ROWS // 2) + [two.removeprefix("sha256:")] * (ROWS // 2)
+    lines = [f"{a},{r},{v!r},{c}" for a, r, v, c in zip(age, region, values.tolist(), cards, strict=True)]
+    (folder / "both.csv").write_text("\n".join(["age,region,salary,card", *lines]) + "\n")
+    (folder / "one.csv").write_text("\n".join(["age,region,salary,card", *lines[: ROWS // 2]]) + "\n")
+    (folder / "alone.csv").write_text("\n".join(["salary", *map(repr, values.tolist()[: ROWS // 2])]) + "\n")
+    (folder / "mean").write_text(repr(float(answers.mean())))
+    return folder
+
+
+CARDS = ("--card", "a.card.json", "--card", "b.card.json")
+
+
+@pytest.fixture
+def here(survey, tmp_path, monkeypatch):
+    """A folder of its own with the survey's files, as the current one."""
+    for path in survey.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.statistical
+def test_reports_of_two_cards_become_one_model_that_verifies(here):
+    words = said("collect", "both.csv", "--label", "salary", *CARDS, "-o", "model", "--histogram", "bins.csv")
+    mean = float((here / "mean").read_text())
+    low, high = (float(end) for end in words.split(": from ")[1].split(" in 95 %")[0].split(" to "))
+    assert low - (high - low) < mean < high + (high - low)  # six standard errors
+    assert "4,000 reports, ε = 2 for each respondent." in words
+    assert files_in(here / "model") == [
+        "card.json",
+        "card.report.html",
+        "columns.json",
+        "model.npz",
+        "release.npz",
+    ]
+    page = (here / "model" / "card.report.html").read_text(encoding="utf-8")
+    assert "The mean answer is" in page
+    assert "randomised themselves, in no ledger" in page
+    assert "Valid." in said("verify", "model")
+    model = ldp.load_model("model")
+    assert model.feature_names_in_ == ["age", "region"]
+    assert model.card.terms.trust == "local"
+    assert read_histogram("bins.csv").bounds == (0, 100)
+    said("design", *BOUNDS, "--epsilon", 2, "--prior", "bins.csv", "-o", "next.card.json")
+    assert "origin" not in json.loads((here / "next.card.json").read_text())
+
+
+def test_reports_of_one_card_become_a_table_of_unbiased_labels_that_verifies(here):
+    said("collect", "one.csv", "--label", "salary", "--card", "a.card.json", "-o", "out.csv")
+    assert "Valid." in said("verify", "out.csv")
+    card = json.loads((here / "out.csv.card.json").read_text())
+    assert (card["purpose"], card["trust"], card["file"]["columns"]) == (
+        "statistics",
+        "local",
+        ["age", "region", "salary"],
+    )
+    assert (here / "out.csv.report.html").exists()
+    said("collect", "alone.csv", "--label", "salary", "--card", "a.card.json", "-o", "alone.parquet")
+    assert "Valid." in said("verify", "alone.parquet")
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "words"),
+    [
+        ("both.csv", ("--card", "a.card.json", "-o", "m"), "row 2001, 2002, 2003, 2004, 2005 and 1,995 more"),
+        ("both.csv", (*CARDS, "-o", "t.csv"), "labels of one card"),
+        ("alone.csv", (*CARDS, "-o", "m"), "no column 'card'"),
+        ("alone.csv", ("--card", "a.card.json", "-o", "m"), "no public column"),
+        ("alone.csv", ("--card", "b.card.json", "-o", "t.csv"), "no answer gives the value in row 1, 2, 3"),
+        ("alone.csv", ("--card", "a.card.json", "-o", "alone.csv"), "lie in one place"),
+        ("alone.csv", ("-o", "m"), "--card"),
+    ],
+)
+def test_nonsense_is_refused_and_nothing_is_written(here, table, options, words):
+    before = files_in(here)
+    assert words in " ".join(run("collect", table, "--label", "salary", *options, code=2).output.split())
+    assert files_in(here) == before
+
+
+def test_a_forged_card_is_refused(here):
+    text = (here / "a.card.json").read_text()
+    (here / "a.card.json").write_text(text.replace('"epsilon":2.0', '"epsilon":1.0'))
+    run("collect", "one.csv", "--label", "salary", "--card", "a.card.json", "-o", "m", code=4)
+    assert not (here / "m").exists()
+
+
+def test_true_answers_in_a_row_are_refused_and_not_repeated(here):
+    lines = (here / "one.csv").read_text().splitlines()
+    lines[3] = ",".join([*lines[3].split(",")[:2], "47.77", lines[3].split(",")[3]])
+    (here / "one.csv").write_text("\n".join(lines) + "\n")
+    output = run("collect", "one.csv", "--label", "salary", "--card", "a.card.json", "-o", "m", code=2).output
+    assert "row 3 " in output
+    assert "47.77" not in output
+
+
+HEADER = "low,high,share\n"
+NO_BINS = ["0,1,x", "0,1", "0,1,inf", "0,1,1\n2,3,1", "1,0,1", "0,1,-1", "0,1,\xff"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", HEADER, "a,b,c\n1,2,3\n", *(HEADER + bins + "\n" for bins in NO_BINS)], ids=range(10)
+)
+def test_a_prior_that_is_none_is_refused(tmp_path, text):
+    (tmp_path / "p.csv").write_text(text)
+    with pytest.raises(ParameterError):
+        read_histogram(tmp_path / "p.csv")
+    run("design", *BOUNDS, "--epsilon", 1, "--prior", tmp_path / "p.csv", "-o", tmp_path / "x.card.json", code=2)
+    assert files_in(tmp_path) == ["p.csv"]
+
+
+def test_a_design_is_unbiased_for_all_of_the_bounds_and_costs_what_it_says():
+    prior = ldp.Histogram([0, 10, 20, 500], [3, 5, 2])
+    for name in ("auto", "rp", "two-point", "unbiased", "laplace", "staircase"):
+        mechanism = design_card(bounds=(0, 100), epsilon=0.5, prior=prior, mechanism=name)
+        assert mechanism.domain == (0, 100)
+        assert (mechanism.epsilon, mechanism.origin) == (0.5, None)
+        mechanism.debias([0.0])
+    with pytest.raises(ParameterError):
+        design_card(bounds=(0, 100), epsilon=0.5, mechanism="rr-on-bins")
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["auto", "two-point"])
+def test_a_forecast_of_the_mean_is_the_error_of_surveys(name):
+    """Of 400 surveys the standard deviation is known within 3.5 %: 20 % are five of these and more."""
+    mechanism = design_card(bounds=(0, 100), epsilon=1.0, mechanism=name)
+    rng = np.random.default_rng(0)
+    means = [
+        ldp.Reports(mechanism.randomize(100 * rng.beta(2, 5, 1000)), mechanism).mean().value for _ in range(400)
+    ]
+    stated = forecast(mechanism, sizes=[1000])[0]
+    assert 1.96 * np.std(means) == pytest.approx(stated.mean, rel=0.2)
+    assert (stated.histogram is None) == (name == "two-point")
