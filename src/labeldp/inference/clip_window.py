@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from statistics import geometric_mean
 
 import numpy as np
 
@@ -51,9 +53,23 @@ _MAX_TAIL = 0.5
 behind one coefficient."""
 
 
-def binary_window(rows: int) -> ClipWindow:
+WindowSearch = Callable[[WeightCandidates, PrivateLabels], ClipWindow]
+"""A search for the interval to which labels are clipped; it may spend a part of the budget."""
+
+
+def keep_bounds(candidates: WeightCandidates, labels: PrivateLabels) -> ClipWindow:
     """Return the window for labels of 0 and 1: all of the bounds."""
-    return ClipWindow(np.full(rows, 0.5), 0.5, _BINARY_VARIANCE)
+    return ClipWindow(np.full(labels.units.size, 0.5), 0.5, _BINARY_VARIANCE)
+
+
+def find_upper_limit(candidates: WeightCandidates, labels: PrivateLabels) -> ClipWindow:
+    """Return the window from the lower bound, 0, to the limit of counts with the least error."""
+    rows = labels.units.size
+    window = _clipped_window(candidates.design, labels, np.zeros(rows), sides=1)
+    if window is None:
+        return ClipWindow(np.full(rows, 0.5), 0.5, ASSUMED_DEVIATION**2)
+    half = window.half_width / 2
+    return replace(window, center=np.full(rows, half), half_width=half)
 
 
 def find_window(candidates: WeightCandidates, labels: PrivateLabels) -> ClipWindow:
@@ -89,14 +105,17 @@ def _rough_fit(candidates: WeightCandidates, labels: PrivateLabels, window: Clip
     return design.predict(weights.solution @ sums)
 
 
-def _clipped_window(design: Design, labels: PrivateLabels, center: Array) -> ClipWindow | None:
-    """Return the window with the least error around a center; None if distances are too large to be clipped."""
+def _clipped_window(design: Design, labels: PrivateLabels, center: Array, sides: int = 2) -> ClipWindow | None:
+    """Return the window with the least error around a center; None if distances are too large to be clipped.
+
+    With one side, all labels are above the center, and the window is half as wide.
+    """
     epsilon = labels.budget.part(_COUNTS_SHARE, _COUNTS_PER_ROOT_ROW * math.sqrt(center.size))
     octaves, nearest = labels.count_distances(center, epsilon)
     tails = np.cumsum(octaves, axis=1)
     errors = 2 / float(epsilon) * np.sqrt(2.0 * np.arange(1, DISTANCES.size + 1))
     noise = _SLOPE_NOISE * float(np.abs(design.whitened).sum(axis=1).mean()) / float(labels.epsilon)
-    half_width, clipped_total = _best_half_width(tails, errors, noise)
+    half_width, clipped_total = _best_half_width(tails[:sides], errors, noise)
     half = int(np.argmax(half_width / 2 >= DISTANCES))
     if half_width > _MAX_HALF_WIDTH or (tails + errors)[:, half].sum() > _MAX_TAIL * _effective_rows(design):
         return None
@@ -122,8 +141,8 @@ def _best_half_width(tails: Array, errors: Array, noise: float) -> tuple[float, 
 
     Parameters
     ----------
-    tails : array, 2 × distances
-        Noisy numbers of labels beyond each of `DISTANCES`, above and below the center.
+    tails : array, sides × distances
+        Noisy numbers of labels beyond each of `DISTANCES`, above and below the center, or above alone.
     errors : array
         Standard deviations of their noise.
     noise : float
@@ -131,20 +150,21 @@ def _best_half_width(tails: Array, errors: Array, noise: float) -> tuple[float, 
     """
     best = (_NO_CLIPPING_NOISE * noise, 1.0, 0.0)
     for half_width in (_MAX_HALF_WIDTH * 2.0 ** (-np.arange(15) / 2)).tolist():
-        clipped = sum(_clipped_amount(half_width, tail, errors) for tail in tails)
-        error = math.hypot(2 * half_width * noise, _CLIPPING_WEIGHT * clipped)
+        clipped = sum(_clipped_amount(half_width, tail, errors, len(tails)) for tail in tails)
+        error = math.hypot(len(tails) * half_width * noise, _CLIPPING_WEIGHT * clipped)
         best = min(best, (error, half_width, clipped))
     return best[1], best[2]
 
 
-def _clipped_amount(half_width: float, tail: Array, errors: Array) -> float:
+def _clipped_amount(half_width: float, tail: Array, errors: Array, sides: int) -> float:
     """Return a cautious estimate of the total amount that clipping removes on one side.
 
     Counts at large distances are mostly noise, so the tail is extrapolated from nearer ones: as a power of the
     distance that grows with each factor of 2 as it did in the last one. This fits power laws and log-normal
-    errors, and overestimates lighter tails. The result is the least over all starting distances.
+    errors, and overestimates lighter tails. The result is the least over all starting distances. The tail of
+    counts, on one side alone, may get heavier farther out, where noise hides it: there it is their geometric mean.
     """
-    amounts = [math.inf]
+    amounts = []
     largest = np.maximum(tail, 0) + errors
     smallest = np.maximum(tail - errors, 1)
     for k in np.flatnonzero(half_width >= DISTANCES[:-2]).tolist():
@@ -155,4 +175,6 @@ def _clipped_amount(half_width: float, tail: Array, errors: Array) -> float:
         if power > _MIN_TAIL_POWER:
             number = float(largest[k]) * 2 ** -(octaves * (power + growth * (octaves + 1) / 2))
             amounts.append(number * half_width / (power + growth * (octaves + 0.5) - 1))
-    return min(amounts)
+    if not amounts:
+        return math.inf
+    return min(amounts) if sides == 2 else geometric_mean(amounts)

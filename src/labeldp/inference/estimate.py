@@ -46,6 +46,10 @@ class Estimates:
     coefficients : array
     distributions : list of NormalLaplaceMixture
     covariance : array
+    noise_scales : array, coefficients × sums
+        The scale of the noise of each sum in each coefficient.
+    residual_variance : VarianceDistribution
+        Of the mean variance of labels, in squared widths of the bounds.
     ordinary_errors : array
         Standard errors that least squares without privacy would have; NaN if noise would hide them.
     fit : dict
@@ -58,9 +62,30 @@ class Estimates:
     coefficients: Array
     distributions: list[NormalLaplaceMixture]
     covariance: Array
+    noise_scales: Array
+    residual_variance: VarianceDistribution
     ordinary_errors: Array
     fit: dict[str, float]
     notes: list[str]
+
+    def law(self, direction: Array) -> NormalLaplaceMixture:
+        """Return the distribution of the error of a weighted sum of coefficients."""
+        noise = direction @ self.noise_scales
+        sampling = max(float(direction @ self.covariance @ direction - 2 * noise @ noise), 0.0)
+        variances = self.residual_variance.scaled(sampling / self.residual_variance.mean)
+        return NormalLaplaceMixture(variances, np.abs(noise))
+
+    def draws(self, number: int) -> Array:
+        """Return errors of the coefficients, drawn from their known distribution with a fixed seed."""
+        rng = np.random.default_rng(0)  # the distribution is public: nothing is protected by these numbers
+        variance = self.residual_variance
+        ratios = rng.choice(variance.values, number, p=variance.probabilities) / variance.mean
+        sampling = self.covariance - 2 * self.noise_scales @ self.noise_scales.T
+        eigenvalues, directions = np.linalg.eigh(sampling)
+        root = directions * np.sqrt(np.maximum(eigenvalues, 0))
+        normal = rng.normal(size=(number, len(root))) @ root.T
+        noise = rng.laplace(size=(number, self.noise_scales.shape[1])) @ self.noise_scales.T
+        return np.asarray(np.sqrt(ratios)[:, None] * normal + noise)
 
 
 def describe_errors(design: Design, moments: Moments, solution: Solution, bounds: Pair) -> Estimates:
@@ -73,6 +98,8 @@ def describe_errors(design: Design, moments: Moments, solution: Solution, bounds
         coefficients=solution.coefficients,
         distributions=distributions,
         covariance=covariance(solution, distributions),
+        noise_scales=solution.noise_scales,
+        residual_variance=mean,
         ordinary_errors=np.sqrt(ordinary),
         fit=(r_squared(solution, mean) if is_sure else {}) | lack_of_fit(moments, solution, mean),
         notes=_notes(moments, solution, bounds),
@@ -93,8 +120,9 @@ def error_distributions(
     """
     if moments.window.rough_fit is None:
         robust = [variance if variance.mean >= mean.mean else mean for variance in robust]
-    clipping_variances = design.coefficient_array(0.0, moments.window.clipped_total**2 / len(design.matrix))
     squared_weights = solution.variance_shape @ solution.label_weights**2
+    clipped = solution.clipped_shares @ solution.label_weights**2 / squared_weights
+    clipping_variances = moments.window.clipped_total**2 * clipped * design.coefficient_array(0.0, 1.0)
     factors = zip(squared_weights.tolist(), clipping_variances.tolist(), strict=True)
     variances = [variance.scaled(*factor) for variance, factor in zip(robust, factors, strict=True)]
     return list(map(NormalLaplaceMixture, variances, np.abs(solution.noise_scales)))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit, gammainc, logit
 
 from labeldp._values import Array
 from labeldp.errors import ParameterError, Setting
@@ -75,6 +75,14 @@ class Family:
         else:
             return
         raise ParameterError(Setting("bounds"), f" {problem}, got ({low:g}, {high:g})")
+
+    def clipped_shares(self, mean: Array, limit: float, bounds: Pair) -> Array:
+        """Return the expected share of each row in what a limit cuts off; equal shares but for counts."""
+        if self is not POISSON:
+            return np.full(mean.size, 1 / mean.size)
+        counts, largest = bounds[1] * mean, bounds[1] * limit
+        excess = np.maximum(counts * gammainc(largest, counts) - largest * gammainc(largest + 1, counts), 1e-300)
+        return np.asarray(excess / excess.sum())
 
     def units(self, bounds: Pair) -> tuple[float, float]:
         """Return the factor of coefficients, and what is added to the intercept, in the label's unit."""

@@ -126,7 +126,7 @@ class Formula:
 
     def fit(self, frame: Any) -> Formula:
         """Return the formula with a term for each coefficient, for the levels in a data frame."""
-        table = self._select(frame)
+        table = self.select(frame)
         levels = {
             name: _levels(table, name, self.levels.get(name, []))
             for name in self.columns
@@ -153,7 +153,7 @@ class Formula:
 
     def transform(self, frame: Any) -> Array:
         """Return the values of the terms in a data frame, rows × coefficients."""
-        table = self._select(frame)
+        table = self.select(frame)
         values = {}
         for name in self.columns:
             values[name] = (_texts if name in self.levels else _numbers)(table, name)
@@ -165,7 +165,18 @@ class Formula:
                 result[:, k] *= values[column] ** power if level is None else values[column] == level
         return result
 
-    def _select(self, frame: Any) -> Any:
+    def numbers(self, table: Any, name: str) -> Array:
+        """Return a column of numbers of an Arrow table."""
+        return _numbers(table, name)
+
+    def replaced(self, table: Any, name: str, value: Any) -> Any:
+        """Return an Arrow table with other values in a column: an array, or one level for all rows."""
+        import pyarrow as pa  # noqa: PLC0415 (an extra)
+
+        column = pa.array([value] * table.num_rows if isinstance(value, str) else value)
+        return table.set_column(table.column_names.index(name), name, column)
+
+    def select(self, frame: Any) -> Any:
         """Return the columns that the formula uses as an Arrow table."""
         names = frame_names(frame)
         for name in self.columns:

@@ -13,11 +13,26 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from labeldp._values import Array
-from labeldp.inference.clip_window import binary_window, find_window
+from labeldp.inference.clip_window import WindowSearch, find_upper_limit, find_window, keep_bounds
 from labeldp.inference.design import Design, residuals
+from labeldp.inference.families import LOGIT, OLS, POISSON, Family
 from labeldp.inference.label_weights import LabelWeights, WeightCandidates
 from labeldp.inference.square_weights import SquareWeights
 from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT, UNIT, ClipWindow, PrivateLabels, SumWeights
+
+_SEARCHES: dict[str, WindowSearch] = {
+    OLS.name: find_window,
+    LOGIT.name: keep_bounds,
+    POISSON.name: find_upper_limit,
+}
+"""The search for a narrower range of labels: none for labels of 0 and 1, from 0 on for counts."""
+
+_ALLOWED_BIAS = 0.25
+"""The bias, in standard errors, that a curvature of the mean may cause by the weights of rows."""
+
+_ROWS_OF_COUNTS = 10_000
+"""Beyond this many rows, less bias is allowed for counts: an exponential mean that bounds cut off may be far more
+curved than is assumed."""
 
 _MAX_RESET_SHARE = 0.05
 """The largest fraction of a row's weight for the test of fit."""
@@ -66,15 +81,6 @@ class Moments:
         scales[0] = 1 / self.epsilon  # of labels that are not clipped
         return scales
 
-    def mixing(self, design: Design) -> Array:
-        """Return T with D̃ᵀM Tᵀ = D̃ᵀD, for the released design D̃ and one with some of its columns D.
-
-        So T z estimates Dᵀy from the sums z with weights M. It does so without error where the labels' means are
-        linear in D̃, whatever the weights are, and in general where M is linear in D̃.
-        """
-        released = self.design.matrix
-        return np.asarray(design.matrix.T @ released @ np.linalg.inv(self.weights.integers.T @ released))
-
     def select(self, positions: Sequence[int]) -> Moments:
         """Return the moments with the squares for some coefficients alone."""
         columns = np.append(0, np.add(positions, 1))
@@ -96,26 +102,35 @@ class Moments:
         return self.sum_weights.clipped[:, len(self.weights.solution) - 1 :]
 
 
-def measure(candidates: WeightCandidates, labels: PrivateLabels, *, binary: bool = False) -> Moments:
-    """Return the moments of labels, for all of the budget that is left.
+def measure(candidates: WeightCandidates, labels: PrivateLabels, family: Family = OLS) -> Moments:
+    """Return the moments of labels, for all of the budget that is left, with weights for a family.
 
-    Labels of 0 and 1 leave no narrower range to look for: all of the budget is for their sums. Weights of labels
-    are chosen for the noise of the window that is found first. They leave room for weights of the test of fit and
-    for squares around the rough fit.
+    Weights of labels are chosen for the noise of the window that is found first. They leave room for weights of
+    the test of fit and for squares around the rough fit.
     """
     design = candidates.design
-    window = binary_window(labels.units.size) if binary else find_window(candidates, labels)
+    window = _SEARCHES[family.name](candidates, labels)
     epsilon = float(labels.epsilon)
     reset = _reset_weights(design, window, epsilon)
     limit = MAX_ROW_WEIGHT - int(np.abs(reset).max(initial=0))
     noise = 2 * (window.width / epsilon) ** 2 / window.residual_variance
-    candidate = candidates.choose(noise, intercept_ratio=1 / window.width**2)  # labels of its sum are not clipped
+    candidate = candidates.choose(
+        noise,
+        intercept_ratio=1 / window.width**2,  # labels of its sum are not clipped
+        allowed_bias=_allowed_bias(len(design.matrix), family),
+    )
     shares = candidate.shares(design)
     squares = SquareWeights.choose(design, LabelWeights.of(design, shares, limit), window, epsilon)
     weights = LabelWeights.of(design, shares, math.floor(limit * (1 - squares.linear_share)))
     sum_weights = squares.beside(weights, reset)
     sums = labels.weighted_sums(window, sum_weights, labels.epsilon)
     return Moments(design, window, weights, squares, sum_weights, *sums, epsilon)
+
+
+def _allowed_bias(rows: int, family: Family) -> float:
+    """Return the bias that a curvature of the mean may cause, in standard errors."""
+    excess = rows / _ROWS_OF_COUNTS if family is POISSON else 1.0
+    return _ALLOWED_BIAS / math.sqrt(max(excess, 1.0))
 
 
 def _reset_weights(design: Design, window: ClipWindow, epsilon: float) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class PrivateMoments:
         The name of the label.
     terms : Terms
         The statistics that were released, and their cost.
+    rows : Arrow table
+        The public columns.
     columns : Formula, optional
         Turns the columns of a data frame into those of a regression; None for an array.
     frame : bool
@@ -50,6 +53,7 @@ class PrivateMoments:
     moments: Moments = field(repr=False)
     label: str
     terms: Terms
+    rows: Any = field(repr=False)
     columns: Formula | None = None
     frame: bool = False
 
@@ -117,6 +121,7 @@ class PrivateMoments:
             terms=self.terms,
             estimates=estimates,
             family=family,
+            rows=self.rows,
             columns=formula,
             frame=self.frame,
         )

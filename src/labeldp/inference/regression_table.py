@@ -22,6 +22,7 @@ from labeldp.errors import DataError, MissingExtraError, ParameterError
 from labeldp.inference.estimate import Estimates
 from labeldp.inference.families import OLS, Family
 from labeldp.inference.formula import Formula
+from labeldp.inference.margins import Margin, WaldTest, average_effects, joint_test, mean_intervals, with_constant
 from labeldp.tables.frames import is_frame
 
 _ROBUST = (
@@ -54,6 +55,8 @@ class RegressionTable:
         The statistics that were released, and their cost.
     estimates : Estimates
         Coefficients and the distributions of their errors.
+    rows : Arrow table
+        The public columns, over which effects are averaged.
     family : Family
         Linear, logistic or Poisson.
     columns : Formula, optional
@@ -74,6 +77,7 @@ class RegressionTable:
     label: str
     terms: Terms
     estimates: Estimates = field(repr=False)
+    rows: Any = field(repr=False)
     family: Family = OLS
     columns: Formula | None = None
     frame: bool = False
@@ -115,9 +119,8 @@ class RegressionTable:
 
     def conf_int(self, alpha: float = 0.05) -> Any:
         """Return intervals that cover with probability 1 − ``alpha``, a row (low, high) for each coefficient."""
-        if not 1e-6 <= alpha <= 0.99:
-            raise ParameterError(f"alpha must lie between 1e-6 and 0.99, such as 0.05, got {alpha}")
-        reach = np.array([law.quantile(alpha) for law in self.estimates.distributions])
+        level = parse_level(alpha)
+        reach = np.array([law.quantile(level) for law in self.estimates.distributions])
         return self._named(self.estimates.coefficients[:, None] + np.outer(reach, [-1, 1]), [0, 1])
 
     def cov_params(self) -> Any:
@@ -144,18 +147,55 @@ class RegressionTable:
         """The total cost of the table."""
         return self.terms.cost
 
-    def predict(self, X: Any) -> Array:
-        """Return the predictions for rows with the same columns; this costs nothing more."""
+    def predict(self, X: Any, alpha: float | None = None) -> Array:
+        """Return the means for rows with the same columns: probabilities, rates; this costs nothing more.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+        alpha : float, optional
+            With it, there are three columns: the mean, and the ends of an interval that misses it with probability
+            ``alpha``. The interval is of the mean, not of one label.
+        """
         if is_frame(X):
             if self.columns is None:
                 raise DataError("the table was made from an array without names: give an array")
             columns = self.columns.transform(X)
         else:
             columns = np.asarray(X, dtype=np.float64)
-        constant, slopes = np.split(self.estimates.coefficients, [1])
-        if columns.ndim != 2 or columns.shape[1] != slopes.size:
-            raise ParameterError(f"X must have {slopes.size} columns, got the shape {columns.shape}")
-        return np.asarray(columns @ slopes + constant.sum())
+        size = len(self.names) - 1
+        if columns.ndim != 2 or columns.shape[1] != size:
+            raise ParameterError(f"X must have {size} columns, got the shape {columns.shape}")
+        rows = with_constant(columns)
+        if alpha is None:
+            return np.asarray(self.family.mean(rows @ self.estimates.coefficients))
+        return mean_intervals(self.estimates, self.family, rows, parse_level(alpha))
+
+    def margins(self, column: str | None = None, alpha: float = 0.05) -> list[Margin]:
+        """Return average marginal effects with their intervals: changes of the mean, over all rows.
+
+        Parameters
+        ----------
+        column : str, optional
+            A column of the table; by default all.
+        alpha : float
+            Intervals miss an effect with this probability.
+        """
+        formula = self.columns or Formula.plain(self.names[1:])
+        chosen = formula.columns if column is None else [column]
+        arguments = self.estimates, self.family, formula, self.rows
+        level = parse_level(alpha)
+        return [margin for name in chosen for margin in average_effects(*arguments, name, level)]
+
+    def wald_test(self, restrictions: str | Sequence[str]) -> WaldTest:
+        """Return a joint test of restrictions, such as ``"age = 0, age:income = 0"``.
+
+        Parameters
+        ----------
+        restrictions : str or list of str
+            A coefficient and its value, or two coefficients, with ``=`` between them.
+        """
+        return joint_test(self.estimates, self.names, restrictions)
 
     # ---- to print and publish -------------------------------------------------------------------------
 
@@ -327,6 +367,13 @@ class RegressionTable:
         if columns is None:
             return pandas.Series(values, self.names)
         return pandas.DataFrame(values, self.names, columns)
+
+
+def parse_level(alpha: float) -> float:
+    """Return the probability with which intervals miss."""
+    if not 1e-6 <= alpha <= 0.99:
+        raise ParameterError(f"alpha must lie between 1e-6 and 0.99, such as 0.05, got {alpha}")
+    return alpha
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -129,11 +129,12 @@ def private_moments(
         charges = plan.pay(ledger)
     labels = PrivateLabels(units, SumBudget(plan.for_sums, units.size), source)
     with np.errstate(all="ignore"):  # strict settings of the user must not lose a release that is paid for
-        moments = measure(candidates, labels, binary=planned is LOGIT)
+        moments = measure(candidates, labels, planned)
     return PrivateMoments(
         moments=moments,
         label=next(iter(label_names), UNNAMED),
         terms=state_terms(plan, charges, source, statistics=labels.budget.noise),
+        rows=_public_rows(X, formula, candidates.design),
         columns=formula,
         frame=hasattr(X, "iloc"),
     )
@@ -286,6 +287,15 @@ def _design(X: Any, formula: Formula | None) -> Design:
     if columns.ndim != 2:
         raise DataError("X comes first and must be a dense table of numbers, rows × columns, or a data frame")
     return Design.of(columns, [f"x{k + 1}" for k in range(columns.shape[1])])
+
+
+def _public_rows(X: Any, formula: Formula | None, design: Design) -> Any:
+    """Return the public columns as an Arrow table, with the names of a design for an array."""
+    if formula is not None:
+        return formula.select(X)
+    import pyarrow as pa  # noqa: PLC0415 (an extra)
+
+    return pa.table(list(np.asarray(X, dtype=np.float64).T), names=design.names[1:])
 
 
 def _units(y: Any, rows: int, bounds: Pair, positive: str | None) -> Array:

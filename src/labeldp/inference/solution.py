@@ -9,7 +9,7 @@ import numpy as np
 from labeldp._values import Array
 from labeldp.errors import NoSolutionError
 from labeldp.inference.design import Design
-from labeldp.inference.families import Family
+from labeldp.inference.families import OLS, Family
 from labeldp.inference.moments import Moments
 from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT
 from labeldp.learning.fit_plan import Pair
@@ -59,6 +59,8 @@ class Solution:
         The scale of the noise of each sum in each fitted mean.
     variance_shape : array
         The variance function at the fitted means, divided by its mean.
+    clipped_shares : array
+        The share of each row in the amount that clipping cuts off.
     covariance : array, coefficients × coefficients
         Of maximum likelihood without privacy, for labels with a mean variance of 1.
     """
@@ -70,44 +72,63 @@ class Solution:
     fitted: Array = field(repr=False)
     fitted_noise: Array = field(repr=False)
     variance_shape: Array = field(repr=False)
+    clipped_shares: Array = field(repr=False)
     covariance: Array = field(repr=False)
 
 
 def solve(design: Design, moments: Moments, family: Family, bounds: Pair) -> Solution:
-    """Return the solution of Hᵀμ(Dγ) = s, for sums s = Hᵀy that stand for Dᵀy.
+    """Return the coefficients of some of the columns that were released, by maximum likelihood on fitted means.
 
-    D is the design, which may have some of the columns that were released. H is a public linear function of the
-    weights that were released, with HᵀD = DᵀD: for a linear model the equations are then those of least squares,
-    and for weights that are linear in D those of maximum likelihood.
+    The fitted means are those of all columns: they solve Mᵀμ(D̃γ) = z for the weights M and the sums z. So shrunk
+    rows of M do not move the coefficients of fewer columns D, where the model of all columns holds. Where M is
+    linear in D̃, the coefficients are those of maximum likelihood on the labels, whether it holds or not.
     """
-    mixing = moments.mixing(design)
-    instruments = moments.weights.integers @ mixing.T
-    sums = mixing @ moments.label_sums[: mixing.shape[1]]
-    if family.is_linear:
-        values = np.linalg.solve(instruments.T @ design.matrix, sums)
-    else:
-        values = _newton(instruments, design.matrix, sums, family)
-    fitted = family.mean(design.matrix @ values)
+    means, variance = _released_means(design, moments, family)
+    matrix, released = design.matrix, moments.design.matrix * variance[:, None]
+    mixing = matrix.T @ released @ np.linalg.inv(moments.weights.integers.T @ released)
+    values = _solve_equations(matrix, matrix, matrix.T @ means, family)
+    fitted = family.mean(matrix @ values)
     variance = family.variance(fitted)
-    scaled = variance[:, None] * design.matrix
-    inverse = np.linalg.inv(instruments.T @ scaled)
+    scaled = variance[:, None] * matrix
+    inverse = np.linalg.inv(matrix.T @ scaled)
     noise = inverse @ mixing * (moments.noise_scales * MAX_ROW_WEIGHT)
     factor, shift = family.units(bounds)
     rescaling = factor * design.rescaling
     return Solution(
         family=family,
         coefficients=rescaling @ values + design.coefficient_array(shift, 0.0),
-        label_weights=instruments @ (rescaling @ inverse).T,
+        label_weights=moments.weights.integers @ (rescaling @ inverse @ mixing).T,
         noise_scales=rescaling @ noise,
         fitted=fitted,
         fitted_noise=scaled @ noise,
         variance_shape=variance / variance.mean(),
-        covariance=rescaling @ np.linalg.inv(design.matrix.T @ scaled) @ rescaling.T / variance.mean(),
+        clipped_shares=family.clipped_shares(fitted, moments.window.width, bounds),
+        covariance=rescaling @ inverse @ rescaling.T / variance.mean(),
     )
 
 
-def _newton(instruments: Array, matrix: Array, sums: Array, family: Family) -> Array:
-    """Return the solution of Hᵀμ(Dγ) = s, by Newton's method from the mean of all labels."""
+def _released_means(design: Design, moments: Moments, family: Family) -> tuple[Array, Array]:
+    """Return fitted means of labels by all columns that were released, and the derivative of the mean there.
+
+    If fewer columns are asked for, and all together have no solution, the means are those of a linear model.
+    """
+    matrix, weights = moments.design.matrix, moments.weights.integers
+    scale = len(matrix) / np.abs(weights).sum(axis=0)  # sums are then as large as means times rows
+    sums = scale * moments.label_sums[: len(scale)]
+    try:
+        values = _solve_equations(weights * scale, matrix, sums, family)
+    except NoSolutionError:
+        if design.size == moments.design.size:
+            raise
+        return _released_means(design, moments, OLS)
+    means = family.mean(matrix @ values)
+    return means, family.variance(means)
+
+
+def _solve_equations(instruments: Array, matrix: Array, sums: Array, family: Family) -> Array:
+    """Return the solution γ of Hᵀμ(Dγ) = s, by Newton's method from the mean of all labels."""
+    if family.is_linear:
+        return np.asarray(np.linalg.solve(instruments.T @ matrix, sums))
     rows, size = matrix.shape
     mean = sums[0] / rows
     low, high = family.limits
