@@ -1,4 +1,4 @@
-"""What follows from coefficients and the distribution of their errors: margins, joint tests, intervals of means."""
+"""What follows from coefficients and the distribution of their errors: margins, joint tests, intervals."""
 
 from __future__ import annotations
 
