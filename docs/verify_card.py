@@ -100,7 +100,15 @@ def read_card(data: bytes) -> Card:
     checksum = "sha256:" + sha256(text[86:])
     require(text[:86] == f'{{"checksum":"{checksum}",', f"the text after the checksum has {checksum}")
     conform(card, schema)
+    for part in card["labels"] if schema == "labeldp.releases" else ():
+        require(not {"schema", "version", "checksum", "file"} & part.keys(), "a label has fields of a card")
+        conform(as_release(part), "labeldp.release")
     return card
+
+
+def as_release(part: Card) -> Card:
+    """Return one of several labels as the card of a release."""
+    return {**part, "schema": "labeldp.release", "version": 1, "checksum": ""}
 
 
 # ---- "Every object below has the fields listed for it and no others." -------------------------------------------
@@ -149,7 +157,7 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "reports": "mechanism:text parameters:any% channel:kind= proof:proof",
     "origin": "charge:charge secure:boolean statistics:statistic* reports?:reports",
     "prior": "nodes:number* masses:number* origin?:origin",
-    "file": """name:text format:text column:text row_order:text not_copied:text separator?:text
+    "file": """name:text format:text column?:text row_order:text not_copied:text separator?:text
         decimal?:text encoding?:text rows:integer rows_left_out:integer columns:text*
         types_changed:text&% sha256:hashes""",
     "knowledge": "low:number high:number variance:number sums:integer",
@@ -164,6 +172,8 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
         proof:proof origin?:origin""",
     "labeldp.release": COMMON + """purpose:training/statistics/values features?:text* residual_variance?:error
         quality?:quality split?:split file?:file label?:text id?:text release?:text""",
+    "labeldp.releases": """schema:text version:integer checksum:text guarantee:text cost:cost secure:boolean
+        rows:size labels:any%* file?:file""",
     "labeldp.row-release": COMMON + "rounds:size arrays?:hash% knowledge:knowledge label_transform?:log/sqrt",
     "labeldp.model": COMMON + """model:text label?:text note?:text features?:text* format?:integer files?:hash%
         versions?:text% quality?:quality split?:split regression?:regression fit?:fit label_transform?:log/sqrt""",
@@ -428,6 +438,24 @@ def require_paid(cost: Fraction, charge: Card, what: str) -> None:
 
 
 # ---- "Agreement. Refuse a card unless all of this holds." -------------------------------------------------------
+def check_labels_together(card: Card) -> str:
+    """Check "Several labels": each is a release, and all charges of all of them add up."""
+    parts, file = card["labels"], card.get("file", {})
+    names = [part.get("label") for part in parts]
+    require(1 < len(parts) <= 16, "there are not 2 to 16 labels")
+    require(None not in names and len(set(names)) == len(names), "a label has no name of its own")
+    charges = [one for part in parts for one in part["charges"]]
+    keys = [tuple(str(one[name]) for name in ("when", "budget", "purpose", "rows_per_person")) for one in charges]
+    require(len(set(keys)) == len(keys), "two labels have one charge")
+    require({part["rows"] for part in parts} | {file.get("rows", card["rows"])} == {card["rows"]}, "rows differ")
+    require(card["secure"] == all(part["secure"] for part in parts), "it is as secure as its labels")
+    columns, features = file.get("columns"), {name for part in parts for name in part.get("features", ())}
+    require(not features & set(names), "a label is a feature of another")
+    right = columns is None or (features | set(names) <= set(columns) and "column" not in file)
+    require(right, "the file has other columns")
+    return check_cost({**card, "charges": charges})
+
+
 def check_cost(card: Card) -> str:
     """Check (1) to (3): the cost is the sum of all charges, and the guarantee states it."""
     charges, k, most = card["charges"], card["charges"][0]["rows_per_person"], Fraction(sys.float_info.max)
@@ -439,7 +467,8 @@ def check_cost(card: Card) -> str:
     require(card["cost"]["epsilon"] == up and epsilon <= most, f"the charges make up epsilon {up}")
     rounded = Context(prec=6, rounding=ROUND_CEILING).divide(*map(Decimal, epsilon.as_integer_ratio()))
     E = f"{float(rounded):.6g}"
-    whose = f"all labels of a person with up to {k} rows" if k > 1 else "one row's label"
+    whose = f"all {len(card['labels'])} labels of one row" if "labels" in card else "one row's label"
+    whose = f"all labels of a person with up to {k} rows" if k > 1 else whose
     says = (
         f"label differential privacy with ε = {E} for all that this card lists: changing "
         f"{whose} changes the probability of any of it by at most a factor e^{E}"
@@ -587,6 +616,7 @@ def check_rest(card: Card) -> str:
 def check_purpose(card: Card) -> str:
     """Check "A release is for its purpose": its bounds, its mechanism, its columns, and its residual variance."""
     purpose, features, mechanisms = card["purpose"], card.get("features"), card["mechanisms"]
+    require("column" in card.get("file", {"column"}), "the file has no private column")
     private = {card.get("label"), card.get("file", {}).get("column")}
     columns = set(card["file"]["columns"]) - private if "file" in card else {*(features or ())} - private
     if features is None:
@@ -609,6 +639,11 @@ def check_purpose(card: Card) -> str:
 
 def checks(card: Card) -> Iterator[tuple[str, Callable[[Card], str], Card]]:
     """Yield all checks of a card that has the right fields, of equal parts once."""
+    if "labels" in card:
+        for part in card["labels"]:
+            yield from checks(as_release(part))
+        yield "labels together", check_labels_together, card
+        return
     proven: dict[str, Proof] = {}
     mechanisms = card.get("mechanisms", [card])
     held = [part["origin"] for part in [*mechanisms, *card.get("priors", [])] if part and "origin" in part]

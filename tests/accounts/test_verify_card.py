@@ -69,6 +69,11 @@ def release_cards():
         },
         "with features, too few for a score": {"y": y[::30], "epsilon": 0.2, "X": X[::30]},
         "a mean": {"y": y[::30], "epsilon": 0.5},
+        "two labels": {"y": np.column_stack([y, 5 - y]), "epsilon": 1.0, "shares": [2, 1]},
+        "two labels with features, rows of a person": {
+            "y": np.column_stack([y, 5 - y]), "epsilon": 1.0, "X": X, "rows_per_person": 2
+        },
+        "two labels for statistics": {"y": np.column_stack([y, 5 - y]), "epsilon": 1.0, "purpose": "statistics"},
         "a given mechanism": {"y": y, "epsilon": 1.0, "mechanism": ldp.TwoPoint(bounds=(0, 5), epsilon=1.0)},
     }  # fmt: skip
     return {

@@ -229,7 +229,8 @@ def test_a_limit_that_is_too_small_is_said_before_the_fit(source):
 
 
 def test_labels_of_a_table_that_changed_are_not_written():
-    labels = file_labels.FittedLabels(ldp.privatize(PRICE, X=AREA[:, None], epsilon=1.0, bounds=(0, 10)))
+    release = ldp.privatize(PRICE, X=AREA[:, None], epsilon=1.0, bounds=(0, 10))
+    labels = file_labels.FittedLabels(release.columns["label"])
     assert labels.next_rows(PRICE[:-1]).size == ROWS - 1
     with pytest.raises(ldp.errors.DataError, match="fewer labels"):
         labels.finish()

@@ -11,11 +11,11 @@ from sklearn.linear_model import Ridge
 import labeldp as ldp
 from fuzzing import LONG, tries
 from interference import changes
-from interference.harness import Way, assert_nothing_leaks, assert_same, overspending
+from interference.harness import Way, assert_nothing_leaks, assert_same, compared, overspending
 from interference.outputs import described_error
 from interference.replay import replaced
 from labeldp.inference import clip_window, estimate, moments
-from labeldp.learning import epsilon_split, label_queries
+from labeldp.learning import epsilon_split, label_queries, label_release
 
 BOUNDS = changes.BOUNDS
 ROWS = 240
@@ -81,6 +81,35 @@ MODELS = {
 @pytest.mark.parametrize("change", ["all rows", "first row 1e300"] if LONG else ["all rows"])
 def test_everything_of_a_fitted_model(model, change, tmp_path):
     assert_nothing_leaks(Way(lambda labels: fitted(MODELS[model](), labels)), *pair(change), tmp_path)
+
+
+def shared(labels, columns):
+    """Return all that a release with features gives away, of one label or several."""
+    X, ledger = features(len(labels)), ldp.Ledger.open("ledger.db")
+    Y = np.column_stack([labels, labels[::-1]])[:, :columns]
+    release = ldp.privatize(Y, X=X, epsilon=3.0, bounds=BOUNDS, ledger=ledger, verbose=True)
+    left = [release, release.labels, release.summary(), release.to_card(), repr(release), release._repr_html_()]
+    for column in release.columns.values():
+        left += [column.error, column.model.predict(X), column.summary(), column.to_card(), repr(column.error)]
+    return [*left, pickle.dumps(release)]
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("change", SOME if LONG else ("boundaries", "all rows, both at the ends"))
+def test_everything_of_labels_that_know_the_features(change, columns, tmp_path):
+    one, other = (np.tile(labels, 2) for labels in pair(change))  # enough for an error
+    assert_nothing_leaks(Way(lambda labels: shared(labels, columns)), one, other, tmp_path)
+
+
+def test_a_weight_that_follows_from_true_residuals_would_be_found(tmp_path):
+    def act(labels):
+        def leaky(model, error):
+            return float(np.var(labels - model.predict(features(len(labels)))))
+
+        with replaced((label_release, "residual_variance", leaky)):
+            return shared(labels, 1)
+
+    assert compared(Way(act), *(np.tile(labels, 2) for labels in pair("boundaries")), tmp_path)[1]
 
 
 def reported(labels):

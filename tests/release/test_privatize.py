@@ -213,7 +213,8 @@ BAD = {
     "rows_per_person": [0, 2.5],
     "ledger": ["ledger.db"],
     "random_state": [np.random.default_rng(0), "seed"],
-    "labels": [[], 3.0, np.zeros((2, 2)), [1.0, math.nan], ["a"]],
+    "labels": [[], 3.0, np.zeros((2, 2, 2)), np.zeros((2, 17)), [1.0, math.nan], ["a"]],
+    "shares": [[1.0, 1.0], []],
 }
 
 

@@ -7,6 +7,7 @@ cannot be true of any release.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 from labeldp._values import Data
@@ -19,6 +20,9 @@ from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.typed_data import canonical, plain
 
 _NO_SOURCE = "its charges do not fit the source of a prior"
+_OTHER_PEOPLE = "all of its charges must have the same rows_per_person"
+_OTHER_GUARANTEE = "its charges do not give the guarantee it states"
+_OTHER_COST = "its charges do not give the cost it states"
 _NOT_PURE = "a mechanism has a δ, and charges pay for pure ε"
 _UNPAID_PRIOR = "the noise of a prior costs more than is charged for it"
 ROUNDING = 1e-9
@@ -35,6 +39,7 @@ def require(holds: bool, contradiction: str) -> None:
 
 def require_agreement(kind: str, entries: Data, terms: Terms) -> None:
     """Refuse a card that contradicts itself; later rules rely on the earlier ones."""
+    require(len(terms.bounds) == 1, "it must have one pair of bounds")
     _require_charges(entries, terms)
     _require_statistics(terms)
     _require_mechanisms(kind, entries, terms)
@@ -46,6 +51,28 @@ def require_agreement(kind: str, entries: Data, terms: Terms) -> None:
         _require_knowledge(entries, terms)
     else:
         _require_model(entries, terms)
+
+
+def require_joint_agreement(entries: Data, terms: Terms, labels: Sequence[Data]) -> None:
+    """Refuse the card of several labels if it contradicts itself or one of them; each agrees with itself."""
+    names = [label.get("label") for label in labels]
+    require(None not in names and len(set(names)) == len(names), "each of its labels must have a name of its own")
+    require(entries["guarantee"] == terms.guarantee_of(entries.get("file", {})), _OTHER_GUARANTEE)
+    require(entries["cost"] == terms.cost.rounded(), _OTHER_COST)
+    require(entries["secure"] == terms.secure, "it is as secure as the least secure of its labels")
+    rows = {entries["rows"], entries.get("file", entries)["rows"], *(label["rows"] for label in labels)}
+    require(len(rows) == 1, "its labels and its file must have the same rows")
+    require(len({charge.rows_per_person for charge in terms.charges}) == 1, _OTHER_PEOPLE)
+    keys = [charge.key for charge in terms.charges]
+    require(len(set(keys)) == len(keys), "a charge pays for one of its labels alone")
+    columns = entries.get("file", {}).get("columns")
+    for label in labels:
+        features = set(label.get("features", ()))
+        require(not features & set(names), "a label is a feature of another")
+        is_public = columns is None or features <= set(columns)
+        require(is_public, "its features are not public columns of its file")
+    require(columns is None or set(names) <= set(columns), "its file lacks a label")
+    require("column" not in entries.get("file", {}), "its file has several private columns")
 
 
 def cost_of_statistics(terms: Terms, purpose: str) -> Fraction:
@@ -65,10 +92,10 @@ def _require_charges(entries: Data, terms: Terms) -> None:
     is_positive = all(charge.budget.exact_epsilon > 0 for charge in charges)
     require(bool(charges) and is_positive, "it must list charges, each with a positive epsilon")
     rows_per_person = {charge.rows_per_person for charge in charges}
-    require(len(rows_per_person) == 1, "all of its charges must have the same rows_per_person")
+    require(len(rows_per_person) == 1, _OTHER_PEOPLE)
     guarantee = terms.guarantee_of(entries.get("file", {}))
-    require(entries["guarantee"] == guarantee, "its charges do not give the guarantee it states")
-    require(entries["cost"] == terms.cost.rounded(), "its charges do not give the cost it states")
+    require(entries["guarantee"] == guarantee, _OTHER_GUARANTEE)
+    require(entries["cost"] == terms.cost.rounded(), _OTHER_COST)
     is_summed = bool(terms.statistics) or any(map(terms.charges_for, ("sums", "mean", "score")))
     is_trusted = terms.trust == "curator" or not is_summed
     require(is_trusted, "with local trust nobody can sum labels, and it charges for sums")
@@ -88,7 +115,6 @@ def _require_mechanisms(kind: str, entries: Data, terms: Terms) -> None:
     """Require one charge that pays for all mechanisms, and notes them."""
     mechanisms, numbers = entries["mechanisms"], entries["parts"]
     require(all(map(is_pure, mechanisms)), _NOT_PURE)
-    require(len(terms.bounds) == 1, "it must have one pair of bounds")
     has_one_mechanism = kind == "release" and "features" not in entries
     if has_one_mechanism:
         require(len(numbers) == len(terms.priors) == 1, "it must have one mechanism, and a prior or none")
@@ -147,8 +173,9 @@ def _require_origins(entries: Data, terms: Terms) -> None:
 
 def _require_release(entries: Data, terms: Terms) -> None:
     """Require mechanisms that overlap the bounds, a prior inside them, and as many rows in the file."""
-    rows = entries.get("file", {}).get("rows", terms.rows)
-    require(rows == terms.rows, "its file has another number of rows than its labels")
+    file = entries.get("file", {"rows": terms.rows, "column": ""})
+    require(file["rows"] == terms.rows, "its file has another number of rows than its labels")
+    require("column" in file, "its file does not say which column is private")
     if "features" in entries:
         _require_score(entries, terms, fitted_rows=terms.rows - (terms.split.test_rows if terms.split else 0))
         return

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from labeldp._values import Data
-from labeldp.accounts.agreement import charge_of_origin, require_agreement
+from labeldp.accounts.agreement import charge_of_origin, require, require_agreement, require_joint_agreement
 from labeldp.accounts.budget import Charge, Declaration, missing_charges, total_of
-from labeldp.accounts.explanation import Explanation, explain
+from labeldp.accounts.explanation import Explanation, explain, explain_labels
 from labeldp.accounts.schema import CARDS
-from labeldp.accounts.terms import Terms
+from labeldp.accounts.terms import Terms, join_terms
 from labeldp.errors import CardError
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
@@ -24,12 +24,14 @@ class Card:
 
     Attributes
     ----------
-    kind : {"mechanism", "release", "row-release", "model"}
-        The subject of the card.
+    kind : {"mechanism", "release", "releases", "row-release", "model"}
+        The subject of the card; "releases" are several labels of the same rows.
     content : dict
         All entries, as docs/formats.md has them.
     terms : Terms
         With mechanisms built anew from their parameters. Those of a mechanism alone have no rows and no charges.
+    labels : dict of Card
+        By name, each of several labels as a release of its own; empty for another kind.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class Card:
     kind: str
     content: Data
     terms: Terms
+    labels: Mapping[str, Card] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, text: str) -> Card:
@@ -65,9 +68,21 @@ class Card:
         kind = content["schema"].removeprefix("labeldp.")
         if kind == "mechanism":
             return cls(kind, content, _terms_of_mechanism(content))
+        if kind == "releases":
+            return cls._of_labels(content, entries)
         terms = _terms(kind, entries)
         require_agreement(kind, entries, terms)
         return cls(kind, content, terms)
+
+    @classmethod
+    def _of_labels(cls, content: Data, entries: Data) -> Card:
+        """Return the card of several labels, each of which is read as a release."""
+        require(len(entries["labels"]) > 1, "it must have several labels")
+        parts = [cls.of_content(_release_entries(part)) for part in entries["labels"]]
+        terms = join_terms([part.terms for part in parts])
+        require_joint_agreement(entries, terms, [part.content for part in parts])
+        labels = {part.content["label"]: part for part in parts}
+        return cls("releases", content, terms, labels)
 
     def explain(self, recorded: Sequence[Charge] | None = None) -> Explanation:
         """Return the meaning of the card, in sentences.
@@ -80,6 +95,9 @@ class Card:
         ledger_cost = None
         if recorded is not None:
             ledger_cost = total_of(missing_charges(recorded, self.terms.charges))
+        if self.labels:
+            contents = {name: (part.terms, part.content) for name, part in self.labels.items()}
+            return explain_labels(self.terms, contents, ledger_cost)
         return explain(self.terms, self.kind, self.content, ledger_cost)
 
 
@@ -107,6 +125,13 @@ def load_mechanism(text: str) -> Any:
     """
     with refuse_other_errors("the card"):
         return Card.of_content(card_format.parse(text)).terms.mechanisms[0]
+
+
+def _release_entries(part: Data) -> Data:
+    """Return one of several labels as the content of the card of a release."""
+    if {"schema", "version", "file"} & part.keys():
+        raise CardError("one of several labels must have no schema, version or file of its own")
+    return {**part, "schema": "labeldp.release", "version": card_format.VERSION}
 
 
 def _terms_of_mechanism(content: Data) -> Terms:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -201,6 +201,58 @@ def explain(
     )
 
 
+def explain_labels(
+    terms: Terms, contents: Mapping[str, tuple[Terms, Data]], ledger_cost: Budget | None = None
+) -> Explanation:
+    """Return the meaning of a release of several labels of the same rows, in sentences.
+
+    Parameters
+    ----------
+    terms : Terms
+        Of all labels together.
+    contents : mapping
+        The terms and entries of each label, by its name.
+    ledger_cost : Budget, optional
+        The cost of all else in its ledger.
+    """
+    parts = {name: explain(own, "release", entries) for name, (own, entries) in contents.items()}
+    own, entries = next(iter(contents.values()))
+    ledger = _beyond(terms, ledger_cost)
+    sections = {
+        heading: _merged({name: part.sections.get(heading, ()) for name, part in parts.items()})
+        for heading in next(iter(parts.values())).sections
+    }
+    sections["What it cost"] = (f"{terms.cost} for all labels of a row:", *sections["What it cost"])
+    if terms.secure:
+        wording = _WORDING[_topic(own, "release", entries)]
+        sections["What it means"] = tuple(_meaning(terms, wording, terms.cost, ledger))
+    return Explanation(
+        title=f"A release of {len(contents)} private labels of each row",
+        budget=terms.cost,
+        ledger=ledger,
+        private=terms.secure,
+        warnings=tuple(_warnings(terms, (ledger or terms.cost).epsilon)),
+        sections=sections,
+    )
+
+
+def _merged(sentences: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the sentences of several labels: those of all once, others with the name of their label."""
+    common = set.intersection(*map(set, sentences.values()))
+    lines: dict[str, None] = {}
+    for name, own in sentences.items():
+        lines |= {sentence if sentence in common else f"{name}: {sentence}": None for sentence in own}
+    return tuple(lines)
+
+
+def _beyond(terms: Terms, ledger_cost: Budget | None) -> Budget | None:
+    """Return the total of a ledger, where that is more than a release cost."""
+    if ledger_cost is None:
+        return None
+    total = total_of(terms.charges) + ledger_cost
+    return None if total <= terms.cost else total
+
+
 def _topic(terms: Terms, kind: str, entries: Data) -> str:
     """Return the name of the wording for a card."""
     if kind == "model" and terms.is_of_reports:
@@ -314,7 +366,8 @@ def public_rows(entries: Data) -> str:
 def _meaning(terms: Terms, wording: Wording, budget: Budget, ledger: Budget | None) -> list[str]:
     knows = "all features, and even every other label," if terms.charges else "all features"
     people = terms.rows_per_person
-    labels = "any label" if people == 1 else f"all labels of any one person with up to {people} rows"
+    label = "any label" if len(terms.bounds) == 1 else f"all {len(terms.bounds)} labels of any row"
+    labels = label if people == 1 else f"all labels of any one person with up to {people} rows"
     odds = (
         f"Someone who knows {knows} and sees {wording.output} alone can raise their odds on {labels} by at most "
         f"e^ε = {times(budget.epsilon)}"

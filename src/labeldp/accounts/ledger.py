@@ -267,11 +267,12 @@ class Ledger:
         ----------
         charges : sequence of Charge
         """
-        self._reserve = tuple(charges)
+        outer = self._reserve
+        self._reserve = (*outer, *charges)
         try:
             yield
         finally:
-            self._reserve = ()
+            self._reserve = outer
 
     # ---- a ledger is one thing ----------------------------------------------------------------
 
@@ -378,3 +379,9 @@ def warn_if_seen(labels: Any) -> None:
         )
     with suppress(TypeError):  # a list has no weak references
         _released[id(labels)] = labels
+
+
+def forget_labels(labels: Any) -> None:
+    """Forget that labels were to be released without a ledger: nothing was."""
+    if _released.get(id(labels)) is labels:
+        del _released[id(labels)]

@@ -22,6 +22,8 @@ from labeldp.mechanisms.typed_data import READERS, Hash, Natural, Positive, at_m
 Statistics = Annotated[list[Statistic], at_most(256)]
 MAX_MECHANISMS = 16
 """A card with more distinct ones is refused: proving one can take a second."""
+MAX_LABELS = 16
+"""A card of more labels is refused: each has mechanisms of its own."""
 Trust = Literal["curator", "local"]
 Transform = Literal["log", "sqrt"]
 ReleasePurpose = Literal["training", "statistics", "values"]
@@ -110,7 +112,7 @@ class FileEntry(TypedDict):
     encoding: NotRequired[str]
     rows: Natural
     rows_left_out: Natural
-    column: str
+    column: NotRequired[str]
     columns: list[str]
     types_changed: dict[str, tuple[str, str]]
     sha256: Hash | dict[str, Hash]
@@ -130,6 +132,17 @@ class ReleaseCard(Common):
     label: NotRequired[str]
     id: NotRequired[str]
     release: NotRequired[str]
+
+
+class ReleasesCard(Envelope):
+    """The card of several labels of the same rows; each has the entries of a release, and is read as one."""
+
+    guarantee: str
+    cost: Amounts
+    secure: bool
+    rows: Positive
+    labels: Annotated[list[Data], at_most(MAX_LABELS)]
+    file: NotRequired[FileEntry]
 
 
 class LabelSummaryEntry(TypedDict):
@@ -191,6 +204,7 @@ class ModelCard(Common):
 CARDS: dict[str, Any] = {
     "labeldp.mechanism": MechanismCard,
     "labeldp.release": ReleaseCard,
+    "labeldp.releases": ReleasesCard,
     "labeldp.row-release": RowsCard,
     "labeldp.model": ModelCard,
 }

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -135,8 +136,9 @@ class Terms:
         """The promise, in a sentence."""
         if not self.secure:
             return "NOT PRIVATE: the noise can be repeated from a seed"
-        cost, people = self.cost, self.rows_per_person
-        unit = "one row's label" if people == 1 else f"all labels of a person with up to {people} rows"
+        cost, people, count = self.cost, self.rows_per_person, len(self.bounds)
+        unit = "one row's label" if count == 1 else f"all {count} labels of one row"
+        unit = unit if people == 1 else f"all labels of a person with up to {people} rows"
         return (
             f"label differential privacy with {cost} for all that this card lists: changing {unit} changes the "
             f"probability of any of it by at most a factor e^{rounded_up(cost.epsilon)}"
@@ -155,7 +157,11 @@ class Terms:
 
     def html(self, kind: str = "release", *, code: str = "", **entries: Any) -> str:
         """Return the same for a notebook, under a line of code; no label is in it, and all text is escaped."""
-        text = "\n".join(filter(None, [code, self.summary(kind, **entries)]))
+        return self.html_of("\n".join(filter(None, [code, self.summary(kind, **entries)])))
+
+    @staticmethod
+    def html_of(text: str) -> str:
+        """Return text for a notebook, escaped."""
         return f'<pre style="white-space:pre-wrap">{escape(text)}</pre>'
 
     def to_card(self, schema: str = "labeldp.release", **entries: Any) -> str:
@@ -168,6 +174,19 @@ class Terms:
         **entries : pure data
             Further public entries, such as which file the labels are in.
         """
+        return card_format.dump(self.content(**entries), schema)
+
+    def joint_content(self) -> dict[str, Any]:
+        """Return the common entries of the card of several labels."""
+        return {
+            "guarantee": self.guarantee,
+            "cost": self.cost.rounded(),
+            "secure": self.secure,
+            "rows": self.rows,
+        }
+
+    def content(self, **entries: Any) -> dict[str, Any]:
+        """Return the entries of a card, but for schema, version and checksum."""
         once = {id(mechanism): canonical(plain(mechanism)) for mechanism in self.mechanisms}
         texts = [once[id(mechanism)] for mechanism in self.mechanisms]
         distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
@@ -176,17 +195,42 @@ class Terms:
             name: getattr(self, name) for name in ("split", "label_transform") if getattr(self, name) is not None
         }
         content = {
+            **self.joint_content(),
             "guarantee": self.guarantee_of(entries.get("file", {})),
-            "cost": self.cost.rounded(),
-            "secure": self.secure,
-            "rows": self.rows,
             "trust": self.trust,
             "mechanisms": list(map(json.loads, distinct)),
             "parts": [distinct[text] for text in texts],
             **plain(lists | optional),
             **plain(self.declaration),
         }
-        return card_format.dump({**entries, **content}, schema)
+        return {**entries, **content}
+
+
+def join_terms(terms: Sequence[Terms]) -> Terms:
+    """Return the terms of several labels of the same rows: their charges add up.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> how = {"epsilon": 0.5, "mechanism": "laplace", "ledger": ldp.Ledger()}
+    >>> pay = ldp.privatize([2.5, 4.0], bounds=(0, 5), **how).terms
+    >>> rent = ldp.privatize([1.0, 2.0], bounds=(0, 3), **how).terms
+    >>> join_terms([pay, rent]).cost, join_terms([pay, rent]).bounds
+    (Budget(epsilon=1.0), ((0.0, 5.0), (0.0, 3.0)))
+    """
+    if len(terms) == 1:
+        return terms[0]
+    return Terms(
+        rows=terms[0].rows,
+        mechanisms=tuple(chain.from_iterable(one.mechanisms for one in terms)),
+        priors=tuple(chain.from_iterable(one.priors for one in terms)),
+        charges=tuple(chain.from_iterable(one.charges for one in terms)),
+        bounds=tuple(chain.from_iterable(one.bounds for one in terms)),
+        trust="curator" if any(one.trust == "curator" for one in terms) else "local",
+        secure=all(one.secure for one in terms),
+        statistics=tuple(chain.from_iterable(one.statistics for one in terms)),
+        declaration=terms[0].declaration,
+    )
 
 
 class TermsMixin:

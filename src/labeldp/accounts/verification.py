@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -40,6 +40,7 @@ _UNEXPLAINED = Fraction(1, 100)
 """The share of a charge for sums and labels that may be left: a proof may be a little below the labels' ε."""
 _UNDAMAGED = "the card is undamaged; anyone can compute a checksum, a forger too"
 _AGREEMENT = "its charges pay for all it shows, and give the cost and guarantee it states"
+_AGREEMENT_OF_LABELS = "the charges of its labels differ, and add up to the cost and guarantee it states"
 _AGREEMENT_OF_MECHANISM = "its counts follow from its parameters, and its proof from its counts"
 
 _UNSIGNED = "who wrote the card: its checksum finds damage, but it is no signature"
@@ -189,11 +190,20 @@ def verify_card(text: str) -> Verification:
 
 def _evidence(card: Card) -> list[Check]:
     """Return the checks of a card that agrees with itself: its proofs, its noise, and whether it is private."""
+    if card.labels:
+        return [Check("agreement", True, _AGREEMENT_OF_LABELS), *_label_checks(card), _privacy(card)]
     mechanisms = card.terms.mechanisms
     names = _numbered("proof", len(mechanisms))
     proofs = [_proof(mechanism, name) for name, mechanism in zip(names, mechanisms, strict=True)]
     agreement = _AGREEMENT_OF_MECHANISM if card.kind == "mechanism" else _AGREEMENT
     return [Check("agreement", True, agreement), *proofs, *noise_checks(card), _privacy(card)]
+
+
+def _label_checks(card: Card) -> Iterator[Check]:
+    """Yield the checks of each of several labels, with its number."""
+    for number, label in enumerate(card.labels.values(), 1):
+        for check in _evidence(label):
+            yield replace(check, name=f"label {number}, {check.name}")
 
 
 def _numbered(name: str, count: int) -> list[str]:

@@ -22,6 +22,7 @@ from labeldp.accounts.terms import Terms
 from labeldp.app.inputs import tally_notes
 from labeldp.errors import DataError, Message, Setting, WeakModelWarning
 from labeldp.exact.word_sources import WordSource
+from labeldp.release.names import UNNAMED
 from labeldp.release.plan import Request
 from labeldp.release.stream import LabelStream
 from labeldp.tables.arrow import arrow
@@ -30,7 +31,7 @@ from labeldp.tables.feature_encoder import TableEncoder
 from labeldp.tables.memory import fit_size, has_memory
 
 if TYPE_CHECKING:
-    from labeldp.learning.label_release import Release
+    from labeldp.learning.released_labels import ReleasedColumn
     from labeldp.tables.opening import Progress
     from labeldp.tables.tables import Table
 
@@ -113,7 +114,7 @@ class StreamedLabels:
 class FittedLabels:
     """Labels that a model gave, all at once."""
 
-    release: Release
+    release: ReleasedColumn
     step: float | None = field(init=False)
     _done: int = 0
 
@@ -241,7 +242,8 @@ def fit_labels(
 
     ``order`` is a random order in which the fit sees the rows, for a table whose order is private.
     """
-    from labeldp.learning.label_release import release_with_model  # noqa: PLC0415 (scikit-learn is slow to import)
+    from labeldp.learning.label_columns import LabelColumn  # noqa: PLC0415 (scikit-learn is slow to import)
+    from labeldp.learning.label_release import release_with_model  # noqa: PLC0415
     from labeldp.learning.label_rounds import listening  # noqa: PLC0415
 
     X, labels, names = features.X, features.labels, features.encoder.names
@@ -249,7 +251,8 @@ def fit_labels(
         X, labels = X[order], labels[order]
     with listening(lambda step: progress(f"Fitting a model: {step}", 0, None)), warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakModelWarning)  # it is among the notes
-        release = release_with_model(request, X, labels, ledger, source, features=names)
+        column = LabelColumn(UNNAMED, labels, labels)
+        release = release_with_model(request, column, X, ledger, source, features=names)
     if order is not None:
         release.labels[order] = release.labels.copy()
     return FittedLabels(release)
@@ -264,14 +267,15 @@ def is_mean(request: Request, rows: int) -> bool:
 
 def mean_labels(request: Request, labels: Array, ledger: Ledger, source: WordSource) -> FittedLabels:
     """Charge a ledger, and return the private mean of all labels as the label of each row."""
+    from labeldp.learning.label_columns import LabelColumn  # noqa: PLC0415
     from labeldp.learning.label_release import release_mean  # noqa: PLC0415
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakModelWarning)
-        return FittedLabels(release_mean(request, labels, ledger, source))
+        return FittedLabels(release_mean(request, LabelColumn(UNNAMED, labels, labels), ledger, source))
 
 
-def model_notes(release: Release, features: Features, label: str) -> list[str]:
+def model_notes(release: ReleasedColumn, features: Features, label: str) -> list[str]:
     """Return notes on the model behind labels."""
     names = ", ".join(features.encoder.names)
     weakness = None if release.model is None else release.model.weakness_

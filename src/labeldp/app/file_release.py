@@ -54,7 +54,7 @@ from labeldp.tables.placement import OutputsAndCard
 from labeldp.tables.tables import Table
 
 if TYPE_CHECKING:
-    from labeldp.learning.label_release import Release
+    from labeldp.learning.released_labels import ReleasedColumn
 
 NOT_COPIED = "metadata of the files and columns, row groups, batches, file names, sort orders"
 
@@ -78,7 +78,7 @@ class FileRelease:
     notes : tuple of str
         Detected marks of the source, such as its separator, the columns that labels know, and public columns that
         single out rows.
-    release : Release or None
+    release : ReleasedColumn or None
         The private labels in the order of the table, the model and its error, of a release with a model.
 
     Examples
@@ -101,7 +101,7 @@ class FileRelease:
     card: str = field(repr=False)
     card_path: Path
     notes: tuple[str, ...]
-    release: Release | None = field(default=None, repr=False)
+    release: ReleasedColumn | None = field(default=None, repr=False)
 
     def summary(self) -> str:
         """Return the release in plain words: actions, cost, noise, and warnings."""

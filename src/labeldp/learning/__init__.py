@@ -2,9 +2,10 @@
 
 from labeldp.learning.intervals import IntervalModel, private_intervals
 from labeldp.learning.label_regressor import LabelReleaseRegressor
-from labeldp.learning.label_release import Release, privatize
+from labeldp.learning.label_release import privatize
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk
+from labeldp.learning.released_labels import Release, ReleasedColumn
 from labeldp.learning.row_release import RowRelease
 from labeldp.learning.score import fit_and_score, private_score
 
@@ -13,6 +14,7 @@ __all__ = [
     "LabelReleaseRegressor",
     "ModelReleaseRegressor",
     "Release",
+    "ReleasedColumn",
     "Risk",
     "RowRelease",
     "fit_and_score",

@@ -8,31 +8,30 @@ spend their ε on measuring the model's error. Without features, each label is r
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labeldp._values import Array, as_fraction
-from labeldp.accounts.budget import declared
-from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
-from labeldp.accounts.scores import Figure
-from labeldp.accounts.terms import Terms, TermsMixin
+from labeldp.accounts.budget import Budget, Charge, declared, new_charge
+from labeldp.accounts.ledger import Ledger, as_ledger, forget_labels, ledger_to_charge
 from labeldp.errors import ParameterError, Setting, WeakModelWarning, warn
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor, column_encoder
 from labeldp.learning.clipped_errors import ErrorPlan
+from labeldp.learning.label_columns import LabelColumn, label_columns, one_each, split_epsilon
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.label_rounds import report_step
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
+from labeldp.learning.released_labels import Release, ReleasedColumn
 from labeldp.learning.score import TEST_SIZE, fit_and_measure
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
-from labeldp.release.arrays import one_column, randomize_labels
-from labeldp.release.group_means import group_means, noise_variances
+from labeldp.release.arrays import randomize_labels
 from labeldp.release.plan import MECHANISM_OPTIONS, Request
 
 Purpose = Literal["training", "statistics", "values"]
@@ -41,137 +40,16 @@ LEAST_ROWS_EPSILON2 = 200
 """With less rows · ε² than this, no learner gains from labels that are randomised one by one."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Release(TermsMixin):
-    """Private labels, and how they came about. Everything in here may be made public.
-
-    Attributes
-    ----------
-    labels : array
-        The labels for their purpose. For training: to fit models that learn a mean. For statistics: unbiased, for
-        means and totals. For values: those of ``values``.
-    values : array or None
-        The values as the mechanism drew them; None for a release with a model, which has several mechanisms.
-    model : regressor or None
-        The private model behind the labels, if there is one; its predictions cost nothing more.
-    error : Risk or None
-        The model's error on true labels that it did not see, with noise. Labels for training are smoother than
-        true ones, so they cannot measure an error.
-    terms : Terms
-        On which terms: mechanisms, priors, charges, bounds.
-    ledger : Ledger or None
-        Where the budget went; None in a copy that was pickled.
-    entries : dict
-        Further public entries of the card.
-
-    Examples
-    --------
-    >>> import numpy as np, labeldp as ldp
-    >>> X = np.random.default_rng(0).normal(size=(2000, 3))
-    >>> y = np.clip(2.5 + X[:, 0], 0, 5)
-    >>> release = ldp.privatize(y, X=X, epsilon=1.0, bounds=(0, 5))
-    >>> private = release.labels                    # train any model on these
-    >>> bool(np.corrcoef(private, y)[0, 1] > 0.8), release.error.rows, release.cost
-    (True, 200, Budget(epsilon=1.0))
-    >>> card = release.to_card()                    # hand it on with the labels
-    """
-
-    labels: Array
-    terms: Terms
-    ledger: Ledger | None
-    values: Array | None = None
-    model: PrivateRegressor | None = None
-    error: Risk | None = None
-    entries: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def purpose(self) -> str:
-        """What the labels are for: "training", "statistics" or "values"."""
-        return str(self.entries["purpose"])
-
-    @property
-    def mechanism(self) -> Any:
-        """The mechanism of each label, of a release without a model."""
-        self._refuse_model("mechanism")
-        return self.terms.mechanisms[0]
-
-    @property
-    def prior(self) -> Histogram | None:
-        """About where labels lie, if that was known or estimated."""
-        return self.terms.priors[0] if self.terms.priors else None
-
-    @property
-    def noise_variance(self) -> Array:
-        """The variance of the noise in each label, of labels for statistics.
-
-        Its mean over any rows is that of their noise. Single entries are estimates.
-        """
-        self._require_statistics("noise_variance")
-        return noise_variances(self.mechanism, self.labels)
-
-    def means(self, by: ArrayLike | None = None) -> dict[Any, Figure]:
-        """Return the mean of the true labels in each group, with its standard error by noise; for statistics.
-
-        Parameters
-        ----------
-        by : array-like, optional
-            The public group of each row; by default all rows are one, named None.
-
-        Returns
-        -------
-        dict of Figure
-            By group. The value ± 1.96 standard errors covers the mean of the group's labels, clipped to the
-            bounds, in 95 % of releases. For a total, multiply both by the number of rows.
-
-        Examples
-        --------
-        >>> import numpy as np, labeldp as ldp
-        >>> y, town = np.linspace(0, 5, 4000), np.repeat(["Bath", "York"], 2000)
-        >>> release = ldp.privatize(y, epsilon=1.0, bounds=(0, 5), purpose="statistics")
-        >>> means = release.means(by=town)
-        >>> bool(abs(means["York"].value - 3.75) < 5 * means["York"].standard_error)
-        True
-        """
-        self._require_statistics("means")
-        return group_means(self.mechanism, self.labels, by)
-
-    def _refuse_model(self, name: str) -> None:
-        if self.model is not None:
-            raise ParameterError(f"a release with a model has no {name} of its own: see terms.mechanisms")
-
-    def _require_statistics(self, name: str) -> None:
-        if self.purpose != "statistics":
-            raise ParameterError(
-                f"{name} needs unbiased labels, and these are for {self.purpose}: release them with ",
-                Setting("purpose", "statistics"),
-            )
-
-    def summary(self) -> str:
-        """Return the release in plain words: actions, cost, noise, and warnings."""
-        return self.terms.summary(**self.entries)
-
-    def _repr_html_(self) -> str:
-        return self.terms.html(**self.entries)
-
-    def to_card(self, **more: Any) -> str:
-        """Return the card of the release: JSON with a checksum, and no label in it."""
-        return self.terms.to_card(**self.entries, **more)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        on_file = self.ledger is not None and self.ledger.path  # one in memory stays here
-        ledger = self.ledger if on_file else None
-        return Release, (self.labels, self.terms, ledger, self.values, self.model, self.error, dict(self.entries))
-
-
 def privatize(
     labels: ArrayLike,
     *,
     X: Any = None,
     epsilon: float,
+    shares: Sequence[float] | None = None,
     bounds: Any = None,
     purpose: Purpose = "training",
-    mechanism: str | Mechanism = "auto",
-    prior: Histogram | None = None,
+    mechanism: str | Mechanism | Sequence[str | Mechanism] = "auto",
+    prior: Histogram | Sequence[Histogram | None] | None = None,
     trust: Literal["curator", "local"] = "curator",
     method: Literal["laplace"] | None = None,
     epsilon_prior: float | None = None,
@@ -193,14 +71,16 @@ def privatize(
 
     Parameters
     ----------
-    labels : array-like, n or n × 1
-        Private labels. Those outside the bounds are clipped.
+    labels : array-like, n or n × k, or a data frame
+        Private labels, one or several for each row. Those outside the bounds are clipped.
     X : array-like, rows × columns, or a data frame of pandas, Polars or Arrow, optional
         The public features that a recipient of the labels has. With them, labels for training are posterior means
         under a private model, which are far better to train on at the same ε; this takes as long as a fit.
     epsilon : float
-        The total budget for a row.
-    bounds : (lo, hi)
+        The total budget for a row, with all of its labels.
+    shares : sequence of float, optional
+        The parts of ε of several labels, up to a factor; by default all are equal.
+    bounds : (lo, hi), or one pair for each label
         Public bounds. Never read them off the data.
     purpose : {"training", "statistics", "values"}
         "training": to fit models that learn a mean, such as least squares, trees or networks.
@@ -208,10 +88,12 @@ def privatize(
         "values": as the mechanism drew them, for those who debias themselves.
     mechanism : str
         ``"auto"`` takes the one whose unbiased label serves best; or ``"rp"``, ``"laplace"``, ``"staircase"``,
-        ``"two-point"``, ``"rr-on-bins"``, ``"unbiased"``; or, without X, a mechanism instance with this ε.
+        ``"two-point"``, ``"rr-on-bins"``, ``"unbiased"``; or, without X, a mechanism instance with this ε. A list
+        has one for each label.
     prior : Histogram, optional
         A public distribution of the labels; costs nothing. This is the paper's Algorithm 2. A part
-        outside the bounds counts as labels at the bounds, since those are clipped; then a warning says so.
+        outside the bounds counts as labels at the bounds, since those are clipped; then a warning says so. A list
+        has one for each label.
     trust : {"curator", "local"}
         Who sees labels before noise: a curator, or nobody, so that each is randomised on its own.
     method : {None, "laplace"}
@@ -263,35 +145,97 @@ def privatize(
     >>> release = ldp.privatize(np.linspace(1, 4, 5000), epsilon=1.0, bounds=(0, 5))
     >>> release.labels.shape, release.cost
     ((5000,), Budget(epsilon=1.0))
+
+    Several labels of a row share ε; none of them is a feature of another:
+
+    >>> Y = np.random.default_rng(1).uniform(0, 5, size=(4000, 2))
+    >>> both = ldp.privatize(Y, epsilon=2.0, shares=[3, 1], bounds=[(0, 5), (0, 5)])
+    >>> both.labels.shape, [str(column.cost) for column in both.columns.values()]
+    ((4000, 2), ['ε = 1.5', 'ε = 0.5'])
     """
-    request = Request(
-        epsilon=epsilon,
-        bounds=bounds,
-        mechanism=mechanism,
-        prior=prior,
-        trust=trust,
-        method=method,
-        epsilon_prior=epsilon_prior,
-        sigma=sigma,
-        zeta=zeta,
-        outside=outside,
-        rows_per_person=rows_per_person,
-        purpose=purpose,
+    columns = label_columns(labels, X)
+    count = len(columns)
+    parts = zip(
+        split_epsilon(epsilon, shares, count),
+        one_each(bounds, count, "bounds"),
+        one_each(mechanism, count, "mechanism"),
+        one_each(prior, count, "prior"),
+        strict=True,
     )
-    array = one_column(labels)
-    if X is not None:
-        refuse_mechanism_options(request)
+    requests = [
+        Request(
+            epsilon=part,
+            bounds=limits,
+            mechanism=named,
+            prior=known,
+            trust=trust,
+            method=method,
+            epsilon_prior=epsilon_prior,
+            sigma=sigma,
+            zeta=zeta,
+            outside=outside,
+            rows_per_person=rows_per_person,
+            purpose=purpose,
+        )
+        for part, limits, named, known in parts
+    ]
+    for request in requests:
+        refuse_before_charge(request, X)
     source = resolve_source(random_state)
     with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
-        if X is not None:
-            return release_with_model(request, X, labels, as_ledger(ledger), source, verbose=verbose)
-        if is_only_mean(request, len(array)):
-            return release_mean(request, labels, as_ledger(ledger), source)
+        return release_columns(requests, columns, X, labels, as_ledger(ledger), source, verbose=verbose)
+
+
+def refuse_before_charge(request: Request, X: Any) -> None:
+    """Refuse a request that cannot be met, with or without features."""
+    if X is None:
         request.refuse_biased()
-        charged = ledger_to_charge(as_ledger(ledger), labels)
-        values, terms = randomize_labels(request, array, charged, source)
-        private = request.labels_of(terms.mechanisms[0], values)
-    return Release(private, terms, charged, values, entries={"purpose": request.purpose})
+    else:
+        refuse_mechanism_options(request)
+
+
+def release_columns(
+    requests: Sequence[Request],
+    columns: Sequence[LabelColumn],
+    X: Any,
+    labels: Any,
+    ledger: Ledger | None,
+    source: WordSource,
+    *,
+    verbose: bool,
+) -> Release:
+    """Release the label columns one after another; the budget of all is reserved before the first is charged."""
+    charged = ledger_to_charge(ledger, labels)
+    paid = len(charged.own_charges)
+    released = []
+    try:
+        for number, (request, column) in enumerate(zip(requests, columns, strict=True)):
+            with charged.reserve([_reservation(later) for later in requests[number + 1 :]]):
+                released.append(release_column(request, column, X, charged, source, verbose=verbose))
+    except BaseException:
+        if len(charged.own_charges) == paid:
+            forget_labels(labels)  # nothing was released
+        raise
+    return Release.of(released, charged)
+
+
+def _reservation(request: Request) -> Charge:
+    """Return the budget of a later column, as a charge."""
+    budget, people = Budget(request.epsilon), request.rows_per_person
+    return new_charge("labels", budget, purpose="labels", rows_per_person=people)
+
+
+def release_column(
+    request: Request, column: LabelColumn, X: Any, ledger: Ledger, source: WordSource, *, verbose: bool = False
+) -> ReleasedColumn:
+    """Release one label column as its purpose, its features and the number of rows have it."""
+    if X is not None:
+        return release_with_model(request, column, X, ledger, source, verbose=verbose)
+    if is_only_mean(request, len(column.array)):
+        return release_mean(request, column, ledger, source)
+    values, terms = randomize_labels(request, column.array, ledger, source)
+    private = request.labels_of(terms.mechanisms[0], values)
+    return ReleasedColumn(column.name, private, terms, values, entries={"purpose": request.purpose})
 
 
 def refuse_mechanism_options(request: Request) -> None:
@@ -316,29 +260,32 @@ def is_only_mean(request: Request, rows: int) -> bool:
     return is_open and is_for_training and rows * float(request.epsilon) ** 2 < LEAST_ROWS_EPSILON2
 
 
-def release_mean(request: Request, labels: Any, ledger: Ledger | None, source: WordSource) -> Release:
+def release_mean(
+    request: Request, column: LabelColumn, ledger: Ledger | None, source: WordSource
+) -> ReleasedColumn:
     """Return the private mean as the label of every row: a model without features."""
+    rows = len(column.array)
     warn(
-        f"{len(labels):,} labels at ε = {float(request.epsilon):g} are too few to learn from: every released "
+        f"{rows:,} labels at ε = {float(request.epsilon):g} are too few to learn from: every released "
         "label is the private mean of all. Pass X, more rows or a larger epsilon",
         WeakModelWarning,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakModelWarning)
         model = ModelReleaseRegressor(**_shared(request, ledger, source))
-        return _release_model(model, np.zeros((len(labels), 1)), labels, [], source)
+        return _release_model(model, np.zeros((rows, 1)), column, [], source)
 
 
 def release_with_model(
     request: Request,
+    column: LabelColumn,
     X: Any,
-    labels: Any,
     ledger: Ledger | None,
     source: WordSource,
     *,
     features: list[str] | None = None,
     verbose: bool = False,
-) -> Release:
+) -> ReleasedColumn:
     """Return labels for training that a model of their public features has made better.
 
     ``features`` names the columns behind X; by default X has their names.
@@ -346,7 +293,7 @@ def release_with_model(
     model = LabelReleaseRegressor(
         mechanism=str(request.mechanism), verbose=verbose, **_shared(request, ledger, source)
     )
-    return _release_model(model, X, labels, features, source)
+    return _release_model(model, X, column, features, source)
 
 
 def _shared(request: Request, ledger: Ledger | None, source: WordSource) -> dict[str, Any]:
@@ -361,10 +308,10 @@ def _shared(request: Request, ledger: Ledger | None, source: WordSource) -> dict
 
 
 def _release_model(
-    model: PrivateRegressor, X: Any, labels: Any, features: list[str] | None, source: WordSource
-) -> Release:
+    model: PrivateRegressor, X: Any, column: LabelColumn, features: list[str] | None, source: WordSource
+) -> ReleasedColumn:
     """Fit a model, measure its error on rows held out if they are enough, and return the posterior means."""
-    array = one_column(labels)
+    labels, array = column.labels, column.array
     rows, error = len(array), None
     plan = plan_error(rows, model.epsilon, model.bounds)
     if plan is None:
@@ -385,7 +332,7 @@ def _release_model(
     }
     if error is not None:
         entries["quality"] = error.as_data()
-    return Release(private, replace(terms, rows=rows), model.ledger_, None, model, error, entries)
+    return ReleasedColumn(column.name, private, replace(terms, rows=rows), None, model, error, entries)
 
 
 def feature_names(model: PrivateRegressor) -> list[str]:
