@@ -21,7 +21,7 @@ from labeldp.release import Reports, estimate_prior
 if TYPE_CHECKING:
     from labeldp.app.file_release import privatize_file
     from labeldp.app.model_fit import fit_file
-    from labeldp.inference import private_logit, private_moments, private_ols, private_poisson
+    from labeldp.inference import private_logit, private_moments, private_ols, private_poisson, side_by_side
     from labeldp.learning import (
         LabelReleaseRegressor,
         ModelReleaseRegressor,
@@ -70,6 +70,7 @@ __all__ = [
     "privatize",
     "privatize_file",
     "save_model",
+    "side_by_side",
     "verify_card",
 ]
 
@@ -80,6 +81,7 @@ _LATER = {
     "private_moments": "labeldp.inference",
     "private_ols": "labeldp.inference",
     "private_poisson": "labeldp.inference",
+    "side_by_side": "labeldp.inference",
     "privatize_file": "labeldp.app.file_release",
 }
 """Names outside ``labeldp.learning`` that are imported when they are used."""

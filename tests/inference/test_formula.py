@@ -30,6 +30,13 @@ PEOPLE = pa.table(
         ("C(region, ref='west')", ["region[east]", "region[north]"]),
         ('age + C(region, ref="west") + age:C(region)', None),
         (" age+region+region : age ", None),
+        ("age*member + code", ["age", "member", "age:member", "code"]),
+        ("age + age*region", ["age", "region[north]", "region[west]", "age:region[north]", "age:region[west]"]),
+        ("age*member*code", ["age", "member", "code", "age:member", "age:code", "member:code", "age:member:code"]),
+        (
+            "log(age) + sqrt(`unit price`)*member",
+            ["log(age)", "sqrt(unit price)", "member", "sqrt(unit price):member"],
+        ),
     ],
 )
 def test_names_of_coefficients_say_what_they_are(text, names):
@@ -48,6 +55,24 @@ def test_columns_are_those_that_numpy_computes():
     assert coefficients.names[-1] == "region[north]:age"
 
 
+def test_functions_are_those_of_numpy_and_refuse_values_that_they_are_not_defined_for():
+    found = Formula.parse("log(age)*member + sqrt(code)").fit(PEOPLE).transform(PEOPLE)
+    age, member, code = np.array([20.0, 30, 50, 40]), np.array([1.0, 0, 1, 1]), np.array([10.0, 9, 10, 11])
+    expected = np.column_stack([np.log(age), member, np.log(age) * member, np.sqrt(code)])
+    np.testing.assert_allclose(found, expected[:, [0, 1, 2, 3]])
+    for text, value in (("log(age)", 0), ("sqrt(age)", -1)):
+        with pytest.raises(ldp.LabelDPError, match=r"needs values .* 'age' has"):
+            Formula.parse(text).transform(pa.table({"age": [1, value]}))
+
+
+def test_the_label_may_stand_in_front_and_no_other():
+    assert Formula.parse("Pay ~ age", label="pay").names == ["age"]
+    assert Formula.parse(" `net pay` ~ age", label="net pay").names == ["age"]
+    for text in ("wage ~ age", "pay ~ pay + age", "pay ~ age ~ code"):
+        with pytest.raises(ldp.LabelDPError):
+            Formula.parse(text, label="pay")
+
+
 def test_other_tables_are_coded_in_the_same_way():
     coefficients = Formula.parse("age + region").fit(PEOPLE)
     other = pa.table({"region": ["north"], "age": [1.0], "more": [3]})
@@ -59,9 +84,32 @@ def test_other_tables_are_coded_in_the_same_way():
 @pytest.mark.parametrize(
     "text",
     [
-        *("", " ", "age +", "+ age", "age age", "age * region", "age - 1", "0 + age", "age**5", "age**"),
-        *("I(age**2)", "age^2", "pay ~ age", "C(age)*C(code)", "code + age:code + age + age:code"),
-        *("log(age)", "C(age", "C(region, 'west')", "C(region, ref=south)", "age:region", "age + age"),
+        *(
+            "",
+            " ",
+            "age +",
+            "+ age",
+            "age age",
+            "age *",
+            "age * * region",
+            "age - 1",
+            "0 + age",
+            "age**5",
+            "age**",
+        ),
+        *(
+            "I(age**2)",
+            "age^2",
+            "pay ~ age",
+            "C(age)*code**",
+            "exp(age)",
+            "log(region)",
+            "log(age)**2",
+            "log(log(age))",
+            "C(age):log(code)",
+            "code + age:code + age + age:code",
+        ),
+        *("log(age", "C(age", "C(region, 'west')", "C(region, ref=south)", "age:region", "age + age"),
         *("region**2", "`unit price", "unit price", "age; import os", "__import__('os')", "age[0]", "age.real"),
         "C(region, ref='west') + C(region, ref='east'):age + age",
     ],

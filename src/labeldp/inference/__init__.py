@@ -3,12 +3,15 @@
 from labeldp.inference.private_moments import PrivateMoments
 from labeldp.inference.regression_table import RegressionTable
 from labeldp.inference.regressions import private_logit, private_moments, private_ols, private_poisson
+from labeldp.inference.side_by_side import SideBySide, side_by_side
 
 __all__ = [
     "PrivateMoments",
     "RegressionTable",
+    "SideBySide",
     "private_logit",
     "private_moments",
     "private_ols",
     "private_poisson",
+    "side_by_side",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,13 +26,15 @@ _NAME = r"`[^`]+`|[^\W\d]\w*"
 _FACTOR = re.compile(
     rf"""\s*(?:
         C\(\s*(?P<category>{_NAME})\s*(?:,\s*ref\s*=\s*(?P<reference>"[^"]*"|'[^']*'|[\w.]+)\s*)?\)
+        | (?P<function>log|sqrt)\(\s*(?P<argument>{_NAME})\s*\)
         | (?P<name>{_NAME}) \s* (?:\*\*\s*(?P<power>[234])\b)?
-    )\s*(?P<sign>[+:]|\Z)""",
+    )\s*(?P<sign>[+:]|\*(?!\*)|\Z)""",
     re.VERBOSE,
 )
+_LABEL = re.compile(rf"\s*(?P<label>{_NAME})\s*~")
 _HINT = (
-    'write a sum of terms, such as age + age**2 + C(region, ref="north") + age:rooms + `unit price`, without y '
-    "and without an intercept; for functions such as log add a column to the table"
+    'write a sum of terms, such as age + age**2 + log(income) + C(region, ref="north") + age:rooms + age*urban + '
+    "`unit price`, without an intercept; for other functions add a column to the table"
 )
 _NUMERIC = re.compile("bool|u?int|float|double|halffloat|decimal")
 
@@ -47,16 +49,33 @@ class Factor(NamedTuple):
         The exponent of a column of numbers.
     level : str, optional
         The level of a category for which the factor is 1.
+    function : {"log", "sqrt"}, optional
+        The function of a column of numbers.
     """
 
     column: str
     power: int = 1
     level: str | None = None
+    function: str | None = None
 
     def __str__(self) -> str:
         if self.level is not None:
             return f"{self.column}[{self.level}]"
+        if self.function is not None:
+            return f"{self.function}({self.column})"
         return self.column if self.power == 1 else f"{self.column}**{self.power}"
+
+    def apply(self, values: Array) -> Array:
+        """Return the factor of a column's values."""
+        if self.level is not None:
+            return np.asarray(values == self.level, dtype=np.float64)
+        if self.function is None:
+            return values**self.power
+        smallest = values.min(initial=1.0)
+        if smallest < 0 or (smallest == 0 and self.function == "log"):
+            limit = "above 0" if self.function == "log" else "of 0 or more"
+            raise DataError(f"{self} needs values {limit}, and {self.column!r} has {smallest:g}")
+        return np.log(values) if self.function == "log" else np.sqrt(values)
 
 
 Term = tuple[Factor, ...]
@@ -97,11 +116,11 @@ class Formula:
 
     @classmethod
     def parse(cls, text: str, label: str | None = None) -> Formula:
-        """Read a formula; it must not use the label."""
-        terms: list[Term] = []
+        """Read a formula; it must not use the label, but for ``label ~`` in front."""
+        groups: list[list[Term]] = []
         levels: dict[str, list[str]] = {}
-        for sign, match in _matches(text):
-            name = (match["category"] or match["name"]).strip("`")
+        for sign, match in _matches(_without_label(text, label)):
+            name = (match["category"] or match["name"] or match["argument"]).strip("`")
             if label is not None and same_name(name, label):
                 raise _error(f"must not use the label {label!r}: it is private")
             if match["category"]:
@@ -109,8 +128,14 @@ class Formula:
                 levels[name] = levels.get(name) or reference
                 if reference not in ([], levels[name]):
                     raise _error(f"names two reference levels of {name!r}")
-            factors = terms.pop() if sign == ":" else ()
-            terms.append((*factors, Factor(name, int(match["power"] or 1))))
+            factor = Factor(name, int(match["power"] or 1), function=match["function"])
+            if sign == "+":
+                groups.append([(factor,)])
+            elif sign == "*":
+                groups[-1].append((factor,))
+            else:
+                groups[-1][-1] += (factor,)
+        terms = _expanded(groups)
         _refuse_products_alone(terms)
         return cls(tuple(terms), levels)
 
@@ -161,8 +186,8 @@ class Formula:
                 raise DataError(f"the column {name!r} has a level that the regression does not know: {min(new)!r}")
         result = np.ones((table.num_rows, len(self.terms)))
         for k, term in enumerate(self.terms):
-            for column, power, level in term:
-                result[:, k] *= values[column] ** power if level is None else values[column] == level
+            for factor in term:
+                result[:, k] *= factor.apply(values[factor.column])
         return result
 
     def numbers(self, table: Any, name: str) -> Array:
@@ -197,10 +222,31 @@ def _matches(text: str) -> Iterator[tuple[str, re.Match[str]]]:
         position, sign = match.end(), match["sign"]
 
 
+def _without_label(text: str, label: str | None) -> str:
+    """Return a formula without ``label ~`` in front."""
+    match = _LABEL.match(text)
+    if match is None or label is None:
+        return text
+    if not same_name(match["label"].strip("`"), label):
+        raise _error(f"names the label {match['label']!r}, and it is {label!r}")
+    return text[match.end() :]
+
+
+def _expanded(groups: Sequence[Sequence[Term]]) -> list[Term]:
+    """Return the terms of groups: those that ``*`` joins stand for themselves and all their products."""
+    terms: list[Term] = []
+    for group in groups:
+        for size in range(1, len(group) + 1):
+            joined = [sum(chosen, ()) for chosen in combinations(group, size)]
+            terms += [term for term in joined if len(group) == 1 or term not in terms]
+    return terms
+
+
 def _refuse_products_alone(terms: Sequence[Term]) -> None:
     """Refuse a product with a column that is not a term by itself."""
     single = {str(term[0]) for term in terms if len(term) == 1}
-    for name, _, _ in (factor for term in terms if len(term) > 1 for factor in term):
+    for factor in (factor for term in terms if len(term) > 1 for factor in term):
+        name = factor.column if factor.function is None else str(factor)
         if name not in single:
             raise _error(f"has a product with {name!r} and not this column by itself: add {name!r}")
 
@@ -209,8 +255,8 @@ def _code(factor: Factor, levels: dict[str, list[str]]) -> list[Factor]:
     """Return a factor for each coefficient: for a category, one for each level but the reference level."""
     if factor.column not in levels:
         return [factor]
-    if factor.power > 1:
-        raise _error(f"has a power of {factor.column!r}, which is not a number")
+    if factor.power > 1 or factor.function is not None:
+        raise _error(f"has {factor}, and {factor.column!r} is not a number")
     return [Factor(factor.column, level=level) for level in levels[factor.column][1:]]
 
 

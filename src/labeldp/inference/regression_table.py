@@ -33,6 +33,7 @@ _DISPERSED = (
     "Standard errors include the noise. The variance of labels is a multiple of the model's: the dispersion is "
     "estimated for the rows that matter for each coefficient."
 )
+INDEPENDENT = "Intervals assume independent rows: with several rows of a person they may be too narrow."
 _EFRON = "R² is Efron's: the part of the labels' variance that fitted means explain."
 _LAW = "Intervals and p-values follow from the exact distribution of the noise."
 _CLIPPED = (
@@ -205,7 +206,9 @@ class RegressionTable:
         width = max(76, len(header))
         facts = [f"{left:<{width // 2}}{right}" for left, right in self._facts()]
         notes = [fill(f"[{k}] {note}", width) for k, note in enumerate(self.notes(), 1)]
-        title, rule = f"Private {self.family.title} Regression Results".center(width).rstrip(), "=" * width
+        assumption = ", intervals for independent rows" if self.terms.rows_per_person > 1 else ""
+        title = f"Private {self.family.title} Regression Results{assumption}"
+        title, rule = title.center(width).rstrip(), "=" * width
         return "\n".join([title, rule, *facts, rule, header, "-" * width, *rows, rule, "Notes:", *notes])
 
     def to_frame(self, alpha: float = 0.05) -> Any:
@@ -336,6 +339,7 @@ class RegressionTable:
         linear = self.family.is_linear
         ordinary = "hidden by noise" if self._is_hidden else "estimated for equal variances"
         return [
+            *([INDEPENDENT] if self.terms.rows_per_person > 1 else []),
             *([f"Categories are compared with: {compared}."] if compared else []),
             f"{_ROBUST if linear else _DISPERSED} {_LAW}",
             *(_CLIPPED.format(self.family.estimand), *self.estimates.notes),

@@ -1,0 +1,88 @@
+"""Tables side by side: every form has the same figures, and says what all of them cost."""
+
+import csv
+import io
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import labeldp as ldp
+from helpers import seeded
+
+
+@pytest.fixture(scope="module")
+def tables():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age & more": rng.normal(size=3000), "town": rng.choice(["Bath", "York_1"], 3000)})
+    yes = rng.random(3000) < 1 / (1 + np.exp(-2 * frame["age & more"].to_numpy()))
+    moments = ldp.private_moments(
+        frame,
+        yes,
+        epsilon=2.0,
+        bounds=(0, 1),
+        on="`age & more`*C(town)",
+        label="em_ployed",
+        random_state=seeded(0),
+    )
+    return [moments.logit("`age & more`"), moments.logit(), moments.ols("C(town)")]
+
+
+def test_every_form_has_the_same_cells(tables):
+    found = ldp.side_by_side(*tables, names=["one", "two", "three"], stars=True)
+    header, *rows = found.cells
+    assert header == ["", "one", "two", "three"]
+    assert [row[0] for row in rows[::2]][:4] == tables[1].names
+    assert rows[2][1].endswith("***")
+    assert rows[2][3] == ""
+    assert list(csv.reader(io.StringIO(found.to_csv()))) == found.cells
+    np.testing.assert_array_equal(found.to_frame().to_numpy(), [row[1:] for row in rows])
+    page = ElementTree.fromstring(found.to_html())  # noqa: S314 (it is our own)
+    assert [[cell.text or "" for cell in line] for line in page.iter("tr")] == found.cells
+    for row in found.cells:
+        assert all(cell in str(found) for cell in row)
+
+
+def test_latex_has_whole_rows_and_no_bare_special_characters(tables):
+    latex = ldp.side_by_side(*tables, stars=True).to_latex(caption="Work & pay", label="tab:work")
+    body = latex.split(r"\midrule", 1)[1].split(r"\bottomrule")[0].replace(r"\midrule", "")
+    lines = [line for line in body.splitlines() if line]
+    assert all(line.endswith(r"\\") for line in lines)
+    for line in lines:
+        cells = re.split(r" & ", line)
+        assert len(cells) == 4
+        assert line.count("{") == line.count("}")
+    bare = re.sub(r"\\[&%$#_{}]|\$[^$]*\$", "", "".join(lines).replace(" & ", "").replace(r"\\", ""))
+    assert not set(bare) & set("&%$#_{}~^")
+    assert latex.count(r"\begin{tabular}{lccc}") == latex.count(r"\end{tabular}") == 1
+
+
+def test_ratios_have_intervals_and_linear_models_have_none(tables):
+    found = ldp.side_by_side(*tables[:2], ratios=True)
+    low, high = np.exp(tables[0].conf_int().iloc[1])
+    text = found.cells[4][1]
+    assert [float(part) for part in text.strip("()").split(" to ")] == pytest.approx([low, high], rel=0.01)
+    with pytest.raises(ldp.LabelDPError, match="ratios"):
+        ldp.side_by_side(*tables, ratios=True)
+    with pytest.raises(ldp.LabelDPError, match="names"):
+        ldp.side_by_side(*tables, names=["one"])
+
+
+def test_the_cost_is_that_of_all_releases_and_several_rows_of_a_person_are_in_the_title():
+    X = np.random.default_rng(1).normal(size=(1500, 2))
+    moments = [
+        ldp.private_moments(X, X[:, 0] > np.sin(9 * X[:, 1]), epsilon=0.5, bounds=(0, 1), rows_per_person=people)
+        for people in (1, 4)
+    ]
+    one, other = moments[0].ols("x1"), moments[1].ols()
+    assert "one release, and cost ε = 0.5 for one label" in " ".join(
+        str(ldp.side_by_side(one, moments[0].ols())).split()
+    )
+    both = str(ldp.side_by_side(one, other))
+    assert "Together the columns cost ε = 2.5 for one person" in " ".join(both.split())
+    assert "independent rows" in both
+    assert "independent rows" in other.summary().splitlines()[0]
+    assert "independent rows" in other.to_card()
+    assert "independent rows" not in one.summary()
