@@ -4,7 +4,8 @@ python -m benchmarks.reports --out build/reports.jsonl
 
 The rows of eight development tables of `benchmarks.accuracy` are drawn with replacement until there are so many
 respondents; a quarter of the distinct rows are kept for the error. Both models get the same respondents at the
-same ε: ``reports`` by one card of `labeldp design` without a prior, ``local`` by ``trust="local", rounds=1``.
+same ε: ``reports`` by one card of `labeldp design` without a prior, ``local`` by ``trust="local", rounds=1``. With
+--rounds they answer in three rounds: ``reports`` by `labeldp.learning.survey_rounds`, ``local`` by its default.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import json
 import math
 import os
 import warnings
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -23,11 +26,37 @@ import numpy as np
 import labeldp as ldp
 from benchmarks.accuracy import tables
 from labeldp.evidence.designs import design_card
+from labeldp.learning.survey_rounds import plan_round
 
 TABLES = ("housing", "incomes", "friedman", "checkers", "counts", "claims", "steps", "many")
 
 
-def errors(name: str, epsilon: float, rows: int, split: int) -> dict[str, float]:
+SHARES = (0.2, 0.5)
+"""The shares of respondents that have answered before the second and the third round."""
+
+
+def by_one_card(X: Any, y: Any, budget: dict[str, Any]) -> ldp.LabelReleaseRegressor:
+    """Return the model of reports by one card."""
+    mechanism = design_card(**budget)
+    reports = ldp.Reports(mechanism.randomize(y), mechanism)
+    return ldp.LabelReleaseRegressor(**budget).fit_reports(X, reports)
+
+
+def in_rounds(X: Any, y: Any, budget: dict[str, Any]) -> ldp.LabelReleaseRegressor:
+    """Return the model of reports in three rounds, later ones in intervals around predictions."""
+    ends = [0, *(round(share * len(y)) for share in SHARES), len(y)]
+    model, reports = None, None
+    for start, stop in pairwise(ends):
+        plan = plan_round(X[start:stop], rows=len(y), model=model, **budget)
+        values = plan.mechanism.randomize(plan.positions(y[start:stop]))
+        arrived = ldp.Reports(values, plan.mechanism, intervals=plan.intervals)
+        reports = arrived if reports is None else reports + arrived
+        model = ldp.LabelReleaseRegressor(**budget).fit_reports(X[:stop], reports)
+    assert model is not None
+    return model
+
+
+def errors(name: str, epsilon: float, rows: int, split: int, *, rounds: bool) -> dict[str, float]:
     """Return the test error of each model, and of the constant."""
     table = tables.load(name)
     rng = np.random.default_rng(split)
@@ -35,12 +64,10 @@ def errors(name: str, epsilon: float, rows: int, split: int) -> dict[str, float]
     test, train = np.split(order, [len(order) // 4])
     respondents = rng.choice(train, rows)
     X, y, bounds = table.X[respondents], table.y[respondents], table.bounds
-    mechanism = design_card(bounds=bounds, epsilon=epsilon)
-    reports = ldp.Reports(mechanism.randomize(y), mechanism)
     budget = {"epsilon": epsilon, "bounds": bounds}
     models = {
-        "reports": ldp.LabelReleaseRegressor(**budget).fit_reports(X, reports),
-        "local": ldp.LabelReleaseRegressor(trust="local", rounds=1, **budget).fit(X, y),
+        "reports": (in_rounds if rounds else by_one_card)(X, y, budget),
+        "local": ldp.LabelReleaseRegressor(trust="local", rounds="auto" if rounds else 1, **budget).fit(X, y),
     }
     predicted = {label: model.predict(table.X[test]) for label, model in models.items()}
     predicted["constant"] = np.full(len(test), y.mean())
@@ -55,13 +82,15 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0])
     parser.add_argument("--tables", nargs="+", default=TABLES)
+    parser.add_argument("--rounds", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     options.out.parent.mkdir(parents=True, exist_ok=True)
     ratios = []
     for epsilon in options.epsilons:
         for name in options.tables:
-            found = [errors(name, epsilon, options.rows, split) for split in range(options.splits)]
+            cells = ((name, epsilon, options.rows, split) for split in range(options.splits))
+            found = [errors(*cell, rounds=options.rounds) for cell in cells]
             mean = {label: float(np.mean([one[label] for one in found])) for label in found[0]}
             line = {"table": name, "epsilon": epsilon, **mean}
             line |= {

@@ -1,5 +1,8 @@
 """Reports are measurements: values that respondents randomised, estimates that follow, and nothing else."""
 
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,7 @@ from helpers import EVERY, make
 from labeldp.accounts.card import Card
 from labeldp.errors import LabelError, ParameterError
 from labeldp.learning import RowRelease
+from labeldp.learning.survey_rounds import plan_round
 
 BOUNDS = (0.0, 100.0)
 ROWS = 6000
@@ -209,6 +213,65 @@ def test_a_model_of_reports_is_saved_with_a_card_that_everybody_verifies(tmp_pat
     release = RowRelease.load(tmp_path / "model" / "release.npz")
     assert np.array_equal(release.labels, given.labels)
     assert library(release.to_card()) == VALID == mine(release.to_card())[0]
+
+
+# ---- rounds -----------------------------------------------------------------------------------------------------
+
+
+def in_rounds(ends=(0, 2000, ROWS)):
+    """Return reports in rounds, with intervals around what earlier ones predict, and the model of all."""
+    model, given = None, None
+    for start, stop in pairwise(ends):
+        plan = plan_round(X[start:stop], bounds=BOUNDS, epsilon=2.0, rows=ROWS, model=model)
+        values = plan.mechanism.randomize(plan.positions(Y[start:stop]))
+        arrived = ldp.Reports(values, plan.mechanism, intervals=plan.intervals)
+        given = arrived if given is None else given + arrived
+        model = fitted(given, X[:stop])
+    return given, model
+
+
+def test_reports_in_rounds_have_narrower_intervals_and_a_card_that_everybody_verifies(tmp_path):
+    given, model = in_rounds()
+    widths = given.intervals.widths
+    assert widths[2000:].mean() < widths[:2000].mean() / 2
+    assert np.corrcoef(model.predict(X), Y)[0, 1] > 0.97
+    ldp.save_model(model, tmp_path / "model")
+    text = (tmp_path / "model" / "card.json").read_text()
+    assert library(text) == VALID == mine(text)[0]
+    assert Card.parse(text).terms.cost == ldp.Budget(epsilon=2.0)
+    release = RowRelease.load(tmp_path / "model" / "release.npz")
+    assert np.array_equal(release.low, given.intervals.low)
+    assert library(release.to_card()) == VALID == mine(release.to_card())[0]
+
+
+def test_intervals_follow_from_public_columns_and_earlier_reports_alone():
+    _, model = in_rounds((0, 2000))
+    one, other = (plan_round(X[2000:], bounds=BOUNDS, epsilon=2.0, rows=ROWS, model=model) for _ in range(2))
+    assert one.mechanism == other.mechanism
+    assert np.array_equal(one.intervals.low, other.intervals.low)
+    assert (one.intervals.low >= 0).all()
+    assert (one.intervals.high <= 100).all()
+
+
+def test_reports_in_intervals_are_for_models():
+    given, _ = in_rounds((0, 2000))
+    for figure in (
+        given.mean,
+        given.histogram,
+        lambda: given.means(np.ones(2000)),
+        lambda: given.mean_squared_error(Y[:2000]),
+    ):
+        with pytest.raises(ParameterError, match="clipped to an interval"):
+            figure()
+    with pytest.raises(ParameterError, match="cannot be joined"):
+        given + reports("auto")
+    with pytest.raises(ParameterError, match="positions from 0 to 1"):
+        ldp.Reports(CARDS["rp"].randomize(Y[:2000]), CARDS["rp"], intervals=given.intervals)
+    with pytest.raises(ParameterError, match="not as many intervals"):
+        ldp.Reports(given.values[:9], given.mechanisms[0], intervals=given.intervals)
+    for wrong in ({"low": given.intervals.high}, {"high": given.intervals.high + 100}, {"bounds": (0.0, 10.0)}):
+        with pytest.raises(ParameterError, match="not within the bounds"):
+            ldp.Reports(given.values, given.mechanisms[0], intervals=replace(given.intervals, **wrong))
 
 
 def test_another_learner_may_take_the_reports():

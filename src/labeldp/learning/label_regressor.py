@@ -192,7 +192,10 @@ class LabelReleaseRegressor(PrivateRegressor):
             PrivateRows(rows, units[rows], variance, 0)
             for (rows, _), variance in zip(reports.by_mechanism(), variances, strict=True)
         ]
-        parts.sort(key=lambda part: part.rows.size)  # trees are judged on rows of the last part
+        if (
+            reports.intervals is None
+        ):  # trees are judged on rows of the last part: later rounds follow from earlier
+            parts.sort(key=lambda part: part.rows.size)
         self.ledger_, self.terms_ = None, reports.terms
         self._public, self._ensemble, self.estimator_ = replace(table.public, exact=False), None, None
         self.release_ = _release_of_reports(reports)
@@ -288,22 +291,24 @@ def _refuse_other_parameters(model: LabelReleaseRegressor, reports: Any) -> None
 
 
 def _release_of_reports(reports: Reports) -> RowRelease:
-    """Return reports as private labels: each is randomised in the bounds of its card."""
-    low, high = reports.bounds
+    """Return reports as private labels: each is randomised in the bounds of its card, or in its interval."""
+    rows, bounds = len(reports), reports.bounds
     domains = np.array([mechanism.domain for mechanism in reports.mechanisms])[reports.part]
-    rows = len(reports)
+    arrays = {
+        "low": domains[:, 0],
+        "high": domains[:, 1],
+        "offset": np.zeros(rows),
+        "scale": np.ones(rows),
+        "noise": np.array(reports.noise_variances)[reports.part],
+        "hidden": np.zeros(rows),
+    }
     return RowRelease(
+        **(arrays if reports.intervals is None else reports.intervals.arrays()),
         labels=reports.labels,
-        offset=np.zeros(rows),
-        scale=np.ones(rows),
-        noise=np.array(reports.noise_variances)[reports.part],
-        hidden=np.zeros(rows),
-        low=domains[:, 0],
-        high=domains[:, 1],
-        start=np.full(rows, (low + high) / 2),
-        round=np.zeros(rows, dtype=np.int64),
+        start=np.full(rows, (bounds[0] + bounds[1]) / 2),
+        round=reports.part if reports.intervals is not None else np.zeros(rows, dtype=np.int64),
         part=reports.part,
-        label_summary=FREE_SUMMARY.in_bounds((low, high)),
+        label_summary=FREE_SUMMARY.in_bounds(bounds),
         terms=reports.terms,
     )
 

@@ -179,7 +179,7 @@ def learner_risk(noise: float, hidden: float, *, spectrum: Array, signal: float,
     return unlearnt + _BIAS * hidden * (1 - unlearnt / strength if strength > 0 else 1.0)
 
 
-_LEAST_WIDTH = 1e-6
+LEAST_WIDTH = 1e-6
 """The least width of an interval, as a fraction of the labels' range; narrower ones would be rounding errors."""
 
 
@@ -370,7 +370,7 @@ def learn_interactions(parts: Sequence[RowPart], sum_results: SumResults) -> Sum
 def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: WordSource) -> RowPart:
     """Randomise labels, each clipped to an interval around its centre and inside the range."""
     interval, mechanism, label_summary = plan.interval, plan.mechanism, plan.label_summary
-    least = _LEAST_WIDTH * label_summary.width  # that much of an interval stays inside the bounds
+    least = LEAST_WIDTH * label_summary.width  # that much of an interval stays inside the bounds
     low = np.clip(centre - interval.half_width, label_summary.low, label_summary.high - least)
     high = np.clip(centre + interval.half_width, low + least, label_summary.high)
     width = high - low

@@ -34,6 +34,48 @@ _SHOWN_ROWS = 5
 """Row numbers in an error."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervals:
+    """A public interval for each respondent, whose answer's position in it is randomised.
+
+    Attributes
+    ----------
+    low, high : arrays
+        The ends of each interval.
+    offset, scale : arrays
+        The label is estimated by offset + scale · unbiased position.
+    noise, hidden : arrays
+        The variance of the noise in each label, and the variance that clipping to the interval hides: as expected
+        when the interval was planned.
+    bounds : (lo, hi)
+        The bounds of the label; all intervals lie inside.
+    """
+
+    low: Array
+    high: Array
+    offset: Array
+    scale: Array
+    noise: Array
+    hidden: Array
+    bounds: Interval
+
+    @property
+    def widths(self) -> Array:
+        """The width of each interval."""
+        return self.high - self.low
+
+    def arrays(self) -> dict[str, Array]:
+        """Return all arrays by name."""
+        return {name: getattr(self, name) for name in ("low", "high", "offset", "scale", "noise", "hidden")}
+
+    def joined(self, other: Intervals) -> Intervals:
+        """Return the intervals of both."""
+        if self.bounds != other.bounds:
+            raise ParameterError(f"reports with the bounds {self.bounds} and {other.bounds} cannot be joined")
+        arrays = {name: np.concatenate([one, getattr(other, name)]) for name, one in self.arrays().items()}
+        return Intervals(**arrays, bounds=self.bounds)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Reports:
     """Values that were randomised where they were given, with the card of a mechanism: nobody saw the labels.
@@ -50,6 +92,9 @@ class Reports:
         several cards.
     rows_per_person : int
         The most reports of one person, whose cost adds up.
+    intervals : Intervals, optional
+        Of respondents who randomised the position of their answer in an interval of their own, by a mechanism on
+        [0, 1]: `labeldp.learning.survey_rounds` plans them. Such reports are for models.
 
     Attributes
     ----------
@@ -84,20 +129,28 @@ class Reports:
     part: NDArray[np.int64] = field(init=False)
     charge: Charge = field(init=False)
     rows_per_person: int = 1
+    intervals: Intervals | None = None
 
     def __init__(
-        self, values: ArrayLike, mechanism: Mechanism | Sequence[Mechanism], *, rows_per_person: int = 1
+        self,
+        values: ArrayLike,
+        mechanism: Mechanism | Sequence[Mechanism],
+        *,
+        rows_per_person: int = 1,
+        intervals: Intervals | None = None,
     ) -> None:
         array = _parse_values(values)
         mechanisms, part = _parse_mechanisms(mechanism, array.size)
         people = parse_integer(rows_per_person, "rows_per_person")
         _refuse_impossible(array, mechanisms, part)
+        if intervals is not None:
+            _refuse_other_intervals(intervals, array.size, mechanisms)
         array.flags.writeable = part.flags.writeable = False
         cost = Budget(max(one.epsilon for one in mechanisms))
         prints = join_fingerprints([fingerprint(one.channel) for one in mechanisms])
         charge = new_charge(REPORTS, cost, purpose="labels", mechanism=prints, rows_per_person=people)
         parsed = {"values": array, "mechanisms": mechanisms, "part": part, "charge": charge}
-        for name, value in (parsed | {"rows_per_person": people}).items():
+        for name, value in (parsed | {"rows_per_person": people, "intervals": intervals}).items():
             object.__setattr__(self, name, value)  # the instance is frozen
 
     def __len__(self) -> int:
@@ -112,9 +165,14 @@ class Reports:
             return NotImplemented
         if self.rows_per_person != other.rows_per_person:
             raise ParameterError("reports with another rows_per_person cannot be joined: give both the same")
+        if (self.intervals is None) != (other.intervals is None):
+            raise ParameterError("reports with intervals and without cannot be joined")
+        intervals = None
+        if self.intervals is not None and other.intervals is not None:
+            intervals = self.intervals.joined(other.intervals)
         values = np.concatenate([self.values, other.values])
         each = [one.mechanisms[place] for one in (self, other) for place in one.part.tolist()]
-        return Reports(values, each, rows_per_person=self.rows_per_person)
+        return Reports(values, each, rows_per_person=self.rows_per_person, intervals=intervals)
 
     @property
     def epsilon(self) -> float:
@@ -124,6 +182,8 @@ class Reports:
     @property
     def bounds(self) -> Interval:
         """The bounds of the cards: labels outside were clipped on the device."""
+        if self.intervals is not None:
+            return self.intervals.bounds
         ends = [mechanism.domain for mechanism in self.mechanisms]
         return min(low for low, _ in ends), max(high for _, high in ends)
 
@@ -133,12 +193,17 @@ class Reports:
         labels = np.empty(len(self))
         for rows, mechanism in self.by_mechanism():
             labels[rows] = mechanism.debias(self.values[rows])
+        if self.intervals is not None:
+            labels = self.intervals.offset + self.intervals.scale * labels
         labels.flags.writeable = False
         return labels
 
     @cached_property
     def noise_variances(self) -> tuple[float, ...]:
-        """The mean variance of the noise in the labels of each mechanism, estimated from the reports."""
+        """The mean variance of the noise in the labels of each mechanism, as planned or estimated from reports."""
+        if self.intervals is not None:
+            noise = self.intervals.noise
+            return tuple(float(noise[rows].mean()) for rows, _ in self.by_mechanism())
         pairs = ((mechanism, self.labels[rows]) for rows, mechanism in self.by_mechanism())
         return tuple(mean_noise_variance(mechanism, labels) for mechanism, labels in pairs)
 
@@ -160,6 +225,14 @@ class Reports:
             secure=all(one.origin is None or one.origin.secure for one in self.mechanisms),
         )
 
+    def _refuse_intervals(self) -> None:
+        """Refuse figures of answers that were clipped to intervals around predictions."""
+        if self.intervals is not None:
+            raise ParameterError(
+                "these answers were clipped to an interval for each respondent: take figures from predictions of "
+                "a model, which fit_reports learns"
+            )
+
     def mean(self) -> Figure:
         """Return the mean of the answers, clipped to the bounds, with its standard error.
 
@@ -178,6 +251,7 @@ class Reports:
         >>> bool(abs(mean.value - 4) < 5 * mean.standard_error), mean.standard_error < 0.15
         (True, True)
         """
+        self._refuse_intervals()
         sizes = np.bincount(self.part)
         spreads = [float(self.labels[rows].var()) for rows, _ in self.by_mechanism()]
         least = np.array(self.noise_variances)  # that a few equal reports do not look certain
@@ -197,6 +271,7 @@ class Reports:
         dict of Figure
             By group.
         """
+        self._refuse_intervals()
         groups = np.asarray(by).reshape(-1)
         if groups.size != len(self):
             raise ParameterError(
@@ -239,6 +314,7 @@ class Reports:
         >>> bool(histogram.masses[2:4].sum() > 0.8)
         True
         """
+        self._refuse_intervals()
         wanted = int(np.clip(round(math.sqrt(len(self))), _FEWEST_BINS, _FINE_BINS)) if bins is None else bins
         size = parse_integer(wanted, "bins", 2, _MAX_BINS)
         distinct = max(np.unique(self.values[rows]).size for rows, _ in self.by_mechanism())
@@ -267,6 +343,7 @@ class Reports:
         predictions : array-like
             Of a model that was fitted to other reports.
         """
+        self._refuse_intervals()
         predicted = np.asarray(predictions, dtype=np.float64).reshape(-1)
         if predicted.size != len(self):
             raise ParameterError(f"there are {len(self):,} reports, and {predicted.size:,} predictions")
@@ -303,6 +380,20 @@ def _parse_mechanisms(mechanism: Any, size: int) -> tuple[tuple[Mechanism, ...],
         raise ParameterError(f"reports may have {MAX_MECHANISMS} different mechanisms, got {len(places)}")
     of_object = {key: places[one] for key, one in distinct.items()}
     return tuple(places), np.array([of_object[id(one)] for one in each], dtype=np.int64)
+
+
+def _refuse_other_intervals(intervals: Intervals, size: int, mechanisms: Sequence[Mechanism]) -> None:
+    """Refuse intervals of other respondents, outside the bounds, or for other mechanisms."""
+    low, high = intervals.bounds
+    if any(one.domain != (0.0, 1.0) for one in mechanisms):
+        raise ParameterError("with intervals the mechanism is for positions from 0 to 1")
+    if any(one.shape != (size,) for one in intervals.arrays().values()):
+        raise ParameterError(f"there are {size:,} values, and not as many intervals: give one for each value")
+    if not all(np.isfinite(one).all() for one in intervals.arrays().values()):
+        raise ParameterError("intervals must be finite numbers")
+    is_inside = (low <= intervals.low) & (intervals.low < intervals.high) & (intervals.high <= high)
+    if not is_inside.all():
+        raise ParameterError("an interval is empty, or not within the bounds")
 
 
 def _refuse_impossible(values: Array, mechanisms: Sequence[Mechanism], part: Index) -> None:
