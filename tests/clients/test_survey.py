@@ -1,7 +1,9 @@
 """The form of examples/survey in Chromium: what is sent, what is kept, and what never leaves the device."""
 
 import functools
+import http.client
 import http.server
+import importlib.util
 import json
 import re
 import shutil
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import labeldp as ldp
+from command_line import said
 
 ROOT = Path(__file__).parents[2]
 SURVEY = ROOT / "examples" / "survey"
@@ -260,6 +263,80 @@ def test_without_scripts_no_browser_sends_the_answer(browser, address):
         visit.page.press("#salary", "Enter")
         assert not any("52345" in url for url in visit.asked)
         assert visit.sent == []
+
+
+# ---- the collector ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def collector(published, tmp_path):
+    """The address of examples/survey/collector.py, and the table that it writes."""
+    spec = importlib.util.spec_from_file_location("survey_collector", published / "collector.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with module.make_server(0, tmp_path / "reports.csv") as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/", tmp_path / "reports.csv"
+        server.shutdown()
+
+
+def test_a_form_its_collector_and_the_command_go_together(browser, collector):
+    address, table = collector
+    for _ in range(4):
+        with Visit(browser, address) as visit:
+            visit.context.unroute("**/reports")
+            visit.open()
+            visit.draw()
+            visit.send()
+            assert not visit.leaks()
+    lines = table.read_text().splitlines()
+    assert (lines[0], len(lines)) == ("age,region,salary,card", 5)
+    card, out = SURVEY / "salary.card.json", table.with_name("labels.csv")
+    assert "4 reports, ε = 1" in said("collect", table, "--label", "salary", "--card", card, "-o", out)
+    assert "Valid." in said("verify", out)
+
+
+GOOD = {"age": "37", "region": "south", "salary": 5.0, "card": "sha256:" + "0" * 64}
+NONSENSE = {
+    "no JSON": b"{",
+    "a list": b"[]",
+    "deep": b"[" * 1900,
+    "too long": json.dumps(GOOD).encode() + b" " * 3000,
+    "another field": {**GOOD, "name": "x"},
+    "a field less": {name: GOOD[name] for name in list(GOOD)[1:]},
+    "a formula": {**GOOD, "region": "=1+1"},
+    "another value": {**GOOD, "age": "38"},
+    "a list as value": {**GOOD, "age": ["37"]},
+    "text as number": {**GOOD, "salary": "5"},
+    "no number": {**GOOD, "salary": float("nan")},
+    "true": {**GOOD, "salary": True},
+    "a huge integer": {**GOOD, "salary": 10**400},
+    "two lines": {**GOOD, "card": GOOD["card"] + "\n"},
+}
+
+
+def request(address, method, path, body=b"", kind="application/json"):
+    """Return the status of a request without the page."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    connection = http.client.HTTPConnection(address.removeprefix("http://").rstrip("/"), timeout=60)
+    try:
+        connection.request(method, f"/{path}", data, {"Content-Type": kind})
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_the_collector_takes_reports_alone_and_shows_its_table_to_nobody(collector):
+    address, table = collector
+    statuses = {name: request(address, "POST", "reports", body) for name, body in NONSENSE.items()}
+    assert statuses == dict.fromkeys(NONSENSE, 400)
+    assert request(address, "POST", "reports", GOOD, kind="text/plain") == 400
+    assert request(address, "POST", "other", GOOD) == 400
+    assert not table.exists()
+    assert request(address, "POST", "reports", GOOD) == 204
+    assert table.read_text().splitlines() == ["age,region,salary,card", f"37,south,5.0,{GOOD['card']}"]
+    for name in ("reports.csv", "collector.py", "../reports.csv", "salary.card.json", "%2e%2e/reports.csv"):
+        assert request(address, "GET", name) == 404
 
 
 def test_the_page_embeds_the_card_that_lies_beside_it():
