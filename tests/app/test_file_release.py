@@ -1,11 +1,11 @@
 """`privatize_file` with a model: labels that know the public columns which are written, and no others."""
 
-import dataclasses
 import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -15,7 +15,7 @@ from labeldp.app.card_check import verify_files
 from labeldp.errors import Message, WeakModelWarning
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 
-ROWS = 3000
+ROWS = 1500
 ABOUT = {"label": "price", "bounds": (0.0, 10.0), "epsilon": 1.0}
 rng = np.random.default_rng(3)
 AREA, TOWN, CODE = rng.normal(size=ROWS), rng.choice(["Bath", "York"], ROWS), rng.integers(0, 100, ROWS)
@@ -109,34 +109,30 @@ def test_a_column_that_is_left_out_has_no_part_in_labels(source):
     assert errors[True] > 0.03
 
 
-@pytest.mark.parametrize("to", ["csv", "parquet"])
-def test_shuffled_rows_keep_their_labels(source, to):
-    release(source, f"out.{to}", shuffle=True)
-    frame = pd.read_csv("out.csv") if to == "csv" else pd.read_parquet("out.parquet")
+def test_shuffled_rows_keep_their_labels(source):
+    """Their order is not that of the model, so nobody can compare the two."""
+    done = release(source, shuffle=True, save_model="model")
+    frame = pd.read_csv("out.csv")
     assert frame["name"].tolist() != NAMES
     place = {name: row for row, name in enumerate(NAMES)}
     true = PRICE[[place[name] for name in frame["name"]]]
     assert np.corrcoef(frame["price"], true)[0, 1] > 0.9
+    assert checked(done.card, "out.csv") is None
 
 
 def test_rows_without_a_label_are_left_out(source):
     frame = pd.read_csv(source)
     frame.loc[::7, "price"] = np.nan
     frame.to_csv(source, index=False)
-    done = release(source, missing="drop")
+    steps: list[str] = []
+    done = release(source, missing="drop", progress=lambda step, *_: steps.append(step))
     kept = np.arange(ROWS) % 7 != 0
     assert done.terms.rows == kept.sum()
     result = pd.read_csv("out.csv")
     assert result["name"].tolist() == [name for name, keep in zip(NAMES, kept, strict=True) if keep]
     assert np.corrcoef(result["price"], PRICE[kept])[0, 1] > 0.9
-
-
-def test_steps_of_the_fit_are_shown(source):
-    steps = []
-    release(source, progress=lambda step, *_: steps.append(step))
     shown = list(dict.fromkeys(steps))
-    assert shown[:2] == ["Opening", "Counting"]
-    assert shown[-1] == "Releasing"
+    assert (shown[:2], shown[-1]) == (["Opening", "Counting"], "Releasing")
     assert {"Fitting a model: sums", "Fitting a model: labels"} <= set(shown)
 
 
@@ -238,12 +234,66 @@ def test_labels_of_a_table_that_changed_are_not_written():
         labels.next_rows(PRICE[:2])
 
 
-def test_a_card_whose_model_learnt_from_a_column_that_is_not_there_is_not_valid(source):
-    done = release(source, "out.parquet")
-    checks = {check.name: check.holds for check in verify_files(done.card, file="out.parquet").checks}
-    assert checks["file"] is checks["rows"] is checks["columns"] is True
-    assert checks["labels"] is None  # nobody can recompute them without the model
+# ---- labels that are computed again --------------------------------------------------------------------------
+
+
+def checked(card, path, model="model"):
+    """Return whether labels are those of a model, by the check of that name."""
+    checks = {check.name: check.holds for check in verify_files(card, file=path, model_folder=model).checks}
+    return checks["labels"]
+
+
+@pytest.mark.parametrize("to", ["csv", "parquet"])
+def test_whoever_has_the_model_computes_the_labels_again(source, to):
+    """The twins: a table with another label, whose card was made to fit it, and the model of another release."""
+    path, frame = Path(f"out.{to}"), pd.read_csv(source)
+    frame.insert(1, "key", [f"{row:05}" for row in range(ROWS)])  # a number to the model, and text in Parquet
+    frame.to_csv(source, index=False)
+    done = release(source, path, save_model="model")
+    checks = {check.name: check.holds for check in verify_files(done.card, file=path).checks}
+    assert [checks[name] for name in ("file", "rows", "columns", "labels")] == [True, True, True, None]
+    assert checked(done.card, path) is True
+    assert ldp.load_model("model").predict(read(str(path)).astype({"key": int})).shape == (ROWS,)
+    other = release(source, f"other.{to}")
+    assert checked(other.card, f"other.{to}") is False
     content = json.loads(done.card)
-    entries = {name: content[name] for name in ("purpose", "residual_variance", "quality", "rounding", "file")}
-    forged = dataclasses.replace(done.terms).to_card(features=[*content["features"], "tax"], **entries)
-    assert not verify_files(forged, file="out.parquet").holds
+    table = everything(path)
+    prices = table["price"].to_numpy().copy()
+    prices[17] += 10 * content["rounding"][0]
+    with ldp.tables.TableWriter(path, table.schema, force=True) as writer:
+        changed = table.set_column(table.column_names.index("price"), "price", pa.array(prices))
+        writer.write(changed.to_batches()[0])
+        content["file"]["sha256"] = writer.finish()
+    names = ("purpose", "features", "residual_variance", "quality", "rounding", "file")
+    entries = {name: content[name] for name in names}
+    assert checked(done.terms.to_card(**entries), path) is False
+    entries["features"] = [*content["features"], "tax"]  # which is not in the file
+    assert not verify_files(done.terms.to_card(**entries), file=path).holds
+
+
+def everything(path):
+    table = ldp.tables.open_table(path, as_written=path.suffix == ".csv", label="price")
+    return pa.Table.from_batches(list(table.batches()), table.schema).combine_chunks()
+
+
+NO_MODEL = [{"model": False}, {"purpose": "statistics"}, {"drop": ["area", "town", "code"]}]
+
+
+@pytest.mark.parametrize("options", NO_MODEL, ids=str)
+def test_a_model_that_there_cannot_be_is_not_saved(source, options):
+    options = {**options, "drop": ["tax", *options.get("drop", [])]}
+    assert refused(source, save_model="model", **options).option == "save_model"
+
+
+def test_the_model_stays_when_its_table_cannot_be_written(source, monkeypatch):
+    """Labels that were paid for can be computed from it."""
+
+    def full(*_):
+        raise OSError(28, "No space left")
+
+    monkeypatch.setattr("labeldp.tables.writer.TableWriter.finish", full)
+    with pytest.raises(OSError, match="No space left"):
+        release(source, save_model="model", ledger=(ledger := ldp.Ledger()))
+    assert ledger.total == ldp.Budget(1.0)
+    assert ldp.load_model("model").card.terms.charges == ledger.charges
+    assert not list(Path().glob("out*"))

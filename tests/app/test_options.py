@@ -119,7 +119,7 @@ def words(command, table, out, name, value):
 
 
 def test_every_option_of_a_file_command_has_a_case():
-    free = {"label", "out", "ledger", "report", "force", "sheet"}
+    free = {"label", "out", "ledger", "report", "force", "sheet", "save_model"}
     for command in ("privatize", "fit"):
         named = {name for name in OPTIONS if takes(command, name)}
         assert named <= {*CASES, *free, "source", "dialect"}

@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 import labeldp as ldp
 from fuzzing import LONG, tries
 from interference import changes, tables
-from interference.harness import Way, assert_nothing_leaks, assert_same, overspending
+from interference.harness import Way, assert_nothing_leaks, assert_same, compared, overspending
 from interference.tables import FORMATS, LABEL, Input
+from labeldp.app import file_labels
 
 ROWS = 150
 CHANGES = changes.changes(ROWS, every=50)
@@ -37,7 +39,7 @@ def privatized(source, out, *, everything=False, **options):
         },
     )
     fields = [each.name for each in dataclasses.fields(done) if everything or each.name != "hints"]
-    return {name: getattr(done, name) for name in fields}, repr(done)
+    return {name: getattr(done, name) for name in fields}, repr(done), done.summary()
 
 
 def way(form, to, **options):
@@ -55,7 +57,10 @@ def inputs(change="all rows", **options):
 WRITTEN = [form for form in FORMATS if form != "csv.gz"]
 FEW = [name for name in CHANGES if LONG or name.startswith(("all", "sorted", "constant", "last"))]
 OPTIONS = {
-    "auto": ("csv", "parquet", {"mechanism": "auto"}),
+    "with a model": ("csv", "parquet", {"mechanism": "auto", "save_model": "model"}),
+    "with a model, shuffled": ("parquet", "csv", {"mechanism": "auto", "shuffle": True}),
+    "the mean": ("csv", "csv", {"mechanism": "auto", "drop": [*tables.public(1)]}),
+    "without a model": ("csv", "parquet", {"mechanism": "auto", "model": False}),
     "local": ("parquet", "csv", {"mechanism": "rp", "trust": "local", "epsilon_prior": 0.3}),
     "as released": ("csv", "parquet", {"purpose": "values", "mechanism": "rr-on-bins"}),
     "shuffled": ("parquet", "csv", {"shuffle": True}),
@@ -86,6 +91,26 @@ def test_each_option(name, tmp_path):
     form, to, options = OPTIONS[name]
     first = assert_nothing_leaks(way(form, f"out.{to}", **options), *inputs(), tmp_path)
     assert form != "german.csv" or "," in first.files[f"out.{to}"][1].decode("utf-8-sig")
+
+
+def leak_a_high_label(private, labels):
+    """Round labels from a model by whether a true one is high."""
+    first, private._done = private._done, private._done + labels.size
+    return np.round(private.release.labels[first : private._done], 3 if labels.max() > 6.95 else 4)
+
+
+def leak_the_number_of_high_labels(private, labels):
+    raise ldp.errors.DataError(f"{int((labels > 6.95).sum())} labels are high")
+
+
+LEAKS = [(leak_a_high_label, "files"), (leak_the_number_of_high_labels, "error")]
+
+
+@pytest.mark.parametrize(("leak", "where"), LEAKS)
+def test_a_step_after_the_model_that_looks_at_labels_is_found(leak, where, tmp_path, monkeypatch):
+    monkeypatch.setattr(file_labels.FittedLabels, "next_rows", leak)
+    out = way("csv", "out.csv", mechanism="auto")
+    assert where in compared(out, *inputs("all rows"), tmp_path)[1]
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -154,7 +179,7 @@ def test_hints_are_not_returned(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["auto", "local", "replaced"])
+@pytest.mark.parametrize("name", ["with a model", "without a model", "local", "replaced"])
 def test_channels_and_noise_spend_no_more_than_is_charged(name, tmp_path):
     out = way("csv", "out.csv", **OPTIONS[name][2])
     by_labels = Way(out.act, lambda folder, labels: out.prepare(folder, Input(labels)))

@@ -16,7 +16,7 @@ from labeldp.accounts.statistic import describe_proof, origins_of, proof_of
 if TYPE_CHECKING:
     from labeldp.accounts.terms import Terms
 
-SUMMARY = ("What was done", "What the owner says", "What it cost", "How noisy it is", "Do not")
+SUMMARY = ("What was done", "What the owner says", "What it cost", "How noisy it is", "Do", "Do not")
 """The headings that a summary shows."""
 
 
@@ -47,8 +47,10 @@ _LABELS = Wording(
 _POSTERIOR_MEANS = _LABELS._replace(
     done="A model was fitted to noisy sums and noisy values of {rows:,} labels. Each released label is the mean "
     "that the model and its own noisy value give",
-    released="{rows:,} labels to train on, the noisy sums and values behind them, and the model ({features}).",
+    released="{rows:,} labels to train on, which follow from noisy sums and values by a model of {features}.",
     noise="The released labels are smoother than true ones: an error measured against them is far too small.",
+    do="Train any model that learns a mean on them: least squares, trees or networks. Reuse costs nothing more. "
+    "Take the error on true labels from this release, or from the owner.",
     do_not=f"Measure a model's error against them. Compute medians, quantiles, spreads or totals from them. "
     f"{_ONE_VALUE}. Release the same labels again{_ONCE}",
 )

@@ -18,8 +18,9 @@ from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.verification import Check, Verification, verify_card
+from labeldp.app.label_check import describe_features, recompute_labels
 from labeldp.app.sentences import counted
-from labeldp.errors import LabelDPError
+from labeldp.errors import LabelDPError, ParameterError, Setting
 from labeldp.exact.table import TableChannel
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
@@ -34,6 +35,7 @@ def verify_files(
     *,
     file: StrPath | None = None,
     folder: StrPath | None = None,
+    model_folder: StrPath | None = None,
     ledger: Ledger | Extract | None = None,
     verification: Verification | None = None,
 ) -> Verification:
@@ -46,6 +48,8 @@ def verify_files(
         The release of the card.
     folder : path-like, optional
         The folder of the file that the card names, if none is given.
+    model_folder : path-like, optional
+        The folder of the model behind the labels of a table: they are computed again.
     ledger : Ledger or Extract, optional
         The charges of the card must be in it.
     verification : Verification, optional
@@ -55,13 +59,17 @@ def verify_files(
     card = verification.card
     if card is None:
         return verification
-    checks = [*verification.checks, *_file_checks(card, None if file is None else Path(file), folder)]
+    model = None if model_folder is None else Path(model_folder)
+    if model is not None and not ("file" in card.content and "features" in card.content):
+        raise ParameterError(Setting("model_folder"), " is for a table whose labels come from a model")
+    path = None if file is None else Path(file)
+    checks = [*verification.checks, *_file_checks(card, path, folder, model)]
     if ledger is not None:
         checks.append(_check_ledger(card, ledger))
     return Verification(tuple(checks), card)
 
 
-def _file_checks(card: Card, path: Path | None, folder: StrPath | None) -> Iterator[Check]:
+def _file_checks(card: Card, path: Path | None, folder: StrPath | None, model: Path | None) -> Iterator[Check]:
     """Compare a file, or the folder of a model, with the checksums on its card, and a table with its facts."""
     if card.kind == "row-release" and path is not None:
         yield _check_arrays(card, path)
@@ -79,6 +87,8 @@ def _file_checks(card: Card, path: Path | None, folder: StrPath | None) -> Itera
     yield Check("file", not problem, problem or f"{file} is, to the byte, the file of the card")
     if not problem and card.kind == "release":
         yield from _check_table(card, path, card.content["file"])
+        if "features" in card.content:
+            yield describe_features(card) if model is None else recompute_labels(card, path, model)
 
 
 def _checks_without_checksum(card: Card, path: Path | None, folder: StrPath | None) -> Iterator[Check]:
@@ -180,23 +190,11 @@ def _check_table(card: Card, path: Path, entry: Data) -> Iterator[Check]:
     for name, count in impossible.items():
         result = f"{count:,} of {rows:,} in {name!r} cannot be" if count else f"each in {name!r} can be"
         yield Check("noisy labels", not count, f"{result} an output of the mechanism")
-    if has_model:
-        yield _check_features(card, private, columns)
 
 
 def _has_few_outputs(card: Card) -> bool:
     """Return whether the mechanism of a release gives out some numbers and no others."""
     return isinstance(card.terms.mechanisms[0].channel, TableChannel)
-
-
-def _check_features(card: Card, private: Collection[object], columns: Collection[str]) -> Check:
-    """Compare the columns that labels know with those of the file; the labels themselves are not recomputed."""
-    features = card.content["features"]
-    if not set(features) <= set(columns) - set(private):
-        return Check("labels", False, "by the card, labels know a column that is not public in the file")
-    known = ", ".join(features) or "no column"
-    detail = f"by the card, they are means under a model of {known}; without the model nobody can recompute them"
-    return Check("labels", None, detail)
 
 
 def _open_table(path: Path, entry: Data, private: Collection[object]) -> Any:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
+from labeldp._atomic import StrPath
 from labeldp._values import Array, Data, Index
 from labeldp.accounts.accuracy import round_to, rounding_step, step_below
 from labeldp.accounts.ledger import Ledger
@@ -224,9 +226,39 @@ class FeatureRows:
         """Return the features as numbers."""
         tally: Tally = Counter()
         X, labels = encoder.transform(table, tally), np.concatenate(self._labels)
-        self._batches, self._labels = [], []  # make room for the fit
+        self._batches, self._labels = [], []
+        arrow().default_memory_pool().release_unused()  # makes room for the fit
         notes = [f"{name} was left out of the model: {reason}." for name, reason in encoder.left_out]
         return Features(X, labels, encoder, [*notes, *tally_notes(tally)])
+
+
+class ModelSaving:
+    """Block in which a place is reserved for a model; nothing is done without a path."""
+
+    def __init__(self, path: StrPath | None, encoder: TableEncoder, label: str, *, force: bool) -> None:
+        self._path, self._encoder, self._label, self._force = path, encoder, label, force
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Reserve the place, and refuse names and values that a model cannot hold."""
+        if self._path is not None:
+            from labeldp.learning.models import columns_text, reserve_model  # noqa: PLC0415
+
+            columns_text(self._encoder, self._label)
+            self._open_draft = self._stack.enter_context(reserve_model(self._path, force=self._force))
+        return self
+
+    def write(self, release: ReleasedColumn) -> None:
+        """Write the model, its private labels and its card."""
+        if self._path is not None:
+            from labeldp.learning.models import write_model  # noqa: PLC0415
+
+            model: Any = release.model
+            with self._open_draft() as draft:
+                write_model(model, self._encoder, draft, label=self._label, quality=release.error)
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
 
 
 def fit_labels(

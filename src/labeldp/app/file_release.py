@@ -31,6 +31,7 @@ from labeldp.app.file_labels import (
     FeatureRows,
     Features,
     FileLabels,
+    ModelSaving,
     StreamedLabels,
     fit_labels,
     is_mean,
@@ -38,7 +39,7 @@ from labeldp.app.file_labels import (
     model_notes,
     uses_model,
 )
-from labeldp.errors import DataError, Message, WeakModelWarning, warn
+from labeldp.errors import DataError, Message, ParameterError, Setting, WeakModelWarning, warn
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
@@ -122,6 +123,7 @@ def privatize_file(
     trust: str = "curator",
     purpose: Literal["training", "statistics", "values"] = "training",
     model: bool = True,
+    save_model: StrPath | None = None,
     missing: Literal["error", "drop"] = "error",
     shuffle: bool = False,
     ledger: Ledger | None = None,
@@ -161,6 +163,9 @@ def privatize_file(
         As in `labeldp.privatize`.
     model : bool
         Whether labels for training know the public columns.
+    save_model : path-like, optional
+        A folder for the model and the private labels that it learnt from, as `labeldp.fit_file` writes it; nothing
+        more is charged. It is written before the table, and stays if that fails.
     missing : {"error", "drop"}
         What to do with rows without a label. Which rows are left out is public.
     shuffle : bool
@@ -214,9 +219,14 @@ def privatize_file(
     request.refuse_biased()
     output = _Output.parse(os.fspath(out), format, shuffle=shuffle, force=force)
     reading = {"label": label, "format": format, "drop": drop, "dialect": dialect}
+    is_modelled = uses_model(request, model=model)
+    if save_model is not None and not is_modelled:
+        raise ParameterError(Setting("save_model"), " needs a model: leave out the options of a mechanism alone")
     work = _Work(
         request=request,
-        is_modelled=uses_model(request, model=model),
+        is_modelled=is_modelled,
+        save_model=save_model,
+        force=force,
         ledger=as_ledger(ledger),
         rehearsal=_Rehearsal(hints, shuffle=shuffle),
         notice=notice or _warn,
@@ -237,6 +247,8 @@ class _Work:
 
     request: Request
     is_modelled: bool
+    save_model: StrPath | None
+    force: bool
     ledger: Ledger | None
     rehearsal: _Rehearsal
     notice: Callable[[Message], None]
@@ -255,6 +267,8 @@ class _Work:
         features = learnt.features()
         if isinstance(features, Features):
             return self._fit(features, str(table.label), shuffled=shuffled)
+        if self.save_model is not None:
+            raise ParameterError("there can be no model to save: ", features, option="save_model")
         if learnt.labels is not None and is_mean(self.request, learnt.labels.size):
             self.notice(Message(features, f" {TOO_FEW}"))
             return mean_labels(self.request, learnt.labels, self.ledger or Ledger(), self.words), []
@@ -267,11 +281,12 @@ class _Work:
         return StreamedLabels(stream, self.request)
 
     def _fit(self, features: Features, label: str, *, shuffled: bool) -> tuple[FileLabels, list[str]]:
-        """Return labels that a model of the public columns gives."""
+        """Return labels that a model of the public columns gives, and save the model if that was asked for."""
         order = np.argsort(draw_words(features.labels.size, self.words)) if shuffled else None
-        labels = fit_labels(
-            self.request, features, self.ledger or Ledger(), self.words, self.progress, order=order
-        )
+        request, ledger = self.request, self.ledger or Ledger()
+        with ModelSaving(self.save_model, features.encoder, label, force=self.force) as saving:
+            labels = fit_labels(request, features, ledger, self.words, self.progress, order=order)
+            saving.write(labels.release)
         return labels, model_notes(labels.release, features, label)
 
 
@@ -279,7 +294,7 @@ def _release_table(
     source: str, output: _Output, reading: dict[str, Any], work: _Work, *, is_incomplete: bool
 ) -> FileRelease:
     """Open a table, charge the ledger, write the table with private labels, and put its card."""
-    output.refuse_same_place(source, work.ledger)
+    output.refuse_same_place(source, work.ledger, work.save_model)
     with OutputsAndCard(output.path, force=output.force) as placement:
         work.progress("Opening", 0, None)
         table = _open_source(source, is_typed=work.is_modelled, **reading)
@@ -338,11 +353,11 @@ class _Output:
             reserved=True,
         )
 
-    def refuse_same_place(self, source: str, ledger: Ledger | None) -> None:
+    def refuse_same_place(self, source: str, ledger: Ledger | None, model: StrPath | None) -> None:
         """Refuse a file that would replace the source or the ledger."""
         card = f"{self.path}.card.json"
         ledger_path = None if ledger is None else ledger.path
-        outputs = {"the output": self.path, "the card": card, "the ledger": ledger_path}
+        outputs = {"the output": self.path, "the card": card, "the ledger": ledger_path, "the model": model}
         refuse_same(outputs, {"the source": source})
 
     def facts(self, table: Table, writer: TableWriter, terms: Terms, rows_left_out: int) -> dict[str, Any]:

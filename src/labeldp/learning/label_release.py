@@ -28,6 +28,7 @@ from labeldp.learning.label_rounds import report_step
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
 from labeldp.learning.released_labels import Release, ReleasedColumn
+from labeldp.learning.row_release import RowRelease
 from labeldp.learning.score import TEST_SIZE, fit_and_measure
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
@@ -368,7 +369,14 @@ def posterior_means(model: PrivateRegressor, predicted: Array, residual: float, 
     rows: NDArray[Any] = np.arange(predicted.size)
     if error is not None and error.split is not None:
         rows = error.split.indices()[0]
+    return means_given_labels(predicted, release, rows, residual, model.bounds)
+
+
+def means_given_labels(
+    predicted: Array, release: RowRelease, rows: NDArray[Any], residual: float, bounds: tuple[float, float]
+) -> Array:
+    """Return predictions moved towards the private labels of some rows, inside the bounds."""
     weight = residual / (residual + release.noise + release.hidden)
     posterior = predicted.copy()
     posterior[rows] += weight * (release.labels - predicted[rows])
-    return np.clip(posterior, *model.bounds)
+    return np.clip(posterior, *bounds)

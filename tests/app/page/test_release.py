@@ -47,6 +47,55 @@ def test_a_table_is_released_with_its_card_and_report_and_all_that_was_chosen(cl
     assert "script-src" not in report.header("content-security-policy")
 
 
+@pytest.mark.parametrize(
+    ("choice", "asked", "told"),
+    [
+        (
+            {"purpose": "training"},
+            "training models that learn a mean",
+            ("which learnt from rooms, side", "Train any model that learns a mean", "How wrong the model is"),
+        ),
+        (
+            {"purpose": "training", "model": "yes"},
+            "Each value is drawn by itself",
+            ("One private label carries noise", "Train any model that learns a mean"),
+        ),
+        (
+            {"purpose": "statistics"},
+            "means and totals of any group, with valid errors",
+            ("Compute means and totals of any group", "and their mean,"),
+        ),
+    ],
+)
+def test_the_owner_says_what_the_column_is_for_and_is_told_what_to_do_with_it(client, root, choice, asked, told):
+    begun = ready(client, **choice)
+    assert asked in client.show(begun, "release").words
+    done = client.release(begun)
+    for part in told:
+        assert part in done.words
+    assert "cannot be shown" not in done.words
+    card = json.loads((root / "homes.private.csv.card.json").read_text())
+    assert card["purpose"] == choice["purpose"]
+    assert ("features" in card) == (choice == {"purpose": "training"})
+
+
+def test_without_a_column_to_learn_from_the_page_asks_for_that_choice_before_the_charge(client):
+    begun = client.read("homes.csv", "price", drop=["rooms", "side"])
+    client.describe(begun, missing="drop")
+    client.budget(begun)
+    assert "Each value is drawn by itself" in client.show(begun, "release").words
+
+
+def test_a_table_that_is_too_large_for_a_model_is_refused_before_the_charge(client, set_constants):
+    set_constants({"tables.memory.free_memory": lambda: 1 << 20})
+    answer = client.release(ready(client))
+    assert "too large for a model" in answer.words
+    assert "Draw each value by itself" in answer.words  # the tick that helps
+    assert "Nothing was charged" in answer.words
+    assert spent(client) == 0
+    assert "Released" in client.release(ready(client, model="yes")).words
+
+
 def test_a_model_is_released_with_a_score_and_says_what_it_leaves_out(client, root):
     first, *rows = (root / "homes.csv").read_text().splitlines()
     named = [f"{first},owner", *(f"{row},name {place}" for place, row in enumerate(rows))]

@@ -61,6 +61,14 @@ def verify(
         Path | None,
         Argument(metavar="FILE", help="The file of the release; found by its name beside the card."),
     ] = None,
+    model_folder: Annotated[
+        Path | None,
+        Option(
+            "--model",
+            metavar="FOLDER",
+            help="The saved model behind the labels of a table: they are computed again, and compared.",
+        ),
+    ] = None,
     paid_from: PaidFrom = None,
     as_json: AsJson = False,
     modules: Modules = (),
@@ -79,7 +87,7 @@ def verify(
     if file is not None and not file.exists():
         raise ParameterError(f"there is no file {file}")
     extract = None if paid_from is None else Extract.load(paid_from)
-    path, _, result = _verified(card_file, file, extract)
+    path, _, result = _verified(card_file, file, extract, model_folder)
     result = replace(result, checks=(*result.checks, *_skipped_files(path)))
     checks = [replace(check, detail=printable(spelled(check.detail, as_flag))) for check in result.checks]
     if as_json:
@@ -103,7 +111,7 @@ def _skipped_files(card: Path) -> Iterator[Check]:
 
 
 def _verified(
-    card_file: Path, file: Path | None, ledger: Ledger | Extract | None
+    card_file: Path, file: Path | None, ledger: Ledger | Extract | None, model: Path | None = None
 ) -> tuple[Path, str, Verification]:
     """Return the path and the text of a card, and its checks.
 
@@ -114,7 +122,7 @@ def _verified(
     path, text = read_card_file(card_file)
     if file is None and path not in (card_file, card_file / "card.json"):
         file = card_file
-    return path, text, verify_files(text, file=file, folder=path.parent, ledger=ledger)
+    return path, text, verify_files(text, file=file, folder=path.parent, model_folder=model, ledger=ledger)
 
 
 _STYLES = {"valid": "bold green", "cannot verify": "bold yellow", "not valid": "bold red"}

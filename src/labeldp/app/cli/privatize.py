@@ -60,6 +60,10 @@ def privatize(
             help="training: labels to train models on. statistics: unbiased labels, for means and totals. "
             "values: as the mechanism drew them, for those who debias themselves.",
         ),
+        Field(
+            "What will the column be used for?",
+            {"training": "To train models", "statistics": "For means and totals"},
+        ),
     ] = "training",
     model: Annotated[
         bool,
@@ -67,8 +71,16 @@ def privatize(
             "--no-model",
             help="A mechanism draws each label by itself: labels for training do not learn from other columns.",
         ),
-        Field("Do not learn from the other columns"),
+        Field("Draw each value by itself, without a model of the other columns"),
     ] = True,
+    save_model: Annotated[
+        Path | None,
+        Option(
+            metavar="FOLDER",
+            help="Save the model behind the labels, and its private labels, in a folder: it costs nothing more, "
+            "and whoever has it can compute the labels again (labeldp verify --model).",
+        ),
+    ] = None,
     drop: Drop = (),
     shuffle: Annotated[
         bool,
@@ -105,6 +117,7 @@ def privatize(
             trust=trust,
             purpose=purpose,
             model=model,
+            save_model=save_model,
             drop=drop,
             shuffle=shuffle,
             progress=bars,

@@ -41,13 +41,25 @@ KINDS = {
 """Kinds of release, with a word for the names of their files."""
 
 KIND_OPTIONS = {
-    "table": [],
+    "table": ["purpose", "model"],
     "model": ["label_transform", "score"],
     "regression": ["on"],
 }
 """Options of one kind alone."""
 
-FIELDS = ("kind", "epsilon", "label_transform", "score", "on", "regressor", "ledger", "limit", *RECORD)
+FIELDS = (
+    "kind",
+    "epsilon",
+    "purpose",
+    "model",
+    "label_transform",
+    "score",
+    "on",
+    "regressor",
+    "ledger",
+    "limit",
+    *RECORD,
+)
 
 
 def take_budget(site: Site, unfinished: Unfinished, form: FormData, problems: dict[str, str]) -> str:
@@ -164,6 +176,8 @@ def _parse(
         options["drop"] = unfinished.drop
     if kind != "table":
         del options["shuffle"]
+    elif unfinished.overview is not None and not unfinished.overview.columns:
+        options["model"] = False  # there is nothing to learn from
     with collect_problem(problems, "ledger"):
         ledger = folder.target(str(form.get("ledger", "")))
     if problems:

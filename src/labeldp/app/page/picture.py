@@ -6,10 +6,11 @@ import io
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from labeldp._values import Array
 from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.card import Card
 from labeldp.accounts.numbers import number
@@ -24,6 +25,34 @@ Picture = dict[str, Any]
 """An image of a release, its text alternative, and rows of a table below the names of columns."""
 
 
+_DRAWN = (
+    "One value says little: most of it is noise. Clumps are those of the noise, and not where true values are."
+)
+_MODELLED = (
+    "They are means under a private model of the other columns, and vary less than true values do. Train models "
+    "on them; the certificate says how wrong the model is."
+)
+
+
+class _Mean(NamedTuple):
+    """The mean of released values, as text with its error, and a note on that."""
+
+    value: float
+    text: str
+    note: str
+
+    @classmethod
+    def of(cls, card: Card, values: Array) -> _Mean | None:
+        """Return the mean; None of values from a model, which are not for means."""
+        if "features" in card.content:
+            return None
+        terms, mean = card.terms, float(values.mean())
+        accuracy = Accuracy.under(terms.mechanisms[0], terms.priors[0], terms.bounds[0])
+        error = float(accuracy.error_of_mean(values.size))
+        text = f"their mean, {number(mean)} ± {number(error, 3)}"
+        return cls(mean, text, accuracy.describe_mean(values.size))
+
+
 def draw_table(path: Path, card_text: str) -> Picture:
     """Return the released values of a table, their mean with its error, and the first rows."""
     card = Card.parse(card_text)
@@ -34,22 +63,19 @@ def draw_table(path: Path, card_text: str) -> Picture:
     values = np.concatenate([label_values(batch.column(label), allow_missing=True)[0] for batch in batches])
     table = open_table(path, as_written=True, dialect=dialect)
     first = next(iter(table.batches())).slice(0, FIRST_ROWS).to_pylist()
-    bounds, mean = card.terms.bounds[0], float(values.mean())
-    accuracy = Accuracy.under(card.terms.mechanisms[0], card.terms.priors[0], bounds)
-    error = float(accuracy.error_of_mean(values.size))
-    mean_text = f"their mean, {number(mean)} ± {number(error, 3)}"
+    bounds, mean = card.terms.bounds[0], _Mean.of(card, values)
 
     def plot(axes: Any) -> None:
         axes.axvspan(*bounds, color="#1b7a43", alpha=0.13, label="the bounds")
         axes.hist(values, bins=50, color="#0057a3", alpha=0.6, label="released values")
-        axes.axvline(mean, color="#b04a00", lw=2, label=mean_text)
+        if mean is not None:
+            axes.axvline(mean.value, color="#b04a00", lw=2, label=mean.text)
         axes.set(xlabel=label, ylabel="rows")
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=9)
 
-    text = (
-        f"{values.size:,} released values of {label}, and {mean_text}. {accuracy.describe_mean(values.size)} One "
-        "value says little: most of it is noise. Clumps are those of the noise, and not where true values are."
-    )
+    text = f"{values.size:,} released values of {label}. {_MODELLED}"
+    if mean is not None:
+        text = f"{values.size:,} released values of {label}, and {mean.text}. {mean.note} {_DRAWN}"
     rows = [["" if value is None else str(value) for value in row.values()] for row in first]
     return {"image": _draw(plot, 3.4), "text": text, "rows": [table.schema.names, *rows]}
 

@@ -27,10 +27,16 @@ from labeldp.app.page.work import Work
 from labeldp.app.regression import regress_file
 from labeldp.app.report import render_report, write_page
 from labeldp.app.sentences import printable
-from labeldp.errors import Message
+from labeldp.errors import Message, ParameterError, Setting
+
+
+def refuse_without_model(sentence: Message) -> None:
+    """Refuse a table for which there can be no model, before the charge: its owner shall choose that."""
+    raise ParameterError(sentence, " If you want that, go back and set ", Setting("model", False), ".")
+
 
 COMMANDS: dict[str, Callable[..., Any]] = {
-    "table": privatize_file,
+    "table": partial(privatize_file, notice=refuse_without_model),
     "model": fit_file,
     "regression": regress_file,
 }

@@ -1,0 +1,102 @@
+"""Comparison of labels in a table with those that a saved model and its private labels give."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labeldp._values import Array, Data
+from labeldp.accounts.accuracy import round_to
+from labeldp.accounts.card import Card
+from labeldp.accounts.terms import fit_times
+from labeldp.accounts.verification import Check
+from labeldp.errors import CardError, DataError, LabelDPError
+
+if TYPE_CHECKING:
+    from labeldp.tables.feature_encoder import TableEncoder
+
+NAME = "labels"
+TOLERANCE = 1e-9
+"""Of the bounds' width: predictions of another machine may differ in their last bits."""
+
+
+def describe_features(card: Card) -> Check:
+    """Say which columns labels know: those are public columns of the file, as the card agrees with itself."""
+    known = ", ".join(card.content["features"]) or "no column"
+    detail = f"by the card, they are means under a model of {known}"
+    return Check(NAME, None, f"{detail}; give the folder of the model to compute them again")
+
+
+def recompute_labels(card: Card, path: Path, folder: Path) -> Check:
+    """Compute the labels of a table again, from a saved model and the private labels beside it.
+
+    The model, the split of the rows and the rounding are those of the card; nothing is drawn.
+    """
+    if card.content["file"]["row_order"] == "shuffled":
+        return Check(NAME, None, "the rows are in random order, and those of the model are not in the same")
+    try:
+        found, expected, step = _labels(card, path, folder)
+    except ImportError:
+        return Check(NAME, None, 'not compared: pip install "labeldp[files]"')
+    except DataError as error:
+        return Check(NAME, None, f"not compared: {error}")
+    except LabelDPError as error:
+        return Check(NAME, False, f"they cannot be computed again: {error}")
+    tolerance = (step or 0.0) + TOLERANCE * (card.terms.bounds[0][1] - card.terms.bounds[0][0])
+    count = int(np.sum(~(np.abs(found - expected) <= tolerance)))
+    if count:
+        return Check(NAME, False, f"{count:,} of {found.size:,} are not those that the model and its labels give")
+    return Check(
+        NAME, True, f"all {found.size:,} are, as rounded, those that the model and its private labels give"
+    )
+
+
+def _labels(card: Card, path: Path, folder: Path) -> tuple[Array, Array, float | None]:
+    """Return the labels of a table, those that the model gives, and the rounding of both."""
+    from labeldp.learning.label_release import means_given_labels  # noqa: PLC0415 (scikit-learn is slow to import)
+    from labeldp.learning.models import RELEASE, load_model  # noqa: PLC0415
+    from labeldp.learning.row_release import RowRelease  # noqa: PLC0415
+
+    model, release = load_model(folder), RowRelease.load(folder / RELEASE)
+    terms = card.terms
+    for other in (model.card.terms, release.terms):
+        if fit_times(other.charges) != fit_times(terms.charges):
+            raise CardError("the model is of another release")
+    table, found = _read(card.content["file"], path, model.encoder)
+    if found.size != terms.rows:
+        raise CardError("the table has another number of rows than the card")
+    rows = np.arange(terms.rows) if terms.split is None else terms.split.indices()[0]
+    if rows.size != release.labels.size:
+        raise CardError("the model learnt from another number of rows than the card says")
+    predicted = model.predict_numbers(model.encoder.transform(table))
+    residual = card.content["residual_variance"]
+    with np.errstate(all="ignore"):  # numbers of a hostile model may be anything
+        expected = means_given_labels(predicted, release, rows, residual, terms.bounds[0])
+    (step,) = card.content["rounding"]
+    return found, round_to(expected, step), step
+
+
+def _read(facts: Data, path: Path, encoder: TableEncoder) -> tuple[Any, Array]:
+    """Return the public columns of a table that its card describes, and its labels.
+
+    Codes that are written as text may have been numbers to the model.
+    """
+    from labeldp.tables import Dialect, open_table  # noqa: PLC0415 (an extra)
+    from labeldp.tables.arrow import arrow  # noqa: PLC0415
+    from labeldp.tables.batches import guard_arrow, label_values  # noqa: PLC0415
+    from labeldp.tables.text_types import parse_text  # noqa: PLC0415
+
+    pa, label, names = arrow(), str(facts["column"]), encoder.names
+    dialect = Dialect(**{name: facts[name] for name in ("separator", "decimal", "encoding") if name in facts})
+    reading: dict[str, Any] = {"label": label, "text": encoder.texts, "only": [label, *names], "dialect": dialect}
+    table = open_table(path, facts["format"], **reading)
+    read = pa.Table.from_batches(list(table.batches([label, *names])))
+    for position, column in enumerate(encoder.columns, 1):
+        text = read.column(position)
+        if column.kind == "number" and text.type == pa.string():
+            numbers = guard_arrow(partial(parse_text, text, pa.float64(), dialect), "codes in it are no numbers")
+            read = read.set_column(position, column.name, numbers)
+    return read.select(names), label_values(read.column(label))[0]
