@@ -58,7 +58,7 @@ def test_a_table_is_released_with_its_card_and_report_and_all_that_was_chosen(cl
         (
             {"purpose": "training", "model": "yes"},
             "Each value is drawn by itself",
-            ("One private label carries noise", "Train any model that learns a mean"),
+            ("One noisy value carries noise", "Train any model that learns a mean"),
         ),
         (
             {"purpose": "statistics"},
