@@ -14,7 +14,7 @@ const client = await load(card.textContent, { maxEpsilon: MAX_EPSILON, sha256: c
   find("problem").textContent = `This form cannot protect your answer, and sends nothing. ${error.message}`;
   throw error;
 });
-const percent = Math.ceil(100 / (1 + Math.exp(-client.epsilon)) - 1e-6);
+const percent = Math.round(100 / (1 + Math.exp(-client.epsilon)));
 const [low, high] = client.bounds.map((bound) => amount.format(bound));
 
 /** Show one part of the page, and move the reader there. */

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +12,7 @@ from typer import Option
 
 from labeldp._atomic import atomic_file
 from labeldp._values import Epsilon
+from labeldp.accounts.numbers import percent
 from labeldp.app.cli.commands import command
 from labeldp.app.cli.shell import PlainConsole, print_result, progress
 from labeldp.app.options import (
@@ -85,7 +85,7 @@ def design(
         + ("as in the prior." if known else "that are mostly in the lower half of the bounds.")
         + " Shares are those of ten equal bins. A model is one of ten columns; its error comes on top of what "
         "columns cannot explain.",
-        f"Say on the form: from what is sent, nobody can be more than {math.ceil(100 * certainty(epsilon))} % "
+        f"Say on the form: from what is sent, nobody can be more than {percent(certainty(epsilon))} "
         "sure which of two answers you gave, if both were equally likely before.",
         f"Its checksum, for the page: {json.loads(text)['checksum']}",
     )
