@@ -40,7 +40,7 @@ MAX_HISTOGRAM = 1 << 20
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Collection:
-    """Reports that were read, and what was written.
+    """Reports that were read, and the files that were written.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ def _read_cards(paths: Sequence[StrPath]) -> dict[str, Mechanism]:
     if not paths:
         raise ParameterError(Setting("card"), " is needed: the card of the mechanism that the form had")
     texts = [read_card_file(Path(path))[1] for path in paths]
-    return {json.loads(text)["checksum"]: mechanism for text, mechanism in [(one, _load(one)) for one in texts]}
+    return {json.loads(text)["checksum"]: mechanism for text, mechanism in [(text, _load(text)) for text in texts]}
 
 
 def _load(text: str) -> Mechanism:
@@ -173,15 +173,15 @@ def _split_cards(public: Any, cards: dict[str, Mechanism], column: str) -> tuple
     """Return the other columns, and the mechanism of each value."""
     if column not in public.column_names:
         return public, next(iter(cards.values()))
-    stated = [f"sha256:{str(text).removeprefix('sha256:')}" for text in public.column(column).to_pylist()]
-    unknown = [row for row, checksum in enumerate(stated, 1) if checksum not in cards]
+    checksums = [f"sha256:{str(text).removeprefix('sha256:')}" for text in public.column(column).to_pylist()]
+    unknown = [row for row, checksum in enumerate(checksums, 1) if checksum not in cards]
     if unknown:
-        more = f" and {len(unknown) - 5:,} more" if len(unknown) > 5 else ""
+        remaining = f" and {len(unknown) - 5:,} more" if len(unknown) > 5 else ""
         raise DataError(
-            f"row {', '.join(map(str, unknown[:5]))}{more}: the column {column!r} names none of the cards; leave "
-            "such rows out, or name their cards too"
+            f"row {', '.join(map(str, unknown[:5]))}{remaining}: the column {column!r} names none of the cards; "
+            "leave such rows out, or name their cards too"
         )
-    return public.drop_columns([column]), [cards[checksum] for checksum in stated]
+    return public.drop_columns([column]), [cards[checksum] for checksum in checksums]
 
 
 # ---- outputs ----------------------------------------------------------------------------------------------------

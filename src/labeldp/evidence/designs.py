@@ -1,4 +1,4 @@
-"""`design_card`: the mechanism for a survey, without data, and what its reports will show."""
+"""`design_card`: the mechanism for a survey, without data, and the errors of its reports."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def design_card(
     interval, budget = LabelBounds(bounds), Epsilon(epsilon)
     unbiased = [name for name in mechanism_choices() if name == "auto" or mechanism_class(name).unbiased]
     name = parse_choice(mechanism, "mechanism", unbiased)
-    known = None if prior is None else Histogram.parse(prior).restricted(*interval)
-    designed = choose_mechanism(name, known, bounds=interval, epsilon=budget, clips=False)
+    restricted = None if prior is None else Histogram.parse(prior).restricted(*interval)
+    designed = choose_mechanism(name, restricted, bounds=interval, epsilon=budget, clips=False)
     return designed.with_origin(None)
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Typical errors of what follows from a number of reports, in the label's unit.
+    """Typical errors of estimates from a number of reports, in the label's unit.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Forecast:
     mean : float
         Half the width of the 95 % interval of the mean.
     model : float
-        What noise adds to the typical error of a linear model of ten columns; at most the spread of the labels.
+        The error that noise adds to a linear model of ten columns; at most the labels' standard deviation.
     histogram : float or None
         Typical error of the share of one of ten bins; None where values show the mean alone.
     """
@@ -88,7 +88,7 @@ class Forecast:
 
 
 def forecast(mechanism: Mechanism, prior: Histogram | None = None, sizes: Sequence[int] = SIZES) -> list[Forecast]:
-    """Return what reports of a mechanism will show, for answers that lie as the prior says.
+    """Return the typical errors of estimates from reports, for answers that are distributed as the prior.
 
     Without a prior they lie as most answers do in bounds that nobody passes: as a bell whose peak is at a fifth of
     the bounds, with a long right tail (a beta distribution, 2 and 5).
@@ -169,6 +169,6 @@ def _error_of_share(mechanism: Mechanism, prior: Histogram, shares: Array, size:
         values = mechanism.randomize_checked(answers, words)
         if np.unique(values).size < 3:
             return None
-        found = Reports(values, mechanism).histogram(BINS).masses
-        squares.append(float(np.mean((found - shares) ** 2)))
+        estimates = Reports(values, mechanism).histogram(BINS).masses
+        squares.append(float(np.mean((estimates - shares) ** 2)))
     return math.sqrt(float(np.mean(squares)))

@@ -24,8 +24,14 @@ from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.deconvolution import deconvolve, label_likelihood
 from labeldp.release.group_means import group_means, mean_noise_variance, noise_variances
 
-_FEWEST_BINS, _FINE_BINS, _MAX_BINS = 8, 32, 64
-"""Bins of a histogram: the fewest by default, those of the finer one behind it, and the most."""
+_FEWEST_BINS = 8
+"""The least number of bins of a histogram by default."""
+
+_FINE_BINS = 32
+"""The least number of bins of the finer histogram that is smoothed, and the most by default."""
+
+_MAX_BINS = 64
+"""The largest number of bins of a histogram."""
 
 MAX_CUTS = 128
 """Cuts between ranges of values that a histogram counts."""

@@ -67,22 +67,22 @@ def design(
 
     refuse_same({"the card": out}, {"the prior": public_prior})
     Target(str(out), force).refuse()
-    known = None if public_prior is None else read_histogram(public_prior)
-    designed = design_card(bounds=bounds, epsilon=epsilon, prior=known, mechanism=mechanism)
+    histogram = None if public_prior is None else read_histogram(public_prior)
+    designed = design_card(bounds=bounds, epsilon=epsilon, prior=histogram, mechanism=mechanism)
     text = designed.to_json()
     with atomic_file(out, public=True, replace=force) as draft:
         draft.write_text(text, encoding="ascii", newline="\n")
-    header, lines = forecast_table(forecast(designed, known))
+    header, lines = forecast_table(forecast(designed, histogram))
     table = Table(title="Typical errors", title_justify="left")
-    for place, name in enumerate(header):
-        table.add_column(name, justify="right" if place else "left")
+    for position, name in enumerate(header):
+        table.add_column(name, justify="right" if position else "left")
     for line in lines:
         table.add_row(*line)
     print_result(f"The card is in {out}: {designed.name}, of {len(text):,} characters.")
     PlainConsole().print(table)
     print_result(
         "The errors assume answers "
-        + ("as in the prior." if known else "that are mostly in the lower half of the bounds.")
+        + ("as in the prior." if histogram else "that are mostly in the lower half of the bounds.")
         + " Shares are those of ten equal bins. A model is one of ten columns; its error comes on top of what "
         "columns cannot explain.",
         f"Say on the form: from what is sent, nobody can be more than {percent(certainty(epsilon))} "
