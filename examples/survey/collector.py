@@ -17,7 +17,8 @@ from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+IN_REPOSITORY = HERE.parent.parent / "clients" / "javascript" / "labeldp.js"
 FILES = {"/", "/index.html", "/style.css", "/survey.js", "/labeldp.js", "/offline.js"}
 PUBLIC = {"age": ("23", "37", "52", "68"), "region": ("north", "east", "south", "west")}
 PRIVATE = "salary"
@@ -54,6 +55,12 @@ class Collector(SimpleHTTPRequestHandler):
             return super().send_head()
         self.send_error(HTTPStatus.NOT_FOUND)
         return None
+
+    def translate_path(self, path):
+        """Return the file of an address; the client may still be where the repository has it."""
+        file = super().translate_path(path)
+        is_client = path.partition("?")[0] == "/labeldp.js"
+        return str(IN_REPOSITORY) if is_client and not Path(file).exists() else file
 
     def do_POST(self):
         """Add a report to the table."""

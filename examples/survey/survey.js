@@ -96,6 +96,7 @@ find("send").addEventListener("click", async () => {
 
 find("promise").textContent =
   `Privacy: ε = ${client.epsilon.toFixed(2)} for your answer, checked in this browser by the card ${client.checksum.slice(7, 19)}`;
+find("problem").textContent = "";
 find("draw").disabled = false;
 close();
 if (localStorage.getItem(SENT)) show("done");
