@@ -25,7 +25,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
-from unicodedata import category
+from unicodedata import category, is_normalized
 
 Card = dict[str, Any]
 Amount = tuple[Fraction, Fraction]  # the promise of a channel: ε and δ
@@ -126,6 +126,7 @@ TESTS: dict[str, Callable[[Any], Any]] = {
     "any": lambda _: True,
     "text": lambda value: type(value) is str,
     "line": lambda one: type(one) is str and one.strip() and not one[500:] and not HIDDEN & {*map(category, one)},
+    "name": lambda one: TESTS["line"](one) and not one[200:] and one == one.strip() and is_normalized("NFC", one),
     "boolean": lambda value: type(value) is bool,
     "integer": lambda value: type(value) is int and 0 <= value <= 2**53,  # "`true` is none"
     "size": lambda value: type(value) is int and 1 <= value <= 2**53,
@@ -145,11 +146,14 @@ TESTS: dict[str, Callable[[Any], Any]] = {
 DOMAIN = "kind:text low:number high:number promise:fraction& "
 COMMON = """schema:text version:integer checksum:text guarantee:text cost:cost secure:boolean rows:size
     trust:curator/local bounds:bounds* mechanisms:mechanism* parts:integer* priors:prior|null* charges:charge*
-    statistics:statistic* intended_use?:line recipient?:line bounds_reason?:line rounding?:positive|null* """
+    statistics:statistic* people?:people intended_use?:line recipient?:line bounds_reason?:line
+    rounding?:positive|null* """
 FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a pair, type% an object with any names
-    "cost": "epsilon:number",
+    "cost": "epsilon:number label:number",
+    "segments": "names:name* partition?:name checked:boolean",
+    "people": "people:size rows_left_out:integer exhausted:integer most_rows_per_person?:size",
     "charge": """description:text budget:amount when:text mechanism:text|null rows_per_person:size
-        purpose:labels/prior/mean/sums/score/intervals/other""",
+        purpose:labels/prior/mean/sums/score/intervals/other segments?:segments""",
     "statistic": """description:text kind:text size:size steps:size sensitivity:integer epsilon:amount noise:text
         scale:fraction purpose:text""",
     "proof": "epsilon:number delta:number ratio:fraction|null",
@@ -164,7 +168,7 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "figure": "value:number standard_error:error",
     "figures": "rmse?:figure mse?:figure mae?:figure r2?:figure",
     "quality": "rows:size figures:figures",
-    "split": """method:shuffled/ seed:integer train_rows:size test_rows:size fit_charges:text*""",
+    "split": """method:shuffled/people seed:integer train_rows:size test_rows:size fit_charges:text*""",
     "regression": """names:text* params:number* bse:error* pvalues?:part* conf_int?:number&* bse_ols?:error*
         odds_ratios?:error* rate_ratios?:error*""",
     "fit": "rsquared?:part standard_error?:error pvalue?:part",
@@ -461,10 +465,11 @@ def check_cost(card: Card) -> str:
     charges, k, most = card["charges"], card["charges"][0]["rows_per_person"], Fraction(sys.float_info.max)
     require(all(one["rows_per_person"] == k for one in charges), "charges have different rows_per_person")
     mixed = card.get("file", {}).get("row_order") == "shuffled"
-    epsilon = exact_sum(Fraction(one["budget"]) for one in charges)
-    # "the smallest double that, written as a decimal, is at least this"
-    up = smallest_double(lambda double: Fraction(repr(double)), epsilon, sys.float_info.max)
-    require(card["cost"]["epsilon"] == up and epsilon <= most, f"the charges make up epsilon {up}")
+    epsilon = total(charges, 1)
+    require(epsilon <= most, "the charges make up more than a double can say")
+    stated = {"epsilon": as_double(epsilon), "label": as_double(total(charges, k))}
+    require(card["cost"] == stated, f"the charges make up {stated}")
+    all_segments = exact_sum(Fraction(one["budget"]) for one in charges)
     rounded = Context(prec=6, rounding=ROUND_CEILING).divide(*map(Decimal, epsilon.as_integer_ratio()))
     E = f"{float(rounded):.6g}"
     whose = f"all {len(card['labels'])} labels of one row" if "labels" in card else "one row's label"
@@ -473,11 +478,47 @@ def check_cost(card: Card) -> str:
         f"label differential privacy with ε = {E} for all that this card lists: changing "
         f"{whose} changes the probability of any of it by at most a factor e^{E}"
         + "; no row is in both the model and its score" * ("split" in card)
+        + "; no row is in two of the segments charged" * (all_segments != epsilon)
         + "; features, the number and order of rows, and bounds are public"
     )
     require(card["secure"], "NOT PRIVATE: the noise can be repeated from a seed")
     require(card["guarantee"] == says.replace(" and order" * mixed, ""), "the guarantee is another one")
     return f"{len(charges)} charges make up epsilon {epsilon}, for {k} rows of a person"
+
+
+def as_double(amount: Fraction) -> float:
+    """Return "the smallest double that, written as a decimal, is at least this"."""
+    return smallest_double(lambda double: Fraction(repr(double)), amount, sys.float_info.max)
+
+
+def total(charges: list[Card], k: int) -> Fraction:
+    """Return "the charges without segments, and the largest sum of one segment", for one of k rows."""
+    sums: dict[str | None, list[Fraction]] = {None: []}
+    for one in charges:
+        for name in one.get("segments", {"names": [None]})["names"]:
+            sums.setdefault(name, []).append(Fraction(one["budget"]) / k)
+    common = exact_sum(sums.pop(None))
+    return exact_sum([common, max(map(exact_sum, sums.values()), default=Fraction(0))])
+
+
+def is_alone(charge: Card) -> bool:
+    """Tell the charge for a prior that may be of other rows than those of the card."""
+    return charge["purpose"] == "prior" and charge["description"].endswith(", estimated alone")
+
+
+def check_scope(card: Card) -> str:
+    """Check (9): the segments of the charges, and the people of the rows."""
+    charges, k = card["charges"], card["charges"][0]["rows_per_person"]
+    listed = [one["segments"]["names"] for one in charges if "segments" in one]
+    require(all(0 < len(names) <= 4096 for names in listed), "a charge has no segments, or more than 4096")
+    require(all(names == sorted(set(names)) for names in listed), "segments are not sorted, or one occurs twice")
+    own = [one.get("segments") for one in charges if not is_alone(one)]
+    require(all(one == own[0] for one in own), "charges for the same rows are in different segments")
+    people = card.get("people", {"people": card["rows"]})
+    right = card["rows"] <= people["people"] * k and k <= people.get("most_rows_per_person", k)
+    require(right, "the people of the card do not have so many rows")
+    vouched = "as its owner declares" if "people" not in card else "as the card says that they were counted"
+    return f"{k} rows of a person at most, {vouched}; {len(listed)} charges have segments"
 
 
 def check_statistics(card: Card) -> str:
@@ -653,7 +694,7 @@ def checks(card: Card) -> Iterator[tuple[str, Callable[[Card], str], Card]]:
         yield "mechanism", lambda mechanism: check_mechanism(mechanism, proven), one
     for one in {canonical(one): one for one in statistics}.values():
         yield "statistic", check_statistic, one
-    agreement = (check_cost, check_labels, check_statistics, check_rest) if "charges" in card else ()
+    agreement = (check_cost, check_scope, check_labels, check_statistics, check_rest) if "charges" in card else ()
     agreement += (check_purpose,) if "purpose" in card else ()
     yield from ((check.__name__.replace("check_", "card, "), check, card) for check in (check_origins, *agreement))
 

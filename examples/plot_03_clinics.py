@@ -47,7 +47,7 @@ for name, (values, epsilon, rows) in clinics.items():
     )
     means[name] = release.labels.mean()
     errors[name] = release.labels.std() / np.sqrt(release.labels.size)
-    print(f"{name:7} cost {release.cost}, left {ledger.remaining}")
+    print(f"{name:7} cost {release.cost}, left {ledger.remaining()}")
 
 # %%
 # The limit
@@ -85,7 +85,7 @@ study.set(title="LDL cholesterol by clinic", xlabel="mean, mg/dL", ylim=(2.6, -0
 marks = {"true mean": true, "private mean ± 2 standard errors": private}
 figure.legend(marks.values(), marks, loc="outside upper right", ncols=2)
 
-left = ledger.remaining.epsilon
+left = ledger.remaining().epsilon
 budget.barh(0, left, left=spent, color="0.87", edgecolor="0.45", hatch="//", height=0.6)
 budget.set(title="The ledger: ε = 3 for every patient, no more", xlabel="ε", xlim=(0, 3), yticks=[])
 budget.set_title(f"left: {left:g}", loc="right", fontsize=10.5)

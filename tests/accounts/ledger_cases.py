@@ -8,7 +8,7 @@ import sqlite3
 import labeldp as ldp
 
 WHEN = "2026-01-01T00:00:00+00:00"
-HEADER = {"schema": "labeldp.ledger/1", "limit": "3", "id": "0" * 32}
+HEADER = {"schema": "labeldp.ledger/1", "limit": "3", "unit": "label", "id": "0" * 32}
 ENTRY = {
     "description": "café",
     "budget": "1/3",
@@ -17,7 +17,11 @@ ENTRY = {
     "rows_per_person": 2,
     "purpose": "labels",
 }
-TABLE = "CREATE TABLE records (number INTEGER PRIMARY KEY, record TEXT NOT NULL, hash TEXT NOT NULL)"
+TABLES = (
+    "CREATE TABLE records (number INTEGER PRIMARY KEY, record TEXT NOT NULL, hash TEXT NOT NULL)",
+    "CREATE TABLE ids (hash BLOB PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE people (hash BLOB PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+)
 
 
 def canonical(record):
@@ -42,7 +46,8 @@ def write_ledger(path, *records):
 def write_rows(path, rows):
     path.unlink(missing_ok=True)
     with contextlib.closing(sqlite3.connect(path)) as database, database:
-        database.execute(TABLE)
+        for table in TABLES:
+            database.execute(table)
         database.executemany("INSERT INTO records VALUES (?, ?, ?)", [(k, *row) for k, row in enumerate(rows)])
         database.execute(f"PRAGMA user_version={len(rows)}")
     return path

@@ -63,7 +63,7 @@ def test_a_ledger_is_written_as_its_account_says_and_read_again(path):
 def test_a_reopened_ledger_keeps_its_limit_and_refuses_another(path):
     Ledger.open(path, limit=Budget(0.3)).charge("labels", epsilon=0.1)
     for again in (Ledger.open(path), Ledger.open(str(path), limit=Budget(Fraction(3, 10)))):
-        assert (again.limit, again.total, again.remaining) == (Budget(0.3), Budget(0.1), Budget(0.2))
+        assert (again.limit, again.total, again.remaining()) == (Budget(0.3), Budget(0.1), Budget(0.2))
     before = path.read_bytes()
     with pytest.raises(LedgerError, match="limit"):
         Ledger.open(path, limit=Budget(Fraction(3, 10) + Fraction(1, 10**9)))
@@ -90,7 +90,7 @@ def late(path, limit=None):
 
 def test_a_late_ledger_is_created_with_the_first_charge_that_is_accepted(path):
     ledger = late(path, Budget(1))
-    assert (ledger.charges, ledger.total, ledger.remaining) == ((), Budget(0), Budget(1))
+    assert (ledger.charges, ledger.total, ledger.remaining()) == ((), Budget(0), Budget(1))
     with pytest.raises(BudgetError, match="Nothing was spent"):
         ledger.charge("too much", epsilon=1.1)
     assert os.listdir(path.parent) == []
@@ -255,7 +255,7 @@ def test_a_changed_byte_is_found_or_changes_nothing(ledger, path):
             assert (again.charges, again.limit) == (charges, LIMIT)
         except LedgerError:
             found += 1
-    assert found > len(whole) / 50
+    assert found > 200
 
 
 @posix_only  # Windows removes no file that is open
@@ -332,7 +332,11 @@ def test_another_ledger_or_a_damaged_copy_is_not_restored(ledger, path):
 
 def test_an_extract_has_what_the_ledger_has_and_a_database_is_not_read_for_one(ledger, path):
     extract = Extract(ledger.to_extract())
-    assert (extract.charges, extract.total, extract.remaining) == (ledger.charges, ledger.total, ledger.remaining)
+    assert (extract.charges, extract.total, extract.remaining()) == (
+        ledger.charges,
+        ledger.total,
+        ledger.remaining(),
+    )
     memory = Ledger(limit=LIMIT)
     memory.charge_all(ledger.charges)
     assert Extract(memory.to_extract()).charges == ledger.charges

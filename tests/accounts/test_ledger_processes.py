@@ -75,7 +75,7 @@ def test_of_two_processes_that_race_for_the_last_budget_exactly_one_wins(spender
 def test_sixteen_processes_with_ten_charges_each_sum_exactly(spender, path):
     spender.start(16, path, limit=1.6, times=10)
     assert spender.acknowledged() == 160
-    assert (Ledger.open(path).total, Ledger.open(path).remaining) == (Budget(1.6), Budget(0))
+    assert (Ledger.open(path).total, Ledger.open(path).remaining()) == (Budget(1.6), Budget(0))
 
 
 @pytest.mark.slow

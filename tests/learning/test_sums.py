@@ -8,6 +8,7 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp.accounts.scope import Scope
 from labeldp.learning import base
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.features import FeatureTable
@@ -64,7 +65,7 @@ def spent(one, other):
 @pytest.mark.parametrize("epsilon", ["0.002", "0.01", "0.05", "1/3", "1", "2.7", "7.3", "20"])
 @pytest.mark.parametrize("labels", [False, True])
 def test_charges_sum_to_epsilon_exactly(epsilon, rows, labels):
-    request = FitRequest(epsilon=float(Fraction(epsilon)), bounds=(0, 5), rows_per_person=3, labels=labels)
+    request = FitRequest(epsilon=float(Fraction(epsilon)), bounds=(0, 5), scope=Scope.parse(3), labels=labels)
     plan, exact = request.plan(rows), Fraction(repr(float(Fraction(epsilon))))
     assert plan.for_labels >= 0
     assert plan.for_sums > 0, "nothing is known of labels without it"

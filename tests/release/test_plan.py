@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
+from labeldp.accounts.scope import Scope
 from labeldp.release.plan import prior_budget
 
 BOUNDS = (0.0, 5.0)
@@ -83,7 +84,7 @@ def test_charges_are_for_labels_first_and_then_for_priors():
         return [(c.description, c.budget, c.rows_per_person, c.mechanism) for c in made.charges()]
 
     assert listed(plan(prior=PRIOR)) == [("labels", ldp.Budget(1), 1, None)]
-    assert listed(plan(epsilon_prior=0.25, trust="local", rows_per_person=2)) == [
+    assert listed(plan(epsilon_prior=0.25, trust="local", scope=Scope.parse(2))) == [
         ("labels", ldp.Budget(1.5), 2, None),
         ("prior (local)", ldp.Budget(0.5), 2, None),
     ]

@@ -140,7 +140,7 @@ def test_summary_and_card_tell_everything_but_labels():
         assert word in summary
     read = ldp.accounts.Card.parse(card)
     assert read.terms == made.terms
-    assert read.content["cost"] == {"epsilon": 1.0}
+    assert read.content["cost"] == {"epsilon": 1.0, "label": 1.0}
     assert sum(Fraction(c["budget"]) for c in read.content["charges"]) == 1
     assert not any(f"{label:.8f}"[:-1] in summary + card for label in LABELS)
 

@@ -11,6 +11,7 @@ import pytest
 
 import labeldp as ldp
 from helpers import PATIENCE, posix_only, seeded
+from labeldp.accounts.scope import Scope
 from labeldp.exact.sampling import CHUNK
 
 BOUNDS = (0.0, 5.0)
@@ -32,7 +33,8 @@ ORDERS = {
 }
 
 
-def order(**how):
+def order(rows_per_person=1, **how):
+    how["scope"] = Scope.parse(rows_per_person)
     return ldp.release.Request(**{"epsilon": 1.0, "bounds": BOUNDS, **how})
 
 

@@ -27,6 +27,8 @@ _NOT_PURE = "a mechanism has a δ, and charges pay for pure ε"
 _UNPAID_PRIOR = "the noise of a prior costs more than is charged for it"
 ROUNDING = 1e-9
 """Share of the bounds' width by which a prior may reach beyond them: its nodes are rounded."""
+ESTIMATED_ALONE = ", estimated alone"
+"""The end of the description of a charge for a prior that may be of other rows."""
 LOWEST_LABELS = {None: -math.inf, "sqrt": 0.0, "log": math.ulp(0.0)}
 """The least lower bound of labels, by their transform."""
 
@@ -58,7 +60,8 @@ def require_joint_agreement(entries: Data, terms: Terms, labels: Sequence[Data])
     names = [label.get("label") for label in labels]
     require(None not in names and len(set(names)) == len(names), "each of its labels must have a name of its own")
     require(entries["guarantee"] == terms.guarantee_of(entries.get("file", {})), _OTHER_GUARANTEE)
-    require(entries["cost"] == terms.cost.rounded(), _OTHER_COST)
+    require(entries["cost"] == terms.stated_cost, _OTHER_COST)
+    _require_scope(terms)
     require(entries["secure"] == terms.secure, "it is as secure as the least secure of its labels")
     rows = {entries["rows"], entries.get("file", entries)["rows"], *(label["rows"] for label in labels)}
     require(len(rows) == 1, "its labels and its file must have the same rows")
@@ -95,10 +98,27 @@ def _require_charges(entries: Data, terms: Terms) -> None:
     require(len(rows_per_person) == 1, _OTHER_PEOPLE)
     guarantee = terms.guarantee_of(entries.get("file", {}))
     require(entries["guarantee"] == guarantee, _OTHER_GUARANTEE)
-    require(entries["cost"] == terms.cost.rounded(), _OTHER_COST)
+    require(entries["cost"] == terms.stated_cost, _OTHER_COST)
+    _require_scope(terms)
     is_summed = bool(terms.statistics) or any(map(terms.charges_for, ("sums", "mean", "score")))
     is_trusted = terms.trust == "curator" or not is_summed
     require(is_trusted, "with local trust nobody can sum labels, and it charges for sums")
+
+
+def _is_alone(charge: Charge) -> bool:
+    """Return whether a charge is for a prior that may be of other rows than those of the card."""
+    return charge.purpose == "prior" and charge.description.endswith(ESTIMATED_ALONE)
+
+
+def _require_scope(terms: Terms) -> None:
+    """Require one scope of all charges but those of priors estimated alone, and enough people for the rows."""
+    segments = {charge.segments for charge in terms.charges if not _is_alone(charge)}
+    require(len(segments) <= 1, "charges for the same rows are in different segments")
+    people = terms.people
+    if people is not None:
+        is_enough = terms.rows <= people.people * terms.rows_per_person
+        most = people.most_rows_per_person or terms.rows_per_person
+        require(is_enough and terms.rows_per_person <= most, "its people do not have so many rows")
 
 
 def _require_statistics(terms: Terms) -> None:

@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal
-from unicodedata import category
 
 from labeldp._values import parse_number
+from labeldp.accounts.scope import Scope
+from labeldp.accounts.segments import Segments, is_visible_line
 from labeldp.errors import BudgetError, CardError, ParameterError, Setting, describe
 from labeldp.mechanisms.typed_data import Limit, Positive, optional, parse_fraction, plain, read
 
@@ -23,9 +24,6 @@ MAX_BITS = 8192
 
 LONGEST_STATEMENT = 500
 """Characters of one statement of an owner."""
-
-_HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Unicode's categories of characters that end a line, or change how text around them is shown."""
 
 
 def float_at_least(value: Fraction | float) -> float:
@@ -171,8 +169,7 @@ Purpose = Literal["labels", "prior", "mean", "sums", "score", "intervals", "othe
 
 
 def _is_statement(text: str) -> bool:
-    is_visible = not any(category(character) in _HIDDEN for character in text)
-    return is_visible and bool(text.strip()) and len(text) <= LONGEST_STATEMENT
+    return is_visible_line(text) and len(text) <= LONGEST_STATEMENT
 
 
 Statement = Annotated[str, Limit(_is_statement, f"one line of 1 to {LONGEST_STATEMENT} characters")]
@@ -254,6 +251,8 @@ class Charge:
         The kind of output, for programs.
     declaration : Declaration
         The statements of the owner.
+    segments : Segments or None
+        The segments of its rows; without, the charge counts for the rows of all segments.
 
     Examples
     --------
@@ -271,14 +270,21 @@ class Charge:
     rows_per_person: Positive = 1
     purpose: Purpose = "other"
     declaration: Declaration = field(default=Declaration(), compare=False, repr=False, metadata={"data": False})
+    segments: Segments | None = optional()
 
     def __str__(self) -> str:
-        return f"{rounded_up(self.budget.epsilon)} for {self.description}"
+        where = "" if self.segments is None else f", in {self.segments}"
+        return f"{rounded_up(self.budget.epsilon)} for {self.description}{where}"
 
     @property
     def key(self) -> tuple[object, ...]:
         """The common part of a charge in a ledger and on a card: the mechanism is noted later."""
-        return self.when, self.budget, self.purpose, self.rows_per_person
+        return self.when, self.budget, self.purpose, self.rows_per_person, self.segments
+
+    @property
+    def label_budget(self) -> Budget:
+        """The cost of one label."""
+        return Budget(self.budget.exact_epsilon / self.rows_per_person)
 
 
 def new_charge(
@@ -287,12 +293,14 @@ def new_charge(
     *,
     purpose: Purpose,
     mechanism: str | None = None,
-    rows_per_person: int = 1,
+    scope: Scope | None = None,
 ) -> Charge:
     """Return a charge at the present time, at the price for all of a person's rows."""
     when = datetime.now(UTC).isoformat(timespec="microseconds")  # no two are the same
-    cost = group_budget(budget, rows_per_person)
-    return Charge(description, cost, when, mechanism, rows_per_person, purpose, _declaration.get())
+    people = 1 if scope is None else scope.rows_per_person
+    segments = None if scope is None else scope.segments
+    cost = group_budget(budget, people)
+    return Charge(description, cost, when, mechanism, people, purpose, _declaration.get(), segments)
 
 
 def parse_charge(charge: Any) -> Charge:
@@ -314,9 +322,64 @@ def parse_charge(charge: Any) -> Charge:
     return charge
 
 
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """Sums of charges, exactly.
+
+    Attributes
+    ----------
+    common : Fraction
+        The charges without a segment: the rows of all segments pay them.
+    by_segment : dict of Fraction
+        The charges of each segment.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> ledger = ldp.Ledger()
+    >>> for night in ("Monday", "Tuesday"):
+    ...     charge = ledger.charge("labels", epsilon=0.4, segment=night)
+    >>> charge = ledger.charge("a table of all nights", epsilon=0.1)
+    >>> Spending.of(ledger.charges).total
+    Budget(epsilon=0.5)
+    """
+
+    common: Fraction
+    by_segment: dict[str, Fraction]
+
+    @classmethod
+    def of(cls, charges: Iterable[Charge]) -> Spending:
+        """Return the sums of charges."""
+        amounts: dict[str | None, list[Fraction]] = {None: []}
+        for charge in charges:
+            for name in (None,) if charge.segments is None else charge.segments.names:
+                amounts.setdefault(name, []).append(charge.budget.exact_epsilon)
+        common = exact_sum(amounts.pop(None))
+        return cls(common, {name: exact_sum(values) for name, values in amounts.items() if name is not None})
+
+    @property
+    def total(self) -> Budget:
+        """The charges without a segment, and the largest sum of one segment."""
+        return Budget(exact_sum([self.common, max(self.by_segment.values(), default=Fraction(0))]))
+
+    def total_in(self, names: Iterable[str]) -> Budget:
+        """Return the largest total of the rows of some segments."""
+        return Budget(exact_sum([self.common, max(self.by_segment.get(name, Fraction(0)) for name in names)]))
+
+
 def total_of(charges: Iterable[Charge]) -> Budget:
-    """Return the sum of the costs of charges."""
+    """Return the total of charges of one ledger: no label pays for two segments."""
+    return Spending.of(charges).total
+
+
+def sum_of(charges: Iterable[Charge]) -> Budget:
+    """Return the sum of charges, for a person with labels in all segments."""
     return Budget(exact_sum(charge.budget.exact_epsilon for charge in charges))
+
+
+def label_cost(charges: Iterable[Charge]) -> Budget:
+    """Return the total of charges for one label."""
+    return total_of(replace(charge, budget=charge.label_budget) for charge in charges)
 
 
 def missing_charges(charges: Iterable[Charge], recorded: Iterable[Charge]) -> list[Charge]:
@@ -334,9 +397,17 @@ def refuse_overspend(limit: Budget | None, earlier: Sequence[Charge], charges: S
     """Raise `BudgetError` if charges would pass a limit together with earlier ones."""
     if limit is None or total_of([*earlier, *charges]) <= limit:
         return
-    price, remaining = total_of(charges), limit.minus(total_of(earlier))
+    segments = charges[0].segments
+    remaining = limit.minus(spent_before(earlier, segments))
+    where = "" if segments is None else f" in segment {segments}"
     raise BudgetError(
-        f"Budget exceeded: this costs {price}, and {rounded_up(remaining.exact_epsilon)} of "
-        f"{rounded_up(limit.exact_epsilon)} is left. Nothing was spent.",
+        f"Budget exceeded: this costs {total_of(charges)}, and {rounded_up(remaining.exact_epsilon)} of "
+        f"{rounded_up(limit.exact_epsilon)} is left{where}. Nothing was spent.",
         option="ledger",
     )
+
+
+def spent_before(charges: Iterable[Charge], segments: Segments | None) -> Budget:
+    """Return the total of the rows of some segments, or of all."""
+    spending = Spending.of(charges)
+    return spending.total if segments is None else spending.total_in(segments.names)

@@ -8,7 +8,7 @@ from typing import Any
 
 from labeldp._values import Data
 from labeldp.accounts.agreement import charge_of_origin, require, require_agreement, require_joint_agreement
-from labeldp.accounts.budget import Charge, Declaration, missing_charges, total_of
+from labeldp.accounts.budget import Charge, Declaration, missing_charges, spent_before
 from labeldp.accounts.explanation import Explanation, explain, explain_labels
 from labeldp.accounts.schema import CARDS
 from labeldp.accounts.terms import Terms, join_terms
@@ -94,7 +94,8 @@ class Card:
         """
         ledger_cost = None
         if recorded is not None:
-            ledger_cost = total_of(missing_charges(recorded, self.terms.charges))
+            others = missing_charges(recorded, self.terms.charges)
+            ledger_cost = spent_before([*self.terms.charges, *others], self.terms.segments)
         if self.labels:
             contents = {name: (part.terms, part.content) for name, part in self.labels.items()}
             return explain_labels(self.terms, contents, ledger_cost)
@@ -168,4 +169,5 @@ def _terms(kind: str, entries: Data) -> Terms:
             bounds_reason=entries.get("bounds_reason"),
         ),
         label_transform=entries.get("label_transform"),
+        people=entries.get("people"),
     )

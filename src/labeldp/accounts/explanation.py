@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from labeldp._values import Data
 from labeldp.accounts.accuracy import clipping_sentence, noise_sentence
-from labeldp.accounts.budget import Budget, rounded_up, total_of
+from labeldp.accounts.budget import Budget, rounded_up
 from labeldp.accounts.numbers import EXAMPLE, WEAK, is_weak, odds_figures, times
 from labeldp.accounts.scores import describe_quality
 from labeldp.accounts.statistic import describe_proof, origins_of, proof_of
@@ -177,16 +177,14 @@ def explain(
     entries : mapping, optional
         Further public entries of the card, such as which file the labels are in.
     ledger_cost : Budget, optional
-        The cost of all else in its ledger, to say what everything in it means.
+        The total of its ledger for these rows, with these charges, to say what everything in it means.
     """
     entries = entries or {}
     wording, name = _WORDING[_topic(terms, kind, entries)], entries.get("file", {}).get("name")
     label = entries.get("label", "private labels")
     proof = None if terms.charges else proof_of(terms.mechanisms[0])
     budget = terms.cost if proof is None else Budget(proof.epsilon)
-    ledger = None if ledger_cost is None else total_of(terms.charges) + ledger_cost
-    if ledger is not None and ledger <= budget:
-        ledger = None
+    ledger = None if ledger_cost is None or ledger_cost <= budget else ledger_cost
     warnings = _warnings(terms, (ledger or budget).epsilon)
     if proof is not None and proof.delta:
         warnings.append(_DELTA.format(delta=rounded_up(proof.delta, 3)))
@@ -249,10 +247,7 @@ def _merged(sentences: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
 
 def _beyond(terms: Terms, ledger_cost: Budget | None) -> Budget | None:
     """Return the total of a ledger, where that is more than a release cost."""
-    if ledger_cost is None:
-        return None
-    total = total_of(terms.charges) + ledger_cost
-    return None if total <= terms.cost else total
+    return None if ledger_cost is None or ledger_cost <= terms.cost else ledger_cost
 
 
 def _topic(terms: Terms, kind: str, entries: Data) -> str:
@@ -313,9 +308,8 @@ def _actions(terms: Terms, wording: Wording, entries: Data, readers: str) -> lis
         for mechanism in terms.mechanisms
     }
     if terms.charges:
-        total = total_of(terms.charges)
         done = wording.done.format(rows=terms.rows)
-        first = f"{done}, for {total} in all; {readers} saw the true ones."
+        first = f"{done}, for {terms.cost} in all; {readers} saw the true ones."
     else:
         first = f"{wording.done.format(cost=describe_proof(terms.mechanisms[0]))}."
     column = private_column(entries)
@@ -389,13 +383,33 @@ def _score(terms: Terms) -> str:
 
 
 def _cost(terms: Terms) -> list[str]:
-    people = terms.rows_per_person
-    lines = [f"{total_of(terms.charges)} in all:", *(f"  {charge}" for charge in terms.charges)]
-    if people > 1:
-        lines.append(f"That covers persons with up to {people:,} rows (group privacy).")
+    lines = [f"{terms.cost} in all:", *(f"  {charge}" for charge in terms.charges), *describe_scope(terms)]
     if terms.split is not None:
         lines.append(
             "Rows of the score were held out: they spend their ε on the score, and the others on the model."
+        )
+    return lines
+
+
+def describe_scope(terms: Terms) -> list[str]:
+    """Return the figures for a label, a person and a segment, and who vouches for them."""
+    segments, people, rows = terms.segments, terms.people, terms.rows_per_person
+    lines = []
+    if rows > 1:
+        vouched = "the owner declares" if people is None else "the rows of each were counted"
+        lines.append(
+            f"One label: {terms.label_cost}. A person with up to {rows:,} rows: {terms.cost} ({vouched})."
+        )
+    elif people is not None:
+        lines.append("Each person has one row, as counted.")
+    if people is not None and people.rows_left_out:
+        why = f", {people.exhausted:,} people without budget among them" if people.exhausted else ""
+        lines.append(f"Labels left empty by a rule on ids alone: {people.rows_left_out:,}{why}.")
+    if segments is not None:
+        why = "ids were compared" if segments.checked else "the owner declares"
+        lines.append(
+            f"Segment {segments}: charges of other segments are for other rows ({why}). A person with rows in "
+            "several segments pays for each."
         )
     return lines
 

@@ -9,14 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import partial
-from typing import Any, get_args
+from typing import Any, Unpack, get_args
 
 from labeldp._atomic import StrPath, open_regular
-from labeldp._values import parse_choice, parse_integer
-from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, parse_charge, refuse_overspend, total_of
-from labeldp.accounts.ledger_chain import Chain, Extract, chain_text, header_of, record_of, write_extract
+from labeldp._values import parse_choice
+from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, parse_charge
+from labeldp.accounts.ledger_chain import Chain, Extract, Header, Unit, chain_text, record_of, write_extract
 from labeldp.accounts.ledger_file import LedgerFile, has_charges
+from labeldp.accounts.scope import IdColumn, RowOptions, Scope
 from labeldp.errors import (
+    BudgetError,
     DataError,
     LabelDPError,
     LedgerError,
@@ -26,6 +28,7 @@ from labeldp.errors import (
     Setting,
     warn,
 )
+from labeldp.mechanisms.typed_data import plain
 
 
 class Ledger:
@@ -46,22 +49,30 @@ class Ledger:
     >>> import labeldp as ldp
     >>> ledger = ldp.Ledger(limit=ldp.Budget(epsilon=1.0))
     >>> charge = ledger.charge("labels", epsilon=0.4)
-    >>> ledger.remaining
+    >>> ledger.remaining()
     Budget(epsilon=0.6)
     """
 
     def __init__(self, limit: Budget | None = None) -> None:
         if limit is not None and not isinstance(limit, Budget):
             raise ParameterError(Setting("limit"), " must be a Budget, for example Budget(epsilon=3.0)")
-        self._limit = limit
         self._file: LedgerFile | None = None
-        self._spent: list[Charge] = []  # of a ledger in memory, which belongs to one process
+        self._memory = Chain("the ledger")  # of a ledger without a file, which belongs to one process
+        self._memory.header = Header(limit)
         self._own: list[Charge] = []
         self._reserve: tuple[Charge, ...] = ()
         self._owner, self._lock = os.getpid(), threading.RLock()
 
     @classmethod
-    def open(cls, path: StrPath, *, limit: Budget | None = None, create: bool = True) -> Ledger:
+    def open(
+        cls,
+        path: StrPath,
+        *,
+        limit: Budget | None = None,
+        unit: Unit | None = None,
+        segments: str | None = None,
+        create: bool = True,
+    ) -> Ledger:
         """Return the ledger kept in a file, created with ``limit`` if it does not exist.
 
         Charges are locked between processes and on the disk before the release is handed over. A crash
@@ -74,7 +85,12 @@ class Ledger:
             The file, an SQLite database.
         limit : Budget, optional
             For an existing file it must be left out or equal to the file's: a limit is not changed by
-            opening.
+            opening. So must ``unit`` and ``segments``.
+        unit : {"label", "person"}
+            The unit of the limit: a label, by default, or a person, whose own account adds up the cost of all
+            their rows; then every release needs ``person``, and the labels of people without budget stay empty.
+        segments : str, optional
+            The name of the segmentation, such as ``"night"``; otherwise the first ``segment`` begins one.
         create : bool
             If False, the file must exist, and opening it needs no permission to write.
 
@@ -84,21 +100,27 @@ class Ledger:
         >>> path = tempfile.mkdtemp() + "/budget.db"
         >>> ledger = ldp.Ledger.open(path, limit=ldp.Budget(epsilon=3.0))
         >>> charge = ledger.charge("labels of the spring survey", epsilon=1.0, purpose="labels")
-        >>> ldp.Ledger.open(path).remaining             # tomorrow, in another process
+        >>> ldp.Ledger.open(path).remaining()           # tomorrow, in another process
         Budget(epsilon=2.0)
         """
-        ledger = cls(limit)
-        ledger._file = LedgerFile(os.fspath(path), limit)
-        ledger._file.prepare(create=create)
+        ledger = cls._at(path, limit, unit, segments)
+        ledger._require_file().prepare(create=create)
         return ledger
 
     @classmethod
-    def prepare(cls, path: StrPath, *, limit: Budget | None = None) -> Ledger:
+    def prepare(
+        cls,
+        path: StrPath,
+        *,
+        limit: Budget | None = None,
+        unit: Unit | None = None,
+        segments: str | None = None,
+    ) -> Ledger:
         """Return the ledger kept in a file; the first accepted charge creates the file, so a refusal leaves none.
 
         Parameters
         ----------
-        path, limit
+        path, limit, unit, segments
             As for `Ledger.open`.
 
         Examples
@@ -106,21 +128,48 @@ class Ledger:
         >>> import os, tempfile, labeldp as ldp
         >>> path = tempfile.mkdtemp() + "/budget.db"
         >>> ledger = ldp.Ledger.prepare(path, limit=ldp.Budget(epsilon=3.0))
-        >>> os.path.exists(path), ledger.remaining
+        >>> os.path.exists(path), ledger.remaining()
         (False, Budget(epsilon=3.0))
         """
         if os.path.lexists(path):
-            return cls.open(path, limit=limit)
+            return cls.open(path, limit=limit, unit=unit, segments=segments)
+        return cls._at(path, limit, unit, segments)
+
+    @classmethod
+    def _at(cls, path: StrPath, limit: Budget | None, unit: str | None, segments: str | None) -> Ledger:
+        """Return the ledger of a file that is not read yet."""
         ledger = cls(limit)
-        ledger._file = LedgerFile(os.fspath(path), limit)
+        if unit is not None:
+            parse_choice(unit, "unit", get_args(Unit))
+        ledger._file = LedgerFile(os.fspath(path), limit=limit, unit=unit, segments=segments)
         return ledger
+
+    def _require_file(self) -> LedgerFile:
+        if self._file is None:
+            raise LedgerError("this needs a ledger in a file: use Ledger.open(path, limit=...)")
+        return self._file
 
     # ---- reading ----------------------------------------------------------------------------
 
     @property
+    def chain(self) -> Chain:
+        """All records."""
+        return self._memory if self._file is None else self._file.chain()
+
+    @property
+    def rules(self) -> Header:
+        """The limit, its unit and the name of the segmentation, as they were fixed when it was created."""
+        return self._memory.rules if self._file is None else self._file.header
+
+    @property
     def limit(self) -> Budget | None:
         """The most that may be spent, or None."""
-        return self._limit if self._file is None else self._file.limit
+        return self.rules.limit
+
+    @property
+    def unit(self) -> str:
+        """The unit of the limit, "label" or "person"."""
+        return self.rules.unit
 
     @property
     def path(self) -> str | None:
@@ -130,7 +179,7 @@ class Ledger:
     @property
     def charges(self) -> tuple[Charge, ...]:
         """All charges, oldest first."""
-        return tuple(self._spent) if self._file is None else self._file.charges()
+        return tuple(self.chain.charges)
 
     @property
     def own_charges(self) -> tuple[Charge, ...]:
@@ -139,13 +188,64 @@ class Ledger:
 
     @property
     def total(self) -> Budget:
-        """The sum of all charges."""
-        return total_of(self.charges)
+        """The largest total of a label: the charges without a segment, and the largest sum of one segment.
 
-    @property
-    def remaining(self) -> Budget | None:
-        """The limit minus the total, or None without a limit."""
-        return None if self.limit is None else self.limit.minus(self.total)
+        Of a ledger for people, the largest total of a person.
+        """
+        return self.chain.total
+
+    def remaining(self, segment: str | None = None) -> Budget | None:
+        """Return the limit minus the total, or None without a limit.
+
+        Parameters
+        ----------
+        segment : str, optional
+            The segment to release: charges of other segments do not count for its rows.
+
+        Examples
+        --------
+        >>> import labeldp as ldp
+        >>> ledger = ldp.Ledger(limit=ldp.Budget(epsilon=1.0))
+        >>> charge = ledger.charge("labels of Monday", epsilon=0.7, segment="Monday")
+        >>> ledger.remaining(), ledger.remaining(segment="Monday"), ledger.remaining(segment="Tuesday")
+        (Budget(epsilon=0.3), Budget(epsilon=0.3), Budget(epsilon=1.0))
+        """
+        return self.chain.remaining(segment)
+
+    def total_of_person(self, person: str | int) -> Budget:
+        """Return the total of a person, in a ledger for people.
+
+        Parameters
+        ----------
+        person : str or int
+        """
+        people = IdColumn.parse([person], "person")
+        with self._require_file().ids(people) as ids:
+            return Budget(Fraction(ids.totals(people)[0]))
+
+    def withdraw(self, person: str | int) -> None:
+        """Let the labels of a person be used in no further release; past charges stay.
+
+        Parameters
+        ----------
+        person : str or int
+
+        Examples
+        --------
+        >>> import tempfile, labeldp as ldp
+        >>> path = tempfile.mkdtemp() + "/budget.db"
+        >>> ledger = ldp.Ledger.open(path, limit=ldp.Budget(2.0), unit="person")
+        >>> ledger.withdraw("anna")
+        >>> release = ldp.privatize([2.5, 4.0], person=["anna", "ben"], epsilon=1.0, bounds=(0, 5), ledger=ledger)
+        >>> release.labels.shape, bool(release.labels[0] == release.labels[0])
+        ((2,), False)
+        """
+        self._require_people()
+        self._require_file().withdraw(IdColumn.parse([person], "person"))
+
+    def _require_people(self) -> None:
+        if self.unit != "person":
+            raise LedgerError('this ledger has no accounts of people: they need one of unit="person"')
 
     def backup(self, path: StrPath, *, force: bool = False) -> None:
         """Write a copy of the ledger's file; put it back with ``labeldp ledger LEDGER --restore COPY``.
@@ -156,9 +256,7 @@ class Ledger:
         force : bool
             Whether it may replace a file.
         """
-        if self._file is None:
-            raise LedgerError("a ledger in memory has no file to copy: use Ledger.open(path, limit=...)")
-        self._file.backup(path, force=force)
+        self._require_file().backup(path, force=force)
 
     def to_extract(self) -> str:
         """Return the extract of the ledger, JSON for a reviewer, who does not open somebody else's database.
@@ -171,17 +269,17 @@ class Ledger:
         >>> json.loads(ledger.to_extract())["total"]
         '2/5'
         """
-        chain = Chain("the ledger")
         records = self._chained_charges() if self._file is None else self._file.records()
+        chain = Chain("the ledger")
         for text, digest in records:
             chain.add(text, digest)
-        return write_extract(records, total_of(chain.charges))
+        return write_extract(records, chain.total)
 
     def _chained_charges(self) -> list[tuple[str, str]]:
         """Return the records of a ledger in memory."""
-        records = [chain_text(header_of("0" * 32, self._limit), "")]
-        for charge in self._spent:
-            records.append(chain_text(record_of([charge]), records[-1][1]))
+        records = [chain_text(plain(self._memory.rules), "")]
+        for charge in self._memory.charges:
+            records.append(chain_text(record_of({"charges": [charge]}), records[-1][1]))
         return records
 
     @property
@@ -199,6 +297,7 @@ class Ledger:
         purpose: Purpose = "other",
         mechanism: str | None = None,
         rows_per_person: int = 1,
+        **rows: Unpack[RowOptions],
     ) -> Charge:
         """Spend, or refuse. `privatize` and the regressors do it by themselves if they are given the ledger.
 
@@ -214,6 +313,8 @@ class Ledger:
             Fingerprint of the mechanism's channel.
         rows_per_person : int
             The number of rows that one person may have; the charge covers all of them.
+        **rows
+            ``segment``, ``id`` and ``person``, as in `labeldp.privatize`.
 
         Returns
         -------
@@ -225,18 +326,49 @@ class Ledger:
             If the limit would be passed; then nothing is spent.
         """
         budget = Budget(epsilon)
-        people = parse_integer(rows_per_person, "rows_per_person")
+        scope = Scope.parse(rows_per_person, **rows)
         parse_choice(purpose, "purpose", get_args(Purpose))
-        charge = new_charge(description, budget, purpose=purpose, mechanism=mechanism, rows_per_person=people)
-        self.charge_all([charge])
+        charge = new_charge(description, budget, purpose=purpose, mechanism=mechanism, scope=scope)
+        self.charge_all([charge], scope)
         return charge
 
-    def charge_all(self, charges: Sequence[Charge]) -> None:
+    def admit(self, scope: Scope, rows: int, epsilon: Fraction) -> Scope:
+        """Return the scope of the rows that may be released; rows of people without budget are left out.
+
+        The rule reads public ids alone.
+
+        Parameters
+        ----------
+        scope : Scope
+        rows : int
+            The number of rows with a label.
+        epsilon : Fraction
+            The whole cost of a row.
+        """
+        scope = scope.for_rows(rows)
+        if self.unit == "person":
+            people = self._people_of(scope)
+            with self._require_file().ids(people) as ids:
+                scope = scope.without(ids.exhausted(people, epsilon, self.limit))
+            if scope.exhausted:
+                warn(f"The labels of {scope.exhausted:,} people without budget stay empty")
+            if not scope.used_rows(rows):
+                raise BudgetError("nobody in these rows has budget left. Nothing was spent", option="ledger")
+        return scope
+
+    def _people_of(self, scope: Scope) -> IdColumn:
+        if scope.people is None:
+            raise ParameterError("this ledger has an account for each person: give ", Setting("person"))
+        return scope.people
+
+    def charge_all(self, charges: Sequence[Charge], scope: Scope | None = None) -> None:
         """Spend several charges together, or none of them.
 
         Parameters
         ----------
         charges : sequence of Charge
+        scope : Scope, optional
+            The rows that they are for, with ids of rows and of people.
 
         Raises
         ------
@@ -251,12 +383,20 @@ class Ledger:
             )
         if not charges:  # a score that costs nothing beyond its fit
             return
+        scope = scope or Scope()
+        if self.unit == "person":
+            self._people_of(scope)
         if self._file is not None:
-            self._file.spend(charges, self._reserve)
+            self._file.spend(charges, self._reserve, scope)
+        elif scope.ids is not None:
+            raise ParameterError(
+                "ids are kept in the file of a ledger: use Ledger.open(path, limit=...)", option="id"
+            )
         else:
             with self._lock:
-                refuse_overspend(self._limit, self._spent, [*charges, *self._reserve])
-                self._spent.extend(charges)
+                self._memory.refuse_overspend(charges, self._reserve)
+                self._memory.partition = self._memory.partition_with(charges)
+                self._memory.charges.extend(charges)
         self._own.extend(charges)
 
     @contextmanager
@@ -284,10 +424,12 @@ class Ledger:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._file is None:
-            return _copy, (self._limit, self.total)
+            return _copy, (self.limit, self.total)
         if self._file.exists:
             return partial(Ledger.open, self._file.path, limit=self.limit, create=False), ()
-        return partial(Ledger.prepare, self._file.path, limit=self.limit), ()
+        rules = self.rules
+        prepare = partial(Ledger.prepare, limit=rules.limit, unit=rules.unit, segments=rules.segments)
+        return prepare, (self._file.path,)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} spent={self.total} limit={self.limit}>"
@@ -297,7 +439,7 @@ def _copy(limit: Budget | None, total: Budget) -> Ledger:
     """Return the copy of a ledger in memory that a pickle holds; it takes no charge."""
     ledger = Ledger(limit)
     if total != Budget(0):
-        ledger._spent = [new_charge("all that was spent before pickling", total, purpose="other")]
+        ledger._memory.charges = [new_charge("all that was spent before pickling", total, purpose="other")]
     ledger._owner = 0
     return ledger
 
@@ -329,7 +471,7 @@ def ledger_notes(ledger: Ledger) -> list[str]:
     try:
         if ledger.limit is None:
             return [f"The ledger {ledger.path} has {ledger.total} in all, and no limit."]
-        return [f"The ledger {ledger.path} has {ledger.remaining} left."]
+        return [f"The ledger {ledger.path} has {ledger.remaining()} left."]
     except (LabelDPError, OSError):  # the release is in place
         return [f"The release was charged, but now the ledger {ledger.path} cannot be read: restore it."]
 

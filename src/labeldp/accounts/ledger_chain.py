@@ -11,15 +11,28 @@ import dataclasses
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NotRequired, TypedDict
+from copy import copy
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, NotRequired, TypedDict
 
 from labeldp._atomic import StrPath, read_regular
 from labeldp._values import Data
-from labeldp.accounts.budget import Budget, Charge, Declaration, total_of
+from labeldp.accounts.budget import (
+    Budget,
+    Charge,
+    Declaration,
+    exact_sum,
+    refuse_overspend,
+    spent_before,
+    total_of,
+)
+from labeldp.accounts.segments import Name, Segments
 from labeldp.errors import CardError, DataError, LabelDPError, LedgerError
 from labeldp.mechanisms.card_format import VERSION, require_version
-from labeldp.mechanisms.typed_data import Hash, canonical, plain, read
+from labeldp.mechanisms.typed_data import Hash, Positive, canonical, optional, plain, read
 
 SCHEMA = "labeldp.ledger/1"
 EXTRACT_SCHEMA = "labeldp.ledger-extract/1"
@@ -29,19 +42,52 @@ MAX_RECORD = 1 << 23
 """A longer record is refused: as many bytes as a card may have, which lists the charges of a record, too."""
 
 
-class Header(TypedDict):
-    """The first record."""
+Unit = Literal["label", "person"]
 
-    schema: str
-    id: str
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first record: the rules of a ledger, fixed when it is created.
+
+    Attributes
+    ----------
+    limit : Budget or None
+        The most that may be spent on a label, or on a person.
+    unit : {"label", "person"}
+        The unit of the limit.
+    segments : str or None
+        The name of the segmentation.
+    id : str
+        Random text.
+    """
+
     limit: Budget | None
+    unit: Unit = "label"
+    segments: Name | None = optional()
+    id: str = "0" * 32
+    schema: str = SCHEMA
+
+
+class IdRules(TypedDict):
+    """The kinds of ids, fixed at their first use, and the SHA-256 of the key of their hashes."""
+
+    key: Hash
+    id: NotRequired[Literal["text", "integer"]]
+    person: NotRequired[Literal["text", "integer"]]
+
+
+Move = tuple[Fraction, Positive, Positive]
+"""The total of some people before a charge, the rows of each of them, and the number of these people."""
 
 
 class Charged(TypedDict):
-    """A record of charges that were spent together."""
+    """A record of charges that were spent together, or of people who were withdrawn."""
 
     charges: list[Charge]
     declaration: NotRequired[Declaration]
+    ids: NotRequired[IdRules]
+    people: NotRequired[list[Move]]
+    withdrawn: NotRequired[Positive]
 
 
 class _Entry(TypedDict):
@@ -75,6 +121,14 @@ class Chain:
         The number of records.
     last : str
         The hash of the last record.
+    partition : str or None
+        The name of the segmentation, once a charge has segments.
+    people : Counter
+        The number of people with each total, of a ledger for people.
+    ids : dict
+        The kinds of ids, and the hash of their key.
+    withdrawn : int
+        The number of people who were withdrawn.
     """
 
     def __init__(self, name: str) -> None:
@@ -83,6 +137,16 @@ class Chain:
         self.charges: list[Charge] = []
         self.count = 0
         self.last = ""
+        self.partition: str | None = None
+        self.people: Counter[Fraction] = Counter()
+        self.ids: dict[str, str] = {}
+        self.withdrawn = 0
+
+    def copy(self) -> Chain:
+        """Return a copy, to which records can be added."""
+        chain = copy(self)
+        chain.charges, chain.ids = list(self.charges), dict(self.ids)
+        return chain
 
     def add(self, text: object, digest: object) -> None:
         """Add a record, if it is the next one.
@@ -113,25 +177,101 @@ class Chain:
         """Read the content of a record that is chained as it should be."""
         if self.header is None:
             header: Header = read(Header, record, "the record")
-            if header["schema"] != SCHEMA:
+            if header.schema != SCHEMA:
                 raise CardError(f"its schema is not {SCHEMA}")
-            self.header = header
+            self.header, self.partition = header, header.segments
             return
         content: Charged = read(Charged, record, "the record")
+        if not content["charges"] and "withdrawn" not in content:
+            raise CardError("it has no charges")
         declaration = content.get("declaration", Declaration())
-        self.charges += [dataclasses.replace(charge, declaration=declaration) for charge in content["charges"]]
+        charges = [dataclasses.replace(charge, declaration=declaration) for charge in content["charges"]]
+        self.partition = self.partition_with(charges)
+        self.ids |= self.ids_with(dict(content.get("ids", {})))
+        self.people = self.people_with(charges, content.get("people", []))
+        self.withdrawn += content.get("withdrawn", 0)
+        self.charges += charges
+
+    @property
+    def rules(self) -> Header:
+        """The first record."""
+        if self.header is None:
+            raise LedgerError(f"{self.name} has no records: it is not used")
+        return self.header
+
+    @property
+    def total(self) -> Budget:
+        """The total of a label; of a ledger for people, the largest total of a person."""
+        if self.rules.unit == "person":
+            return Budget(max(self.people, default=Fraction(0)))
+        return total_of(self.charges)
+
+    def remaining(self, segment: str | None = None) -> Budget | None:
+        """Return what the limit leaves for all rows, or for those of a segment; None without a limit."""
+        if self.rules.limit is None:
+            return None
+        is_shared = segment is None or self.rules.unit == "person"
+        spent = self.total if is_shared else spent_before(self.charges, Segments.of([str(segment)]))
+        return self.rules.limit.minus(spent)
+
+    def refuse_overspend(self, charges: Sequence[Charge], reserve: Sequence[Charge]) -> None:
+        """Refuse charges of another segmentation, and those that would pass the limit of a label."""
+        self.partition_with(charges)
+        if self.rules.unit == "label":
+            refuse_overspend(self.rules.limit, self.charges, [*charges, *reserve])
+
+    def partition_with(self, charges: Sequence[Charge]) -> str | None:
+        """Return the name of the segmentation once charges are added; refuse those of another one."""
+        partition, is_begun = self.partition, any(charge.segments for charge in self.charges)
+        for segments in filter(None, (charge.segments for charge in charges)):
+            if segments.partition not in (None, partition) and (is_begun or partition is not None):
+                has = "have no name" if partition is None else f"are those of {partition!r}"
+                raise LedgerError(
+                    f"the segments of this ledger {has}, and these are those of {segments.partition!r}: a row may "
+                    "be in one of both. Without segments, the charge counts for all rows"
+                )
+            partition, is_begun = segments.partition or partition, True
+        return partition
+
+    def ids_with(self, ids: dict[str, Any]) -> dict[str, Any]:
+        """Return the kinds and the key of ids; refuse others than those that were used first."""
+        for name, kind in ids.items():
+            if self.ids.get(name, kind) != kind:
+                has = f"{name}s are of the type {self.ids[name]}, and these of the type {kind}"
+                raise LedgerError(f"in {self.name}, {'the key of ids is another' if name == 'key' else has}")
+        return ids
+
+    def people_with(self, charges: Sequence[Charge], moves: Sequence[Move]) -> Counter[Fraction]:
+        """Return the number of people with each total, once charges are added; nobody passes the limit."""
+        if self.rules.unit == "label" or not charges:
+            if moves:
+                raise CardError("only charges of a ledger for people have people")
+            return self.people
+        price = price_of_row(charges)
+        people, limit = self.people.copy(), self.rules.limit
+        for total, rows, count in moves:
+            if total:
+                people[total] -= count
+            after = Budget(exact_sum([total, rows * price]))
+            if people[total] < 0 or rows > charges[0].rows_per_person or not (limit is None or after <= limit):
+                raise CardError("its people do not have these totals, or pass the limit")
+            people[after.exact_epsilon] += count
+        if not moves:
+            raise CardError("charges of a ledger for people need people")
+        return +people
 
 
-def header_of(identity: str, limit: Budget | None) -> Data:
-    """Return the first record of a ledger."""
-    return {"schema": SCHEMA, "limit": plain(limit), "id": identity}
+def price_of_row(charges: Sequence[Charge]) -> Fraction:
+    """Return the cost of each row that charges are for."""
+    return exact_sum(charge.label_budget.exact_epsilon for charge in charges)
 
 
-def record_of(charges: Sequence[Charge]) -> Data:
-    """Return the record of charges that are spent together."""
-    record: Data = {"charges": plain(list(charges))}
-    declaration = plain(charges[0].declaration)
-    return {**record, "declaration": declaration} if declaration else record
+def record_of(entries: Data) -> Data:
+    """Return the record of charges that are spent together; entries that are empty are left out."""
+    charges = list(entries.get("charges", ()))
+    entries = {**entries, "declaration": charges[0].declaration if charges else None}
+    record = {name: plain(entry) for name, entry in entries.items()}
+    return {name: entry for name, entry in record.items() if entry} | {"charges": plain(charges)}
 
 
 def chain_text(record: Data, last: str) -> tuple[str, str]:
@@ -191,7 +331,7 @@ class Extract:
     >>> from labeldp.accounts.ledger_chain import Extract
     >>> ledger = ldp.Ledger(limit=ldp.Budget(epsilon=1.0))
     >>> charge = ledger.charge("labels", epsilon=0.4)
-    >>> Extract(ledger.to_extract()).remaining
+    >>> Extract(ledger.to_extract()).remaining()
     Budget(epsilon=0.6)
     """
 
@@ -200,11 +340,9 @@ class Extract:
         content = _read_extract(text, name)
         for entry in content["records"]:
             chain.add(entry["record"], entry["hash"])
-        if chain.header is None:
-            raise LedgerError(f"{name} has no records: it is not the extract of a ledger")
         self.path = name
         self._text = text
-        self.limit = chain.header["limit"]
+        self.chain, self.limit = chain, chain.rules.limit
         self.charges = tuple(chain.charges)
         if content["total"] != self.total:
             raise LedgerError(f"{name} states a total of {content['total']}, and its charges are {self.total}")
@@ -229,13 +367,12 @@ class Extract:
 
     @property
     def total(self) -> Budget:
-        """The sum of all charges."""
-        return total_of(self.charges)
+        """The total of a label, or of the person with the largest one."""
+        return self.chain.total
 
-    @property
-    def remaining(self) -> Budget | None:
-        """The limit minus the total, or None without a limit."""
-        return None if self.limit is None else self.limit.minus(self.total)
+    def remaining(self, segment: str | None = None) -> Budget | None:
+        """Return the limit minus the total, or None without a limit; see `Ledger.remaining`."""
+        return self.chain.remaining(segment)
 
 
 def write_extract(records: Sequence[tuple[str, str]], total: Budget) -> str:

@@ -10,34 +10,46 @@ whole process.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from labeldp._atomic import StrPath, as_path, atomic_file, regular_status
+from labeldp._atomic import StrPath, as_path, atomic_file, read_regular, regular_status
 from labeldp._values import Data
-from labeldp.accounts.budget import Budget, Charge, refuse_overspend
-from labeldp.accounts.ledger_chain import Chain, chain_text, header_of, record_of
+from labeldp.accounts.budget import Charge
+from labeldp.accounts.ledger_chain import Chain, Header, chain_text, price_of_row, record_of
+from labeldp.accounts.ledger_ids import ID_TABLES, IdTables
+from labeldp.accounts.scope import IdColumn, Scope
 from labeldp.errors import DataError, LedgerError, ParameterError, Setting
+from labeldp.mechanisms.typed_data import plain
 
 WAIT_SECONDS = 60.0
 """A charge waits so long for other programs that hold the ledger's lock."""
 
-TABLES = ["CREATE TABLE records (number INTEGER PRIMARY KEY, record TEXT NOT NULL, hash TEXT NOT NULL)"]
+TABLES = [
+    "CREATE TABLE records (number INTEGER PRIMARY KEY, record TEXT NOT NULL, hash TEXT NOT NULL)",
+    *ID_TABLES,
+]
 """All that the database of a ledger has; one with anything else is refused."""
+
+KEY_BYTES = 32
+"""Length of the key of the hashes of ids."""
 
 
 class LedgerFile:
     """The charges of a ledger that is kept in a file; see `Ledger.open`."""
 
-    def __init__(self, path: str, limit: Budget | None) -> None:
-        if limit is not None:
-            Budget.from_data(limit.as_data())  # the file can hold it
-        self.limit = limit
+    def __init__(self, path: str, **rules: Any) -> None:
+        self._rules = {name: rule for name, rule in rules.items() if rule is not None}
+        self._new = Chain("a new ledger")
+        self._new.add(*chain_text(plain(Header(**{"limit": None} | self._rules)), ""))  # a file can hold it
         self.path = os.path.abspath(as_path(path))
         self.exists = False  # once found or created, a file that is gone or another is refused
         self._lock = threading.RLock()
@@ -47,6 +59,11 @@ class LedgerFile:
     def _name(self) -> str:
         return f"the ledger {self.path}"
 
+    @property
+    def header(self) -> Header:
+        """The rules of the file, or of the one that is to be created."""
+        return self._chain.rules if self.exists else self._new.rules
+
     def prepare(self, *, create: bool) -> None:
         """Read the file; if told to, create it."""
         if create and not os.path.lexists(self.path):
@@ -54,12 +71,12 @@ class LedgerFile:
         with self._transaction():
             pass
 
-    def charges(self) -> tuple[Charge, ...]:
-        """Return all charges in the file now, oldest first."""
+    def chain(self) -> Chain:
+        """Return the content of the file now."""
         if self._is_to_be_created():
-            return ()
+            return self._new
         with self._transaction():
-            return tuple(self._chain.charges)
+            return self._chain
 
     def records(self) -> list[tuple[str, str]]:
         """Return the text and the hash of each record."""
@@ -68,16 +85,41 @@ class LedgerFile:
         with self._transaction() as connection:
             return list(connection.execute("SELECT record, hash FROM records ORDER BY number"))
 
-    def spend(self, charges: Sequence[Charge], reserve: Sequence[Charge] = ()) -> None:
+    def spend(self, charges: Sequence[Charge], reserve: Sequence[Charge], scope: Scope) -> None:
         """Spend several charges together, or none of them; they are on the disk when this returns."""
         if self._is_to_be_created():
-            refuse_overspend(self.limit, (), [*charges, *reserve])
+            self._new.refuse_overspend(charges, reserve)
             self._create()
-        with self._lock:
-            with self._transaction("IMMEDIATE") as connection:
-                refuse_overspend(self.limit, self._chain.charges, [*charges, *reserve])
-                record = _append(connection, record_of(charges), self._chain)
-            self._chain.add(*record)
+        with self._appending() as (connection, entries):
+            self._chain.refuse_overspend(charges, reserve)
+            people = scope.people if self.header.unit == "person" else None
+            if scope.ids is not None or people is not None:
+                entries["ids"] = self._id_rules(id=scope.ids, person=people)
+                ids = IdTables(connection, self._key())
+                ids.assign(scope)
+            if people is not None:
+                prices = price_of_row(charges), price_of_row(reserve)
+                entries["people"] = ids.charge(people, *prices, self.header.limit)
+            entries["charges"] = charges
+
+    def withdraw(self, people: IdColumn) -> None:
+        """Let the labels of people be used in no further release."""
+        if self._is_to_be_created():
+            self._create()
+        with self._appending() as (connection, entries):
+            entries["ids"] = self._id_rules(person=people)
+            entries["withdrawn"] = IdTables(connection, self._key()).withdraw(people)
+
+    @contextmanager
+    def ids(self, people: IdColumn) -> Iterator[IdTables]:
+        """Yield the tables of ids, to be read for some people; those of a new ledger are empty."""
+        if self._is_to_be_created():
+            yield IdTables.empty()
+            return
+        with self._transaction() as connection:
+            if self._chain.ids:
+                self._id_rules(person=people)
+            yield IdTables(connection, self._key() if self._chain.ids else b"")
 
     def backup(self, path: StrPath, *, force: bool = False) -> None:
         """Write a copy of the whole ledger, which no charge comes between.
@@ -89,7 +131,7 @@ class LedgerFile:
             Whether it may replace a file.
         """
         with atomic_file(path, replace=force) as draft, self._transaction() as connection:
-            _require_sound(connection, self._name)
+            _require_sound(connection, self._chain)
             with closing(sqlite3.connect(draft)) as copy:
                 copy.execute("PRAGMA journal_mode=OFF")  # no second file: a draft that fails is removed
                 connection.backup(copy)
@@ -108,6 +150,38 @@ class LedgerFile:
             raise LedgerError(f"{self.path} and {other.path} are not copies of one ledger")
         return len(others) - shared
 
+    def _key(self) -> bytes:
+        """Return the key of the hashes of ids, from a file beside the database; the first id makes it."""
+        path = f"{self.path}.key"
+        if not os.path.lexists(path):
+            if self._chain.ids:
+                raise LedgerError(
+                    f"the key of the ids of {self._name} is missing: put {path} back, without which nobody's "
+                    "earlier charges are found"
+                )
+            with atomic_file(path, replace=False) as draft:
+                draft.write_bytes(secrets.token_bytes(KEY_BYTES))
+        key = read_regular(path, KEY_BYTES)
+        if len(key) != KEY_BYTES:
+            raise LedgerError(f"{path} is not the key of the ids of a ledger: it has {len(key)} bytes")
+        return key
+
+    def _id_rules(self, **columns: IdColumn | None) -> dict[str, str]:
+        """Return the types of ids and the hash of their key; refuse others than those that were used first."""
+        types: dict[str, str] = {name: column.kind for name, column in columns.items() if column is not None}
+        return self._chain.ids_with({**types, "key": hashlib.sha256(self._key()).hexdigest()})
+
+    @contextmanager
+    def _appending(self) -> Iterator[tuple[sqlite3.Connection, Data]]:
+        """Yield a connection in a transaction, and the entries of a record to append, if it can be read again."""
+        with self._lock:
+            with self._transaction("IMMEDIATE") as connection:
+                entries: Data = {}
+                yield connection, entries
+                chain = self._chain.copy()
+                chain.add(*_append(connection, record_of(entries), chain))
+            self._chain = chain
+
     def _is_to_be_created(self) -> bool:
         return not self.exists and not os.path.lexists(self.path)
 
@@ -116,7 +190,7 @@ class LedgerFile:
         if not os.path.isdir(os.path.dirname(self.path)):
             raise LedgerError(f"cannot create {self._name}: there is no such folder")
         self._refuse_journal()
-        header = header_of(secrets.token_hex(16), self.limit)
+        header = plain(replace(self._new.rules, id=secrets.token_hex(16)))
         try:
             with atomic_file(self.path, replace=False) as draft, _translated(self._name):
                 _write_new(draft, header)
@@ -162,19 +236,18 @@ class LedgerFile:
         if self._chain.count != connection.execute("PRAGMA user_version").fetchone()[0]:
             raise LedgerError(f"{self._name} has another number of records than it says: it is not used")
         if not self.exists:
-            self._take_limit()
+            self._take_rules()
 
-    def _take_limit(self) -> None:
-        """Take the limit of a file that is found for the first time."""
-        header = self._chain.header
-        if header is None:
-            raise LedgerError(f"{self._name} has no records: it is not used")
-        on_file = header["limit"]
-        if self.limit is not None and self.limit != on_file:
-            self._chain = Chain(self._name)
-            limit = "no limit" if on_file is None else f"the limit {on_file}"
-            raise LedgerError(f"{self._name} has {limit}, not {self.limit}: leave out ", Setting("limit"))
-        self.limit, self.exists = on_file, True
+    def _take_rules(self) -> None:
+        """Take the rules of a file that is found for the first time."""
+        header = self._chain.rules
+        for name, rule in self._rules.items():
+            on_file = getattr(header, name)
+            if rule != on_file:
+                self._chain = Chain(self._name)
+                has = f"no {name}" if on_file is None else f"the {name} {on_file}"
+                raise LedgerError(f"{self._name} has {has}, not {rule}: leave out ", Setting(name))
+        self.exists = True
 
 
 def restore_ledger(path: StrPath, copy: StrPath) -> Path | None:
@@ -190,7 +263,7 @@ def restore_ledger(path: StrPath, copy: StrPath) -> Path | None:
     LedgerError
         If the copy is not a ledger, or a charge would be forgotten.
     """
-    source = LedgerFile(os.fspath(copy), None)
+    source = LedgerFile(os.fspath(copy))
     source.prepare(create=False)
     target, aside = Path(path), None
     if os.path.lexists(target):
@@ -206,7 +279,7 @@ def restore_ledger(path: StrPath, copy: StrPath) -> Path | None:
 
 def _refuse_newer(path: Path, copy: LedgerFile) -> None:
     """Refuse to replace a ledger that can be read and is not the beginning of a copy."""
-    current = LedgerFile(os.fspath(path), None)
+    current = LedgerFile(os.fspath(path))
     try:
         current.prepare(create=False)
     except LedgerError:
@@ -279,10 +352,12 @@ def _require_tables(connection: sqlite3.Connection, name: str) -> None:
         raise LedgerError(f"{name} is the database of another program, not of a ledger.{empty}")
 
 
-def _require_sound(connection: sqlite3.Connection, name: str) -> None:
-    """Refuse a database whose pages contradict each other."""
-    if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-        raise LedgerError(f"{name} is damaged: it is not copied. Restore an earlier copy")
+def _require_sound(connection: sqlite3.Connection, chain: Chain) -> None:
+    """Refuse a database whose pages contradict each other, or whose people have other totals than its records."""
+    totals = dict(connection.execute("SELECT value, count(*) FROM people GROUP BY value"))
+    is_whole = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+    if not is_whole or totals != {str(total): count for total, count in chain.people.items()}:
+        raise LedgerError(f"{chain.name} is damaged: it is not copied. Restore an earlier copy")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from labeldp._values import Bounds, Data, Interval
 from labeldp.accounts.budget import Charge, Statement
+from labeldp.accounts.scope import People
 from labeldp.accounts.scores import Figure, StandardError
 from labeldp.accounts.statistic import Origin, Statistic
 from labeldp.accounts.terms import Split
@@ -37,9 +38,10 @@ class Envelope(TypedDict):
 
 
 class Amounts(TypedDict):
-    """ε, rounded up."""
+    """ε for all rows of a person, and for one label, rounded up."""
 
     epsilon: float
+    label: float
 
 
 class ProofEntry(TypedDict):
@@ -90,6 +92,7 @@ class Common(Envelope):
     recipient: NotRequired[Statement]
     bounds_reason: NotRequired[Statement]
     rounding: NotRequired[list[Annotated[float, between(5e-324)] | None]]
+    people: NotRequired[People]
 
 
 Share = Annotated[float, between(0, 1)]

@@ -12,8 +12,10 @@ from typing import Any, Literal
 import numpy as np
 
 from labeldp._values import Array, Data, Index, Interval
-from labeldp.accounts.budget import Budget, Charge, Declaration, rounded_up, total_of
+from labeldp.accounts.budget import Budget, Charge, Declaration, label_cost, rounded_up, sum_of, total_of
 from labeldp.accounts.explanation import SUMMARY, explain
+from labeldp.accounts.scope import People
+from labeldp.accounts.segments import Segments
 from labeldp.accounts.statistic import Statistic
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
@@ -42,23 +44,47 @@ class Split:
     fit_charges : tuple of str
         The time of each charge of the fit. It read the labels of the training rows, and the score those of the
         others.
-    method : {"shuffled"}
+    method : {"shuffled", "people"}
+        With "people", all rows of a person are on one side: the random order is of people.
     """
 
     seed: Natural
     train_rows: Positive
     test_rows: Positive
     fit_charges: tuple[str, ...] = field(default=(), repr=False)
-    method: Literal["shuffled"] = field(default="shuffled", repr=False)
+    method: Literal["shuffled", "people"] = field(default="shuffled", repr=False)
+
+    @classmethod
+    def of(cls, seed: int, rows: int, test_rows: int, people: Index | None = None) -> Split:
+        """Return a split with this many rows to score, and further rows of the last person."""
+        if people is not None:
+            ordered = people[_row_order(seed, rows, people)]
+            same = ordered[test_rows:] == ordered[test_rows - 1]
+            test_rows += int(np.argmin(np.append(same, False)))
+        return cls(seed, rows - test_rows, test_rows, method="shuffled" if people is None else "people")
 
     def separates(self, charges: Sequence[Charge]) -> bool:
         """Return whether these are the charges of the fit, beside those for its score."""
         return fit_times(charges) == self.fit_charges
 
-    def indices(self) -> tuple[Index, Index]:
-        """Return the numbers of the rows to learn from and of those to score, in the order of the table."""
-        order = np.random.default_rng(self.seed).permutation(self.train_rows + self.test_rows)
+    def indices(self, people: Index | None = None) -> tuple[Index, Index]:
+        """Return the numbers of the rows to learn from and of those to score, in the order of the table.
+
+        Parameters
+        ----------
+        people : array of int, optional
+            The number of each row's person, which a split by people needs.
+        """
+        order = _row_order(self.seed, self.train_rows + self.test_rows, people)
         return np.sort(order[self.test_rows :]), np.sort(order[: self.test_rows])
+
+
+def _row_order(seed: int, rows: int, people: Index | None) -> Index:
+    """Return all rows in a random order, or people in a random order with all their rows."""
+    random = np.random.default_rng(seed)
+    if people is None:
+        return random.permutation(rows)
+    return np.argsort(random.permutation(int(people.max()) + 1)[people], kind="stable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +114,8 @@ class Terms:
         The statements of the owner.
     label_transform : {None, "log", "sqrt"}
         The function of the label that a model learned.
+    people : People or None
+        The people whose rows were counted; None where the owner states their number of rows.
 
     Examples
     --------
@@ -111,11 +139,27 @@ class Terms:
     split: Split | None = None
     declaration: Declaration = Declaration()
     label_transform: str | None = None
+    people: People | None = None
 
     @property
     def cost(self) -> Budget:
-        """The sum of all charges: the largest cost of one label, or of all labels of a person."""
+        """The total of all charges: the largest cost of one label, or of all labels of a person in a segment."""
         return total_of(self.charges)
+
+    @property
+    def label_cost(self) -> Budget:
+        """The largest cost of one label."""
+        return label_cost(self.charges)
+
+    @property
+    def stated_cost(self) -> dict[str, float]:
+        """The cost as a card states it."""
+        return {**self.cost.rounded(), "label": self.label_cost.epsilon}
+
+    @property
+    def segments(self) -> Segments | None:
+        """The segments of the rows; None if the charges count for the rows of all."""
+        return next((charge.segments for charge in self.charges if charge.purpose != "prior"), None)
 
     def charges_for(self, purpose: str) -> list[Charge]:
         """Return the charges with a purpose."""
@@ -143,6 +187,7 @@ class Terms:
             f"label differential privacy with {cost} for all that this card lists: changing {unit} changes the "
             f"probability of any of it by at most a factor e^{rounded_up(cost.epsilon)}"
             + ("; no row is in both the model and its score" if self.split else "")
+            + ("; no row is in two of the segments charged" if cost != sum_of(self.charges) else "")
             + "; features, the number and order of rows, and bounds are public"
         )
 
@@ -180,7 +225,7 @@ class Terms:
         """Return the common entries of the card of several labels."""
         return {
             "guarantee": self.guarantee,
-            "cost": self.cost.rounded(),
+            "cost": self.stated_cost,
             "secure": self.secure,
             "rows": self.rows,
         }
@@ -192,7 +237,9 @@ class Terms:
         distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         lists = {name: getattr(self, name) for name in ("bounds", "priors", "charges", "statistics")}
         optional = {
-            name: getattr(self, name) for name in ("split", "label_transform") if getattr(self, name) is not None
+            name: getattr(self, name)
+            for name in ("split", "label_transform", "people")
+            if getattr(self, name) is not None
         }
         content = {
             **self.joint_content(),
@@ -230,6 +277,7 @@ def join_terms(terms: Sequence[Terms]) -> Terms:
         secure=all(one.secure for one in terms),
         statistics=tuple(chain.from_iterable(one.statistics for one in terms)),
         declaration=terms[0].declaration,
+        people=terms[0].people,
     )
 
 

@@ -221,9 +221,27 @@ def noise_checks(card: Card) -> Iterator[Check]:
     if split is not None:
         yield _held_out_score(card.terms)
         yield Check("held out", True, f"the card says that labeldp split the rows, by the seed {split.seed}")
-    elif "quality" in card.content:
+    yield from _scope_checks(card.terms)
+    if split is None and "quality" in card.content:
         detail = "the card may say that scored rows were held out, which nobody can check: both costs are counted"
         yield Check("held out", None, detail)
+
+
+def _scope_checks(terms: Terms) -> Iterator[Check]:
+    """Say who vouches for the people of the rows and for their segments: no card shows either."""
+    cost = f"{terms.label_cost} for a label, {terms.cost} for a person with up to {terms.rows_per_person:,} rows"
+    if terms.people is not None:
+        people = terms.people
+        detail = (
+            f"{cost}: the card says that rows of {people.people:,} people were counted, by ids it does not show"
+        )
+        yield Check("people", None, detail)
+    elif terms.rows_per_person > 1:
+        yield Check("people", None, f"{cost}: the owner declares their number, which nobody can check")
+    if terms.segments is not None:
+        by = "ids were compared, says the card" if terms.segments.checked else "the owner declares so"
+        detail = f"{terms.segments}: {by}; rows of other segments are other rows, which the card cannot show"
+        yield Check("segments", None, detail)
 
 
 def _proof(mechanism: Mechanism, name: str) -> Check:

@@ -26,6 +26,7 @@ from labeldp.accounts.budget import declared
 from labeldp.accounts.card import Card
 from labeldp.accounts.explanation import SUMMARY
 from labeldp.accounts.ledger import Ledger, as_ledger
+from labeldp.accounts.scope import Scope
 from labeldp.accounts.terms import Terms
 from labeldp.app.file_labels import (
     FeatureRows,
@@ -212,7 +213,7 @@ def privatize_file(
         trust=trust,
         epsilon_prior=epsilon_prior,
         zeta=zeta,
-        rows_per_person=rows_per_person,
+        scope=Scope.parse(rows_per_person),
         purpose=purpose,
     )
     parse_choice(missing, "missing", ("error", "drop"))

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from labeldp._values import Array, Labels, parse_choice
 from labeldp.accounts.budget import declared, rounded_up
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
+from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.inference.design import Design
@@ -28,10 +29,11 @@ from labeldp.inference.regression_table import RegressionTable
 from labeldp.inference.weighted_sums import PrivateLabels
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.fit_plan import FitRequest, Pair, unit_labels
+from labeldp.learning.score import take_kept
 from labeldp.learning.threads import limit_libraries
 from labeldp.release.names import UNNAMED, name_of_labels
 from labeldp.release.plan import Plan, state_terms
-from labeldp.tables.frames import frame_names, is_frame, refuse_other_order
+from labeldp.tables.frames import frame_names, is_frame, refuse_other_order, row_count
 
 _ADVICE = 'drop it from X, say which columns to use (on="age + region")'
 
@@ -56,6 +58,7 @@ def private_moments(
     bounds_reason: str | None = None,
     label: str | None = None,
     random_state: int | WordSource | None = None,
+    **rows: Unpack[RowOptions],
 ) -> PrivateMoments:
     """Release noisy weighted sums of labels, which serve any number of regressions.
 
@@ -115,10 +118,14 @@ def private_moments(
     >>> bool(abs(one.params[1] - 1) < 0.3), two.names
     (True, ['Intercept', 'x1', 'x2'])
     """
-    request = FitRequest(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person, labels=False)
+    scope = Scope.parse(rows_per_person, **rows)
+    request = FitRequest(epsilon=epsilon, bounds=bounds, scope=scope, labels=False)
     planned = _family(family, request.bounds)
     ledger = as_ledger(ledger)
     label_names = _label_names(X, y, on, label)
+    if ledger is not None or rows:
+        request = request.admit(ledger or Ledger(), row_count(X))
+        X, y = take_kept(request.scope, X), take_kept(request.scope, y)
     formula = _formula(X, on, label_names)
     candidates = WeightCandidates.of(_design(X, formula))
     _refuse_noise(candidates, float(request.epsilon))

@@ -20,9 +20,11 @@ Only steps 4, 5 and 8 read labels.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from labeldp._values import Array, Labels
 from labeldp.accounts.budget import Charge
 from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
+from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.accounts.terms import Terms
 from labeldp.errors import LabelError, ParameterError, WeakModelWarning, warn
 from labeldp.exact.word_sources import WordSource, resolve_source
@@ -59,9 +62,9 @@ from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_
 from labeldp.tables.memory import refuse_too_large
 
 
-def refuse_arguments(y: Any, unknown: dict[str, Any]) -> None:
+def refuse_arguments(y: Any, options: RowOptions) -> None:
     """Refuse a fit without labels, and arguments that it does not know."""
-    if unknown:
+    if unknown := sorted(options.keys() - RowOptions.__annotations__.keys()):
         raise ParameterError(
             f"fit does not take {', '.join(unknown)}: weights would change how much one label can move "
             "the result, and with it the guarantee; leave them out"
@@ -147,6 +150,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     _public: PublicFeatures
     _ensemble: Ensemble | None
     _charged: Ledger | None = None
+    _scope: Scope | None = None
     _rows_seen: NDArray[np.uint64]
 
     def __sklearn_tags__(self) -> Any:
@@ -203,7 +207,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Return digests of these rows, and of the rows of the fit; None if the latter were not kept."""
         return row_digests(self._inputs(X)), getattr(self, "_rows_seen", None)
 
-    def fit(self, X: Any, y: Any = None, **unknown: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, **rows: Unpack[RowOptions]) -> Self:
         """Release what this regressor releases, and learn from it.
 
         All that was fitted changes at once, at the end. Labels that were released are kept, without a model, if
@@ -215,18 +219,23 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Public features. In a data frame, text, categories, dates and missing values are fine as they are.
         y : array-like
             Private labels: an array, a Series or an Arrow array.
+        **rows
+            ``segment``, ``id``, ``person`` and ``most_rows_per_person``, as in `labeldp.privatize`.
         """
         fitting = self._copy_for_fit()
-        refuse_arguments(y, unknown)
-        request = fitting.request()
+        refuse_arguments(y, rows)
         as_ledger(self.ledger)
+        request = fitting.request().with_scope(self._scope or Scope.parse(self.rows_per_person, **rows))
         X, labels = fitting._check_inputs(X, y)
+        if self._scope is None:
+            request = request.admit(fitting._get_ledger(), labels.size)
+            X, labels = request.scope.select(X), request.scope.select(labels)
         self._refuse_estimator(X, request)
         source = resolve_source(self.random_state)
         scale = LabelScale.parse(request.bounds, request.label_transform)
-        rows = InMemoryRows(FeatureTable.fit(X), scale.units(labels), source, self.verbose)
+        table = InMemoryRows(FeatureTable.fit(X), scale.units(labels), source, self.verbose)
         try:
-            fitting.fit_rows(request, rows, source, y=y)
+            fitting.fit_rows(request, table, source, y=y)
         except BaseException:
             if getattr(fitting, "release_", None) is not getattr(self, "release_", None):
                 self._replace_state(fitting)
@@ -235,6 +244,15 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.weakness_ is not None:
             warn(self.weakness_, WeakModelWarning)
         return self
+
+    @contextmanager
+    def charging(self, scope: Scope) -> Iterator[None]:
+        """Let fits in the block be charged for rows that were admitted before, with those held out of the fit."""
+        self._scope = scope
+        try:
+            yield
+        finally:
+            self._scope = None
 
     @np.errstate(all="ignore")  # a user's strict settings must not lose what is paid for
     def fit_rows(self, request: FitRequest, rows: InMemoryRows, source: WordSource, *, y: Any = None) -> None:

@@ -18,6 +18,7 @@ from scipy.stats import t as student
 
 from labeldp._values import Array, Counts
 from labeldp.accounts.budget import Budget, Charge, new_charge
+from labeldp.accounts.scope import Scope
 from labeldp.accounts.scores import Figure
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import ParameterError
@@ -202,13 +203,13 @@ class ErrorPlan:
         """The released integers, for a card."""
         return self._counts, self._squares
 
-    def charges(self, rows_per_person: int, paid: Fraction = Fraction(0)) -> list[Charge]:
+    def charges(self, scope: Scope, paid: Fraction = Fraction(0)) -> list[Charge]:
         """Return the charge beyond the ε that a fit without these rows paid; none if that is enough."""
         if self.epsilon <= paid:
             return []
         note = "; ".join(map(str, self.statistics))
         budget = Budget(self.epsilon - paid)
-        return [new_charge("score", budget, purpose="score", mechanism=note, rows_per_person=rows_per_person)]
+        return [new_charge("score", budget, purpose="score", mechanism=note, scope=scope)]
 
     def measure(
         self, predicted: Array, labels: Array, source: WordSource

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from labeldp._values import Array, Epsilon, Interval, LabelBounds, as_fraction, parse_integer, parse_number
+from labeldp._values import Array, Epsilon, Interval, LabelBounds, as_fraction, parse_number
 from labeldp.accounts.budget import Budget, new_charge
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.numbers import number, percent
+from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.errors import ParameterError, warn
 from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
 from labeldp.learning.coverage_plan import CoveragePlan, plan_coverage
@@ -135,6 +136,7 @@ def private_intervals(
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     random_state: int | WordSource | None = None,
+    **rows: Unpack[RowOptions],
 ) -> IntervalModel:
     """Return a model with prediction intervals, for ε: split conformal prediction with exact noisy counts.
 
@@ -163,6 +165,8 @@ def private_intervals(
         The number of rows that one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
+    **rows
+        ``segment``, ``id``, ``person`` and ``most_rows_per_person`` of the calibration rows, as in `privatize`.
 
     Returns
     -------
@@ -190,20 +194,23 @@ def private_intervals(
     )
     why = "and intervals would not cover; keep rows out of the fit, and calibrate on those"
     labels, predicted = fresh_predictions(model, X_cal, y_cal, why)
-    ledger = as_ledger(ledger)
+    scope, ledger = Scope.parse(rows_per_person, **rows), as_ledger(ledger)
     source = resolve_source(random_state)
+    if ledger is not None or rows:
+        scope = (ledger or Ledger()).admit(scope, labels.size, budget)
+        labels, predicted = scope.select(labels), scope.select(predicted)
     plan = plan_coverage(labels.size, budget, share)
     charge = new_charge(
         "prediction intervals",
         Budget(budget),
         purpose="intervals",
         mechanism=None if plan is None else str(plan.noise),
-        rows_per_person=parse_integer(rows_per_person, "rows_per_person"),
+        scope=scope,
     )
     inner = scale.inner
     half_width, cost = inner[1] - inner[0], Budget(0)
     if plan is not None:
-        ledger_to_charge(ledger, y_cal).charge_all([charge])
+        ledger_to_charge(ledger, y_cal).charge_all([charge], scope)
         half_width = _search(plan, scale.apply(predicted), scale.apply(labels), inner, source)
         cost = charge.budget
     secure = isinstance(source, SecureWords) and bool(getattr(model, "secure_", True))

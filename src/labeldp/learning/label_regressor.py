@@ -13,6 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from labeldp._values import Array
 from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.scope import Scope
 from labeldp.accounts.terms import Terms
 from labeldp.errors import ParameterError, Setting, WeakModelWarning, describe, warn
 from labeldp.exact.word_sources import WordSource
@@ -128,7 +129,7 @@ class LabelReleaseRegressor(PrivateRegressor):
             mechanism=self.mechanism,
             rounds=self.rounds,
             trust=self.trust,
-            rows_per_person=self.rows_per_person,
+            scope=Scope.parse(self.rows_per_person),
             label_transform=self.label_transform,
         )
 

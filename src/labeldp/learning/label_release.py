@@ -10,14 +10,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from labeldp._values import Array, as_fraction
-from labeldp.accounts.budget import Budget, Charge, declared, new_charge
+from labeldp._values import Array, Index, as_fraction
+from labeldp.accounts.budget import Budget, Charge, declared, exact_sum, new_charge
 from labeldp.accounts.ledger import Ledger, as_ledger, forget_labels, ledger_to_charge
+from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.errors import ParameterError, Setting, WeakModelWarning, warn
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor, column_encoder
@@ -29,7 +30,7 @@ from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
 from labeldp.learning.released_labels import Release, ReleasedColumn
 from labeldp.learning.row_release import RowRelease
-from labeldp.learning.score import TEST_SIZE, fit_and_measure
+from labeldp.learning.score import TEST_SIZE, fit_and_measure, take_kept
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.arrays import randomize_labels
@@ -64,6 +65,7 @@ def privatize(
     bounds_reason: str | None = None,
     verbose: bool = False,
     random_state: int | WordSource | None = None,
+    **rows: Unpack[RowOptions],
 ) -> Release:
     """Release private labels for ε in all: whatever is estimated on the way included.
 
@@ -120,6 +122,15 @@ def privatize(
         Print the steps of a release with X.
     random_state : None, int or source of words
         Leave it out for a release.
+    segment : str or array-like, optional
+        The segment of all rows, or of each, such as a night: a label is in one segment of a ledger, so charges of
+        different segments do not add up. Without, the charge counts for the rows of all segments.
+    id : array-like, optional
+        A public id of each row, text or integers: rows that were released in another segment are refused.
+    person : array-like, optional
+        A public id of each row's person: rows of a person are counted, and ``rows_per_person`` is not believed.
+    most_rows_per_person : int, optional
+        Use this many rows of a person at most, chosen by a public seed; the labels of the others stay empty (NaN).
 
     Returns
     -------
@@ -163,6 +174,7 @@ def privatize(
         one_each(prior, count, "prior"),
         strict=True,
     )
+    scope = Scope.parse(rows_per_person, **rows)
     requests = [
         Request(
             epsilon=part,
@@ -175,7 +187,7 @@ def privatize(
             sigma=sigma,
             zeta=zeta,
             outside=outside,
-            rows_per_person=rows_per_person,
+            scope=scope,
             purpose=purpose,
         )
         for part, limits, named, known in parts
@@ -183,8 +195,19 @@ def privatize(
     for request in requests:
         refuse_before_charge(request, X)
     source = resolve_source(random_state)
+    all_rows, price = len(columns[0].array), exact_sum(request.epsilon.exact for request in requests)
+    scope = (as_ledger(ledger) or Ledger()).admit(scope, all_rows, price)
+    requests = [request.with_scope(scope) for request in requests]
+    columns = [_take_column(scope, column) for column in columns]
+    X = take_kept(scope, X)
     with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
-        return release_columns(requests, columns, X, labels, as_ledger(ledger), source, verbose=verbose)
+        release = release_columns(requests, columns, X, labels, as_ledger(ledger), source, verbose=verbose)
+    return release.spread(scope, all_rows)
+
+
+def _take_column(scope: Scope, column: LabelColumn) -> LabelColumn:
+    """Return the labels of the rows that are used."""
+    return replace(column, labels=take_kept(scope, column.labels), array=scope.select(column.array))
 
 
 def refuse_before_charge(request: Request, X: Any) -> None:
@@ -222,8 +245,7 @@ def release_columns(
 
 def _reservation(request: Request) -> Charge:
     """Return the budget of a later column, as a charge."""
-    budget, people = Budget(request.epsilon), request.rows_per_person
-    return new_charge("labels", budget, purpose="labels", rows_per_person=people)
+    return new_charge("labels", Budget(request.epsilon), purpose="labels", scope=request.scope)
 
 
 def release_column(
@@ -274,7 +296,7 @@ def release_mean(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakModelWarning)
         model = ModelReleaseRegressor(**_shared(request, ledger, source))
-        return _release_model(model, np.zeros((rows, 1)), column, [], source)
+        return _release_model(model, np.zeros((rows, 1)), column, [], source, request.scope)
 
 
 def release_with_model(
@@ -294,7 +316,7 @@ def release_with_model(
     model = LabelReleaseRegressor(
         mechanism=str(request.mechanism), verbose=verbose, **_shared(request, ledger, source)
     )
-    return _release_model(model, X, column, features, source)
+    return _release_model(model, X, column, features, source, request.scope)
 
 
 def _shared(request: Request, ledger: Ledger | None, source: WordSource) -> dict[str, Any]:
@@ -303,28 +325,36 @@ def _shared(request: Request, ledger: Ledger | None, source: WordSource) -> dict
         "epsilon": float(request.epsilon),
         "bounds": request.bounds,
         "ledger": ledger,
-        "rows_per_person": request.rows_per_person,
+        "rows_per_person": request.scope.rows_per_person,
         "random_state": source,
     }
 
 
 def _release_model(
-    model: PrivateRegressor, X: Any, column: LabelColumn, features: list[str] | None, source: WordSource
+    model: PrivateRegressor,
+    X: Any,
+    column: LabelColumn,
+    features: list[str] | None,
+    source: WordSource,
+    scope: Scope,
 ) -> ReleasedColumn:
     """Fit a model, measure its error on rows held out if they are enough, and return the posterior means."""
     labels, array = column.labels, column.array
     rows, error = len(array), None
     plan = plan_error(rows, model.epsilon, model.bounds)
     if plan is None:
-        model.fit(X, labels)
+        with model.charging(scope):
+            model.fit(X, labels)
     else:
         flat = array.reshape(-1).astype(np.float64)
-        model, error = fit_and_measure(model, X, labels, flat, plan, source)
+        model, error = fit_and_measure(model, X, labels, flat, plan, source, scope)
     model.set_params(random_state=None)  # its words are secret, and the model is released
     report_step("labels")
     predicted = model.predict(X)
     residual = residual_variance(model, error)
-    private = posterior_means(model, predicted, residual, error).reshape(array.shape)
+    people = None if scope.people is None else scope.people.codes
+    train = None if error is None or error.split is None else error.split.indices(people)[0]
+    private = posterior_means(model, predicted, residual, train).reshape(array.shape)
     terms = model.terms_ if error is None else terms_with_score(model.terms_, error)
     entries: dict[str, Any] = {
         "purpose": "training",
@@ -357,8 +387,8 @@ def residual_variance(model: PrivateRegressor, error: Risk | None) -> float:
     return float(model.public_model()[1].error) * (high - low) ** 2
 
 
-def posterior_means(model: PrivateRegressor, predicted: Array, residual: float, error: Risk | None) -> Array:
-    """Return the mean of each label given its prediction and its private label.
+def posterior_means(model: PrivateRegressor, predicted: Array, residual: float, train: Index | None) -> Array:
+    """Return the mean of each label given its prediction and its private label; without ``train``, all have one.
 
     That is prediction + w · (private label − prediction), with w = residual variance / (residual variance + noise
     variance of the private label). A row without a private label has its prediction.
@@ -366,14 +396,12 @@ def posterior_means(model: PrivateRegressor, predicted: Array, residual: float, 
     release = getattr(model, "release_", None)
     if release is None:
         return predicted
-    rows: NDArray[Any] = np.arange(predicted.size)
-    if error is not None and error.split is not None:
-        rows = error.split.indices()[0]
+    rows = np.arange(predicted.size) if train is None else train
     return means_given_labels(predicted, release, rows, residual, model.bounds)
 
 
 def means_given_labels(
-    predicted: Array, release: RowRelease, rows: NDArray[Any], residual: float, bounds: tuple[float, float]
+    predicted: Array, release: RowRelease, rows: Index, residual: float, bounds: tuple[float, float]
 ) -> Array:
     """Return predictions moved towards the private labels of some rows, inside the bounds."""
     weight = residual / (residual + release.noise + release.hidden)

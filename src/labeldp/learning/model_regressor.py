@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.scope import Scope
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.base import PrivateRegressor
 from labeldp.learning.fit_plan import FitRequest
@@ -83,7 +84,7 @@ class ModelReleaseRegressor(PrivateRegressor):
         return FitRequest(
             epsilon=self.epsilon,
             bounds=self.bounds,
-            rows_per_person=self.rows_per_person,
+            scope=Scope.parse(self.rows_per_person),
             label_transform=self.label_transform,
             labels=False,
         )

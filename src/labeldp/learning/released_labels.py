@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from labeldp._values import Array
 from labeldp.accounts.explanation import SUMMARY, explain_labels
 from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.scope import Scope
 from labeldp.accounts.scores import Figure
 from labeldp.accounts.terms import Terms, TermsMixin, join_terms
 from labeldp.errors import ParameterError, Setting
@@ -20,6 +21,13 @@ from labeldp.learning.quality import Risk
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.group_means import group_means, noise_variances
+
+
+def _spread(values: Array, scope: Scope, rows: int) -> Array:
+    """Return values at the rows that are used, and NaN at the others."""
+    full = np.full((rows, *values.shape[1:]), np.nan)
+    full[scope.kept] = values
+    return full
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -90,7 +98,14 @@ class ReleasedColumn(TermsMixin):
     def means(self, by: ArrayLike | None = None) -> dict[Any, Figure]:
         """Return the mean of the true labels in each group, as `Release.means` does."""
         self._require_statistics("means")
-        return group_means(self.mechanism, self.labels, by)
+        used = ~np.isnan(self.labels)  # by a rule on public ids
+        groups = by if by is None or used.all() else np.asarray(by)[used]
+        return group_means(self.mechanism, self.labels[used], groups)
+
+    def spread(self, scope: Scope, rows: int) -> ReleasedColumn:
+        """Return the column for all rows of a table: empty where the label was not used."""
+        values = None if self.values is None else _spread(self.values, scope, rows)
+        return replace(self, labels=_spread(self.labels, scope, rows), values=values)
 
     def _require_statistics(self, name: str) -> None:
         if self.purpose != "statistics":
@@ -154,6 +169,13 @@ class Release(TermsMixin):
             labels = np.column_stack([column.labels for column in columns])
         terms = join_terms([column.terms for column in columns])
         return cls(labels, {column.name: column for column in columns}, terms, ledger)
+
+    def spread(self, scope: Scope, rows: int) -> Release:
+        """Return the release with a label for each row of a table: empty where the label was not used."""
+        if scope.kept is None:
+            return self
+        columns = {name: column.spread(scope, rows) for name, column in self.columns.items()}
+        return replace(self, labels=_spread(self.labels, scope, rows), columns=columns)
 
     def _only(self, name: str) -> ReleasedColumn:
         """Return the only column, for one of its attributes."""

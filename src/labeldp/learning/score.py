@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
-from labeldp._values import Array, Epsilon, Index, LabelBounds, Labels, as_fraction, parse_integer, parse_number
-from labeldp.accounts.budget import Budget, total_of
+from labeldp._values import Array, Epsilon, Index, LabelBounds, Labels, as_fraction, parse_number
+from labeldp.accounts.budget import Budget, label_cost
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge, warn_if_seen
+from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.accounts.terms import Split, Terms, fit_times
 from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
@@ -42,6 +43,7 @@ def private_score(
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     random_state: int | WordSource | None = None,
+    **rows: Unpack[RowOptions],
 ) -> Risk:
     """Return how wrong a model is on test labels, for ε: its mean squared error, the root, and the absolute error.
 
@@ -69,6 +71,8 @@ def private_score(
         The number of rows that one person may have; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
+    **rows
+        ``segment``, ``id``, ``person`` and ``most_rows_per_person``, as in `privatize`.
 
     Returns
     -------
@@ -97,13 +101,15 @@ def private_score(
     why = "and a score would be too good; keep rows out of the fit, and score those"
     labels, predicted = fresh_predictions(model, X, y, why)
     predicted = np.clip(predicted, *bounds)
+    scope, ledger = Scope.parse(rows_per_person, **rows), as_ledger(ledger)
+    scope = (ledger or Ledger()).admit(scope, labels.size, budget)
+    labels, predicted = scope.select(labels), scope.select(predicted)
     largest = float(max(predicted.max() - bounds[0], bounds[1] - predicted.min()))
     plan = ScorePlan.of(labels.size, budget, bounds, largest)
-    ledger, source = as_ledger(ledger), resolve_source(random_state)
-    people = parse_integer(rows_per_person, "rows_per_person")
-    charges = plan.charges(people)
-    ledger_to_charge(ledger, y).charge_all(charges)
-    risk = _measure(plan, predicted, labels, source, people)
+    source = resolve_source(random_state)
+    charges = plan.charges(scope)
+    ledger_to_charge(ledger, y).charge_all(charges, scope)
+    risk = _measure(plan, predicted, labels, source, scope.rows_per_person)
     return replace(risk, charge=charges[0], fit_charges=_fit_charges(innermost(model)[0]))
 
 
@@ -130,6 +136,7 @@ def fit_and_score(
     epsilon: float,
     test_size: float = TEST_SIZE,
     random_state: int | WordSource | None = None,
+    **rows: Unpack[RowOptions],
 ) -> tuple[Any, Risk]:
     """Fit a private regressor to most rows, and score it on the others.
 
@@ -152,6 +159,9 @@ def fit_and_score(
         The share of rows to hold out.
     random_state : None, int or source of words
         For the split and the noise of the score; leave it out for a release.
+    **rows
+        ``segment``, ``id``, ``person`` and ``most_rows_per_person``, as in `privatize`. All rows of a person are
+        on one side of the split.
 
     Returns
     -------
@@ -187,8 +197,12 @@ def fit_and_score(
     labels = Labels.parse(y).values.astype(np.float64)
     if labels.ndim != 1 or labels.size != row_count(X):
         raise ParameterError(f"y must be one label for each of the {row_count(X):,} rows of X, got {labels.shape}")
+    scope, source = Scope.parse(regressor.rows_per_person, **rows), resolve_source(random_state)
+    dearest = max(Epsilon(epsilon).exact, Epsilon(regressor.epsilon).exact)
+    scope = regressor._get_ledger().admit(scope, labels.size, dearest)
+    X, y, labels = take_kept(scope, X), take_kept(scope, y), scope.select(labels)
     plan = plan_test(labels.size, epsilon, regressor.bounds, test_size)
-    return fit_and_measure(model, X, y, labels, plan, random_state)
+    return fit_and_measure(model, X, y, labels, plan, source, scope)
 
 
 def fit_and_measure(
@@ -198,34 +212,36 @@ def fit_and_measure(
     labels: Array,
     plan: ScorePlan | ErrorPlan,
     random_state: int | WordSource | None,
+    scope: Scope,
 ) -> tuple[Any, Risk]:
     """Fit a private regressor to most rows, and measure its error on the others, as a plan says.
 
-    ``labels`` are those of y, checked.
+    ``labels`` are those of y, checked, and ``scope`` that of all rows, which a ledger has admitted.
     """
     regressor = final_step(model)
-    people = parse_integer(regressor.rows_per_person, "rows_per_person")
     fit_epsilon = Epsilon(regressor.epsilon).exact
-    charges = plan.charges(people, paid=fit_epsilon)
     source, ledger = resolve_source(random_state), regressor._get_ledger()
-    split = Split(_draw_seed(source), labels.size - plan.rows, plan.rows)
-    train, test = split.indices()
+    people = None if scope.people is None else scope.people.codes
+    split = Split.of(_draw_seed(source), labels.size, plan.rows, people)
+    plan = replace(plan, rows=split.test_rows)
+    charges = plan.charges(scope, paid=fit_epsilon)
+    train, test = split.indices(people)
     if regressor.ledger is None:
         warn_if_seen(y)
     X = sparse.csr_array(X) if sparse.issparse(X) else X
     earlier = len(ledger.own_charges)
-    with ledger.reserve(charges):
+    with ledger.reserve(charges), regressor.charging(scope):
         model.fit(_take(X, train), _take(y, train))
     paid = ledger.own_charges[earlier:]
     if not paid:
         raise ParameterError("the model was not fitted again: give a regressor that is not frozen")
     fit_charges = fit_times(paid)
     try:
-        if fit_charges != _fit_charges(regressor) or total_of(paid) != Budget(people * fit_epsilon):
+        if fit_charges != _fit_charges(regressor) or label_cost(paid) != Budget(fit_epsilon):
             raise ParameterError("the ledger was charged for more than one fit, and the card of a model is of one")
         predicted = finite_predictions(model, _take(X, test), plan.rows)
-        ledger.charge_all(charges)
-        score = _measure(plan, predicted, labels[test], source, people)
+        ledger.charge_all(charges, scope)
+        score = _measure(plan, predicted, labels[test], source, scope.rows_per_person)
     except Exception as error:
         error.add_note(NOT_SCORED)
         raise
@@ -247,6 +263,11 @@ def plan_test(rows: int, epsilon: float, bounds: tuple[float, float], test_size:
     if rows < FEWEST_ROWS:
         raise DataError(f"{rows} rows are too few to hold some out: leave the score out, or give {FEWEST_ROWS}")
     return ScorePlan.of(max(int(rows * test_size), 1), as_fraction(Epsilon(epsilon)), LabelBounds(bounds))
+
+
+def take_kept(scope: Scope, table: Any) -> Any:
+    """Return the rows of a table that a release uses."""
+    return table if table is None or scope.kept is None else _take(table, scope.kept)
 
 
 def _draw_seed(source: WordSource) -> int:

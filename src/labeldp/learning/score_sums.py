@@ -16,6 +16,7 @@ import numpy as np
 from labeldp._values import Array, Counts
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.numbers import number
+from labeldp.accounts.scope import Scope
 from labeldp.accounts.scores import Figure, describe_figures
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import ParameterError
@@ -76,12 +77,12 @@ class ScorePlan:
         """The released sums, for a card: all sums together move by at most STEPS² with one label."""
         return Statistic("sums of errors", "score", 2, STEPS**2, self.epsilon, "score")
 
-    def charges(self, rows_per_person: int, paid: Fraction = Fraction(0)) -> list[Charge]:
+    def charges(self, scope: Scope, paid: Fraction = Fraction(0)) -> list[Charge]:
         """Return the charge for a score, or no charge if the rows need no more than the ε that is paid.
 
         Parameters
         ----------
-        rows_per_person : int
+        scope : Scope
         paid : Fraction
             The ε of a fit that did not use these rows: each label is either in the fit or in the score.
         """
@@ -89,7 +90,7 @@ class ScorePlan:
             return []
         budget, noise = Budget(self.epsilon - paid), str(self.statistic)
         description = "score, beyond the fit" if paid else "score"
-        return [new_charge(description, budget, purpose="score", mechanism=noise, rows_per_person=rows_per_person)]
+        return [new_charge(description, budget, purpose="score", mechanism=noise, scope=scope)]
 
     def sums(self, predicted: Array, labels: Array) -> Counts:
         """Return the exact sums; predictions and labels outside the bounds count as the bounds."""

@@ -7,13 +7,14 @@ once.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from labeldp._values import Array, Labels, Numbers
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
+from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.accounts.terms import Terms
 from labeldp.errors import LabelError
 from labeldp.exact.word_sources import WordSource, resolve_source
@@ -58,6 +59,7 @@ def estimate_prior(
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     random_state: int | WordSource | None = None,
+    **rows: Unpack[RowOptions],
 ) -> Histogram:
     """Return a private histogram of the labels, for ε.
 
@@ -84,6 +86,8 @@ def estimate_prior(
         The most rows of one person; the ledger is charged for all of them.
     random_state : None, int or source of words
         Leave it out for a release.
+    **rows
+        ``segment``, ``id``, ``person`` and ``most_rows_per_person``, as in `privatize`.
 
     Examples
     --------
@@ -93,13 +97,12 @@ def estimate_prior(
     True
     """
     array = one_column(labels)
-    people = rows_per_person
-    request = Request(
-        epsilon=epsilon, bounds=bounds, trust=trust, method=method, sigma=sigma, rows_per_person=people
-    )
+    scope = Scope.parse(rows_per_person, **rows)
+    request = Request(epsilon=epsilon, bounds=bounds, trust=trust, method=method, sigma=sigma, scope=scope)
     source = resolve_source(random_state)
     ledger = ledger_to_charge(as_ledger(ledger), labels)
-    flat, exact = array.reshape(-1), request.epsilon.exact
+    request = request.admit(ledger, len(array))
+    flat, exact = request.scope.select(array.reshape(-1)), request.epsilon.exact
 
     def estimate() -> Histogram:
         if request.trust == "curator":  # easier to look at than the prior of a release, which serves a design

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from inspect import signature
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,12 +25,12 @@ from labeldp._values import (
     as_fraction,
     float_below,
     parse_choice,
-    parse_integer,
     parse_number,
     parse_positive,
 )
 from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge
 from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.scope import Scope
 from labeldp.accounts.terms import Terms
 from labeldp.errors import NotUnbiasedError, ParameterError, Setting, warn
 from labeldp.exact.integers import Statistic
@@ -71,7 +72,7 @@ class Request:
     sigma: float | None = None
     zeta: float | None = None
     outside: str | None = None
-    rows_per_person: int = 1
+    scope: Scope = Scope()
     purpose: str = "training"
 
     def __post_init__(self) -> None:
@@ -82,7 +83,6 @@ class Request:
             "bounds": bounds,
             "epsilon": Epsilon(self.epsilon),
             "trust": parse_choice(self.trust, "trust", ("curator", "local")),
-            "rows_per_person": parse_integer(self.rows_per_person, "rows_per_person"),
             "sigma": None if self.sigma is None else parse_positive(self.sigma, "sigma"),
             "zeta": None if self.zeta is None else parse_positive(self.zeta, "zeta"),
             "outside": None if self.outside is None else parse_choice(self.outside, "outside", OUTSIDE),
@@ -107,7 +107,7 @@ class Request:
         """Refuse a prior that was charged for another number of rows of a person."""
         for designed in (self.prior, self.mechanism):
             charge = getattr(getattr(designed, "origin", None), "charge", None)  # a name has none
-            if charge is not None and charge.rows_per_person != self.rows_per_person:
+            if charge is not None and charge.rows_per_person != self.scope.rows_per_person:
                 people = Setting("rows_per_person", charge.rows_per_person)
                 raise ParameterError("the prior was paid for with ", people, ": pass that")
 
@@ -176,6 +176,17 @@ class Request:
         elif self.mechanism != "auto":
             require_pure(mechanism_class(self.mechanism))
 
+    def admit(self, ledger: Ledger, rows: int) -> Self:
+        """Return the request for the rows that a ledger admits; see `Ledger.admit`."""
+        return self.with_scope(ledger.admit(self.scope, rows, self.epsilon.exact))
+
+    def with_scope(self, scope: Scope) -> Self:
+        """Return the request for other rows."""
+        request = copy(self)
+        object.__setattr__(request, "scope", scope)  # the instance is frozen
+        request._refuse_other_people()
+        return request
+
     @property
     def charge_note(self) -> str:
         """The text of a charge behind the name of its labels: none."""
@@ -205,9 +216,9 @@ class Request:
 
     def pay_for_prior(self, estimate: Callable[[], Histogram], ledger: Ledger, source: WordSource) -> Histogram:
         """Charge a ledger all of ε for a prior alone, then estimate it."""
-        description, people = f"prior ({self.trust}), estimated alone", self.rows_per_person
-        charge = new_charge(description, Budget(self.epsilon), purpose="prior", rows_per_person=people)
-        ledger.charge_all([charge])
+        description = f"prior ({self.trust}), estimated alone"
+        charge = new_charge(description, Budget(self.epsilon), purpose="prior", scope=self.scope)
+        ledger.charge_all([charge], self.scope)
         return estimate().paid_by(charge, secure=isinstance(source, SecureWords))
 
     def design(self, prior: Histogram | None, epsilon: Epsilon, rows: int) -> Mechanism:
@@ -300,9 +311,8 @@ class Plan:
         ]
         if self.for_labels and self.for_sums:  # the sums decide what part of it labels get
             shares = [("sums", f"sums and labels{note}", self.for_labels + self.for_sums)]
-        people = request.rows_per_person
         return [
-            new_charge(description, Budget(epsilon), purpose=purpose, rows_per_person=people)
+            new_charge(description, Budget(epsilon), purpose=purpose, scope=request.scope)
             for purpose, description, epsilon in shares
             if epsilon
         ]
@@ -310,7 +320,7 @@ class Plan:
     def pay(self, ledger: Ledger) -> list[Charge]:
         """Charge a ledger for all parts, or for none; return the charges."""
         charges = self.charges()
-        ledger.charge_all(charges)
+        ledger.charge_all(charges, self.request.scope)
         return charges
 
     @property
@@ -403,6 +413,7 @@ def state_terms(
         secure=isinstance(source, SecureWords) and all(origin.secure for origin in origins),
         statistics=tuple(statistics),
         declaration=annotated[0].declaration,
+        people=plan.request.scope.summary,
     )
 
 

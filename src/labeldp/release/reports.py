@@ -16,6 +16,7 @@ from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.numbers import number
 from labeldp.accounts.schema import MAX_MECHANISMS
+from labeldp.accounts.scope import Scope
 from labeldp.accounts.scores import Figure
 from labeldp.accounts.terms import REPORTS, Terms
 from labeldp.errors import LabelError, NotUnbiasedError, ParameterError, describe
@@ -154,7 +155,7 @@ class Reports:
         array.flags.writeable = part.flags.writeable = False
         cost = Budget(max(one.epsilon for one in mechanisms))
         prints = join_fingerprints([fingerprint(one.channel) for one in mechanisms])
-        charge = new_charge(REPORTS, cost, purpose="labels", mechanism=prints, rows_per_person=people)
+        charge = new_charge(REPORTS, cost, purpose="labels", mechanism=prints, scope=Scope(people))
         parsed = {"values": array, "mechanisms": mechanisms, "part": part, "charge": charge}
         for name, value in (parsed | {"rows_per_person": people, "intervals": intervals}).items():
             object.__setattr__(self, name, value)  # the instance is frozen

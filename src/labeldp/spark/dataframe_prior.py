@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
+from labeldp.accounts.scope import Scope
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.curator import FINE, adaptive_histogram
@@ -62,7 +63,7 @@ def estimate_prior(
     >>> prior.bounds
     (0.0, 50.0)
     """
-    request = Request(epsilon=epsilon, bounds=bounds, rows_per_person=rows_per_person)
+    request = Request(epsilon=epsilon, bounds=bounds, scope=Scope.parse(rows_per_person))
     source = resolve_source(random_state)
     ledger = as_ledger(ledger)
     check_label(df, label)

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from labeldp._values import Interval
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
+from labeldp.accounts.scope import Scope
 from labeldp.accounts.terms import Terms, TermsMixin
 from labeldp.exact.row_words import ReleaseKey, card_checksum
 from labeldp.exact.word_sources import resolve_source
@@ -184,7 +185,7 @@ def privatize(
         prior=prior,
         epsilon_prior=epsilon_prior,
         zeta=zeta,
-        rows_per_person=rows_per_person,
+        scope=Scope.parse(rows_per_person),
         purpose=purpose,
     )
     seed, ledger = as_seed(random_state), as_ledger(ledger)

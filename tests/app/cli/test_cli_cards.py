@@ -237,7 +237,7 @@ def test_the_ledger_shows_what_is_spent_and_left_and_is_only_read(book):
 
 def test_a_damaged_ledger_is_exit_3_and_is_not_repaired(book):
     whole = book.read_bytes()
-    for damaged in (whole[:-20], b" " + whole, b"labels\n", b'{"charges":[]}\n'):
+    for damaged in (whole[:5000], b" " + whole, b"labels\n", b'{"charges":[]}\n'):
         book.write_bytes(damaged)
         assert run("ledger", book, code=3).stdout == ""
         assert book.read_bytes() == damaged

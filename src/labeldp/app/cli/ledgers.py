@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Annotated
 
@@ -10,11 +12,12 @@ import typer
 from rich.table import Table
 from typer import Argument, Option
 
-from labeldp.accounts.budget import Charge, missing_charges, rounded_up, total_of
+from labeldp.accounts.budget import Charge, missing_charges, rounded_up, sum_of, total_of
 from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger, open_book
 from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.ledger_file import restore_ledger
+from labeldp.accounts.ledger_totals import describe_totals
 from labeldp.app.card_files import is_card_name, read_card_file
 from labeldp.app.cli.commands import command
 from labeldp.app.cli.shell import EXIT, PlainConsole, print_result, print_status
@@ -107,7 +110,7 @@ def _compare_cards(folder: Path, recorded: Sequence[Charge]) -> None:
     _print_table(["when (UTC)", "ε", "for", "card"], rows)
     compared = counted(len(paths) - unread, "card")
     if missing:
-        lacks = f"The ledger lacks {counted(len(missing), 'charge')}, {total_of(missing.values())}"
+        lacks = f"The ledger lacks {counted(len(missing), 'charge')}, {sum_of(missing.values())}"
         print_result(f"\n{lacks}, of {compared}. Another ledger may have them.\n", style="bold red")
         raise typer.Exit(EXIT["ledger"])
     print_result(f"\nThe ledger has all charges of {compared}.\n", style="bold")
@@ -118,8 +121,8 @@ def _show(books: Sequence[Ledger | Extract]) -> None:
     charges = [charge for book in books for charge in book.charges]
     if len(books) == 1:
         _print_charges(charges)
-    _print_sums(charges, always=len(books) > 1)
-    total, limit = total_of(charges), books[0].limit
+    _print_sums(charges, several=len(books) > 1)
+    total, limit = reduce(add, (book.total for book in books)), books[0].limit
     if len(books) > 1:
         note = f"Spent {total} in {len(books)} ledgers, for someone whose labels are in all of them."
     elif limit is None:
@@ -129,6 +132,8 @@ def _show(books: Sequence[Ledger | Extract]) -> None:
         balance = "Nothing is left." if remaining.exact_epsilon == 0 else f"Left: {remaining}."
         note = f"Spent {total} of {limit} in {counted(len(charges), 'charge')}. {balance}"
     print_result(f"\n{note}\n", style="bold")
+    for sentence in describe_totals(books[0].chain) if len(books) == 1 else ():
+        print_result(sentence)
 
 
 def _when_and_cost(charge: Charge) -> list[str]:
@@ -137,20 +142,25 @@ def _when_and_cost(charge: Charge) -> list[str]:
 
 def _print_charges(charges: Sequence[Charge]) -> None:
     rows = [[*_when_and_cost(charge), charge.rows_per_person, charge.description] for charge in charges]
-    _print_table(["when (UTC)", "ε", "rows a person", "for"], rows)
+    header = ["when (UTC)", "ε", "rows a person", "for"]
+    if any(charge.segments for charge in charges):
+        header.insert(3, "segment")
+        for row, charge in zip(rows, charges, strict=True):
+            row.insert(3, charge.segments or "all")
+    _print_table(header, rows)
 
 
-def _print_sums(charges: Sequence[Charge], *, always: bool) -> None:
-    """Print sums by intended use and recipient; without ``always`` only where a charge states one of them."""
+def _print_sums(charges: Sequence[Charge], *, several: bool) -> None:
+    """Print totals by intended use and recipient: of several ledgers, or where a charge states one of them."""
+    total = sum_of if several else total_of
     groups = dict[tuple[str, str], list[Charge]]()
     for charge in charges:
         declaration = charge.declaration
         group = (declaration.intended_use or "not stated", declaration.recipient or "not stated")
         groups.setdefault(group, []).append(charge)
-    if always or set(groups) - {("not stated", "not stated")}:
+    if several or set(groups) - {("not stated", "not stated")}:
         rows = [
-            [*group, rounded_up(total_of(members).epsilon), len(members)]
-            for group, members in sorted(groups.items())
+            [*group, rounded_up(total(members).epsilon), len(members)] for group, members in sorted(groups.items())
         ]
         _print_table(["intended use", "recipient", "ε", "charges"], rows)
 

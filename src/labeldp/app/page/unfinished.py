@@ -20,6 +20,7 @@ from starlette.requests import Request
 from labeldp._values import as_fraction
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.scope import Scope
 from labeldp.app.options import open_ledger
 from labeldp.app.page.site import Site, site_of
 from labeldp.app.page.work import Work
@@ -68,8 +69,8 @@ class ReleaseRequest:
     def price(self) -> Charge:
         """The whole cost."""
         price = Budget(max(as_fraction(self.options["epsilon"]), as_fraction(self.options.get("score") or 0)))
-        people = self.options["rows_per_person"]
-        return new_charge(self.kind, price, purpose="other", rows_per_person=people)
+        scope = Scope.parse(self.options["rows_per_person"])
+        return new_charge(self.kind, price, purpose="other", scope=scope)
 
     def open_ledger(self) -> Ledger:
         """Return the ledger to charge; a new file is created with its first charge."""

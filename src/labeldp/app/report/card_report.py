@@ -13,10 +13,11 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from labeldp import __version__
-from labeldp.accounts.budget import Charge, missing_charges, rounded_up, total_of
+from labeldp.accounts.budget import Charge, missing_charges, rounded_up, sum_of
 from labeldp.accounts.explanation import public_rows
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.ledger_chain import Extract
+from labeldp.accounts.ledger_totals import describe_totals
 from labeldp.accounts.numbers import PEOPLE, number, odds_figures, times
 from labeldp.accounts.scores import coefficient_cells, describe_fit
 from labeldp.accounts.statistic import proof_of
@@ -123,12 +124,12 @@ def templates() -> Environment:
 def _describe_ledger(ledger: Ledger | Extract, charges: Sequence[Charge]) -> list[str]:
     """Return the sum of all charges of a ledger and of a release, and the rest of its limit."""
     missing = missing_charges(charges, ledger.charges)
-    total = total_of([*ledger.charges, *missing])
+    total = ledger.total + sum_of(missing)
     limit = "The ledger has no limit: it counts, and refuses nothing."
     if ledger.limit is not None:
         limit = f"The limit is {ledger.limit}; left is {ledger.limit.minus(total)}."
     lacks = ["The ledger given lacks charges of this release."] if missing else []
-    return [*lacks, f"With all else in the ledger, {total} is spent. {limit}"]
+    return [*lacks, f"With all else in the ledger, {total} is spent. {limit}", *describe_totals(ledger.chain)]
 
 
 def _last_time(charges: Sequence[Charge]) -> str:
