@@ -79,6 +79,13 @@ class Forecast:
         The error that noise adds to a linear model of ten columns; at most the labels' standard deviation.
     histogram : float or None
         Typical error of the share of one of ten bins; None where values show the mean alone.
+
+    Examples
+    --------
+    >>> from labeldp.evidence.designs import design_card, forecast
+    >>> one, = forecast(design_card(bounds=(0, 100), epsilon=1.0, mechanism="two-point"), sizes=[5000])
+    >>> one.reports, round(one.mean, 1), one.histogram
+    (5000, 2.9, None)
     """
 
     reports: int

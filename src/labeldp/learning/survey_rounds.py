@@ -37,6 +37,14 @@ class SurveyRound:
         On [0, 1]: its card goes to every respondent.
     intervals : Intervals
         The interval of each respondent; ``intervals.low`` and ``intervals.high`` go to them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labeldp.learning.survey_rounds import plan_round
+    >>> first = plan_round(np.ones((500, 1)), bounds=(0, 100), epsilon=2.0, rows=500)
+    >>> first.mechanism.domain, first.positions(np.full(500, 50.0))[:2].tolist()
+    ((0.0, 1.0), [0.5, 0.5])
     """
 
     mechanism: Mechanism

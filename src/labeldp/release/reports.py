@@ -56,6 +56,14 @@ class Intervals:
         when the interval was planned.
     bounds : (lo, hi)
         The bounds of the label; all intervals lie inside.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labeldp.learning.survey_rounds import plan_round
+    >>> intervals = plan_round(np.ones((500, 1)), bounds=(0, 100), epsilon=2.0, rows=500).intervals
+    >>> intervals.bounds, bool((intervals.low >= 0).all()), bool((intervals.widths > 0).all())
+    ((0.0, 100.0), True, True)
     """
 
     low: Array
