@@ -201,6 +201,7 @@ class ModelCard(Common):
     split: NotRequired[Split]
     label_transform: NotRequired[Transform]
     regression: NotRequired[RegressionEntry]
+    side_by_side: NotRequired[list[list[str]]]
     fit: NotRequired[FitEntry]
 
 

@@ -25,6 +25,9 @@ _CURVED = (
     "of an effect that is the same everywhere. Add squares or categories."
 )
 
+_MAX_EXPONENT = 100.0
+"""The largest logarithm of a ratio that is shown."""
+
 StandardError = Annotated[float, between(0)]
 
 
@@ -127,6 +130,44 @@ def coefficient_cells(regression: Any, alpha: float = 0.05) -> list[list[str]]:
     }
     cells = [[formats.get(name, number)(value) for value in column] for name, column in columns.items()]
     return [list(columns), *map(list, zip(*cells, strict=True))]
+
+
+def describe_coefficients(regression: Any) -> list[str]:
+    """Return a sentence for each coefficient but the intercept, with its interval.
+
+    Examples
+    --------
+    >>> entry = {"names": ["Intercept", "age"], "params": [0.1, 0.03], "conf_int": [[0, 1], [0.01, 0.05]]}
+    >>> describe_coefficients(entry | {"odds_ratios": [1.1, 1.03]})
+    ['One more age: odds × 1.03, 1.01 to 1.05.']
+    >>> describe_coefficients(entry)
+    ['One more age: +0.03, +0.01 to +0.05.']
+    """
+    unit = next((word for word in ("odds", "rate") if f"{word}_ratios" in regression), None)
+    sentences = []
+    columns = regression["names"], regression["params"], regression.get("conf_int", [])
+    for name, value, ends in list(zip(*columns, strict=False))[1:]:
+        figures = [_effect(figure, unit) for figure in (value, *ends)]
+        sentences.append(
+            f"{_change(name)}: {unit + ' × ' if unit else ''}{figures[0]}, {' to '.join(figures[1:])}."
+        )
+    return sentences
+
+
+def _change(name: str) -> str:
+    """Return the change of columns that a coefficient is for, in words."""
+    column, bracket, level = name.partition("[")
+    if ":" in name:
+        return f"In addition, for the product {name}"
+    return f"{column} = {level[:-1]} instead of its reference" if bracket else f"One more {name}"
+
+
+def _effect(value: float, unit: str | None) -> str:
+    """Return a difference with its sign, or a ratio."""
+    if unit is not None:
+        return number(math.exp(value), 3) if abs(value) < _MAX_EXPONENT else "beyond all figures"
+    text = number(value, 3)
+    return text if text.startswith("−") else f"+{text}"
 
 
 def describe_fit(fit: Any) -> list[str]:

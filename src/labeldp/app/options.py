@@ -29,6 +29,9 @@ Names = Sequence[str]
 Words = Collection[str]
 """Words of an option that may be repeated."""
 
+Formulas = tuple[str, ...]
+"""Formulas of an option that may be repeated."""
+
 Statement = NewType("Statement", str)
 Text = str | None
 File = Path | None
@@ -285,7 +288,7 @@ METAVARS = {
 }
 """Placeholders in help, by type."""
 
-TYPED = {bool: bool, LabelBounds: tuple[str, str], Words: list[str], list[Path]: list[str]}
+TYPED = {bool: bool, LabelBounds: tuple[str, str], Words: list[str], Formulas: list[str], list[Path]: list[str]}
 """Types that Typer hands over where an option is not one text."""
 
 

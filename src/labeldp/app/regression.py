@@ -1,23 +1,28 @@
-"""`regress_file`: a table with a private label column in, a regression table with its card out."""
+"""`regress_file`: a table with a private label column in, regression tables with their card out."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labeldp._atomic import StrPath
-from labeldp._values import Data
+from labeldp._values import Data, parse_choice
 from labeldp.accounts.cells import as_csv
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.inputs import LEFT_OUT, Hints, read_rows
 from labeldp.app.report import render_report
-from labeldp.errors import ParameterError, Setting
+from labeldp.errors import NoSolutionError, ParameterError, Setting
+from labeldp.inference.families import FAMILIES
 from labeldp.inference.formula import Formula
+from labeldp.inference.private_moments import PrivateMoments
 from labeldp.inference.regression_table import RegressionTable
-from labeldp.inference.regressions import private_ols
+from labeldp.inference.regressions import private_moments
+from labeldp.inference.side_by_side import side_by_side
 from labeldp.tables.paths import refuse_same
 from labeldp.tables.placement import OutputsAndCard
 
@@ -26,31 +31,44 @@ if TYPE_CHECKING:
     from labeldp.tables.opening import Progress
 
 
+_LINEAR_INSTEAD = "A linear regression, because another was impossible."
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class FileRegression:
-    """A regression table that was written.
+    """Regression tables that were written.
 
     Attributes
     ----------
     card : Path
-        The card beside the table.
-    table : RegressionTable
+        The card beside the first file.
+    tables : list of RegressionTable
+        One for each formula; all of them follow from one release.
     notes : list of str
         How the file was read; public.
     """
 
     card: Path
-    table: RegressionTable
+    tables: list[RegressionTable]
     notes: list[str]
+
+    @property
+    def table(self) -> RegressionTable:
+        """The last of the tables, whose figures are on the card."""
+        return self.tables[-1]
+
+    def __str__(self) -> str:
+        return self.table.summary() if len(self.tables) == 1 else str(side_by_side(*self.tables))
 
 
 def regress_file(
     source: StrPath,
-    out: StrPath,
+    out: StrPath | Sequence[StrPath],
     *,
     label: str,
     ledger: Ledger,
-    on: str | None = None,
+    on: str | Sequence[str] | None = None,
+    family: str = "ols",
     missing: str = "error",
     format: str | None = None,
     dialect: Dialect | None = None,
@@ -59,64 +77,121 @@ def regress_file(
     hints: Hints | None = None,
     **options: Any,
 ) -> FileRegression:
-    """Estimate a linear regression of a private column, and write its table with a card beside it.
+    """Estimate regressions of a private column for one charge, and write their table with a card beside it.
 
     Parameters
     ----------
     source : path
         As in `labeldp.privatize_file`, which has most other parameters too.
-    out : path
-        The table: .html (a report), .csv, .tex or .txt.
+    out : path or list of path
+        The table: .html (a report), .csv, .tex or .txt, or several of them.
     label, format, dialect, force
         As in `labeldp.privatize_file`.
+    on : str or list of str, optional
+        As in `labeldp.private_moments`; without a formula all other columns are used. Of several formulas
+        each is a column of the table.
+    family : {"ols", "logit", "poisson"}
+        Linear, logistic or Poisson regressions.
     missing : {"error", "drop"}
         What to do with rows without a label, or with a gap in a column that is used; both are public.
     ledger : Ledger
         The ledger to charge.
-    on : str, optional
-        As in `labeldp.private_ols`; without a formula all other columns are used.
     progress : callable, optional
         As in `labeldp.privatize_file`; its exception before the charge stops the release, and nothing is spent.
     hints : callable, optional
         As in `labeldp.privatize_file`: **for the owner's eyes only**.
     **options
-        All others of `labeldp.private_ols`: ``epsilon`` and ``bounds`` at least.
+        All others of `labeldp.private_moments`: ``epsilon`` and ``bounds`` at least.
     """
-    path = Path(out)
-    card = path.with_name(f"{path.name}.card.json")
-    if path.suffix not in _WRITERS:
-        raise ParameterError(Setting("out"), f" must end in {', '.join(_WRITERS)}, got {path}")
-    refuse_same({"the table": path, "its card": card, "the ledger": ledger.path}, {"the source": source})
-    formula = None if on is None else Formula.parse(on, label)
+    paths = [Path(path) for path in ([out] if isinstance(out, str | PathLike) else out)]
+    texts = [on] if isinstance(on, str) else list(on or [])
+    outputs = {path: OutputsAndCard(path, force=force) for path in paths}
+    _refuse_outputs(paths, source, ledger)
+    parse_choice(family, "family", list(FAMILIES))
+    formula = Formula.joined([Formula.parse(text, label) for text in texts]) if texts else None
     columns = {} if formula is None else {"features": formula.columns, "categories": list(formula.levels)}
     progress = progress or (lambda *_: None)
     reading: Data = {"missing": missing, "format": format, "dialect": dialect}
-    with OutputsAndCard(path, force=force) as outputs:
+    with ExitStack() as places:
+        for place in outputs.values():
+            places.enter_context(place)
         rows = read_rows(source, label, columns=columns, complete=True, progress=progress, hints=hints, **reading)
         progress("Fitting", 0, None)
-        table = private_ols(rows.public, rows.labels, on=on, ledger=ledger, label=label, **options)
-        table = _with_notes(table, [note for note in rows.notes if note.startswith(LEFT_OUT)])
-        text = _WRITERS[path.suffix](table, ledger)
-        checksum = hashlib.sha256(text.encode()).hexdigest()
-        outputs.put_card(table.to_card(files={path.name: checksum}), rows.rights)
-        outputs.put_text(path, text, rows.rights)
-    return FileRegression(card, table, rows.notes)
+        moments = private_moments(
+            rows.public, rows.labels, on=texts or None, family=family, ledger=ledger, label=label, **options
+        )
+        notes = [note for note in rows.notes if note.startswith(LEFT_OUT)]
+        tables = _estimate(moments, family, texts or [None], notes)
+        for path, place in outputs.items():
+            text = _WRITERS[path.suffix](tables, ledger)
+            checksum = hashlib.sha256(text.encode()).hexdigest()
+            place.put_card(_card(tables, files={path.name: checksum}), rows.rights)
+            place.put_text(path, text, rows.rights)
+    return FileRegression(outputs[paths[0]].card, tables, rows.notes)
 
 
-def _with_notes(table: RegressionTable, notes: list[str]) -> RegressionTable:
-    """Return a table with further notes."""
-    estimates = table.estimates
-    return replace(table, estimates=replace(estimates, notes=[*estimates.notes, *notes]))
+def _refuse_outputs(paths: Sequence[Path], source: StrPath, ledger: Ledger) -> None:
+    """Refuse files of other formats, and files in each other's places."""
+    for path in paths:
+        if path.suffix not in _WRITERS:
+            raise ParameterError(Setting("out"), f" must end in {', '.join(_WRITERS)}, got {path}")
+    files = {f"the table {path.name}": path for path in paths}
+    cards = {f"the card of {path.name}": path.with_name(f"{path.name}.card.json") for path in paths}
+    refuse_same(files | cards | {"the ledger": ledger.path}, {"the source": source})
 
 
-def _as_csv(table: RegressionTable) -> str:
-    columns = table.columns_of()
+def _estimate(
+    moments: PrivateMoments, family: str, texts: Sequence[str | None], notes: list[str]
+) -> list[RegressionTable]:
+    """Return a table for each formula, or of all columns, with further notes.
+
+    The release is paid for, so a linear regression takes the place of one that has no solution.
+    """
+    tables: list[RegressionTable] = []
+    for text in texts:
+        more = notes
+        try:
+            table: RegressionTable = getattr(moments, family)(text)
+        except NoSolutionError as error:
+            table, more = (
+                moments.ols(text),
+                [*notes, f"A linear regression, because another was impossible. {error}"],
+            )
+        estimates = replace(table.estimates, notes=[*table.estimates.notes, *more])
+        tables.append(replace(table, estimates=estimates))
+    return tables
+
+
+def _card(tables: Sequence[RegressionTable], **more: Any) -> str:
+    """Return the card of the last table, with all tables side by side if there are several."""
+    if len(tables) > 1:
+        more["side_by_side"] = side_by_side(*tables).cells
+    return tables[-1].to_card(**more)
+
+
+def _as_html(tables: Sequence[RegressionTable], ledger: Ledger) -> str:
+    return render_report(_card(tables), ledger=ledger if ledger.path else None)
+
+
+def _as_csv(tables: Sequence[RegressionTable], _: Ledger) -> str:
+    if len(tables) > 1:
+        return side_by_side(*tables).to_csv()
+    columns = tables[0].columns_of()
     return as_csv([columns, *zip(*columns.values(), strict=True)])
 
 
-_WRITERS: dict[str, Callable[[RegressionTable, Ledger], str]] = {
-    ".html": lambda table, ledger: render_report(table.to_card(), ledger=ledger if ledger.path else None),
-    ".csv": lambda table, _: _as_csv(table),
-    ".tex": lambda table, _: table.to_latex() + "\n",
-    ".txt": lambda table, _: table.summary() + "\n",
+def _as_latex(tables: Sequence[RegressionTable], _: Ledger) -> str:
+    table = tables[0] if len(tables) == 1 else side_by_side(*tables)
+    return table.to_latex() + "\n"
+
+
+def _as_text(tables: Sequence[RegressionTable], _: Ledger) -> str:
+    return f"{tables[0].summary() if len(tables) == 1 else side_by_side(*tables)}\n"
+
+
+_WRITERS: dict[str, Callable[[Sequence[RegressionTable], Ledger], str]] = {
+    ".html": _as_html,
+    ".csv": _as_csv,
+    ".tex": _as_latex,
+    ".txt": _as_text,
 }

@@ -139,6 +139,16 @@ class Formula:
         _refuse_products_alone(terms)
         return cls(tuple(terms), levels)
 
+    @classmethod
+    def joined(cls, formulas: Sequence[Formula]) -> Formula:
+        """Return the formula with the terms of several formulas, each once."""
+        levels: dict[str, list[str]] = {}
+        for name, reference in (item for formula in formulas for item in formula.levels.items()):
+            levels[name] = levels.get(name) or reference
+            if reference not in ([], levels[name]):
+                raise _error(f"names two reference levels of {name!r}")
+        return cls(tuple(dict.fromkeys(term for formula in formulas for term in formula.terms)), levels)
+
     @property
     def names(self) -> list[str]:
         """The name of each term."""

@@ -48,7 +48,7 @@ def private_moments(
     *,
     epsilon: float,
     bounds: tuple[float, float],
-    on: str | None = None,
+    on: str | Sequence[str] | None = None,
     family: str | None = None,
     positive: str | None = None,
     ledger: Ledger | None = None,
@@ -77,9 +77,10 @@ def private_moments(
     bounds : (lo, hi)
         Public bounds of the label, to which labels are clipped. Never read them off the data. A logistic
         regression needs (0, 1), and a Poisson regression a lower bound of 0.
-    on : str, optional
+    on : str or list of str, optional
         A formula of columns of a data frame, such as ``'schooling + age + age**2 + C(region, ref="north")'``:
-        names, powers, categories with a reference level, and products such as ``schooling:age``.
+        names, powers, ``log(x)`` and ``sqrt(x)``, categories with a reference level, and products such as
+        ``schooling:age``; ``a*b`` is ``a + b + a:b``. Of several formulas all terms are released.
     family : {"ols", "logit", "poisson"}, optional
         The family for which the weights are chosen; every other that the bounds allow can be estimated too. By
         default "logit" for bounds (0, 1), else "ols".
@@ -262,7 +263,7 @@ def _family(name: str | None, bounds: Pair) -> Family:
     return family
 
 
-def _label_names(X: Any, y: Any, on: str | None, label: str | None) -> list[str]:
+def _label_names(X: Any, y: Any, on: str | Sequence[str] | None, label: str | None) -> list[str]:
     """Return the names of the label; without a formula, X must not have a column of such a name."""
     features = X if on is None else None
     labels = [y] if label is None else [SimpleNamespace(name=label), y]
@@ -271,7 +272,7 @@ def _label_names(X: Any, y: Any, on: str | None, label: str | None) -> list[str]
     return [name for name in names if name is not None]
 
 
-def _formula(X: Any, on: str | None, label_names: Sequence[str]) -> Formula | None:
+def _formula(X: Any, on: str | Sequence[str] | None, label_names: Sequence[str]) -> Formula | None:
     """Return the formula of a data frame's columns; None for an array."""
     if on is None:
         return Formula.plain(frame_names(X)) if is_frame(X) else None
@@ -279,8 +280,9 @@ def _formula(X: Any, on: str | None, label_names: Sequence[str]) -> Formula | No
         raise ParameterError(Setting("on"), " names columns: X must be a data frame")
     if not label_names:
         raise ParameterError(Setting("label"), " must name y, so that a formula cannot use it as a feature")
-    formulas = [Formula.parse(on, label) for label in label_names]  # none of the names may be used
-    return formulas[0].fit(X)
+    texts = [on] if isinstance(on, str) else on
+    formulas = [Formula.parse(text, label) for label in label_names for text in texts]  # none may be used
+    return Formula.joined(formulas).fit(X)
 
 
 def _design(X: Any, formula: Formula | None) -> Design:

@@ -83,7 +83,7 @@ def test_empty_text_is_a_gap_and_no_category(tmp_path, term):
     [
         (["--on", "schooling + income"], "private"),
         (["--on", "schoolin"], "schooling"),
-        (["--on", "log(schooling)"], "--on"),
+        (["--on", "exp(schooling)"], "--on"),
         ([], "C(region)"),
         (["--on", "schooling", "-o", "table.doc"], "--out"),
         (["--on", "schooling", "--epsilon", 0.001], "--epsilon"),
@@ -96,3 +96,61 @@ def test_what_cannot_be_estimated_is_refused_before_the_charge(options, named, s
     book = tmp_path / "book.db"
     assert not book.exists() or not ldp.Ledger.open(book).charges
     assert not [name for name in files_in(tmp_path) if name.startswith("table")]
+
+
+def test_several_formulas_and_files_cost_one_charge_and_each_file_has_its_card(survey, tmp_path):
+    book, files = tmp_path / "book.db", [tmp_path / f"table.{ending}" for ending in ("html", "csv", "tex", "txt")]
+    outputs = [word for file in files for word in ("-o", file)]
+    formulas = ("--on", "schooling", "--on", "income ~ log(schooling) + schooling*C(region)")
+    shown = said("regress", survey, *WHAT, *formulas, *outputs, "--ledger", book, "--limit", 3)
+    assert "All columns follow from one release" in " ".join(shown.split())
+    assert ldp.Ledger.open(book).total == ldp.Budget(2.0)
+    for file in files:
+        assert "log(schooling)" in file.read_text(encoding="utf-8")
+        assert "Valid." in said("verify", f"{file}.card.json")
+    assert "In words" in files[0].read_text(encoding="utf-8")
+    card = json.loads((tmp_path / "table.csv.card.json").read_text())
+    assert card["side_by_side"] == list(csv.reader(files[1].read_text(encoding="utf-8").splitlines()))
+
+
+@pytest.mark.parametrize("family", ["logit", "poisson"])
+def test_a_family_without_a_solution_leaves_a_linear_table_that_says_so(family, tmp_path):
+    source, out = tmp_path / "survey.csv", tmp_path / "table.txt"
+    source.write_text("\n".join(["x,y", *(f"{k},0" for k in range(60))]) + "\n")
+    tables = []
+    for _ in range(12):  # noise has either sign: for a mean of 0 half of the sums have no solution
+        said(
+            "regress",
+            source,
+            "--label",
+            "y",
+            "--bounds",
+            0,
+            1,
+            "--epsilon",
+            3,
+            "--family",
+            family,
+            "-o",
+            out,
+            "--force",
+        )
+        tables.append(out.read_text())
+        assert "Valid." in said("verify", out)
+    assert any("A linear regression, because another was impossible." in " ".join(one.split()) for one in tables)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--family", "logit"), "(0, 1)"),
+        (("--family", "probit"), "--family"),
+        (("-o", "table.pdf"), "--out"),
+        (("--on", "wage ~ schooling"), "names the label"),
+    ],
+)
+def test_wrong_families_files_and_formulas_cost_nothing(survey, tmp_path, options, message):
+    book = tmp_path / "book.db"
+    shown = said("regress", survey, *WHAT, "-o", tmp_path / "t.txt", *options, "--ledger", book, code=2)
+    assert message in " ".join(shown.split())
+    assert not book.exists()

@@ -157,9 +157,9 @@ def _text_parameter(option: Declaration) -> Parameter:
     return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[typed, info])
 
 
-def _confirm_ledger(ledger: Ledger, out: str | Path) -> None:
+def _confirm_ledger(ledger: Ledger, out: str | Path | list[Path]) -> None:
     """Print a warning of another ledger with charges beside the one in use, and ask where somebody can answer."""
-    folder = Path(ledger.path or out).parent
+    folder = Path(ledger.path or (out[0] if isinstance(out, list) else out)).parent
     note = note_other_ledgers(ledger, {str(path): path for path in sorted(folder.glob("*.db"))})
     if note is None:
         return

@@ -20,6 +20,7 @@ from labeldp.app.options import (
     Field,
     Force,
     Format,
+    Formulas,
     LedgerOptions,
     Names,
     ReleaseOptions,
@@ -112,37 +113,53 @@ def fit(
 def regress(
     source: Source,
     out: Annotated[
-        Path,
-        Option("--out", "-o", metavar="FILE", help="The table to write: .html (a report), .csv, .tex or .txt."),
+        list[Path],
+        Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="The table to write: .html (a report), .csv, .tex or .txt; may be repeated, for one charge.",
+        ),
     ],
     *,
     ledger: LedgerOptions,
     on: Annotated[
-        str | None,
+        Formulas,
         Option(
             metavar="FORMULA",
             help="A formula of columns, such as 'schooling + age**2 + C(region, ref=\"north\")'; by default all "
-            "columns.",
+            "columns. May be repeated: each is a column of the table, for one charge.",
         ),
         Field("Formula"),
-    ] = None,
+    ] = (),
+    family: Annotated[
+        str,
+        Option(metavar="ols|logit|poisson", help="A linear regression, one of yes or no (0 and 1), or of counts."),
+        Field(
+            "The private column is", {"ols": "a number", "logit": "yes or no, as 1 and 0", "poisson": "a count"}
+        ),
+    ] = "ols",
     **shared: ReleaseOptions,
 ) -> None:
-    """Estimate a linear regression of a private column: coefficients, standard errors, intervals and p-values.
+    """Estimate regressions of a private column: coefficients, standard errors, intervals and p-values.
 
     All other columns are public. Intervals include the noise. The budget is charged after
     everything that can be checked without labels.
 
-    Releases: the table and its card, OUT.card.json. True labels are in neither.
+    Releases: the table and its card, OUT.card.json; several formulas and files cost no more than one. True labels
+    are in none.
     """
     from labeldp.app.regression import regress_file
 
     with progress() as bars:
         hints = hint_prompt(bars, "Estimate the regression on these columns?")
-        regression = regress_file(source, out, on=on, ledger=ledger, progress=bars, hints=hints, **shared)
+        regression = regress_file(
+            source, out, on=on, family=family, ledger=ledger, progress=bars, hints=hints, **shared
+        )
     print_status(*regression.notes, *hints_note(hints))
-    locations = f"The table is in {out}, its card in {regression.card}:  labeldp verify {regression.card}"
-    print_result(regression.table.summary(), locations, *ledger_notes(ledger))
+    files = " and ".join(map(str, out))
+    locations = f"The table is in {files}, its card in {regression.card}:  labeldp verify {regression.card}"
+    print_result(str(regression), locations, *ledger_notes(ledger))
 
 
 @command("Release", "model new-homes.csv -o priced.csv")

@@ -43,7 +43,7 @@ KINDS = {
 KIND_OPTIONS = {
     "table": ["purpose", "model"],
     "model": ["label_transform", "score"],
-    "regression": ["on"],
+    "regression": ["on", "family"],
 }
 """Options of one kind alone."""
 
@@ -55,6 +55,7 @@ FIELDS = (
     "label_transform",
     "score",
     "on",
+    "family",
     "regressor",
     "ledger",
     "limit",

@@ -19,7 +19,7 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.ledger_totals import describe_totals
 from labeldp.accounts.numbers import PEOPLE, number, odds_figures, times
-from labeldp.accounts.scores import coefficient_cells, describe_fit
+from labeldp.accounts.scores import coefficient_cells, describe_coefficients, describe_fit
 from labeldp.accounts.statistic import proof_of
 from labeldp.accounts.verification import Verification, noise_checks, verify_card
 from labeldp.app.report.page import mark_invisible, shorten
@@ -107,6 +107,7 @@ def templates() -> Environment:
     environment.filters |= {
         "bound": _describe_bound,
         "coefficient_cells": coefficient_cells,
+        "describe_coefficients": describe_coefficients,
         "describe_fit": describe_fit,
         "fingerprint": fingerprint,
         "number": number,
