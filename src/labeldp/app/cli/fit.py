@@ -124,14 +124,14 @@ def regress(
     *,
     ledger: LedgerOptions,
     on: Annotated[
-        Formulas,
+        Formulas | None,
         Option(
             metavar="FORMULA",
             help="A formula of columns, such as 'schooling + age**2 + C(region, ref=\"north\")'; by default all "
             "columns. May be repeated: each is a column of the table, for one charge.",
         ),
         Field("Formula"),
-    ] = (),
+    ] = None,
     family: Annotated[
         str,
         Option(metavar="ols|logit|poisson", help="A linear regression, one of yes or no (0 and 1), or of counts."),
