@@ -180,7 +180,8 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
         rows:size labels:any%* file?:file""",
     "labeldp.row-release": COMMON + "rounds:size arrays?:hash% knowledge:knowledge label_transform?:log/sqrt",
     "labeldp.model": COMMON + """model:text label?:text note?:text features?:text* format?:integer files?:hash%
-        versions?:text% quality?:quality split?:split regression?:regression side_by_side?:text** fit?:fit label_transform?:log/sqrt""",
+        versions?:text% quality?:quality split?:split regression?:regression
+        side_by_side?:text** fit?:fit label_transform?:log/sqrt""",
     "kind=table": DOMAIN + "values:number* counts:count**",
     "kind=window": DOMAIN + """cells:count window:count background:count extra:count spread_outside:boolean
         bins:integer*|null cuts:number|null*|null values:number*|null""",
