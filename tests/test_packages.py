@@ -57,6 +57,20 @@ def test_no_two_modules_share_a_name():
     assert {name for name, count in counted.items() if count > 1} == SHARED_NAMES
 
 
+def exported(path):
+    """Return the names in ``__all__`` of a package."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and node.targets[0].id == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+def test_no_module_is_called_like_a_name_that_its_package_exports():
+    """Importing the module later would put it in the place of the function."""
+    for path in SOURCE.rglob("__init__.py"):
+        assert not exported(path) & {module.stem for module in path.parent.iterdir()}, path.parent.name
+
+
 def test_mutation_testing_names_modules_and_tests_that_exist():
     from benchmarks.mutants import MODULES, tests_of
 

@@ -19,10 +19,10 @@ from labeldp.app.report import render_report
 from labeldp.errors import NoSolutionError, ParameterError, Setting
 from labeldp.inference.families import FAMILIES
 from labeldp.inference.formula import Formula
-from labeldp.inference.private_moments import PrivateMoments
 from labeldp.inference.regression_table import RegressionTable
 from labeldp.inference.regressions import private_moments
-from labeldp.inference.side_by_side import side_by_side
+from labeldp.inference.released_moments import PrivateMoments
+from labeldp.inference.table_columns import side_by_side
 from labeldp.tables.paths import refuse_same
 from labeldp.tables.placement import OutputsAndCard
 

@@ -1,9 +1,9 @@
 """Regression tables of private labels: coefficients, standard errors, intervals and p-values."""
 
-from labeldp.inference.private_moments import PrivateMoments
 from labeldp.inference.regression_table import RegressionTable
 from labeldp.inference.regressions import private_logit, private_moments, private_ols, private_poisson
-from labeldp.inference.side_by_side import SideBySide, side_by_side
+from labeldp.inference.released_moments import PrivateMoments
+from labeldp.inference.table_columns import SideBySide, side_by_side
 
 __all__ = [
     "PrivateMoments",

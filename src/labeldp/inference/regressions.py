@@ -24,8 +24,8 @@ from labeldp.inference.families import FAMILIES, LOGIT, OLS, POISSON, Family
 from labeldp.inference.formula import Formula
 from labeldp.inference.label_weights import WeightCandidates
 from labeldp.inference.moments import measure
-from labeldp.inference.private_moments import PrivateMoments
 from labeldp.inference.regression_table import RegressionTable
+from labeldp.inference.released_moments import PrivateMoments
 from labeldp.inference.weighted_sums import PrivateLabels
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.fit_plan import FitRequest, Pair, unit_labels

@@ -33,7 +33,16 @@ class SideBySide:
     body_rows : int
         The number of rows with coefficients, behind the header.
     notes : list of str
-        What stands below the table.
+        The lines below the table.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> X = np.random.default_rng(0).normal(size=(5000, 2))
+    >>> moments = ldp.private_moments(X, np.clip(2 + X[:, 0], 0, 5), epsilon=1.0, bounds=(0, 5))
+    >>> columns = ldp.side_by_side(moments.ols("x1"), moments.ols(), names=["small", "all"])
+    >>> columns.cells[0], columns.to_csv().splitlines()[1].split(",")[0]
+    (['', 'small', 'all'], 'Intercept')
     """
 
     cells: list[list[str]]
