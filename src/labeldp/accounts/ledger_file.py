@@ -179,7 +179,8 @@ class LedgerFile:
                 entries: Data = {}
                 yield connection, entries
                 chain = self._chain.copy()
-                chain.add(*_append(connection, record_of(entries), chain))
+                if entries.get("charges") or entries.get("withdrawn"):
+                    chain.add(*_append(connection, record_of(entries), chain))
             self._chain = chain
 
     def _is_to_be_created(self) -> bool:
