@@ -193,7 +193,7 @@ def test_which_labels_stay_empty_depends_on_public_ids_alone(path):
         empty.append([np.isnan(one.labels).tolist() for one in done])
     assert empty[0] == empty[1]
     assert sum(empty[0][0]) == 31
-    assert empty[0][1] == [True] * 5 + [False] * 3 + [True] * 32
+    assert empty[0][1] == [True] * 5 + [False] * 35
 
 
 def test_a_person_who_was_withdrawn_is_in_no_further_release_and_keeps_past_charges(path):
