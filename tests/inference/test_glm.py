@@ -1,6 +1,7 @@
 """Logistic and Poisson tables, and several tables from one release of moments."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from labeldp.inference.families import LOGIT, OLS, POISSON
 from labeldp.inference.label_weights import LabelWeights
 from labeldp.inference.moments import Moments
 from labeldp.inference.solution import solve
-from labeldp.inference.weighted_sums import ClipWindow
+from labeldp.inference.weighted_sums import ClipWindow, People, PrivateLabels
 
 
 class NoNoise:
@@ -193,6 +194,48 @@ def test_sums_without_a_solution_are_told_in_a_sentence_and_not_lost(labels):
     with pytest.raises(NoSolutionError, match=r"the same moments") as refused:
         ldp.private_logit(x[:, None], y, epsilon=3.0, random_state=NoNoise())
     assert np.isfinite(refused.value.moments.ols().params).all()
+
+
+# ---- several rows of a person -----------------------------------------------------------------------------------
+
+
+def visits(runs, rng, people=300, rows=5):
+    """Yield people, columns of people and of rows, and labels with a correlation of about a third."""
+    person = np.repeat(np.arange(people), rows)
+    X = np.column_stack([np.repeat(rng.normal(size=people), rows), rng.normal(size=people * rows)])
+    mean = LOGIT.mean(0.4 * X[:, 0] + 0.3 * X[:, 1])
+    for _ in range(runs):
+        shared = np.repeat(rng.normal(size=people), rows)
+        yield person, X, stats.norm.cdf((shared + rng.normal(size=shared.size)) / np.sqrt(2)) < mean
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_intervals_cover_several_rows_of_a_person_where_people_are_known(known):
+    """60 runs; detects a coverage of 75 % and lower."""
+    rng, source, covered = np.random.default_rng(1), seeded(2), np.zeros(3)
+    for person, X, y in visits(60, rng):
+        options = {"person": person} if known else {"rows_per_person": 5}
+        table = ldp.private_logit(X, y, epsilon=3.0, random_state=source, **options)
+        low, high = table.conf_int().T
+        covered += (low <= [0, 0.4, 0.3]) & (high >= [0, 0.4, 0.3])
+        assert ("independent rows" in table.summary()) is not known
+    if known:
+        assert (covered >= stats.binom.ppf(FALSE_ALARM / 3, 60, 0.94)).all()
+        assert table.estimates.correlation == pytest.approx(1 / 3, abs=0.2)
+
+
+@pytest.mark.parametrize("rows", [2, 5, 40])
+def test_one_label_moves_products_of_a_person_by_the_sensitivity_of_the_card_at_most(rows):
+    """All at one end, and one label at either end: the farthest that a label moves the sum."""
+    sums = []
+    budget = SimpleNamespace(release=lambda exact, *_, **__: sums.append(int(exact[0])) or exact)
+    people = People(np.zeros(rows, dtype=np.int64), rows)
+    window = ClipWindow(np.full(rows, 0.5), 0.5, 0.1)
+    for label in np.linspace(0, 1, 21):
+        units = np.r_[label, np.ones(rows - 1)]
+        PrivateLabels(units, budget, None).pair_products(window, people, 1)
+    moved = max(sums) - min(sums)
+    assert 0.999 * 2**32 < moved <= 2**32
 
 
 # ---- what follows from a table ----------------------------------------------------------------------------------

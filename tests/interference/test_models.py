@@ -186,7 +186,10 @@ def estimated(labels, family):
     """Return all that several tables of one release give away, or the sentence that there is no solution."""
     X = pd.DataFrame(features(labels.size), columns=list("abc"))
     ledger = ldp.Ledger.open("ledger.db")
-    moments = ldp.private_moments(X, labels, epsilon=3.0, bounds=(0, 1), family=family, ledger=ledger)
+    person = np.arange(labels.size) // 2
+    moments = ldp.private_moments(
+        X, labels, epsilon=3.0, bounds=(0, 1), family=family, ledger=ledger, person=person
+    )
     outputs = [repr(moments), pickle.dumps(moments)]
     for model in (moments.logit, moments.poisson, moments.ols):
         for on in ("a", None):

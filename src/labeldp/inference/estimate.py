@@ -12,7 +12,7 @@ from labeldp._values import Array
 from labeldp.accounts.numbers import number
 from labeldp.inference.design import Design
 from labeldp.inference.distribution import NormalLaplaceMixture, VarianceDistribution, variance_posteriors
-from labeldp.inference.moments import Moments
+from labeldp.inference.moments import Moments, PairProducts
 from labeldp.inference.robust_variances import estimate_variances
 from labeldp.inference.solution import Solution
 from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT
@@ -57,6 +57,8 @@ class Estimates:
         improve the model; without those that noise would hide.
     notes : list of str
         Sentences about clipped labels and about bounds.
+    correlation : float, optional
+        An upper limit of the correlation of labels of one person, where people are known.
     """
 
     coefficients: Array
@@ -67,6 +69,7 @@ class Estimates:
     ordinary_errors: Array
     fit: dict[str, float]
     notes: list[str]
+    correlation: float | None = None
 
     def law(self, direction: Array) -> NormalLaplaceMixture:
         """Return the distribution of the error of a weighted sum of coefficients."""
@@ -92,6 +95,7 @@ def describe_errors(design: Design, moments: Moments, solution: Solution, bounds
     """Return coefficients and the distributions of their errors, for labels between bounds."""
     mean, *robust = variance_posteriors(*estimate_variances(design, moments, solution))
     distributions = error_distributions(design, moments, solution, mean, robust)
+    correlation = None if moments.pairs is None else correlation_limit(moments.pairs, moments, solution, mean)
     is_sure = math.sqrt(mean.variance) <= _MAX_VARIANCE_ERROR * mean.mean
     ordinary = np.diag(solution.covariance) * (mean.mean if is_sure else math.nan)
     return Estimates(
@@ -103,6 +107,7 @@ def describe_errors(design: Design, moments: Moments, solution: Solution, bounds
         ordinary_errors=np.sqrt(ordinary),
         fit=(r_squared(solution, mean) if is_sure else {}) | lack_of_fit(moments, solution, mean),
         notes=_notes(moments, solution, bounds),
+        correlation=correlation,
     )
 
 
@@ -120,12 +125,37 @@ def error_distributions(
     """
     if moments.window.rough_fit is None:
         robust = [variance if variance.mean >= mean.mean else mean for variance in robust]
-    squared_weights = solution.variance_shape @ solution.label_weights**2
+    squared_weights = sampling_weights(moments, solution, mean)
     clipped = solution.clipped_shares @ solution.label_weights**2 / squared_weights
     clipping_variances = moments.window.clipped_total**2 * clipped * design.coefficient_array(0.0, 1.0)
     factors = zip(squared_weights.tolist(), clipping_variances.tolist(), strict=True)
     variances = [variance.scaled(*factor) for variance, factor in zip(robust, factors, strict=True)]
     return list(map(NormalLaplaceMixture, variances, np.abs(solution.noise_scales)))
+
+
+def sampling_weights(moments: Moments, solution: Solution, mean: VarianceDistribution) -> Array:
+    """Return the sampling variance of each coefficient, for labels of mean variance 1.
+
+    Rows of one person are taken to be equally correlated. For a correlation ρ, the variance is 1 − ρ times that of
+    independent rows and ρ times that of people whose rows differ by the model alone, and never below the first.
+    """
+    independent = solution.variance_shape @ solution.label_weights**2
+    if moments.pairs is None:
+        return np.asarray(independent)
+    deviations = np.sqrt(solution.variance_shape)
+    squares = map(moments.pairs.people.squared_totals, (solution.label_weights * deviations[:, None]).T)
+    correlation = correlation_limit(moments.pairs, moments, solution, mean)
+    return np.maximum(independent, (1 - correlation) * independent + correlation * np.array(list(squares)))
+
+
+def correlation_limit(
+    pairs: PairProducts, moments: Moments, solution: Solution, mean: VarianceDistribution
+) -> float:
+    """Return an upper limit of the correlation of labels of one person, by one standard deviation of its noise."""
+    fitted = pairs.people.pairs(solution.fitted - moments.window.center)
+    size = max(pairs.people.pairs(np.sqrt(solution.variance_shape)) * mean.mean, 1e-300)
+    limit = (pairs.total - fitted + math.sqrt(2) * pairs.noise_scale) / size
+    return min(max(limit, 0.0), 1.0)
 
 
 def covariance(solution: Solution, distributions: Sequence[NormalLaplaceMixture]) -> Array:

@@ -128,7 +128,7 @@ def joint_test(estimates: Estimates, names: Sequence[str], restrictions: str | S
     statistic = float(distance @ inverse @ distance)
     errors = estimates.draws(_TEST_DRAWS) @ matrix.T
     larger = np.count_nonzero(np.einsum("ij,jk,ik->i", errors, inverse, errors) >= statistic)
-    return WaldTest(statistic, len(matrix), (1 + larger) / (1 + _TEST_DRAWS))
+    return WaldTest(statistic, len(matrix), float((1 + larger) / (1 + _TEST_DRAWS)))
 
 
 def _restriction(text: str, names: Sequence[str]) -> tuple[Array, float]:

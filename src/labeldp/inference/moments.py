@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from labeldp.inference.design import Design, residuals
 from labeldp.inference.families import LOGIT, OLS, POISSON, Family
 from labeldp.inference.label_weights import LabelWeights, WeightCandidates
 from labeldp.inference.square_weights import SquareWeights
-from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT, UNIT, ClipWindow, PrivateLabels, SumWeights
+from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT, UNIT, ClipWindow, People, PrivateLabels, SumWeights
 
 _SEARCHES: dict[str, WindowSearch] = {
     OLS.name: find_window,
@@ -34,12 +35,34 @@ _ROWS_OF_COUNTS = 10_000
 """Beyond this many rows, less bias is allowed for counts: an exponential mean that bounds cut off may be far more
 curved than is assumed."""
 
+_PAIRS_SHARE = 0.1
+"""The largest fraction of ε for products of distances of one person."""
+
+_PAIRS_ROWS_EPSILON = 100
+"""They cost at most the ε for which rows · ε is this, times the squared half width over the variance of labels.
+The correlation has then an error of about 0.06."""
+
 _MAX_RESET_SHARE = 0.05
 """The largest fraction of a row's weight for the test of fit."""
 
 _RESET_POWER = 90
 """The fraction that the test needs, times rows · ε and divided by the width in standard deviations: a bend with a
 quarter of the errors' standard deviation then moves the sum by four standard deviations of the noise."""
+
+
+class PairProducts(NamedTuple):
+    """A noisy sum of products of distances from the window's center, over all pairs of rows of one person.
+
+    Attributes
+    ----------
+    people : People
+    total : float
+    noise_scale : float
+    """
+
+    people: People
+    total: float
+    noise_scale: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +86,8 @@ class Moments:
         coefficient.
     epsilon : float
         The budget of the sums, on which their noise depends.
+    pairs : PairProducts, optional
+        For rows of one person.
     """
 
     design: Design
@@ -73,6 +98,7 @@ class Moments:
     label_sums: Array
     square_sums: Array
     epsilon: float
+    pairs: PairProducts | None = None
 
     @property
     def noise_scales(self) -> Array:
@@ -102,7 +128,9 @@ class Moments:
         return self.sum_weights.clipped[:, len(self.weights.solution) - 1 :]
 
 
-def measure(candidates: WeightCandidates, labels: PrivateLabels, family: Family = OLS) -> Moments:
+def measure(
+    candidates: WeightCandidates, labels: PrivateLabels, family: Family = OLS, people: People | None = None
+) -> Moments:
     """Return the moments of labels, for all of the budget that is left, with weights for a family.
 
     Weights of labels are chosen for the noise of the window that is found first. They leave room for weights of
@@ -110,6 +138,7 @@ def measure(candidates: WeightCandidates, labels: PrivateLabels, family: Family 
     """
     design = candidates.design
     window = _SEARCHES[family.name](candidates, labels)
+    pairs = None if people is None else _measure_pairs(labels, window, people)
     epsilon = float(labels.epsilon)
     reset = _reset_weights(design, window, epsilon)
     limit = MAX_ROW_WEIGHT - int(np.abs(reset).max(initial=0))
@@ -124,7 +153,14 @@ def measure(candidates: WeightCandidates, labels: PrivateLabels, family: Family 
     weights = LabelWeights.of(design, shares, math.floor(limit * (1 - squares.linear_share)))
     sum_weights = squares.beside(weights, reset)
     sums = labels.weighted_sums(window, sum_weights, labels.epsilon)
-    return Moments(design, window, weights, squares, sum_weights, *sums, epsilon)
+    return Moments(design, window, weights, squares, sum_weights, *sums, epsilon, pairs)
+
+
+def _measure_pairs(labels: PrivateLabels, window: ClipWindow, people: People) -> PairProducts:
+    """Return the products within people, for a part of the budget with which a correlation is seen."""
+    rows_epsilon = _PAIRS_ROWS_EPSILON * window.half_width**2 / window.residual_variance
+    epsilon = labels.budget.part(_PAIRS_SHARE, rows_epsilon)
+    return PairProducts(people, *labels.pair_products(window, people, epsilon))
 
 
 def _allowed_bias(rows: int, family: Family) -> float:

@@ -34,6 +34,10 @@ _DISPERSED = (
     "estimated for the rows that matter for each coefficient."
 )
 INDEPENDENT = "Intervals assume independent rows: with several rows of a person they may be too narrow."
+_CLUSTERED = (
+    "Rows of one person are taken to be equally correlated, by about {:.2f} at most, as one noisy sum shows. "
+    "Standard errors allow for that."
+)
 _EFRON = "R² is Efron's: the part of the labels' variance that fitted means explain."
 _LAW = "Intervals and p-values follow from the exact distribution of the noise."
 _CLIPPED = (
@@ -144,6 +148,11 @@ class RegressionTable:
         return self.estimates.fit.get("pvalue")
 
     @property
+    def assumes_independence(self) -> bool:
+        """True if people may have several rows and are not known, so that intervals may be too narrow."""
+        return self.terms.rows_per_person > 1 and self.estimates.correlation is None
+
+    @property
     def cost(self) -> Budget:
         """The total cost of the table."""
         return self.terms.cost
@@ -206,7 +215,7 @@ class RegressionTable:
         width = max(76, len(header))
         facts = [f"{left:<{width // 2}}{right}" for left, right in self._facts()]
         notes = [fill(f"[{k}] {note}", width) for k, note in enumerate(self.notes(), 1)]
-        assumption = ", intervals for independent rows" if self.terms.rows_per_person > 1 else ""
+        assumption = ", intervals for independent rows" if self.assumes_independence else ""
         title = f"Private {self.family.title} Regression Results{assumption}"
         title, rule = title.center(width).rstrip(), "=" * width
         return "\n".join([title, rule, *facts, rule, header, "-" * width, *rows, rule, "Notes:", *notes])
@@ -336,10 +345,12 @@ class RegressionTable:
         """Return the notes that do not follow from the figures on a card."""
         levels = {} if self.columns is None else self.columns.levels
         compared = ", ".join(f"{name} = {listed[0]}" for name, listed in levels.items())
+        correlation = self.estimates.correlation
         linear = self.family.is_linear
         ordinary = "hidden by noise" if self._is_hidden else "estimated for equal variances"
         return [
-            *([INDEPENDENT] if self.terms.rows_per_person > 1 else []),
+            *([INDEPENDENT] if self.assumes_independence else []),
+            *([_CLUSTERED.format(correlation)] if correlation is not None else []),
             *([f"Categories are compared with: {compared}."] if compared else []),
             f"{_ROBUST if linear else _DISPERSED} {_LAW}",
             *(_CLIPPED.format(self.family.estimand), *self.estimates.notes),

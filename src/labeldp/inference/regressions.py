@@ -26,7 +26,7 @@ from labeldp.inference.label_weights import WeightCandidates
 from labeldp.inference.moments import measure
 from labeldp.inference.regression_table import RegressionTable
 from labeldp.inference.released_moments import PrivateMoments
-from labeldp.inference.weighted_sums import PrivateLabels
+from labeldp.inference.weighted_sums import People, PrivateLabels
 from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.fit_plan import FitRequest, Pair, unit_labels
 from labeldp.learning.score import take_kept
@@ -137,7 +137,7 @@ def private_moments(
         charges = plan.pay(ledger)
     labels = PrivateLabels(units, SumBudget(plan.for_sums, units.size), source)
     with np.errstate(all="ignore"):  # strict settings of the user must not lose a release that is paid for
-        moments = measure(candidates, labels, planned)
+        moments = measure(candidates, labels, planned, _people(request.scope))
     return PrivateMoments(
         moments=moments,
         label=next(iter(label_names), UNNAMED),
@@ -252,6 +252,15 @@ def private_poisson(
     True
     """
     return private_moments(X, y, epsilon=epsilon, bounds=bounds, family=POISSON.name, **options).poisson()
+
+
+def _people(scope: Scope) -> People | None:
+    """Return the person of each row that is used, if people are known and some have several."""
+    if scope.people is None:
+        return None
+    codes = scope.people.codes if scope.kept is None else scope.people.codes[scope.kept]
+    most_rows = int(np.bincount(codes).max())
+    return People(codes, most_rows) if most_rows > 1 else None
 
 
 def _family(name: str | None, bounds: Pair) -> Family:

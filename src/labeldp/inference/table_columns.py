@@ -217,7 +217,7 @@ def _notes(tables: Sequence[RegressionTable], *, stars: bool, ratios: bool) -> l
     return [
         f"In brackets: {below}, which include the noise.",
         *(["Stars: p < 0.1 (*), 0.05 (**), 0.01 (***)."] if stars else []),
-        *([INDEPENDENT] if people > 1 else []),
+        *([INDEPENDENT] if any(table.assumes_independence for table in tables) else []),
         *(
             ["R² of logistic and Poisson models is Efron's."]
             if any(not t.family.is_linear for t in tables)

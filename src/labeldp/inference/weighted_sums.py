@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from labeldp._values import Array, Sums
+from labeldp._values import Array, Index, Sums
 from labeldp.errors import PrivacyProofError
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.epsilon_split import SumBudget
@@ -145,6 +145,30 @@ def grid_squares(positions: Array, factor: int) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
+class People:
+    """The person of each row.
+
+    Attributes
+    ----------
+    codes : array of int
+    most_rows : int
+        The largest number of rows of one person.
+    """
+
+    codes: Index = field(repr=False)
+    most_rows: int
+
+    def squared_totals(self, values: Array) -> float:
+        """Return the sum over people of squared totals."""
+        totals = np.bincount(self.codes, values)
+        return float(totals @ totals)
+
+    def pairs(self, values: Array) -> float:
+        """Return the sum of products over all pairs of rows of one person."""
+        return (self.squared_totals(values) - float(values @ values)) / 2
+
+
+@dataclass(frozen=True, slots=True)
 class PrivateLabels:
     """The labels of a regression, the budget that pays for measurements, and the source of their noise.
 
@@ -182,6 +206,28 @@ class PrivateLabels:
         exact = np.append(octaves, center.size - octaves.sum())
         counts = self.budget.release(exact, epsilon, self.source, kind="counts", what="counts of distances")
         return counts[:-1].reshape(2, -1).astype(np.float64), float(counts[-1])
+
+    def pair_products(self, window: ClipWindow, people: People, epsilon: Fraction) -> tuple[float, float]:
+        """Return a noisy sum of products of clipped distances from the center, and the scale of its noise.
+
+        The sum is over all pairs of rows of one person. docs/proofs/glm.md has the proof.
+        """
+        steps = math.isqrt((1 << 31) // max(people.most_rows - 1, 1))
+        with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
+            distances = np.clip((self.units - window.center) / window.half_width, -1, 1)
+            values = np.clip(np.rint(distances * steps), -steps, steps)
+            totals, integers = np.bincount(people.codes, values).astype(np.int64), values.astype(np.int64)
+            exact = np.array([(totals @ totals - integers @ integers) // 2])
+        noisy = self.budget.release(
+            exact,
+            epsilon,
+            self.source,
+            kind="weighted sums",
+            what="products of distances of one person",
+            steps=(GRID + 1) * MAX_ROW_WEIGHT,
+        )
+        unit = (window.half_width / steps) ** 2
+        return float(noisy[0]) * unit, (GRID + 1) * MAX_ROW_WEIGHT / float(epsilon) * unit
 
     def weighted_sums(self, window: ClipWindow, weights: SumWeights, epsilon: Fraction) -> tuple[Array, Array]:
         """Return noisy weighted sums of labels, and of squared distances from the window's center.
