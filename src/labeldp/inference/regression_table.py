@@ -250,36 +250,55 @@ class RegressionTable:
         return "\n".join(lines)
 
     def plot(self, ax: Any = None, alpha: float = 0.05) -> Any:
-        """Draw the slopes with their intervals, beside the widths of intervals without privacy.
+        """Draw effects with their intervals, beside the widths of intervals without privacy.
 
-        Slopes are divided by their standard errors, so that columns of different units share one axis.
+        An effect is that of one standard deviation more of a column, or of a change from 0 to 1: in the label's
+        unit, or as a ratio on a logarithmic axis.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
             By default those of a new figure of pyplot.
         alpha : float
-            Intervals miss a coefficient with this probability.
+            Intervals miss an effect with this probability.
 
         Returns
         -------
         matplotlib axes
         """
         ax = ax or _new_axes(len(self.names))
-        rows = np.arange(1, len(self.names))
-        errors = np.asarray(self.bse)[1:]
-        values = np.asarray(self.params)[1:] / errors
-        half_widths = np.diff(self.conf_int(alpha)).ravel()[1:] / 2 / errors
-        ax.errorbar(values, rows, xerr=half_widths, fmt="oC0", label=f"{100 * (1 - alpha):g} % interval")
+        places = np.arange(1, len(self.names))
+        scales = self._column_scales()
+        effects = self.estimates.coefficients[1:] * scales
+        reach = np.diff(self.conf_int(alpha)).ravel()[1:] / 2 * scales
+        intervals = [(0.0, reach, "C0", f"{100 * (1 - alpha):g} % interval")]
         if not self._is_hidden:
-            half_widths = NormalDist().inv_cdf(1 - alpha / 2) * self.estimates.ordinary_errors[1:] / errors
-            ax.errorbar(values, rows + 0.2, xerr=half_widths, fmt="C1", ls="", label="its width without privacy")
-        ax.axvline(0, color="#777777", linewidth=0.8)
-        ax.set_yticks(rows, self.names[1:])
-        ax.set_ylim(rows.size + 0.5, 0.5)
-        ax.set_xlabel("coefficient / standard error")
+            ordinary = NormalDist().inv_cdf(1 - alpha / 2) * self.estimates.ordinary_errors[1:] * scales
+            intervals.append((0.2, ordinary, "C1", "its width without privacy"))
+        shown = np.asarray if self.family.is_linear else np.exp
+        for shift, half_widths, color, text in intervals:
+            ax.hlines(
+                places + shift, shown(effects - half_widths), shown(effects + half_widths), color, label=text
+            )
+        ax.plot(shown(effects), places, "oC0")
+        ax.axvline(shown(0.0), color="#777777", linewidth=0.8)
+        if not self.family.is_linear:
+            ax.set_xscale("log")
+        ax.set_yticks(places, self.names[1:])
+        ax.set_ylim(places.size + 0.5, 0.5)
+        effect = (
+            f"difference of {self.label}" if self.family.is_linear else f"{self.family.ratios} of {self.label}"
+        )
+        ax.set_xlabel(f"{effect}, for one standard deviation more or from 0 to 1")
         ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=9)
         return ax
+
+    def _column_scales(self) -> Array:
+        """Return the standard deviation of each column, and 1 for columns of 0 and 1."""
+        formula = self.columns or Formula.plain(self.names[1:])
+        columns = formula.transform(self.rows)
+        is_binary = np.isin(columns, (0, 1)).all(axis=0)
+        return np.where(is_binary, 1.0, columns.std(axis=0))
 
     def to_card(self, **more: Any) -> str:
         """Return the card of the table: JSON with a checksum, without labels.
@@ -347,7 +366,8 @@ class RegressionTable:
         compared = ", ".join(f"{name} = {listed[0]}" for name, listed in levels.items())
         correlation = self.estimates.correlation
         linear = self.family.is_linear
-        ordinary = "hidden by noise" if self._is_hidden else "estimated for equal variances"
+        model = "for equal variances" if linear else "for the model's variances"
+        ordinary = "hidden by noise" if self._is_hidden else f"estimated {model}"
         return [
             *([INDEPENDENT] if self.assumes_independence else []),
             *([_CLUSTERED.format(correlation)] if correlation is not None else []),
