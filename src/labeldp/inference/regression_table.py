@@ -284,6 +284,8 @@ class RegressionTable:
         ax.axvline(shown(0.0), color="#777777", linewidth=0.8)
         if not self.family.is_linear:
             ax.set_xscale("log")
+            for set_format in (ax.xaxis.set_major_formatter, ax.xaxis.set_minor_formatter):
+                set_format("{x:g}")
         ax.set_yticks(places, self.names[1:])
         ax.set_ylim(places.size + 0.5, 0.5)
         effect = (
