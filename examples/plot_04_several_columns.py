@@ -8,6 +8,7 @@ electricity, gas and water. All three belong to the same household, so they shar
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 import labeldp as ldp
 
@@ -32,16 +33,15 @@ columns = ["electricity, kWh", "gas, kWh", "water, m³"]
 bounds = [(0, 15_000), (0, 40_000), (0, 600)]  # what the meters can count in a year: public
 
 # %%
-# One ledger for all of them
+# One release of all of them
 # --------------------------
-# Each column is released on its own, with its own bounds, prior and mechanism. One ledger adds up
-# the costs: a household is in all three.
+# The three columns share ε, equally: a household is in all three. Each has its own bounds and its
+# own mechanism, and none is a feature of another. Means of groups are asked for, so the labels
+# are for statistics.
 
 ledger = ldp.Ledger(limit=ldp.Budget(epsilon=3.0))
-releases = [
-    ldp.privatize(labels, epsilon=1.0, bounds=limits, ledger=ledger)
-    for labels, limits in zip(use.T, bounds, strict=True)
-]
+how = {"epsilon": 3.0, "bounds": bounds, "purpose": "statistics", "ledger": ledger}
+release = ldp.privatize(pd.DataFrame(use, columns=columns), **how)
 print(ledger.total)
 for charge in ledger.charges:
     print(" ", charge)
@@ -69,9 +69,9 @@ figure, panels = plt.subplots(1, 3, figsize=(9, 3.8))
 sizes = np.arange(1, 6)
 for number, (axes, name) in enumerate(zip(panels, columns, strict=True)):
     truth = [use[people == size, number].mean() for size in sizes]
-    groups = [releases[number].labels[people == size] for size in sizes]
-    private = [group.mean() for group in groups]
-    errors = [2 * group.std() / np.sqrt(group.size) for group in groups]
+    means = release.columns[name].means(by=people)
+    private = [means[size].value for size in sizes]
+    errors = [2 * means[size].standard_error for size in sizes]
     axes.plot(sizes, truth, "s-", color="0.55", markerfacecolor="white", label="true mean")
     look = {"fmt": "o", "color": f"C{number}", "capsize": 4}
     axes.errorbar(sizes, private, yerr=errors, label="private mean", **look)
