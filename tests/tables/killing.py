@@ -54,11 +54,15 @@ def replaced(folder, number, ledger):
     with model_folder(f"{folder}/latest.model", force=True) as draft:
         write_model(fitted, ENCODER, draft, label="price")
 
-def command(folder, number, ledger):
+def command(folder, number, ledger, *more):
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    order = ["--label", "price", "--bounds", "0", "5", "--epsilon", str(E), "--mechanism", "two-point"]
+    order = ["--label", "price", "--bounds", "0", "5", "--epsilon", str(E)]
+    order += more or ["--mechanism", "two-point"]
     order += ["--ledger", f"{folder}/ledger", "-o", f"{folder}/{number}.csv"]
     app(["privatize", f"{folder}/in.tsv", *order], standalone_mode=False)
+
+def modelled(folder, number, ledger):
+    command(folder, number, ledger, "--for", "training")
 
 def wait_for_the_kill():
     os.write(1, b"waits\\n")

@@ -27,7 +27,7 @@ def workers():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["privatize", "fit", "replaced", "command"])
+@pytest.mark.parametrize("kind", ["privatize", "fit", "replaced", "command", "modelled"])
 def test_kill_9_at_any_moment_leaves_no_partial_file_no_unpaid_release_and_no_lock(workers, tmp_path, kind):
     kills = 1000 if LONG else 12
     finished, outputs, paid = rounds_of_killing(workers, kind, tmp_path, kills)
