@@ -91,7 +91,7 @@ def single_column(labels: NDArray[Any]) -> Array:
             f"y must be one column of labels, got the shape {labels.shape}: fit a model for each column, with a "
             "part of epsilon each, as costs add up"
         )
-    column: Array = column_or_1d(labels, warn=True).astype(np.float64)
+    column: Array = column_or_1d(labels, warn=True).astype(np.float64, copy=False)
     return column
 
 

@@ -346,7 +346,7 @@ def _release_model(
         with model.charging(scope):
             model.fit(X, labels)
     else:
-        flat = array.reshape(-1).astype(np.float64)
+        flat = array.reshape(-1).astype(np.float64, copy=False)
         model, error = fit_and_measure(model, X, labels, flat, plan, source, scope)
     model.set_params(random_state=None)  # its words are secret, and the model is released
     report_step("labels")
