@@ -238,6 +238,63 @@ def test_one_label_moves_products_of_a_person_by_the_sensitivity_of_the_card_at_
     assert 0.999 * 2**32 < moved <= 2**32
 
 
+# ---- weights of rows --------------------------------------------------------------------------------------------
+
+
+def weighted_maximum_likelihood(X, y, weights, family):
+    """Return the coefficients that solve the weighted score equations."""
+    model = np.insert(X, 0, 1.0, axis=1)
+    beta = np.r_[family.link(np.average(y, weights=weights)), np.zeros(X.shape[1])]
+    for _ in range(50):
+        mean = family.mean(model @ beta)
+        information = model.T @ ((weights * family.variance(mean))[:, None] * model)
+        beta = beta + np.linalg.solve(information, model.T @ (weights * (y - mean)))
+    return beta
+
+
+@pytest.mark.parametrize("family", [OLS, LOGIT, POISSON], ids=lambda family: family.name)
+def test_intervals_cover_weighted_coefficients_of_a_model_that_is_wrong(family):
+    """60 runs; detects a coverage of 75 % and lower: unweighted coefficients are elsewhere."""
+    rng, source, covered = np.random.default_rng(8), seeded(9), np.zeros(3)
+    X = rng.normal(size=(2500, 2))
+    weights = np.exp(0.7 * X[:, 0])
+    size = 0.1 if family is OLS else 0.4
+    mean = {OLS: 0.5, LOGIT: 0.45, POISSON: 1.5}[family] * (1 + size * np.tanh(X[:, 0] + X[:, 0] ** 2 - 0.5))
+    high = 12.0 if family is POISSON else 1.0
+    truth = weighted_maximum_likelihood(X, mean, weights, family)
+    unweighted = weighted_maximum_likelihood(X, mean, np.ones(2500), family)
+    for _ in range(60):
+        draws = {
+            OLS: lambda: np.clip(mean + 0.1 * rng.normal(size=2500), 0, 1),
+            POISSON: lambda: rng.poisson(mean),
+        }
+        y = draws.get(family, lambda: rng.random(2500) < mean)()
+        moments = ldp.private_moments(
+            X, y, epsilon=5.0, bounds=(0, high), family=family.name, weights=weights, random_state=source
+        )
+        table = getattr(moments, family.name)()
+        low, high_ends = table.conf_int().T
+        covered += (low <= truth) & (high_ends >= truth)
+    assert (covered >= stats.binom.ppf(FALSE_ALARM / 9, 60, 0.94)).all()
+    assert (np.abs(unweighted - truth) / table.bse).max() > 1.5
+    assert "public weights" in table.summary()
+
+
+def test_weights_are_a_column_or_an_array_and_extreme_ones_are_refused_before_the_charge():
+    frame, ledger = FRAME.assign(w=np.linspace(1, 3, len(FRAME))), ldp.Ledger()
+    given = {"epsilon": 3.0, "bounds": (0, 1), "on": "age", "label": "yes"}
+    one, other = (
+        ldp.private_ols(frame, YES.to_numpy(), weights=weights, random_state=seeded(4), **given).params.tolist()
+        for weights in ("w", frame.w)
+    )
+    assert one == other != ldp.private_ols(frame, YES.to_numpy(), random_state=seeded(4), **given).params.tolist()
+    extreme = np.r_[1000.0, np.ones(len(frame) - 1)]
+    for weights in ("age2", "yes", extreme, -frame.w, frame.w[:5], frame.w * np.nan):
+        with pytest.raises(LabelDPError, match=r"weights|column"):
+            ldp.private_ols(frame, YES.to_numpy(), weights=weights, ledger=ledger, **given)
+    assert not ledger.charges
+
+
 # ---- what follows from a table ----------------------------------------------------------------------------------
 
 

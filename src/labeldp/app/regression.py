@@ -69,6 +69,7 @@ def regress_file(
     ledger: Ledger,
     on: str | Sequence[str] | None = None,
     family: str = "ols",
+    weights: str | None = None,
     missing: str = "error",
     format: str | None = None,
     dialect: Dialect | None = None,
@@ -92,6 +93,8 @@ def regress_file(
         each is a column of the table.
     family : {"ols", "logit", "poisson"}
         Linear, logistic or Poisson regressions.
+    weights : str, optional
+        A public column with weights of rows; only with a formula.
     missing : {"error", "drop"}
         What to do with rows without a label, or with a gap in a column that is used; both are public.
     ledger : Ledger
@@ -109,7 +112,14 @@ def regress_file(
     _refuse_outputs(paths, source, ledger)
     parse_choice(family, "family", list(FAMILIES))
     formula = Formula.joined([Formula.parse(text, label) for text in texts]) if texts else None
-    columns = {} if formula is None else {"features": formula.columns, "categories": list(formula.levels)}
+    if weights is not None and formula is None:
+        raise ParameterError(
+            Setting("weights", weights), " needs a formula of the other columns: give ", Setting("on")
+        )
+    used = [] if weights is None else [weights]
+    columns = (
+        {} if formula is None else {"features": [*formula.columns, *used], "categories": list(formula.levels)}
+    )
     progress = progress or (lambda *_: None)
     reading: Data = {"missing": missing, "format": format, "dialect": dialect}
     with ExitStack() as places:
@@ -117,9 +127,8 @@ def regress_file(
             places.enter_context(place)
         rows = read_rows(source, label, columns=columns, complete=True, progress=progress, hints=hints, **reading)
         progress("Fitting", 0, None)
-        moments = private_moments(
-            rows.public, rows.labels, on=texts or None, family=family, ledger=ledger, label=label, **options
-        )
+        shared = {"family": family, "ledger": ledger, "label": label, **options}
+        moments = private_moments(rows.public, rows.labels, on=texts or None, weights=weights, **shared)
         notes = [note for note in rows.notes if note.startswith(LEFT_OUT)]
         tables = _estimate(moments, family, texts or [None], notes)
         for path, place in outputs.items():

@@ -47,26 +47,34 @@ class Design:
         Turns coefficients of ``matrix`` into coefficients of the original columns.
     whitened : array, rows × columns
         The columns, rotated into uncorrelated directions of variance 1.
+    row_weights : array
+        Public weights of rows, with a mean of 1.
     """
 
     names: list[str]
     matrix: Array = field(repr=False)
     rescaling: Array = field(repr=False)
     whitened: Array = field(repr=False)
+    row_weights: Array = field(repr=False)
 
     @classmethod
-    def of(cls, columns: Array, names: Sequence[str]) -> Design:
+    def of(cls, columns: Array, names: Sequence[str], row_weights: Array | None = None) -> Design:
         """Return the design; columns whose coefficients cannot be estimated are refused by name."""
         _refuse_size(*columns.shape)
         for name, column in zip(names, columns.T, strict=True):
             _refuse_column(name, column)
-        center, scale = columns.mean(axis=0), columns.std(axis=0)
+        weights = np.ones(len(columns)) if row_weights is None else row_weights / row_weights.mean()
+        if row_weights is None:
+            center, scale = columns.mean(axis=0), columns.std(axis=0)
+        else:
+            center = np.average(columns, 0, weights)
+            scale = np.sqrt(np.average((columns - center) ** 2, 0, weights))
         standardized = (columns - center) / scale
-        whitening = _whitening(standardized, names)
+        whitening = _whitening(standardized, names, weights)
         rescaling = np.diag(np.append(1.0, 1 / scale))
         rescaling[0, 1:] = -center / scale
         matrix = np.insert(standardized, 0, 1.0, axis=1)
-        design = cls(["Intercept", *names], matrix, rescaling, standardized @ whitening)
+        design = cls(["Intercept", *names], matrix, rescaling, standardized @ whitening, weights)
         leverage = design.leverage
         if leverage.max() > _MAX_LEVERAGE:
             effects = np.abs(design.whitened[leverage.argmax()] @ whitening)
@@ -80,8 +88,8 @@ class Design:
             return self
         matrix = self.matrix[:, positions]
         names = [self.names[k] for k in positions]
-        whitened = matrix[:, 1:] @ _whitening(matrix[:, 1:], names[1:])
-        return Design(names, matrix, self.rescaling[np.ix_(positions, positions)], whitened)
+        whitened = matrix[:, 1:] @ _whitening(matrix[:, 1:], names[1:], self.row_weights)
+        return Design(names, matrix, self.rescaling[np.ix_(positions, positions)], whitened, self.row_weights)
 
     @property
     def size(self) -> int:
@@ -91,7 +99,12 @@ class Design:
     @property
     def leverage(self) -> Array:
         """The leverage of each row, D(DᵀD)⁻¹Dᵀ on the diagonal."""
-        return np.asarray(((self.whitened**2).sum(axis=1) + 1) / len(self.matrix))
+        return np.asarray(self.row_weights * ((self.whitened**2).sum(axis=1) + 1) / len(self.matrix))
+
+    @property
+    def weighted(self) -> Array:
+        """The matrix, its rows times their weights."""
+        return self.row_weights[:, None] * self.matrix
 
     def coefficient_array(self, intercept: float, slopes: float) -> Array:
         """Return an array with one value for the intercept, and another for each slope."""
@@ -105,7 +118,7 @@ class Design:
 
     def least_squares_weights(self) -> Array:
         """Return the weight of each label in each coefficient of least squares, rows × coefficients."""
-        return self.matrix @ np.linalg.solve(self.matrix.T @ self.matrix, self.rescaling.T)
+        return self.weighted @ np.linalg.solve(self.matrix.T @ self.weighted, self.rescaling.T)
 
 
 def _refuse_size(rows: int, columns: int) -> None:
@@ -126,9 +139,11 @@ def _refuse_column(name: str, column: Array) -> None:
         raise DataError(f"the column {name!r} is constant: leave it out")
 
 
-def _whitening(standardized: Array, names: Sequence[str]) -> Array:
-    """Return the inverse square root of the correlation matrix; collinear columns are refused by name."""
-    eigenvalues, directions = np.linalg.eigh(standardized.T @ standardized / len(standardized))
+def _whitening(standardized: Array, names: Sequence[str], weights: Array) -> Array:
+    """Return the inverse square root of the correlations; collinear columns are refused by name."""
+    eigenvalues, directions = np.linalg.eigh(
+        standardized.T @ (weights[:, None] * standardized) / len(standardized)
+    )
     if eigenvalues[0] < _MIN_EIGENVALUE:
         loadings = np.abs(directions[:, 0])
         involved = [repr(name) for name in compress(names, loadings > 1e-6 * loadings.max())]

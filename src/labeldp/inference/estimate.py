@@ -97,6 +97,7 @@ def describe_errors(design: Design, moments: Moments, solution: Solution, bounds
     distributions = error_distributions(design, moments, solution, mean, robust)
     correlation = None if moments.pairs is None else correlation_limit(moments.pairs, moments, solution, mean)
     is_sure = math.sqrt(mean.variance) <= _MAX_VARIANCE_ERROR * mean.mean
+    weighted = np.ptp(design.row_weights) > 0
     ordinary = np.diag(solution.covariance) * (mean.mean if is_sure else math.nan)
     return Estimates(
         coefficients=solution.coefficients,
@@ -105,7 +106,7 @@ def describe_errors(design: Design, moments: Moments, solution: Solution, bounds
         noise_scales=solution.noise_scales,
         residual_variance=mean,
         ordinary_errors=np.sqrt(ordinary),
-        fit=(r_squared(solution, mean) if is_sure else {}) | lack_of_fit(moments, solution, mean),
+        fit=(r_squared(solution, mean) if is_sure and not weighted else {}) | lack_of_fit(moments, solution, mean),
         notes=_notes(moments, solution, bounds),
         correlation=correlation,
     )

@@ -107,8 +107,9 @@ class Candidate(NamedTuple):
 
     def shares(self, design: Design) -> Array:
         """Return the weights of labels in sums, rows × sums; absolute values add up to 1 at most in each row."""
-        slopes = (1 - self.intercept_share) * _project_centered(self.multiplier * design.whitened)
-        return np.insert(slopes, 0, self.intercept_share, axis=1)
+        slopes = _project_centered(self.multiplier * design.whitened, design.row_weights)
+        intercept = self.intercept_share * design.row_weights / design.row_weights.max()
+        return np.insert((1 - self.intercept_share) * slopes, 0, intercept, axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +174,12 @@ class WeightCandidates:
 def _candidates(design: Design, sample_rows: int) -> list[Candidate]:
     """Return all candidates that leave a system of equations with a solution, compared on evenly spaced rows."""
     sample = np.linspace(0, len(design.matrix) - 1, sample_rows).astype(int)
-    matrix, whitened = design.matrix[sample], design.whitened[sample]
-    curvature = _curvature(whitened, matrix)
+    matrix, whitened, row_weights = design.matrix[sample], design.whitened[sample], design.row_weights[sample]
+    curvature = _curvature(whitened, matrix, row_weights)
     candidates = []
     for multiplier in _MULTIPLIERS.tolist():
-        weights = np.insert(_project_centered(multiplier * whitened), 0, 1.0, axis=1)
+        slopes = _project_centered(multiplier * whitened, row_weights)
+        weights = np.insert(slopes, 0, row_weights / row_weights.max(), axis=1)
         gram = weights.T @ matrix
         if np.linalg.cond(gram) > _MAX_CONDITION:
             continue
@@ -209,16 +211,20 @@ def project(rows: Array) -> Array:
     return np.asarray(np.sign(rows) * np.maximum(sizes - threshold[:, None], 0))
 
 
-def _project_centered(rows: Array) -> Array:
-    """Return projected rows of norm 1 at most, whose columns add up to 0, because clipped errors may not."""
-    weights = project(rows)
-    weights -= weights.mean(axis=0)
+def _project_centered(rows: Array, row_weights: Array) -> Array:
+    """Return projected rows of norm 1 at most, whose columns add up to 0, because clipped errors may not.
+
+    Rows are multiplied by their weights before.
+    """
+    weights = project(rows * row_weights[:, None])
+    weights -= np.outer(row_weights, weights.mean(axis=0) / row_weights.mean())
     return np.asarray(weights / np.abs(weights).sum(axis=1).max())
 
 
-def _curvature(whitened: Array, matrix: Array) -> Array:
+def _curvature(whitened: Array, matrix: Array, row_weights: Array) -> Array:
     """Return the part of each squared direction that the model does not explain, with standard deviation 1."""
-    unexplained = residuals(matrix, np.minimum(whitened**2, _CURVATURE_END**2))
+    root = np.sqrt(row_weights)[:, None]
+    unexplained = residuals(root * matrix, root * np.minimum(whitened**2, _CURVATURE_END**2)) / root
     deviation = unexplained.std(axis=0)
     return np.asarray(unexplained[:, deviation > 1e-3] / deviation[deviation > 1e-3])
 

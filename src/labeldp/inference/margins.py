@@ -73,32 +73,38 @@ def with_constant(columns: Array) -> Array:
 
 
 def average_effects(
-    estimates: Estimates, family: Family, formula: Formula, table: Any, column: str, alpha: float
+    estimates: Estimates,
+    family: Family,
+    formula: Formula,
+    table: Any,
+    row_weights: Array,
+    column: str,
+    alpha: float,
 ) -> Iterator[Margin]:
-    """Yield the average effects of a column over the rows of a table."""
+    """Yield the average effects of a column over the rows of a table, which have weights of mean 1."""
     if column not in formula.columns:
         similar = nearest(column, formula.columns)
         hint = f": {similar!r}?" if similar else f", which has {', '.join(formula.columns)}"
         raise ParameterError(f"{column!r} is no column of this model{hint}")
     for name, lower, upper in _changes(formula, table, column):
         width = 1.0 if isinstance(lower, str) else float(np.mean(upper - lower))
-        before, after = (
-            with_constant(formula.transform(formula.replaced(table, column, value))) for value in (lower, upper)
+        (before, slope_before), (after, slope_after) = (
+            _average_mean(
+                estimates, family, formula.transform(formula.replaced(table, column, value)), row_weights
+            )
+            for value in (lower, upper)
         )
-        means = [family.mean(rows @ estimates.coefficients) for rows in (before, after)]
-        effect = float((means[1] - means[0]).mean()) / width
-        slopes = [
-            family.variance(mean) @ rows / len(rows) for mean, rows in zip(means, (before, after), strict=True)
-        ]
-        law = estimates.law((slopes[1] - slopes[0]) / width)
+        effect = (after - before) / width
+        law = estimates.law((slope_after - slope_before) / width)
         reach = law.quantile(alpha)
         yield Margin(name, effect, law.standard_deviation, effect - reach, effect + reach, law.tail(effect))
 
 
-def _average_mean(estimates: Estimates, family: Family, rows: Array) -> tuple[float, Array]:
-    """Return the average mean over rows, and its derivatives by the coefficients."""
+def _average_mean(estimates: Estimates, family: Family, columns: Array, weights: Array) -> tuple[float, Array]:
+    """Return the average mean over rows with weights, and its derivatives by the coefficients."""
+    rows = with_constant(columns)
     means = family.mean(rows @ estimates.coefficients)
-    return float(means.mean()), family.variance(means) @ rows / len(rows)
+    return float(weights @ means) / len(rows), (weights * family.variance(means)) @ rows / len(rows)
 
 
 def _changes(formula: Formula, table: Any, column: str) -> Iterator[tuple[str, Any, Any]]:

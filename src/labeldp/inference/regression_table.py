@@ -62,6 +62,8 @@ class RegressionTable:
         Coefficients and the distributions of their errors.
     rows : Arrow table
         The public columns, over which effects are averaged.
+    row_weights : array
+        Public weights of rows, with a mean of 1.
     family : Family
         Linear, logistic or Poisson.
     columns : Formula, optional
@@ -83,6 +85,7 @@ class RegressionTable:
     terms: Terms
     estimates: Estimates = field(repr=False)
     rows: Any = field(repr=False)
+    row_weights: Array = field(repr=False)
     family: Family = OLS
     columns: Formula | None = None
     frame: bool = False
@@ -193,7 +196,7 @@ class RegressionTable:
         """
         formula = self.columns or Formula.plain(self.names[1:])
         chosen = formula.columns if column is None else [column]
-        arguments = self.estimates, self.family, formula, self.rows
+        arguments = self.estimates, self.family, formula, self.rows, self.row_weights
         level = parse_level(alpha)
         return [margin for name in chosen for margin in average_effects(*arguments, name, level)]
 
@@ -371,6 +374,7 @@ class RegressionTable:
         model = "for equal variances" if linear else "for the model's variances"
         ordinary = "hidden by noise" if self._is_hidden else f"estimated {model}"
         return [
+            *(["Rows have public weights."] if np.ptp(self.row_weights) > 0 else []),
             *([INDEPENDENT] if self.assumes_independence else []),
             *([_CLUSTERED.format(correlation)] if correlation is not None else []),
             *([f"Categories are compared with: {compared}."] if compared else []),

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from labeldp._values import Array, Labels, parse_choice
+from labeldp._values import Array, Labels, parse_choice, parse_numbers
 from labeldp.accounts.budget import declared, rounded_up
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.scope import RowOptions, Scope
@@ -31,11 +31,14 @@ from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.fit_plan import FitRequest, Pair, unit_labels
 from labeldp.learning.score import take_kept
 from labeldp.learning.threads import limit_libraries
-from labeldp.release.names import UNNAMED, name_of_labels
+from labeldp.release.names import UNNAMED, name_of_labels, same_name
 from labeldp.release.plan import Plan, state_terms
 from labeldp.tables.frames import frame_names, is_frame, refuse_other_order, row_count
 
 _ADVICE = 'drop it from X, say which columns to use (on="age + region")'
+
+_MAX_WEIGHT_RATIO = 20
+"""The largest weight of a row, in means of the weights."""
 
 _MAX_NOISE = 0.25
 """The largest standard deviation of the noise, in widths of the bounds; no coefficient is above half a width."""
@@ -51,6 +54,7 @@ def private_moments(
     on: str | Sequence[str] | None = None,
     family: str | None = None,
     positive: str | None = None,
+    weights: Any = None,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
     intended_use: str | None = None,
@@ -86,6 +90,9 @@ def private_moments(
         default "logit" for bounds (0, 1), else "ols".
     positive : str, optional
         The public word that counts as 1, if labels are text; all others count as 0.
+    weights : array-like or str, optional
+        Public weights of rows, such as those of a survey's design, or the name of their column; none may be more
+        than 20 times their mean.
     ledger : Ledger, optional
         Is charged after validation and before any label is used.
     rows_per_person : int
@@ -128,7 +135,8 @@ def private_moments(
         request = request.admit(ledger or Ledger(), row_count(X))
         X, y = take_kept(request.scope, X), take_kept(request.scope, y)
     formula = _formula(X, on, label_names)
-    candidates = WeightCandidates.of(_design(X, formula))
+    row_weights = _row_weights(X, take_kept(request.scope, weights), label_names)
+    candidates = WeightCandidates.of(_design(X, formula, row_weights))
     _refuse_noise(candidates, float(request.epsilon))
     units = _units(y, len(candidates.design.matrix), request.bounds, positive)
     source, ledger = resolve_source(random_state), ledger_to_charge(ledger, y)
@@ -294,17 +302,39 @@ def _formula(X: Any, on: str | Sequence[str] | None, label_names: Sequence[str])
     return Formula.joined(formulas).fit(X)
 
 
-def _design(X: Any, formula: Formula | None) -> Design:
+def _row_weights(X: Any, weights: Any, label_names: Sequence[str]) -> Array | None:
+    """Return public weights of rows; what is no weight is refused, and so are weights far above the others."""
+    if weights is None:
+        return None
+    if isinstance(weights, str):
+        if any(same_name(weights, label) for label in label_names) or not is_frame(X):
+            raise ParameterError(Setting("weights", weights), " must be a public column of a data frame X")
+        values = Formula.plain([weights]).transform(X)[:, 0]
+    else:
+        values = parse_numbers(weights, "weights")
+    if values.size != row_count(X) or not (values > 0).all():  # NaN is refused, too
+        raise ParameterError(Setting("weights"), " must be a positive number for each row: leave out other rows")
+    ratio = values.max() / values.mean()
+    if ratio > _MAX_WEIGHT_RATIO:
+        raise ParameterError(
+            Setting("weights"),
+            f" have a largest one of {ratio:.3g} times their mean, and noise grows with it: trim them to "
+            f"{_MAX_WEIGHT_RATIO} times the mean at most, by a rule that you state",
+        )
+    return values
+
+
+def _design(X: Any, formula: Formula | None, row_weights: Array | None) -> Design:
     """Return the design of a data frame or an array."""
     if formula is not None:
-        return Design.of(formula.transform(X), formula.names)
+        return Design.of(formula.transform(X), formula.names, row_weights)
     try:
         columns: Array = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
         columns = np.empty(0)
     if columns.ndim != 2:
         raise DataError("X comes first and must be a dense table of numbers, rows × columns, or a data frame")
-    return Design.of(columns, [f"x{k + 1}" for k in range(columns.shape[1])])
+    return Design.of(columns, [f"x{k + 1}" for k in range(columns.shape[1])], row_weights)
 
 
 def _public_rows(X: Any, formula: Formula | None, design: Design) -> Any:

@@ -122,6 +122,7 @@ class PrivateMoments:
             estimates=estimates,
             family=family,
             rows=self.rows,
+            row_weights=design.row_weights,
             columns=formula,
             frame=self.frame,
         )

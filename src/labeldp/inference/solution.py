@@ -85,12 +85,14 @@ def solve(design: Design, moments: Moments, family: Family, bounds: Pair) -> Sol
     """
     means, variance = _released_means(design, moments, family)
     matrix, released = design.matrix, moments.design.matrix * variance[:, None]
-    mixing = matrix.T @ released @ np.linalg.inv(moments.weights.integers.T @ released)
-    values = _solve_equations(matrix, matrix, matrix.T @ means, family)
+    weighted = design.weighted
+    mixing = weighted.T @ released @ np.linalg.inv(moments.weights.integers.T @ released)
+    values = _solve_equations(weighted, matrix, weighted.T @ means, family)
     fitted = family.mean(matrix @ values)
     variance = family.variance(fitted)
     scaled = variance[:, None] * matrix
-    inverse = np.linalg.inv(matrix.T @ scaled)
+    inverse = np.linalg.inv(weighted.T @ scaled)
+    scores = inverse @ (weighted.T * variance) @ weighted @ inverse
     noise = inverse @ mixing * (moments.noise_scales * MAX_ROW_WEIGHT)
     factor, shift = family.units(bounds)
     rescaling = factor * design.rescaling
@@ -103,7 +105,7 @@ def solve(design: Design, moments: Moments, family: Family, bounds: Pair) -> Sol
         fitted_noise=scaled @ noise,
         variance_shape=variance / variance.mean(),
         clipped_shares=family.clipped_shares(fitted, moments.window.width, bounds),
-        covariance=rescaling @ inverse @ rescaling.T / variance.mean(),
+        covariance=rescaling @ scores @ rescaling.T / variance.mean(),
     )
 
 

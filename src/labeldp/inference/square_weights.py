@@ -83,7 +83,7 @@ class SquareWeights:
         """
         intercept, slopes = np.split(weights.integers, [1], axis=1)
         clipped = np.hstack([slopes, reset])
-        constant, size = intercept[0, 0], self.profile.shape[1]
+        constant, size = intercept.max(), self.profile.shape[1]
         limits = row_limits(self.window, constant + np.abs(clipped).sum(axis=1), constant, size)
         scale = np.minimum(self.scale, limits / np.maximum(self.profile.sum(axis=1), 1e-300))
         squares = np.rint(self.profile * scale[:, None])

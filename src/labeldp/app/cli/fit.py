@@ -132,6 +132,9 @@ def regress(
         ),
         Field("Formula"),
     ] = None,
+    weights: Annotated[
+        str | None, Option(metavar="COLUMN", help="A public column with weights of rows, such as a survey's.")
+    ] = None,
     family: Annotated[
         str,
         Option(metavar="ols|logit|poisson", help="A linear regression, one of yes or no (0 and 1), or of counts."),
@@ -154,7 +157,7 @@ def regress(
     with progress() as bars:
         hints = hint_prompt(bars, "Estimate the regression on these columns?")
         regression = regress_file(
-            source, out, on=on, family=family, ledger=ledger, progress=bars, hints=hints, **shared
+            source, out, on=on, family=family, weights=weights, ledger=ledger, progress=bars, hints=hints, **shared
         )
     print_status(*regression.notes, *hints_note(hints))
     files = " and ".join(map(str, out))
