@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -40,6 +40,7 @@ from labeldp.app.file_labels import (
     model_notes,
     uses_model,
 )
+from labeldp.app.row_columns import RowColumns, ScopeReader
 from labeldp.errors import DataError, Message, ParameterError, Setting, WeakModelWarning, warn
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
@@ -129,6 +130,11 @@ def privatize_file(
     shuffle: bool = False,
     ledger: Ledger | None = None,
     rows_per_person: int = 1,
+    segment: str | None = None,
+    segment_by: str | None = None,
+    id: str | None = None,
+    person: str | None = None,
+    most_rows_per_person: int | None = None,
     intended_use: str | None = None,
     recipient: str | None = None,
     bounds_reason: str | None = None,
@@ -157,6 +163,12 @@ def privatize_file(
         The private column. In ``out`` it is a column of float64 in the same place, rounded to a power of ten
         that is at most a hundredth of the noise, or of the deviation of labels from the model.
     bounds, epsilon, mechanism, prior, zeta, epsilon_prior, trust, ledger, rows_per_person, random_state
+        As in `labeldp.privatize`.
+    segment : str, optional
+        The segment of all rows; as in `labeldp.privatize`.
+    segment_by, id, person : str, optional
+        Public columns with the segment, the id and the person of each row.
+    most_rows_per_person : int, optional
         As in `labeldp.privatize`.
     intended_use, recipient, bounds_reason : str, optional
         As in `labeldp.privatize`.
@@ -213,7 +225,7 @@ def privatize_file(
         trust=trust,
         epsilon_prior=epsilon_prior,
         zeta=zeta,
-        scope=Scope.parse(rows_per_person),
+        scope=Scope.parse(rows_per_person, segment=segment),
         purpose=purpose,
     )
     parse_choice(missing, "missing", ("error", "drop"))
@@ -225,6 +237,7 @@ def privatize_file(
         raise ParameterError(Setting("save_model"), " needs a model: leave out the options of a mechanism alone")
     work = _Work(
         request=request,
+        scope=RowColumns(segment, segment_by, id, person, most_rows_per_person),
         is_modelled=is_modelled,
         save_model=save_model,
         force=force,
@@ -247,6 +260,7 @@ class _Work:
     """A release as it was asked for, but for its table and its file."""
 
     request: Request
+    scope: RowColumns
     is_modelled: bool
     save_model: StrPath | None
     force: bool
@@ -260,14 +274,37 @@ class _Work:
         self, rows: TableInput, table: Table, writer: TableWriter, *, shuffled: bool
     ) -> tuple[FileLabels, list[str]]:
         """Read the rows once, charge the ledger, and return private labels for them, with notes."""
-        if not self.is_modelled:
+        self.scope.refuse_unknown(rows.table, str(table.label))
+        scope = ScopeReader(self.scope, rows.table)
+        if not self.is_modelled and not self.scope.columns:
             first_pass = self.rehearsal.labels(rows, writer, self.words)
             return self._stream(chain([first_pass], iter(rows.labels, None))), []
         learnt = FeatureRows(table, rows.table)
-        deque(self.rehearsal.labels(rows, writer, self.words, learnt), maxlen=0)
+        readers = (learnt, scope) if self.is_modelled else (scope,)
+        deque(self.rehearsal.labels(rows, writer, self.words, *readers), maxlen=0)
+        work = replace(self, request=self._admit(scope))
+        if not self.is_modelled:
+            return work._stream(iter(rows.labels, None)), []
+        return work._pay_for_model(rows, learnt, str(table.label), shuffled=shuffled)
+
+    def _admit(self, reader: ScopeReader) -> Request:
+        """Return the request for rows whose scope was read."""
+        scope, rows = reader.scope(self.request.scope.rows_per_person)
+        request = self.request.with_scope(scope).admit(self.ledger or Ledger(), rows)
+        if request.scope.kept is not None:
+            raise DataError(
+                f"{request.scope.rows_left_out:,} labels would stay empty, since their people have more rows or "
+                "no budget left: take these rows out of the table, or use labeldp.privatize in Python"
+            )
+        return request
+
+    def _pay_for_model(
+        self, rows: TableInput, learnt: FeatureRows, label: str, *, shuffled: bool
+    ) -> tuple[FileLabels, list[str]]:
+        """Charge the ledger, and return labels that a model gives, or those of a mechanism where there is none."""
         features = learnt.features()
         if isinstance(features, Features):
-            return self._fit(features, str(table.label), shuffled=shuffled)
+            return self._fit(features, label, shuffled=shuffled)
         if self.save_model is not None:
             raise ParameterError("there can be no model to save: ", features, option="save_model")
         if learnt.labels is not None and is_mean(self.request, learnt.labels.size):
@@ -283,8 +320,10 @@ class _Work:
 
     def _fit(self, features: Features, label: str, *, shuffled: bool) -> tuple[FileLabels, list[str]]:
         """Return labels that a model of the public columns gives, and save the model if that was asked for."""
-        order = np.argsort(draw_words(features.labels.size, self.words)) if shuffled else None
-        request, ledger = self.request, self.ledger or Ledger()
+        request, ledger, order = self.request, self.ledger or Ledger(), None
+        if shuffled:
+            order = np.argsort(draw_words(features.labels.size, self.words))
+            request = request.with_scope(request.scope.take(order))
         with ModelSaving(self.save_model, features.encoder, label, force=self.force) as saving:
             labels = fit_labels(request, features, ledger, self.words, self.progress, order=order)
             saving.write(labels.release)

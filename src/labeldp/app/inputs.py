@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from labeldp._atomic import StrPath
 from labeldp._values import Array, Mask, parse_choice
+from labeldp.accounts.scope import RowOptions
+from labeldp.app.row_columns import RowColumns
 from labeldp.app.sentences import counted
 from labeldp.errors import DataError, Message, ParameterError
 from labeldp.tables.column_encoders import Tally, kind_of, text_or_null
@@ -39,6 +41,7 @@ class Rows:
     labels: Array
     notes: list[str]
     rights: int
+    scope: RowOptions = field(default_factory=RowOptions)
 
 
 def read_rows(
@@ -52,6 +55,7 @@ def read_rows(
     progress: Progress,
     complete: bool = False,
     hints: Hints | None = None,
+    scope: RowColumns | None = None,
 ) -> Rows:
     """Read a table; with ``complete``, gaps in its columns are treated as missing labels are.
 
@@ -61,12 +65,13 @@ def read_rows(
     from labeldp.tables.batches import label_values  # noqa: PLC0415
     from labeldp.tables.hints import table_hints  # noqa: PLC0415
 
-    table, names = _open_features(source, label, columns, format, dialect)
+    scope = scope or RowColumns()
+    table, names = _open_features(source, label, columns, format, dialect, scope)
 
     def report(done: int) -> None:  # of text nothing: progress before a fault would show where blocks end
         progress("Reading", done if table.format == "parquet" else 0, table.rows)
 
-    read = read_columns(table, [label, *names], report)
+    read = read_columns(table, list(dict.fromkeys([label, *names, *scope.columns.values()])), report)
     labels, unusable = label_values(read.column(label), allow_missing=missing == "drop")
     labelled = np.flatnonzero(~unusable)
     if labelled.size:
@@ -85,23 +90,32 @@ def read_rows(
         option = "drop" if "drop" in columns else "on"
         if sentences := table_hints(public, labels, label, table.dialect, option):
             hints(sentences)
-    return Rows(public, labels, notes, table.rights)
+    values = {name: read.column(name).to_pylist() for name in scope.columns.values()}
+    return Rows(public, labels, notes, table.rights, scope.options(values))
 
 
 def _open_features(
-    source: StrPath, label: str, columns: Columns, format: str | None, dialect: Dialect | None
+    source: StrPath,
+    label: str,
+    columns: Columns,
+    format: str | None,
+    dialect: Dialect | None,
+    scope: RowColumns,
 ) -> tuple[Table, list[str]]:
     """Open a table, and return it with the names of its features."""
     from labeldp.tables.opening import open_table  # noqa: PLC0415 (an extra)
 
     features, drop, text = (columns.get(option, ()) for option in ("features", "drop", "categories"))
-    table = open_table(source, format, label=label, text=text, drop=drop, dialect=dialect)
+    ids = scope.columns.values()
+    unread = [name for name in drop if name not in ids]
+    table = open_table(source, format, label=label, text=text, drop=unread, dialect=dialect)
+    scope.refuse_unknown(table, label)
     for option, names in columns.items():
         for name in names:
             table.refuse_unknown(name, option)
     if label in features or label in text:
         raise ParameterError(f"{label!r} is the label: it cannot be a feature too", option="label")
-    columns_used = features or [name for name in table.schema.names if name != label]
+    columns_used = features or [name for name in table.schema.names if name != label and name not in ids]
     columns_used = [name for name in dict.fromkeys(columns_used) if name not in drop]
     table.refuse_lookalike(columns_used)
     return table, columns_used

@@ -17,6 +17,7 @@ from labeldp.accounts.budget import declared
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
 from labeldp.app.inputs import Columns, Hints, Rows, read_rows, tally_notes
+from labeldp.app.row_columns import RowColumns
 from labeldp.errors import Message, Setting, WeakModelWarning
 from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.label_regressor import LabelReleaseRegressor
@@ -73,6 +74,11 @@ def fit_file(
     categories: Sequence[str] = (),
     missing: str = "error",
     rows_per_person: int = 1,
+    segment: str | None = None,
+    segment_by: str | None = None,
+    id: str | None = None,
+    person: str | None = None,
+    most_rows_per_person: int | None = None,
     intended_use: str | None = None,
     recipient: str | None = None,
     bounds_reason: str | None = None,
@@ -98,6 +104,12 @@ def fit_file(
         As in `labeldp.privatize_file`.
     intended_use, recipient, bounds_reason
         As in `labeldp.privatize_file`.
+    segment : str, optional
+        The segment of all rows; as in `labeldp.privatize`.
+    segment_by, id, person : str, optional
+        Public columns with the segment, the id and the person of each row.
+    most_rows_per_person : int, optional
+        As in `labeldp.privatize`.
     ledger : Ledger
         The ledger to charge.
     release : {"model", "labels"}
@@ -138,7 +150,8 @@ def fit_file(
     model = regressor(label_transform=label_transform, **budget)
     columns = {"features": features, "drop": drop, "categories": categories}
     progress = progress or (lambda *_: None)
-    reading: Data = {"missing": missing, "format": format, "dialect": dialect}
+    scope = RowColumns(segment, segment_by, id, person, most_rows_per_person)
+    reading: Data = {"missing": missing, "format": format, "dialect": dialect, "scope": scope}
     read = partial(read_rows, source, label, columns=columns, progress=progress, hints=hints, **reading)
     with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
         return _fit_and_save(model, Path(out), read, label, columns, score, progress, force=force)
@@ -171,7 +184,7 @@ def _fit_and_save(
             notes.append(plan_test(rows, score, model.bounds).describe())
         refuse_size(f"{out}/", 80 * rows if isinstance(model, LabelReleaseRegressor) else 0)
         progress("Fitting", 0, None)
-        risk, error = _fit(model, X, table.labels, score)
+        risk, error = _fit(model, X, table, score)
         summary, note = _summarize(model, risk)
         notes += _result_notes(model, risk, note)
         card = write_model(model, encoder, draft, label=label, note=note or None, quality=risk)
@@ -204,15 +217,15 @@ def _summarize(model: Any, risk: Risk | None) -> tuple[str, str]:
     return terms.summary("model", model=name, quality=risk.as_data()), score_note(terms, risk)
 
 
-def _fit(model: Any, X: Array, labels: Array, score: float | None) -> tuple[Risk | None, Exception | None]:
+def _fit(model: Any, X: Array, table: Rows, score: float | None) -> tuple[Risk | None, Exception | None]:
     """Fit a model, and return its score or the error of its score; an error of the fit is raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakModelWarning)  # it is among the notes
         if score is None:
-            model.fit(X, labels)
+            model.fit(X, table.labels, **table.scope)
             return None, None
         try:
-            return fit_and_score(model, X, labels, epsilon=score)[1], None
+            return fit_and_score(model, X, table.labels, epsilon=score, **table.scope)[1], None
         except Exception as error:
             if NOT_SCORED not in getattr(error, "__notes__", ()):
                 raise

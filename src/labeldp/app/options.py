@@ -80,6 +80,20 @@ RowsPerPerson = Annotated[
     Option(help="Rows that one person may have; the cost covers them all.", rich_help_panel="Budget"),
     Field("Rows that one person may have"),
 ]
+_people = partial(Option, rich_help_panel="Budgets for people and time")
+Segment = Annotated[
+    Text,
+    _people(help="Segment of all rows, such as a night: charges of other segments are for other rows."),
+    Field("These rows are new, and belong to"),
+]
+SegmentBy = Annotated[Text, _people(metavar="COLUMN", help="Public column with the segment of each row.")]
+RowId = Annotated[
+    Text, _people("--id", metavar="COLUMN", help="Public id of rows; those of another segment are refused.")
+]
+Person = Annotated[Text, _people(metavar="COLUMN", help="Public id of people, whose rows are then counted.")]
+MostRows = Annotated[
+    int | None, _people(help="Use so many rows of a person at most, chosen by a public seed; others stay empty.")
+]
 Features = Annotated[Names, Option(help="Columns to learn from, such as a,b,c; all by default.")]
 Drop = Annotated[Names, Option(help="Columns to leave out, such as id,name."), Field("Leave out")]
 Categories = Annotated[Names, Option(help="Columns of numbers that are categories, such as zip,region.")]
@@ -215,11 +229,22 @@ def open_ledger(
         Option(help="The limit of ε, for a new ledger.", rich_help_panel="Budget"),
         Field("Limit of the ledger (ε)"),
     ] = None,
+    unit: Annotated[
+        Text,
+        Option(
+            metavar="label|person",
+            help="The limit of a new ledger is for a label, or for all labels of a person.",
+            rich_help_panel="Budget",
+        ),
+    ] = None,
+    segments: Annotated[
+        Text, Option(help="The name of a new ledger's segments, such as night.", rich_help_panel="Budget")
+    ] = None,
 ) -> Ledger:
     """Return the ledger to charge; a new file is created with its first charge, so that a refusal leaves none."""
     budget = None if limit is None else Budget(parse_positive(limit, "limit"))
     if ledger is not None:
-        return Ledger.prepare(ledger, limit=budget)
+        return Ledger.prepare(ledger, limit=budget, unit=unit, segments=segments)  # type: ignore[arg-type]
     if budget is not None:
         raise ParameterError(Setting("limit"), " needs a file to keep it: add ", Setting("ledger", "FILE"))
     return Ledger()
@@ -238,6 +263,11 @@ def collect_release_options(
     format: Format = None,
     force: Force = False,
     rows_per_person: RowsPerPerson = 1,
+    segment: Segment = None,
+    segment_by: SegmentBy = None,
+    id: RowId = None,
+    person: Person = None,
+    most_rows_per_person: MostRows = None,
     intended_use: Annotated[
         Statement | None,
         _record(help="Intended use of the release: on the card and in the ledger."),

@@ -16,6 +16,7 @@ from labeldp.accounts.cells import as_csv
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.inputs import LEFT_OUT, Hints, read_rows
 from labeldp.app.report import render_report
+from labeldp.app.row_columns import RowColumns
 from labeldp.errors import NoSolutionError, ParameterError, Setting
 from labeldp.inference.families import FAMILIES
 from labeldp.inference.formula import Formula
@@ -76,6 +77,11 @@ def regress_file(
     force: bool = False,
     progress: Progress | None = None,
     hints: Hints | None = None,
+    segment: str | None = None,
+    segment_by: str | None = None,
+    id: str | None = None,
+    person: str | None = None,
+    most_rows_per_person: int | None = None,
     **options: Any,
 ) -> FileRegression:
     """Estimate regressions of a private column for one charge, and write their table with a card beside it.
@@ -103,6 +109,8 @@ def regress_file(
         As in `labeldp.privatize_file`; its exception before the charge stops the release, and nothing is spent.
     hints : callable, optional
         As in `labeldp.privatize_file`: **for the owner's eyes only**.
+    segment, segment_by, id, person, most_rows_per_person
+        As in `labeldp.privatize_file`.
     **options
         All others of `labeldp.private_moments`: ``epsilon`` and ``bounds`` at least.
     """
@@ -121,13 +129,14 @@ def regress_file(
         {} if formula is None else {"features": [*formula.columns, *used], "categories": list(formula.levels)}
     )
     progress = progress or (lambda *_: None)
-    reading: Data = {"missing": missing, "format": format, "dialect": dialect}
+    scope = RowColumns(segment, segment_by, id, person, most_rows_per_person)
+    reading: Data = {"missing": missing, "format": format, "dialect": dialect, "scope": scope}
     with ExitStack() as places:
         for place in outputs.values():
             places.enter_context(place)
         rows = read_rows(source, label, columns=columns, complete=True, progress=progress, hints=hints, **reading)
         progress("Fitting", 0, None)
-        shared = {"family": family, "ledger": ledger, "label": label, **options}
+        shared = {"family": family, "ledger": ledger, "label": label, **options, **rows.scope}
         moments = private_moments(rows.public, rows.labels, on=texts or None, weights=weights, **shared)
         notes = [note for note in rows.notes if note.startswith(LEFT_OUT)]
         tables = _estimate(moments, family, texts or [None], notes)
