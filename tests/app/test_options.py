@@ -30,6 +30,11 @@ CASES = {
     "epsilon": ([0.5, 20.0], WRONG_NUMBERS),
     "bounds": ([(-1.0, 9.0)], [(5.0, 0.0), (1.0, 1.0), (0.0, math.inf), (math.nan, 1.0)]),
     "rows_per_person": ([3], [0, -1]),
+    "segment": (["2026-11-18"], ["", " a", "a\nb"]),
+    "segment_by": (["rooms"], ["roms"]),
+    "id": ([], ["rooms", "roms"]),  # needs segments
+    "person": (["rooms"], ["roms", "price"]),
+    "most_rows_per_person": ([], [0, 3]),  # needs a person
     "missing": (["drop"], ["keep"]),
     "intended_use": (["rent index"], ["", "two\nlines"]),
     "recipient": (["the city"], ["x" * 501]),

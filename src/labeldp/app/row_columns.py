@@ -36,7 +36,9 @@ class RowColumns:
     most_rows_per_person: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse two sources of segments."""
+        """Refuse two sources of segments, and options without the column that they need."""
+        if self.most_rows_per_person is not None and self.person is None:
+            raise ParameterError(Setting("most_rows_per_person"), " needs ", Setting("person"))
         if self.segment is not None and self.segment_by is not None:
             raise ParameterError("give ", Setting("segment"), " or ", Setting("segment_by"), ", not both")
 
