@@ -266,8 +266,8 @@ def plan_test(rows: int, epsilon: float, bounds: tuple[float, float], test_size:
 
 
 def take_kept(scope: Scope, table: Any) -> Any:
-    """Return the rows of a table that a release uses."""
-    return table if table is None or scope.kept is None else _take(table, scope.kept)
+    """Return the rows of a table that a release uses; None and the name of a column as they are."""
+    return table if table is None or isinstance(table, str) or scope.kept is None else _take(table, scope.kept)
 
 
 def _draw_seed(source: WordSource) -> int:
