@@ -24,7 +24,7 @@ def test_two_columns_of_eight_that_interact_are_found(set_constants):
     def error(model):
         return np.mean((model.predict(X[5_000:]) - y[5_000:]) ** 2)
 
-    set_constants({"learning.length_scales.MAX_COLUMNS": 1})
+    set_constants({"learning.length_scales.MAX_SOURCES": 1})
     assert error(model) < 0.5 * error(fit(X[:5_000], y[:5_000]))
 
 

@@ -233,7 +233,8 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._refuse_estimator(X, request)
         source = resolve_source(self.random_state)
         scale = LabelScale.parse(request.bounds, request.label_transform)
-        table = InMemoryRows(FeatureTable.fit(X), scale.units(labels), source, self.verbose)
+        categories = [] if fitting.encoder_ is None else fitting.encoder_.categories()
+        table = InMemoryRows(FeatureTable.fit(X, categories), scale.units(labels), source, self.verbose)
         try:
             fitting.fit_rows(request, table, source, y=y)
         except BaseException:

@@ -3,12 +3,15 @@
 There are five blocks. Each is scaled so that the variances of its features add up to 1:
 
 ==================  =====================================================================================
-linear              the columns, standardised
-additive            cosines of each column's rank: any function of one column
-pairs               products of such cosines, for pairs of columns or of principal components
-Fourier             random Fourier features: smooth functions of all columns
-interactions        Fourier features of all ranks, with a learnt length scale for each column
+linear              the quantities, standardised, and the levels of categories
+additive            cosines of each quantity's rank: any function of one quantity
+pairs               products of such cosines, for pairs of quantities or of principal components
+Fourier             random Fourier features: smooth functions of all quantities
+interactions        Fourier features of all ranks, with a learnt length scale for each source column
 ==================  =====================================================================================
+
+Quantities and categories are the two kinds of source columns (`sources`). In the linear block, all levels of a
+category together have the variance of one quantity.
 
 With a prior variance for each block, a linear model on them can be a constant, ridge or kernel ridge regression.
 """
@@ -18,7 +21,7 @@ from __future__ import annotations
 import hashlib
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -48,6 +51,7 @@ from labeldp.learning.feature_maps import (
 from labeldp.learning.fit_plan import Limits
 from labeldp.learning.linear_gaussian import Observation
 from labeldp.learning.model_average import MEAN_VARIANCE, Posterior, Priors, average_priors
+from labeldp.learning.sources import SourceColumns
 from labeldp.learning.threads import in_parallel, limit_libraries
 
 T = TypeVar("T")
@@ -75,6 +79,9 @@ WAVES, FEW_WAVES, FEW_COLUMNS = 14, 3, 20
 """Waves of each column, and of each of more columns than the last: shapes down to a 14th, or a third, of the
 rows."""
 
+TREE_LEVELS = 20
+"""The largest number of columns of categories that trees see."""
+
 _OUTLIER, _FOURIER_OUTLIER = 5.0, 3
 """Standard deviations to which columns are clipped, for the linear block and for the Fourier block."""
 
@@ -91,18 +98,20 @@ class PublicFeatures:
 
     Attributes
     ----------
+    sources : SourceColumns
+        The order of columns: quantities, then levels of categories.
     center, scale : arrays
-        Means and standard deviations of the columns.
+        Means of the columns, and what divides them: the standard deviation of a quantity.
     ranks : array, grid × columns
         Quantiles of each column, for its rank.
-    directions : array, columns × directions
-        Leading directions, whose ranks are paired if there are many columns.
+    directions : array, quantities × directions
+        Leading directions, whose ranks are paired if there are many quantities.
     direction_ranks : array
         Their quantiles.
     weights, phases : arrays
         Of the Fourier features.
     waves : int
-        The number of waves of a column.
+        The number of waves of a quantity.
     means, norms : arrays
         Means of the features, and factors that scale blocks.
     block : array of int
@@ -111,11 +120,12 @@ class PublicFeatures:
         Frequencies of the interactions' waves over ranks, over the length of each column; None before lengths are
         learnt.
     narrowing : Projection or None
-        The projection of the columns if there are very many, or if they are sparse.
+        The projection of the quantities if there are very many, or if they are sparse.
     exact : bool
         Whether the bits of a row must be the same in any batch, as in a fit.
     """
 
+    sources: SourceColumns
     center: Array
     scale: Array
     ranks: Array
@@ -132,58 +142,68 @@ class PublicFeatures:
     exact: bool = False
 
     @classmethod
-    def fit(cls, X: Any) -> PublicFeatures:
-        """Return the maps for public rows ``X``; the seed is public too."""
+    def fit(cls, X: Any, categories: Sequence[slice] = ()) -> PublicFeatures:
+        """Return the maps for public rows ``X``; the seed is public too.
+
+        ``categories`` are columns of X that belong to one category each, besides those that are found.
+        """
         rng = np.random.default_rng(0)
         X = X[even_rows(X.shape[0], _MAP_ROWS)]
-        if issparse(X) or X.shape[1] > WIDE:
-            projection = Projection.fit(X, rng)
-            return replace(cls.fit(projection.apply(X, exact=False)), narrowing=projection)
-        columns = X.shape[1]
-        center = X.mean(axis=0)
-        scale = X.std(axis=0)
+        sources, narrowing = SourceColumns.find(X, categories), None
+        quantities = sources.select_quantities(X)
+        if issparse(X) or quantities.shape[1] > WIDE:
+            narrowing = Projection.fit(quantities, rng)
+            quantities = narrowing.apply(quantities, exact=False)
+            rng = np.random.default_rng(0)
+        columns = _beside(quantities, X, sources)
+        count = quantities.shape[1]
+        center = columns.mean(axis=0)
+        scale = columns.std(axis=0)
         scale = np.where(varies(scale, center), scale, 1.0)
+        scale[count:] = sources.level_scales(columns[:, count:])
         directions = direction_ranks = None
-        if columns > ALL_PAIRS:
-            standard = _standardise(X, center, scale)
-            sample = standard[rng.permutation(len(X))[:_DIRECTION_ROWS]]
+        if count > ALL_PAIRS:
+            standard = _standardise(quantities, center[:count], scale[:count])
+            sample = standard[rng.permutation(len(quantities))[:_DIRECTION_ROWS]]
             directions = np.linalg.svd(sample, full_matrices=False)[2][:PAIRED].T
             direction_ranks = quantiles(standard @ directions)
         heavy = 1 / np.sqrt(rng.chisquare(3, FOURIER) / 3)  # lengths of all sizes
         unscaled = cls(
+            sources=sources,
             center=center,
             scale=scale,
-            ranks=quantiles(X),
+            ranks=quantiles(columns),
             directions=directions,
             direction_ranks=direction_ranks,
-            weights=rng.normal(size=(columns, FOURIER)) / np.sqrt(columns) * heavy,
+            weights=rng.normal(size=(count, FOURIER)) / np.sqrt(max(1, count)) * heavy,
             phases=rng.uniform(0, 2 * np.pi, FOURIER),
-            waves=wave_count(columns),
+            waves=wave_count(count),
             means=np.zeros(1),
             norms=np.ones(1),
             block=np.zeros(0, dtype=np.int64),
+            narrowing=narrowing,
         )
-        return unscaled._scaled(X[even_rows(len(X), _SCALE_ROWS)])
+        return unscaled._scaled(X[even_rows(X.shape[0], _SCALE_ROWS)])
 
-    def _scaled(self, X: Array) -> PublicFeatures:
+    def _scaled(self, X: Any) -> PublicFeatures:
         """Return the maps with features centred, and blocks scaled, by some rows."""
         block = np.repeat(np.arange(BLOCKS), self.block_sizes())
         means, squares = np.zeros(block.size), np.zeros(block.size)
         unscaled = replace(self, means=means, norms=np.ones(block.size), block=block)
-        for start in range(0, len(X), PIECE):
-            columns, _, ranks = unscaled.locate(X[start : start + PIECE])
+        for piece in slices(X.shape[0]):
+            columns, _, ranks = unscaled.locate(X[piece])
             features = unscaled.transform(columns, ranks)
             raw = features[:, :-1].T.astype(np.float64)
-            means = means + raw.sum(axis=1) / len(X)
-            squares += np.einsum("ij,ij->i", raw, raw) / len(X)
+            means = means + raw.sum(axis=1) / X.shape[0]
+            squares += np.einsum("ij,ij->i", raw, raw) / X.shape[0]
         variance = np.maximum(squares - means**2, 0.0)
         deviation = np.sqrt(np.bincount(block, variance, BLOCKS))
         norms = np.where(deviation > 1e-6, deviation, 1.0)
         return replace(unscaled, means=means, norms=norms[block])
 
     def with_length_scales(self, lengths: Array, ranks: Small) -> PublicFeatures:
-        """Return the maps with interactions on these lengths of columns, scaled by the ranks of some rows."""
-        turns = frequencies(len(lengths)) / lengths[:, None]
+        """Return the maps with interactions on these lengths of sources, scaled by the ranks of some rows."""
+        turns = frequencies(self.columns) / lengths[self.source][:, None]
         waves = interaction_waves(turns, ranks, exact=False)
         means = waves.mean(axis=1, dtype=np.float64)
         norm = math.sqrt(max(float(waves.var(axis=1).sum()), 1e-12))
@@ -206,18 +226,50 @@ class PublicFeatures:
         """The number of features that do not depend on lengths; interactions follow."""
         return sum(self.block_sizes()[:-1])
 
+    @property
+    def columns(self) -> int:
+        """The number of columns of features: quantities, which may be projected, and levels."""
+        return self.center.size
+
+    @property
+    def quantities(self) -> int:
+        """The number of quantities, which come first among the columns."""
+        return self.center.size - self.sources.levels.size
+
+    def fills(self, count: int) -> Array:
+        """Return what stands for missing values of a table's columns: means, or 0 for projected columns."""
+        fills = np.zeros(count)
+        fills[self.sources.levels] = self.center[self.quantities :]
+        if self.narrowing is None:
+            fills[self.sources.quantities] = self.center[: self.quantities]
+        return fills
+
+    @property
+    def tree_columns(self) -> int:
+        """The number of columns that trees see: quantities, and the most common levels."""
+        return min(self.columns, self.quantities + TREE_LEVELS)
+
+    @cached_property
+    def source(self) -> Index:
+        """The source of each column: quantities, then categories."""
+        return np.append(np.arange(self.quantities), self.quantities + self.sources.category)
+
+    @property
+    def feature_source(self) -> Index:
+        """The source of each linear and additive feature."""
+        return np.append(self.source, np.tile(np.arange(self.quantities), self.waves))
+
     def block_sizes(self) -> list[int]:
-        """Return the number of features in each block; a single column has no pairs, but a zero."""
-        columns = len(self.center)
+        """Return the number of features in each block; a single quantity has no pairs, but a zero."""
         pairs = self._paired * (self._paired - 1) // 2
         products = max(1, pairs * self._waves_of_pairs**2)
         interactions = 0 if self.turns is None else 2 * self.turns.shape[1]
-        return [columns, columns * self.waves, products, len(self.phases), interactions]
+        return [self.columns, self.quantities * self.waves, products, len(self.phases), interactions]
 
     @property
     def _paired(self) -> int:
-        """The number of columns or directions that are paired."""
-        return len(self.center) if self.directions is None else self.directions.shape[1]
+        """The number of quantities or directions that are paired."""
+        return self.quantities if self.directions is None else self.directions.shape[1]
 
     @property
     def _waves_of_pairs(self) -> int:
@@ -235,7 +287,10 @@ class PublicFeatures:
 
     def locate(self, X: Any) -> tuple[Array, Codes, Small]:
         """Return the columns of rows, and the codes and ranks of columns and paired directions; × rows."""
-        columns = np.asarray(X) if self.narrowing is None else self.narrowing.apply(X, exact=self.exact)
+        quantities = self.sources.select_quantities(X)
+        if self.narrowing is not None:
+            quantities = self.narrowing.apply(quantities, exact=self.exact)
+        columns = _beside(np.asarray(quantities), X, self.sources)
         codes = np.empty((len(self._rank_map.quantiles), len(columns)), dtype=np.uint8)
         ranks = np.empty(codes.shape, dtype=np.float32)
 
@@ -252,7 +307,8 @@ class PublicFeatures:
         """Return the values that have ranks: of columns, and of directions that are paired; × rows."""
         if self.directions is None:
             return columns.T
-        standard = _standardise(columns, self.center, self.scale).T
+        count = self.quantities
+        standard = _standardise(columns[:, :count], self.center[:count], self.scale[:count]).T
         directions = ordered_product(self.directions, standard) if self.exact else self.directions.T @ standard
         return np.concatenate([columns.T, directions])
 
@@ -263,7 +319,7 @@ class PublicFeatures:
         linear, additive, pairs, fourier, interactions = (result[a:b] for a, b in pairwise(edges))
         linear[:] = _standardise(columns, self.center, self.scale).T
         self._fill_shapes(ranks, additive, pairs)
-        clipped = np.clip(linear, -_FOURIER_OUTLIER, _FOURIER_OUTLIER)
+        clipped = np.clip(linear[: self.quantities], -_FOURIER_OUTLIER, _FOURIER_OUTLIER)
         fill_product(self.weights, clipped, fourier, exact=self.exact)
         fourier += self.phases.astype(np.float32)[:, None]
         np.cos(fourier, out=fourier)
@@ -274,19 +330,19 @@ class PublicFeatures:
 
     def _fill_shapes(self, ranks: Small, additive: Small, pairs: Small) -> None:
         """Write the waves of columns, and the products of pairs."""
-        count, rows = len(self.center), ranks.shape[1]
+        count, rows = self.quantities, ranks.shape[1]
         waves = additive.reshape(self.waves, count, rows)
         fill_waves(ranks[:count], waves)
         paired = waves[: self._waves_of_pairs]
         if self.directions is not None:
             paired = np.empty((self._waves_of_pairs, self._paired, rows), dtype=np.float32)
-            fill_waves(ranks[count:], paired)
+            fill_waves(ranks[self.columns :], paired)
         fill_pairs(paired, pairs)
 
     def interactions(self, ranks: Small) -> Small:
         """Return the interactions alone of some rows, by their ranks; there may be none."""
-        turns = np.zeros((len(self.center), 0)) if self.turns is None else self.turns
-        result = interaction_waves(turns, ranks[: len(self.center)], exact=self.exact)
+        turns = np.zeros((self.columns, 0)) if self.turns is None else self.turns
+        result = interaction_waves(turns, ranks[: self.columns], exact=self.exact)
         self._centre(result, self.fixed)
         return result.T
 
@@ -294,6 +350,11 @@ class PublicFeatures:
         """Centre and scale features from the first one on, in place; features × rows."""
         features -= self.means[first : first + len(features), None].astype(np.float32)
         features /= self.norms[first : first + len(features), None].astype(np.float32)
+
+
+def _beside(quantities: Array, X: Any, sources: SourceColumns) -> Array:
+    """Return columns: quantities, and the levels of rows X beside them."""
+    return np.concatenate([quantities, X[:, sources.levels]], axis=1) if sources.levels.size else quantities
 
 
 def _standardise(columns: Array, center: Array, scale: Array) -> Array:
@@ -361,6 +422,9 @@ class FeatureTable:
     ----------
     log_prior_odds : float
         Log odds of interactions on the length scales of the features.
+    strengths : array
+        The prior variance of a weight of each feature but the constant, over that of its block. It is 1, but for
+        levels of categories whose strengths were learnt.
     """
 
     @limit_libraries()
@@ -368,6 +432,7 @@ class FeatureTable:
         self.public = public
         self.X = X
         self.log_prior_odds = 0.0
+        self.strengths = np.ones(public.block.size)
         self._columns, self._codes, self._ranks = public.locate(X)
         self._kept: _KeptFeatures | None = None
         self._products: dict[bytes, tuple[Small, Array]] = {}
@@ -375,19 +440,24 @@ class FeatureTable:
 
     @classmethod
     @limit_libraries()
-    def fit(cls, X: Any) -> FeatureTable:
-        """Return the features of public rows, by maps that are fitted to them."""
-        table = cls(replace(PublicFeatures.fit(X), exact=True), X)
+    def fit(cls, X: Any, categories: Sequence[slice] = ()) -> FeatureTable:
+        """Return the features of public rows, by maps that are fitted to them; as in `PublicFeatures.fit`."""
+        table = cls(replace(PublicFeatures.fit(X, categories), exact=True), X)
         if table.rows * table.public.size <= _MOST_KEPT:
             table._kept = _KeptFeatures(table)
         return table
 
-    def with_length_scales(self, lengths: Array, log_prior_odds: float) -> FeatureTable:
-        """Return the same rows with interactions on these lengths of columns, and their log odds."""
+    def with_length_scales(self, lengths: Array, strengths: Array, log_prior_odds: float) -> FeatureTable:
+        """Return the same rows with interactions on these lengths of sources, and their log odds.
+
+        ``strengths`` are the prior variances of sources' weights in the linear block, over that of the block.
+        """
         table = copy(self)
         table.__dict__.pop("moments", None)
         table.public = self.public.with_length_scales(lengths, self.ranks(even_rows(self.rows, _SCALE_ROWS)))
         table.log_prior_odds = log_prior_odds
+        table.strengths = np.ones(table.public.block.size)
+        table.strengths[: self.columns] = strengths[self.public.source]
         table._earlier = {**self._earlier, **self._products}
         table._products = {}
         return table
@@ -399,16 +469,27 @@ class FeatureTable:
 
     @property
     def columns(self) -> int:
-        """The number of columns, or of directions if they were projected."""
-        return int(self._columns.shape[1])
+        """The number of columns: quantities, or directions if they were projected, and levels."""
+        return self.public.columns
+
+    @property
+    def sources(self) -> int:
+        """The number of source columns: quantities, and categories."""
+        return int(self.public.source.max(initial=-1)) + 1
+
+    def level_shares(self) -> Array:
+        """Return the share of each level in the variance of its category."""
+        count = self.public.quantities
+        levels = self._columns[self.sample_rows(), count:] / self.public.scale[count:]
+        return np.asarray(levels.var(axis=0))
 
     def ranks(self, rows: Index) -> Small:
         """Return the ranks of the columns' values, from 0 to 1; columns × rows."""
         return self._ranks[: self.columns, rows]
 
     def codes(self, rows: Index) -> Codes:
-        """Return the columns of some rows as trees see them: codes among quantiles, which are bins."""
-        return self._codes[: self.columns].T[rows]
+        """Return columns of some rows as trees see them: codes among quantiles, which are bins."""
+        return self._codes[: self.public.tree_columns].T[rows]
 
     def interactions(self, rows: slice) -> Small:
         """Return the interactions of some rows; there may be none."""
@@ -447,6 +528,7 @@ class FeatureTable:
             mean=limits.middle,
             mean_variance=MEAN_VARIANCE * limits.width**2,
             log_prior_odds=self.log_prior_odds,
+            strengths=self.strengths,
         )
 
     def observation(self, rows: Index, centred: Array, noise: float) -> Observation:

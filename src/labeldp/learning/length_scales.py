@@ -1,9 +1,10 @@
-"""Length scales of columns in interactions, learnt from noisy sums and private labels.
+"""Length scales of source columns in interactions, learnt from noisy sums and private labels.
 
 The interactions of `PublicFeatures` are random Fourier features of the ranks of all columns, with one length scale
-for each column, as in automatic relevance determination: a column with a large length scale hardly matters. Length
-scales, and the strengths of blocks of features (the prior variances of their weights), maximise the marginal
-likelihood of averages of labels, with a normal prior on their logarithms.
+for each source column, as in automatic relevance determination: a source with a large length scale hardly matters.
+Strengths are prior variances of weights: of each block of features, and of the levels of each category over that
+of the linear block. Length scales and strengths maximise the marginal likelihood of averages of labels, with a
+normal prior on their logarithms.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from labeldp.learning.learner import PrivateRows
 from labeldp.learning.linear_gaussian import DualGaussian, LinearGaussian, PrimalGaussian
 from labeldp.learning.model_average import MEAN_VARIANCE, Posterior
 
-MAX_COLUMNS = 60
-"""With more columns, length scales are not learnt: labels hold too little information on so many."""
+MAX_SOURCES = 60
+"""With more source columns, length scales are not learnt: labels hold too little information on so many."""
 
 _SD_LOG_LENGTH_SCALE = 1.0
-"""The prior standard deviation of the term of a log length scale that is the column's own."""
+"""The prior standard deviation of the term of a log length scale that is the source's own."""
 
 _SD_LOG_COMMON = 0.7
 """The prior standard deviation of the term that all log length scales share."""
@@ -38,14 +39,17 @@ _SD_LOG_COMMON = 0.7
 _SD_LOG_STRENGTH = 1.0
 """The prior standard deviation of a log strength."""
 
+_SD_LOG_CATEGORY = 2.0
+"""The prior standard deviation of the log strength of a category, over that of the linear block."""
+
 _MAX_DEVIATIONS = 4.0
 """The largest distance of each term from its prior mean, in prior standard deviations."""
 
 _LENGTH_SCALE = 0.5
-"""The prior length scale, for ranks from 0 to 1, over the root of the number of columns that matter."""
+"""The prior length scale, for ranks from 0 to 1, over the root of the number of sources that matter."""
 
 _MAX_LENGTH_SCALE = 10.0
-"""The longest prior length scale of a column with a small effect of its own."""
+"""The longest prior length scale of a source with a small effect of its own."""
 
 _LOG_PRIOR_ODDS = -3.0
 """Prior log odds of interactions, because length scales that fit noise cost more than good ones gain."""
@@ -87,34 +91,41 @@ _BLOCKS = 3
 
 @dataclass(frozen=True, slots=True)
 class LengthScales:
-    """Length scales of columns.
+    """Length scales of source columns.
 
     Attributes
     ----------
     values : array
+    strengths : array
+        Prior variances of weights of sources in the linear block, over that of the block: 1 for quantities.
     log_prior_odds : float
         Log odds of interactions with these length scales, by Laplace's approximation.
     center : array
         Prior means of log length scales.
     point : array
         The optimum, in prior standard deviations from the means: the term that all log length scales share, then
-        one for each column.
+        one for each source.
     """
 
     values: Array
+    strengths: Array
     log_prior_odds: float
     center: Array
     point: Array
 
+    def apply(self, table: FeatureTable) -> FeatureTable:
+        """Return a table of features with these length scales and strengths."""
+        return table.with_length_scales(self.values, self.strengths, self.log_prior_odds)
 
-def equal_length_scales(columns: int) -> Array:
-    """Return equal length scales, the prior mean for columns that all matter."""
-    return np.full(columns, _LENGTH_SCALE * math.sqrt(columns))
+
+def equal_length_scales(sources: int) -> Array:
+    """Return equal length scales, the prior mean for sources that all matter."""
+    return np.full(sources, _LENGTH_SCALE * math.sqrt(sources))
 
 
 def can_learn(table: FeatureTable) -> bool:
-    """Return whether the number of columns is such that length scales can be learnt."""
-    return 2 <= table.columns <= MAX_COLUMNS
+    """Return whether the number of sources is such that length scales can be learnt."""
+    return 2 <= table.sources <= MAX_SOURCES
 
 
 def learn_length_scales(
@@ -142,7 +153,7 @@ def learn_length_scales(
         Variance of labels around the model so far; 0 if it was not measured.
     start : LengthScales, optional
         Length scales learnt from sums. The optimiser starts twice: from equal length scales, and from these, or
-        without them from length scales that are short for columns with large effects of their own. The result with
+        without them from length scales that are short for sources with large effects of their own. The result with
         the larger evidence is returned. A new start helps because sums by groups that were formed without an
         interaction may hide it, while labels show it.
     """
@@ -150,12 +161,14 @@ def learn_length_scales(
     averages = Averages.of(table, limits, sums, labels, residual)
     strengths = _expected_strengths(linear, residual_variance, limits.width)
     likelihood = MarginalLikelihood(table, averages, strengths)
-    origin = np.zeros(1 + table.columns)
-    equal = likelihood.maximize(np.log(equal_length_scales(table.columns)), origin, _STEPS_NEW_START)
+    origin = np.zeros(1 + table.sources)
+    strengths = np.ones(table.sources)
+    equal = likelihood.maximize(np.log(equal_length_scales(table.sources)), origin, strengths, _STEPS_NEW_START)
     if start is not None:
-        other = likelihood.maximize(start.center, start.point, _STEPS_KNOWN_START)
+        other = likelihood.maximize(start.center, start.point, start.strengths, _STEPS_KNOWN_START)
     else:
-        other = likelihood.maximize(likelihood.center_by_effects(equal[1]), origin, _STEPS_NEW_START)
+        center = likelihood.center_by_effects(equal[1])
+        other = likelihood.maximize(center, origin, equal[1].strengths, _STEPS_NEW_START)
     return max(equal, other, key=lambda result: result[0])[1]
 
 
@@ -250,8 +263,9 @@ def _averaging(group: Index, position: Index, rows: int) -> csr_array:
 class MarginalLikelihood:
     """The log evidence of averages of labels, as a function of strengths and length scales.
 
-    A point has the log strengths of three blocks (linear, additive, interactions), the term that all log length
-    scales share, and one term for each column, all in prior standard deviations from their prior means.
+    A point has the log strengths of three blocks (linear, additive, interactions), those of categories over that
+    of the linear block, the term that all log length scales share, and one term for each source, all in prior
+    standard deviations from their prior means.
 
     Parameters
     ----------
@@ -273,63 +287,87 @@ class MarginalLikelihood:
         ranks = table.ranks(averages.rows) - np.float32(0.5)
         self.ranks: Numbers = np.ascontiguousarray(ranks.T, dtype=self.kind)
         self.frequencies: Numbers = frequencies(table.columns).astype(self.kind)
+        self.source = table.public.source
+        self.feature_source = table.public.feature_source
+        self.level_shares = table.level_shares()
         constant = np.full((self.values.size, 1), math.sqrt(MEAN_VARIANCE))
         design = np.concatenate([averages.fixed, constant], axis=1)
         self.fixed: Numbers = design.astype(self.kind) * self.root
-        self.block = table.public.block[: averages.fixed.shape[1]]
+        block = table.public.block[: averages.fixed.shape[1]]
         interactions = np.full(2 * FREQUENCIES, _BLOCKS - 1)
-        self.owner = np.concatenate([self.block, [_BLOCKS], interactions])  # the constant is a block of its own
+        self.owner = np.concatenate([block, [_BLOCKS], interactions])  # the constant is a block of its own
         self.interactions = slice(self.fixed.shape[1], self.owner.size)
+        self.levels = slice(table.public.quantities, table.columns)
+        self.category = table.public.sources.category
+        self.categories = table.sources - table.public.quantities
+        self.sds = np.repeat([_SD_LOG_STRENGTH, _SD_LOG_CATEGORY], [_BLOCKS, self.categories])
         self.is_dual = self.values.size <= self.owner.size
         self.products = self._products() if self.is_dual else np.dot(self.fixed.T, self.fixed)
 
     def _products(self) -> Numbers:
-        """Return AAᵀ for the columns A of each block of fixed features, and of the constant."""
-        fixed, owner = self.fixed.astype(np.float64), self.owner[: self.fixed.shape[1]]
+        """Return AAᵀ for the columns A of each block of fixed features but levels, and of the constant."""
+        fixed, owner = self.fixed.astype(np.float64), self.owner[: self.fixed.shape[1]].copy()
+        owner[self.levels] = -1
         blocks = [fixed[:, owner == k] for k in range(_BLOCKS + 1)]
         return np.array([design @ design.T for design in blocks])
 
-    def maximize(self, center: Array, start: Array, steps: int) -> tuple[float, LengthScales]:
-        """Return the log evidence, integrated over length scales by Laplace's approximation, and the optimum."""
+    def maximize(self, center: Array, start: Array, strengths: Array, steps: int) -> tuple[float, LengthScales]:
+        """Return the log evidence, integrated over length scales by Laplace's approximation, and the optimum.
+
+        Parameters
+        ----------
+        center : array
+            Prior means of log length scales.
+        start : array
+            The first point's terms of length scales.
+        strengths : array
+            The first point's strengths of sources.
+        steps : int
+        """
+        first = np.log(strengths[strengths.size - self.categories :]) / _SD_LOG_CATEGORY
         optimum = minimize(
             self.loss,
-            np.append(np.zeros(_BLOCKS), start),
+            np.concatenate([np.zeros(_BLOCKS), first, start]),
             (center,),
             "L-BFGS-B",
             jac=True,
-            bounds=[(-_MAX_DEVIATIONS, _MAX_DEVIATIONS)] * (_BLOCKS + start.size),
+            bounds=[(-_MAX_DEVIATIONS, _MAX_DEVIATIONS)] * (self.sds.size + start.size),
             options={"maxiter": steps, "maxfun": 2 * steps, "ftol": _PRECISION},
         )
-        covariance = optimum.hess_inv.todense()[_BLOCKS:, _BLOCKS:]
+        covariance = optimum.hess_inv.todense()[self.sds.size :, self.sds.size :]
         variances = np.clip(np.linalg.eigvalsh((covariance + covariance.T) / 2), 1e-12, 1.0)
         log_volume = 0.5 * float(np.log(variances).sum())
-        point = optimum.x[_BLOCKS:]
+        point = optimum.x[self.sds.size :]
         log_prior_odds = _LOG_PRIOR_ODDS - 0.5 * float(point @ point) + log_volume
-        learnt = LengthScales(_length_scales(center, point), log_prior_odds, center, point)
+        found = np.ones(start.size - 1)
+        found[found.size - self.categories :] = np.exp(_SD_LOG_CATEGORY * optimum.x[_BLOCKS : self.sds.size])
+        learnt = LengthScales(_length_scales(center, point), found, log_prior_odds, center, point)
         return log_volume - float(optimum.fun), learnt
 
     def center_by_effects(self, learnt: LengthScales) -> Array:
-        """Return log length scales that are short for columns with large linear and additive effects."""
+        """Return log length scales that are short for sources with large linear and additive effects."""
         averages = self._cosine_features(learnt.values)[1]
-        model = self._condition(self._strengths(np.zeros(_BLOCKS)), averages)
-        weights = model.coefficients[: self.block.size]
-        columns = np.arange(weights.size) % len(learnt.values)
-        effects = np.bincount(columns, weights**2)
+        model = self._condition(np.zeros(self.sds.size), averages)
+        squares = model.coefficients[: self.feature_source.size] ** 2
+        squares[self.levels] *= self.level_shares
+        effects = np.bincount(self.feature_source, squares)
         share = effects / max(float(effects.sum()), 1e-300)
         smallest = (_LENGTH_SCALE / _MAX_LENGTH_SCALE) ** 2
         return np.asarray(np.log(_LENGTH_SCALE / np.sqrt(np.maximum(share, smallest))))
 
     def loss(self, point: Array, center: Array) -> tuple[float, Array]:
         """Return minus the sum of the log evidence and the log prior of a point, and its gradient."""
-        length_scales = _length_scales(center, point[_BLOCKS:])
+        length_scales = _length_scales(center, point[self.sds.size :])
         features, averages = self._cosine_features(length_scales)
-        model = self._condition(self._strengths(point[:_BLOCKS]), averages)
+        model = self._condition(point[: self.sds.size], averages)
         by_average = model.design_gradient(self.interactions).astype(self.kind)
         by_length_scale = self._chain_to_length_scales(length_scales, features, by_average)
-        by_strength = np.bincount(self.owner, model.strength_gradient(), _BLOCKS + 1)[:_BLOCKS]
+        by_weight = model.strength_gradient()
+        by_block = np.bincount(self.owner, by_weight, _BLOCKS + 1)[:_BLOCKS]
+        by_category = np.bincount(self.category, by_weight[self.levels], self.categories)
         gradient = np.concatenate(
             [
-                _SD_LOG_STRENGTH * by_strength,
+                self.sds * np.append(by_block, by_category),
                 [_SD_LOG_COMMON * by_length_scale.sum()],
                 _SD_LOG_LENGTH_SCALE * by_length_scale,
             ]
@@ -338,24 +376,26 @@ class MarginalLikelihood:
 
     def _strengths(self, point: Array) -> Array:
         """Return the prior variances of weights: of each block, and of the constant."""
-        return np.asarray(np.exp(np.append(self.strengths + _SD_LOG_STRENGTH * point, 0.0)))
+        return np.asarray(np.exp(np.append(self.strengths + self.sds[:_BLOCKS] * point[:_BLOCKS], 0.0)))
 
     def _cosine_features(self, length_scales: Array) -> tuple[Numbers, Numbers]:
         """Return the interactions of the sample's rows, and their whitened averages."""
-        angles = (self.ranks / length_scales.astype(self.kind)) @ self.frequencies
+        angles = (self.ranks / length_scales[self.source].astype(self.kind)) @ self.frequencies
         features = np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / self.kind(math.sqrt(FREQUENCIES))
         averages: Numbers = (self.matrix @ features) * self.root
         return features, averages
 
-    def _condition(self, strengths: Array, averages: Numbers) -> LinearGaussian:
-        """Return the model of averages for these strengths and interactions."""
+    def _condition(self, point: Array, averages: Numbers) -> LinearGaussian:
+        """Return the model of averages for these strengths, of blocks and categories, and interactions."""
+        strengths = self._strengths(point)
         variances = strengths[self.owner]
+        variances[self.levels] *= np.exp(self.sds[_BLOCKS:] * point[_BLOCKS:])[self.category]
         design = np.concatenate([self.fixed, averages], axis=1)
         if self.is_dual:
             design = design.astype(np.float64)
-            interactions = design[:, self.interactions]
             products = np.tensordot(strengths, self.products, 1)
-            products += strengths[_BLOCKS - 1] * (interactions @ interactions.T)
+            for varying in (self.levels, self.interactions):
+                products += (design[:, varying] * variances[varying]) @ design[:, varying].T
             products[np.diag_indices_from(products)] *= 1 + _GUARD
             return DualGaussian(variances, design, self.values, products=products)
         across = averages.T @ self.fixed
@@ -373,7 +413,8 @@ class MarginalLikelihood:
         cosine, sine = np.split(features, 2, axis=1)
         by_cosine, by_sine = np.split(by_feature, 2, axis=1)
         by_angle = self.ranks.T @ (by_cosine * sine - by_sine * cosine)
-        return np.asarray((by_angle * self.frequencies).sum(axis=1) / length_scales)
+        by_column = (by_angle * self.frequencies).sum(axis=1)
+        return np.asarray(np.bincount(self.source, by_column) / length_scales)
 
 
 def _length_scales(center: Array, point: Array) -> Array:

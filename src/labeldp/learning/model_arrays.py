@@ -22,6 +22,7 @@ from labeldp.learning.features import ALL_PAIRS, FOURIER, PAIRED, WIDE, PublicFe
 from labeldp.learning.fit_plan import LabelSummary
 from labeldp.learning.learner import Ensemble
 from labeldp.learning.model_average import Posterior
+from labeldp.learning.sources import MAX_LEVELS, SourceColumns
 
 _MAX_TREES, _MAX_TREE = 1_000, 127
 """Trees of a model, and nodes of a tree; labeldp grows 250 trees of 61 nodes at most."""
@@ -29,18 +30,20 @@ _MAX_TREES, _MAX_TREE = 1_000, 127
 _TINY = float(np.finfo(np.float64).smallest_subnormal)
 
 _TABLE = """
+source_quantities       <i8  inputs                0
+source_levels           <i8  levels                0
 public_center           <f8  columns
 public_scale            <f8  columns               positive
 public_ranks            <f8  quantiles,columns
 public_direction_ranks  <f8  quantiles,directions
-public_directions       <f8  columns,directions
-public_weights          <f8  columns,frequencies
+public_directions       <f8  quantities,directions
+public_weights          <f8  quantities,frequencies
 public_phases           <f8  frequencies
 public_means            <f8  features
 public_norms            <f8  features              positive
 public_turns            <f8  columns,turns
-narrow_matrix           <f8  numbers,columns
-narrow_shift            <f8  columns
+narrow_matrix           <f8  inputs,quantities
+narrow_shift            <f8  quantities
 linear_weights          <f4  coefficients
 linear_mean             <f8  -
 linear_signal_variance  <f8  -
@@ -76,7 +79,9 @@ _OPTIONAL = ("public_direction", "public_turns", "narrow_", "trees_")
 """Few columns are paired without directions and not narrowed; not every model has interactions, or trees."""
 
 _SIZES = {
-    "columns": (1, WIDE),
+    "columns": (1, WIDE + MAX_LEVELS),
+    "quantities": (0, WIDE),
+    "levels": (0, MAX_LEVELS),
     "quantiles": (2, 255),
     "directions": (1, PAIRED),
     "frequencies": (1, FOURIER),
@@ -174,6 +179,7 @@ def as_arrays(public: PublicFeatures, ensemble: Ensemble) -> Arrays:
     """Return all numbers of a model."""
     parts: dict[str, Any] = {
         "public": public,
+        "source": public.sources,
         "narrow": public.narrowing,
         "linear": ensemble.linear,
         "blend": ensemble,
@@ -196,30 +202,36 @@ def read_model_arrays(path: StrPath, numbers: int) -> tuple[PublicFeatures, Ense
     CardError
         If the arrays are not those of a model, or do not fit together.
     """
-    arrays = read_arrays(path, MODEL_ARRAYS, {**_SIZES, "numbers": (numbers, numbers)}, optional=_OPTIONAL)
+    arrays = read_arrays(path, MODEL_ARRAYS, {**_SIZES, "inputs": (0, numbers)}, optional=_OPTIONAL)
     parts: dict[str, dict[str, Any]] = {"public": {"directions": None, "direction_ranks": None}}
     for name, array in arrays.items():
         part, _, attribute = name.partition("_")
         parts.setdefault(part, {})[attribute] = array if array.ndim else array.item()
-    public = _public_features(numbers=numbers, narrow=parts.get("narrow"), **parts["public"])
+    sources = SourceColumns(**parts["source"], category=np.zeros_like(parts["source"]["levels"]))
+    if max(sources.quantities.max(initial=0), sources.levels.max(initial=0)) >= numbers:
+        raise CardError("the model's arrays name columns that its inputs do not have")
+    public = _public_features(sources=sources, narrow=parts.get("narrow"), **parts["public"])
     linear, summary = Posterior(**parts["linear"], top_priors=()), LabelSummary(**parts["known"])
     if linear.weights.size != public.size:
         raise CardError("the model's arrays do not fit together")
     trees: Any = None
     if "trees" in parts:
-        trees = Forest.from_arrays(features=len(public.center), **parts["trees"])
+        trees = Forest.from_arrays(features=public.tree_columns, **parts["trees"])
     return public, Ensemble(linear, trees, **parts["blend"], label_summary=summary)
 
 
-def _public_features(*, numbers: int, narrow: dict[str, Any] | None, **arrays: Any) -> PublicFeatures:
+def _public_features(*, sources: SourceColumns, narrow: dict[str, Any] | None, **arrays: Any) -> PublicFeatures:
     """Return feature maps from their arrays, or refuse those that do not fit together."""
-    columns = arrays["center"].size
+    quantities = arrays["center"].size - sources.levels.size
     narrowing = None if narrow is None else Projection(**narrow)
     no_block = np.zeros(0, dtype=np.int64)
-    public = PublicFeatures(**arrays, waves=wave_count(columns), block=no_block, narrowing=narrowing)
+    waves = wave_count(quantities)
+    public = PublicFeatures(**arrays, sources=sources, waves=waves, block=no_block, narrowing=narrowing)
     block = np.repeat(np.arange(BLOCKS), public.block_sizes())
-    has_columns = narrowing is not None or columns == numbers
-    has_directions = (public.directions is not None) == (columns > ALL_PAIRS)
-    if not (has_columns and has_directions and block.size == public.means.size):
+    has_quantities = quantities == len(public.weights) and (
+        narrowing is not None or quantities == sources.quantities.size
+    )
+    has_directions = (public.directions is not None) == (quantities > ALL_PAIRS)
+    if not (has_quantities and has_directions and block.size == public.means.size):
         raise CardError("the model's arrays do not fit together")
     return replace(public, block=block)

@@ -130,6 +130,7 @@ def average_priors(
     mean: float,
     mean_variance: float,
     log_prior_odds: float = 0.0,
+    strengths: Array | None = None,
 ) -> Posterior:
     """Return the posterior mean, averaged over priors by their evidence.
 
@@ -144,13 +145,18 @@ def average_priors(
         Prior mean and variance of the labels' mean.
     log_prior_odds : float
         Log odds of interactions.
+    strengths : array, optional
+        The prior variance of a weight of each feature over that of its block; by default 1.
     """
     if block[-1] != INTERACTIONS:
         priors = tuple(prior for prior in priors if not prior.block_shares[INTERACTIONS])
     totals = sorted({prior.signal_variance + prior.residual_variance for prior in priors})
     without_signal = tuple(Prior((0.0,) * BLOCKS, 0.0, total) for total in totals)
     options = (*without_signal, *priors)
-    log_evidence, weights = _solve(observations, block, options, mean_variance)
+    relative = np.ones(block.size + 1)
+    if strengths is not None:
+        relative[:-1] = strengths
+    log_evidence, weights = _solve(observations, block, options, mean_variance, relative)
     has_signal = np.arange(len(options)) >= len(totals)
     share = (1 - _PROBABILITY_NO_SIGNAL) / max(1, len(priors))
     chance = np.where(has_signal, share, _PROBABILITY_NO_SIGNAL / len(totals))
@@ -182,13 +188,13 @@ Solver = Callable[[Prior], LinearGaussian]
 
 
 def _solve(
-    observations: Sequence[Observation], block: Index, priors: Priors, mean_variance: float
+    observations: Sequence[Observation], block: Index, priors: Priors, mean_variance: float, strengths: Array
 ) -> tuple[Array, Array]:
     """Return the log evidence of each prior, -∞ if the search does not reach the prior, and the weights."""
     count = sum(observation.count for observation in observations)
     is_few = all(observation.design is not None for observation in observations) and 3 * count <= block.size
     owner = np.append(block, BLOCKS)  # the constant is a block of its own
-    solver = (_dual_solver if is_few else _primal_solver)(observations, owner, mean_variance)
+    solver = (_dual_solver if is_few else _primal_solver)(observations, owner, mean_variance, strengths)
     log_evidence = np.full(len(priors), -np.inf)
     weights = np.zeros((len(priors), owner.size))
     search = _GridSearch(priors, block)
@@ -246,19 +252,22 @@ def _positions(values: Array, used: NDArray[np.bool_]) -> Index:
     return np.searchsorted(np.unique(values[used]), values)
 
 
-def _dual_solver(observations: Sequence[Observation], owner: Index, mean_variance: float) -> Solver:
+def _dual_solver(
+    observations: Sequence[Observation], owner: Index, mean_variance: float, strengths: Array
+) -> Solver:
     """Return a solver in the dimension of values; the products of each block are computed once."""
     design = np.concatenate([each.design for each in observations if each.design is not None]).astype(np.float64)
     values = np.concatenate([each.values for each in observations if each.values is not None])
     counts = [observation.count for observation in observations]
-    products = np.array([design[:, owner == k] @ design[:, owner == k].T for k in range(BLOCKS + 1)])
+    scaled = design * np.sqrt(strengths)
+    products = np.array([scaled[:, owner == k] @ scaled[:, owner == k].T for k in range(BLOCKS + 1)])
 
     def solve(prior: Prior) -> LinearGaussian:
         noise = np.repeat([each.variance(prior.residual_variance) for each in observations], counts)
         root = 1 / np.sqrt(noise)
         is_used, variances = _is_used(prior, owner), prior.variances(mean_variance)
         return DualGaussian(
-            variances[owner[is_used]],
+            (variances[owner] * strengths)[is_used],
             design[:, is_used] * root[:, None],
             values * root,
             products=np.tensordot(variances, products, 1) * root * root[:, None],
@@ -268,7 +277,9 @@ def _dual_solver(observations: Sequence[Observation], owner: Index, mean_varianc
     return solve
 
 
-def _primal_solver(observations: Sequence[Observation], owner: Index, mean_variance: float) -> Solver:
+def _primal_solver(
+    observations: Sequence[Observation], owner: Index, mean_variance: float, strengths: Array
+) -> Solver:
     """Return a solver in the dimension of features.
 
     Priors that use the same blocks, and have the same residual variance, share sums of products.
@@ -292,7 +303,7 @@ def _primal_solver(observations: Sequence[Observation], owner: Index, mean_varia
 
     def solve(prior: Prior) -> LinearGaussian:
         gram, moment, square, log_noise = weigh(prior.uses, prior.residual_variance)
-        variances = prior.variances(mean_variance)[owner[_is_used(prior, owner)]]
+        variances = (prior.variances(mean_variance)[owner] * strengths)[_is_used(prior, owner)]
         return PrimalGaussian(variances, gram, moment, square, log_noise=log_noise)
 
     return solve

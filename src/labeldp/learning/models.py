@@ -130,7 +130,9 @@ def encoder_of(model: LabelReleaseRegressor | ModelReleaseRegressor) -> TableEnc
             "of a pipeline or a search, save the regressor inside, fitted to a data frame as it is or to numbers"
         )
     public, _ = model.public_model()
-    return column_encoder(model, public.center if public.narrowing is None else None)
+    return column_encoder(
+        model, public.fills(model.n_features_in_) if getattr(model, "encoder_", None) is None else None
+    )
 
 
 def write_model(

@@ -84,7 +84,7 @@ class SumModel:
 
     def with_length_scales(self, length_scales: LengthScales, rest: float) -> SumModel:
         """Return the same sums on features with other lengths."""
-        table = self.table.with_length_scales(length_scales.values, length_scales.log_prior_odds)
+        table = length_scales.apply(self.table)
         return replace(
             self,
             released=with_length_scales(self.released, table),
@@ -115,7 +115,7 @@ def fit_sums(
     with_length_scales = can_learn(table) and budget.rows_epsilon >= split.FEWEST_FOR_LENGTHS
     fit = _StagedFit(table, limits, budget, add_up, source)
     if with_length_scales:
-        fit.table = table.with_length_scales(equal_length_scales(table.columns), 0.0)
+        fit.table = table.with_length_scales(equal_length_scales(table.sources), np.ones(table.sources), 0.0)
     for stage, share in enumerate(budget.stage_shares(with_length_scales=with_length_scales)):
         fit.release_sums(budget.part(*share))
         fit.sum_residuals_next()
@@ -193,7 +193,8 @@ class _StagedFit:
 
     def _form_groups(self, noise: float) -> Groups:
         """Return the groups that inform the model most, beside the sums that there are."""
-        prior = np.append(self.strengths[self.table.public.block], MEAN_VARIANCE * self.width**2)
+        prior = self.strengths[self.table.public.block] * self.table.strengths
+        prior = np.append(prior, MEAN_VARIANCE * self.width**2)
         known = [each.observation(self.rest).gram for each in self.released]
         search = GroupSearch.of(self.table, prior)
         return search.groups(self.table, self.budget.rows, noise=noise, residual_variance=self.rest, known=known)
@@ -243,7 +244,7 @@ class _StagedFit:
         learnt = learn_length_scales(
             self.table, self.linear, self.limits, self.released, [], residual_variance=self.spread
         )
-        self.table = self.table.with_length_scales(learnt.values, learnt.log_prior_odds)
+        self.table = learnt.apply(self.table)
         self.released = with_length_scales(self.released, self.table)
         self.length_scales = learnt
         self._fit()

@@ -1,14 +1,12 @@
 """One column of a table as numbers. Features are public, so an encoding may look at all of them; never at a label.
 
-Numbers stay as they are, booleans are 0 and 1, dates count days, times count seconds. Text with few values becomes
-a column of 0 and 1 for each; with many, for the most common, beside how common the value is and eight columns that
-hashes of values share. Missing values are filled, and marked in a column of their own if the fit had any.
+Numbers stay as they are, booleans are 0 and 1, dates count days, times count seconds. Text becomes a column of 0
+and 1 for each value, or for each of the most common ones. Missing values are filled, and marked in a column of
+their own if the fit had any.
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -17,19 +15,18 @@ import numpy as np
 
 from labeldp._values import Array
 from labeldp.errors import DataError
-from labeldp.mechanisms.typed_data import Positive, at_most, between, like
+from labeldp.mechanisms.typed_data import at_most, like
 from labeldp.tables.arrow import arrow
 
 Tally = Counter[tuple[str, str]]
 """Numbers of values of a column that were "missing", or "new" since the fit."""
 
-MAX_VALUE_COLUMNS = 20
-"""Columns for values of text: one for each value, or for the most common ones."""
+MAX_VALUE_COLUMNS = 50
+"""The largest number of values of a column of text that have a column of their own, the most common ones."""
 
-REMEMBERED = 10_000
-"""The most values whose frequency is kept; all others count as seen once."""
+MAX_RARE_VALUES = 10_000
+"""The largest number of further values that are kept, by which new values are recognised."""
 
-HASHED = 8
 _LARGEST = 1e100
 _DAY = 86_400.0
 
@@ -136,19 +133,16 @@ class Categories:
     ----------
     name : str
     values : tuple of str
-        Those with a column of their own.
-    shares : dict
-        What part of the rows has each value, where there are too many for a column each; else empty.
-    rows : int
-        Rows of the fit; a value that was not seen counts as one of them.
+        Values with a column of their own.
+    rare_values : tuple of str
+        Further values of the fit, which have no column.
     marks_missing : bool
         Whether a column says which were missing.
     """
 
     name: str
     values: Annotated[tuple[str, ...], at_most(MAX_VALUE_COLUMNS)]
-    shares: Annotated[dict[str, Annotated[float, between(5e-324, 1)]], at_most(REMEMBERED)]
-    rows: Positive
+    rare_values: Annotated[tuple[str, ...], at_most(MAX_RARE_VALUES)]
     marks_missing: bool
     kind: Annotated[str, like("category", "a kind of column")] = "category"
 
@@ -166,42 +160,36 @@ class Categories:
         if len(counts) > 50 and len(counts) > 0.9 * (len(array) - array.null_count):
             return "nearly every row has a value of its own"
         common = sorted(counts, key=lambda value: (-counts[value], value))
-        has_shares = len(common) > MAX_VALUE_COLUMNS
-        shares = {value: counts[value] / len(array) for value in common[:REMEMBERED]} if has_shares else {}
-        return cls(name, tuple(common[:MAX_VALUE_COLUMNS]), shares, len(array), marks_missing)
+        rare = common[MAX_VALUE_COLUMNS:][:MAX_RARE_VALUES]
+        return cls(name, tuple(common[:MAX_VALUE_COLUMNS]), tuple(rare), marks_missing)
 
     @property
     def width(self) -> int:
         """Number of columns of numbers."""
-        return len(self.values) + self.marks_missing + (1 + HASHED if self.shares else 0)
+        return len(self.values) + self.marks_missing
 
     def encode(self, column: Any, tally: Tally) -> Array:
-        """Return rows × width numbers; a value that the fit did not see has no column of its own."""
+        """Return rows × width numbers; a rare value, or one that the fit did not see, has no column."""
         coded = text_or_null(column).dictionary_encode()
         values = coded.dictionary.to_pylist()
-        table = np.array([self._row(value) for value in [*values, None]])
+        position = {value: k for k, value in enumerate(self.values)}
+        columns = np.array([*(position.get(value, -1) for value in values), self._missing_column])
         codes = coded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
-        familiar = self.shares or dict.fromkeys(self.values)
-        if len(familiar) < REMEMBERED:  # else rare values were forgotten, and new ones cannot be told from them
-            is_new = np.array([value not in familiar for value in values] + [False])
+        if len(self.rare_values) < MAX_RARE_VALUES:  # else some rare values are not known, and look like new ones
+            known = {*self.values, *self.rare_values}
+            is_new = np.array([*(value not in known for value in values), False])
             tally[self.name, "new"] += int(is_new[codes].sum())
         tally[self.name, "missing"] += int((codes == len(values)).sum())
-        return np.asarray(table[codes])
-
-    def _row(self, value: str | None) -> Array:
-        """Return the numbers of one value, None for a missing one."""
-        numbers = np.zeros(self.width)
-        if value in self.values:
-            numbers[self.values.index(value)] = 1.0
-        numbers[len(self.values) : len(self.values) + self.marks_missing] = float(value is None)
-        if self.shares:
-            at = self.width - HASHED
-            numbers[at - 1] = -math.log(self.rows)
-            if value is not None:
-                numbers[at - 1] = math.log(self.shares.get(value, 1 / self.rows))
-                position, sign = hashlib.blake2b(value.encode(), digest_size=2).digest()
-                numbers[at + position % HASHED] = 1.0 if sign % 2 else -1.0
+        numbers = np.zeros((codes.size, self.width))
+        column = columns[codes]
+        has_column = np.flatnonzero(column >= 0)
+        numbers[has_column, column[has_column]] = 1.0
         return numbers
+
+    @property
+    def _missing_column(self) -> int:
+        """The column that marks missing values; -1 if there is none."""
+        return len(self.values) if self.marks_missing else -1
 
 
 def fit_column(name: str, column: Any, *, is_category: bool) -> Numbers | Categories | str:

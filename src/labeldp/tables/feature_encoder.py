@@ -105,6 +105,11 @@ class TableEncoder:
             slices[column.name] = slice(start, start := start + column.width)
         return slices
 
+    def categories(self) -> list[slice]:
+        """Return which of the numbers are those of each column of text."""
+        texts = set(self.texts)
+        return [columns for name, columns in self.slices().items() if name in texts]
+
     def check(self, schema: Any, other_names: Collection[str] = ()) -> None:
         """Refuse a table that lacks a column, or holds something else in it than in the fit.
 
