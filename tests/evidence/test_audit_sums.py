@@ -63,7 +63,7 @@ def all_measured(monkeypatch):
     What no label enters is worked out once.
     """
     unknown, lengths = sum_model.prior_grid, sum_model.equal_length_scales(2)
-    table = TABLE.with_length_scales(lengths, 0.0)
+    table = TABLE.with_length_scales(lengths, np.ones(2), 0.0)
     search = cache(lambda prior: GroupSearch.of(table, np.frombuffer(prior)))
     for name, value in {
         "epsilon_split.FEWEST_FOR_LENGTHS": 0.0,

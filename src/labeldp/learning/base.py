@@ -188,6 +188,10 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             warn(f"columns of no use were left out ({listed})")
         return self.encoder_.transform(table)
 
+    def _features(self, X: Any) -> FeatureTable:
+        """Return the public features of checked rows; a column of text is one category."""
+        return FeatureTable.fit(X, [] if self.encoder_ is None else self.encoder_.categories())
+
     def _inputs(self, X: Any) -> Any:
         """Return X as numbers, after the checks of a prediction."""
         check_is_fitted(self)
@@ -233,8 +237,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._refuse_estimator(X, request)
         source = resolve_source(self.random_state)
         scale = LabelScale.parse(request.bounds, request.label_transform)
-        categories = [] if fitting.encoder_ is None else fitting.encoder_.categories()
-        table = InMemoryRows(FeatureTable.fit(X, categories), scale.units(labels), source, self.verbose)
+        table = InMemoryRows(fitting._features(X), scale.units(labels), source, self.verbose)
         try:
             fitting.fit_rows(request, table, source, y=y)
         except BaseException:

@@ -176,7 +176,7 @@ class LabelReleaseRegressor(PrivateRegressor):
         request = fitting.request()
         X, _ = fitting._check_inputs(X, reports.values)
         self._refuse_estimator(X, request)
-        fitting._learn_reports(FeatureTable.fit(X), reports)
+        fitting._learn_reports(fitting._features(X), reports)
         self._replace_state(fitting)
         if self.weakness_ is not None:
             warn(self.weakness_, WeakModelWarning)
