@@ -63,13 +63,14 @@ def all_measured(monkeypatch):
     What no label enters is worked out once.
     """
     unknown, lengths = sum_model.prior_grid, sum_model.equal_length_scales(2)
-    table = TABLE.with_length_scales(lengths, np.ones(2), 0.0)
+    learnt = sum_model.LengthScales(lengths, np.ones(2), 0.0, lengths, lengths)
+    table = learnt.apply(TABLE)
     search = cache(lambda prior: GroupSearch.of(table, np.frombuffer(prior)))
     for name, value in {
         "epsilon_split.FEWEST_FOR_LENGTHS": 0.0,
         "epsilon_split.FEWEST_FOR_SPREAD": 0.0,
         "sum_model._LEAST_STRENGTH": 1.0,
-        "sum_model.learn_length_scales": lambda *_, **__: sum_model.LengthScales(lengths, 0.0, lengths, lengths),
+        "sum_model.learn_length_scales": lambda *_, **__: learnt,
         "sum_model.estimate_spread": lambda noisy, rows, epsilon, width: (width / 4) ** 2,
         "sum_model.prior_grid": lambda width, **_: unknown(width)[-1:],
         "sum_model.GroupSearch": SimpleNamespace(of=lambda _, prior: search(prior.tobytes())),

@@ -69,7 +69,7 @@ def test_a_category_that_says_nothing_costs_next_to_nothing(monkeypatch):
     without = r2(X)
     assert r2(more) > without - 0.05
     monkeypatch.setattr(features.SourceColumns, "find", lambda X, _: SourceColumns.all_quantities(X.shape[1]))
-    assert r2(more) < without - 0.2  # the twin: each level is a column of its own
+    assert r2(more) < without - 0.1  # the twin: each level is a column of its own
 
 
 def test_text_is_one_source_in_a_data_frame_also_with_few_rows():
