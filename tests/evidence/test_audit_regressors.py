@@ -44,7 +44,7 @@ def quick(monkeypatch):
     prior_grid = sum_model.prior_grid
     widest = lambda width, **_: prior_grid(width)[-4:-3]  # noqa: E731  (the last without interactions)
     for module, name, value in (
-        (FeatureTable, "fit", lambda _: FeatureTable(table.public, X)),
+        (FeatureTable, "fit", lambda *_: FeatureTable(table.public, X)),
         (FeatureTable, "spectrum", table.spectrum),
         (sum_model, "GroupSearch", SimpleNamespace(of=lambda _, prior: search(prior.tobytes()))),
         (sum_model, "prior_grid", widest),
