@@ -70,12 +70,12 @@ LABELS_FROM, LABELS_GROWTH = 400, 0.55
 LEAST_FOR_LABELS, MOST_FOR_LABELS = 0.01, 0.9
 """The labels' share of ε is ``LABELS_GROWTH`` · log10(rows · ε² / ``LABELS_FROM``), clipped to
 [``LEAST_FOR_LABELS``, ``MOST_FOR_LABELS``]. It grows because more rows reduce the noise of sums faster than that
-of labels: as 1/(rows · ε) and as 1/√(rows · ε²). Tuned on the choosing half of `benchmarks.accuracy`."""
+of labels: as 1/(rows · ε) and as 1/√(rows · ε²)."""
 
 ENOUGH_EXPLAINED = (0.15, 0.5)
 """Of three stages, after the first and after the second: if the model explains less of the variance of labels than
 this, no more sums are released, and labels get the rest of ε. Sums over groups show little of an interaction;
-labels show it. On 30 development tables at ε = 1 this takes 7 % off the error (benchmarks/ablation.md)."""
+labels show it."""
 
 MOSTLY_LABELS = 0.5
 """Sums are cut short only if labels have at least this share of ε; else labels are too noisy to replace them."""

@@ -39,7 +39,7 @@ _GRID = np.linspace(0.0, 1.0, 201)
 
 _DIRECTIONS = 100
 _SAMPLE = 10_000
-"""Directions, and rows at random by which they are found: more would hardly change them."""
+"""Directions, and rows at random by which they are found."""
 
 FREQUENCIES = 150
 """Of the interactions: each has a cosine and a sine."""

@@ -86,7 +86,7 @@ _OUTLIER, _FOURIER_OUTLIER = 5.0, 3
 """Standard deviations to which columns are clipped, for the linear block and for the Fourier block."""
 
 _MAP_ROWS, _DIRECTION_ROWS, _SCALE_ROWS = 100_000, 10_000, 2 * PIECE
-"""Rows at most by which maps are fitted, directions found and features scaled: more would hardly change them."""
+"""Rows at most by which maps are fitted, directions found and features scaled."""
 
 _TIED = 1e-9
 """Values of a direction, which are sums of about 1, are equal if they differ by no more."""

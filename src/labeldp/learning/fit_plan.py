@@ -208,7 +208,7 @@ FEWEST = 200
 """With fewer rows, all labels are released in one round."""
 
 MOST_ROUNDS = 10
-"""The largest number of rounds. Each round fits a model, and more than three gain little."""
+"""The largest number of rounds: each of them fits a model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,7 @@ The variance of noise is proportional to the squared width of the interval. A pr
 private already costs no ε and allows a narrower interval.
 
 Labels outside an interval are clipped to its ends. Of several widths, `design_interval` chooses the one with the
-least expected error of the model. Intervals are symmetric: even if the side of the longer tail were known exactly,
-asymmetric ones would not be more accurate (benchmarks/ablation.md).
+least expected error of the model. Intervals are symmetric.
 """
 
 from __future__ import annotations

@@ -144,8 +144,7 @@ _CLEAR = 1.5
 _FOR_CLEAR_LABELS = (31, 0.06, (30, 60, 120, 250), 1)
 _FOR_NOISY_LABELS = (10, 0.1, (20, 40, 80, 160), 3)
 """Parameters of trees: leaves, learning rate, numbers of trees to choose from, and codes merged into one bin.
-Large trees are better if the variance of noise is below ``_CLEAR`` times that of labels; else small ones are as
-good, in a third of the time."""
+Trees are large if the variance of noise is below ``_CLEAR`` times that of labels."""
 
 _LEAF_VARIANCE, _LEAST_LEAF, _MOST_LEAF = 50, 20, 0.1
 """A leaf has so many rows that its mean has 1/50 of the variance of labels as noise, but at least 20 rows and at
