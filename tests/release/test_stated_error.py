@@ -58,3 +58,29 @@ def test_bounds_a_hundred_times_too_wide_do_not_multiply_the_noise():
         for bounds in ((0, 100), loose)
     )
     assert wide < 3 * tight
+
+
+def covered(epsilon, factor=1.0):
+    """Return the share of 95 % intervals of means of 20 groups, by labels and not, that cover the true mean."""
+    hits = []
+    for labels, bounds in KINDS.values():
+        truth = np.clip(labels, *bounds)
+        order = np.argsort(np.argsort(truth + truth.std() * RNG.normal(size=ROWS)))
+        for seed in range(6):
+            how = {"epsilon": epsilon, "bounds": bounds, "purpose": "statistics", "ledger": ldp.Ledger()}
+            made = ldp.privatize(labels, random_state=seeded(seed), **how)
+            for groups in (np.arange(ROWS) % 20, order * 20 // ROWS):
+                means = np.bincount(groups, truth) / np.bincount(groups)
+                for group, figure in made.means(by=groups).items():
+                    hits.append(abs(figure.value - means[group]) < factor * 1.96 * figure.standard_error)
+    return np.mean(hits)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+def test_intervals_of_means_of_groups_cover_the_true_means_in_95_percent(epsilon):
+    """960 intervals each; 3 % is four standard deviations of a share."""
+    assert abs(covered(epsilon) - 0.95) < 0.03
+
+
+def test_intervals_of_three_quarters_of_the_length_would_be_found():
+    assert covered(1.0, factor=0.75) < 0.9
