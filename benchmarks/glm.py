@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from labeldp.accounts.ledger import Ledger
 from labeldp.errors import NoSolutionError
 from labeldp.exact.word_sources import SecureWords
 from labeldp.inference.design import Design
@@ -28,7 +29,7 @@ from labeldp.inference.label_weights import WeightCandidates
 from labeldp.inference.moments import measure
 from labeldp.inference.solution import solve
 from labeldp.inference.weighted_sums import PrivateLabels
-from labeldp.learning.epsilon_split import SumBudget
+from labeldp.release.label_access import LabelAccess
 
 Array = NDArray[np.float64]
 RESULTS = Path(__file__).with_suffix(".md")
@@ -170,7 +171,9 @@ def simulate(cell: Cell, seconds: float, most: int) -> dict[str, Any]:
     rejected, repetitions, unsolved, end = np.zeros(len(LEVELS)), 0, 0, time.process_time() + seconds
     while time.process_time() < end and repetitions + unsolved < most:
         labels = setting.draw(rng)
-        private = PrivateLabels(labels, SumBudget(Fraction(str(cell.epsilon)), cell.rows), source)
+        access = LabelAccess(labels, source)
+        access.charge(Ledger(), [], epsilon=Fraction(str(cell.epsilon)))
+        private = PrivateLabels(access)
         released = measure(setting.candidates, private, setting.family)
         try:
             tables = []

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp import private_ols
+from labeldp.accounts.ledger import Ledger
 from labeldp.errors import DataError, ParameterError
 from labeldp.exact.word_sources import SecureWords
 from labeldp.inference.design import Design
@@ -34,7 +35,7 @@ from labeldp.inference.label_weights import WeightCandidates
 from labeldp.inference.moments import measure
 from labeldp.inference.solution import solve
 from labeldp.inference.weighted_sums import UNIT, PrivateLabels
-from labeldp.learning.epsilon_split import SumBudget
+from labeldp.release.label_access import LabelAccess
 
 Array = NDArray[np.float64]
 RESULTS = Path(__file__).with_suffix(".md")
@@ -182,8 +183,9 @@ def simulate(number: int, part: int) -> dict[str, Any]:
     fits: list[float] = []
     for _ in range(repetitions):
         labels = np.clip(fixed.mean + fixed.deviation * draw(cell.errors, cell.rows, rng), 0, 1)
-        budget = SumBudget(Fraction(str(cell.epsilon)), cell.rows)
-        design, moments = fixed.candidates.design, measure(fixed.candidates, PrivateLabels(labels, budget, source))
+        access = LabelAccess(labels, source)
+        access.charge(Ledger(), [], epsilon=Fraction(str(cell.epsilon)))
+        design, moments = fixed.candidates.design, measure(fixed.candidates, PrivateLabels(access))
         found = describe_errors(design, moments, solve(design, moments, OLS, UNIT), UNIT)
         reach = np.array([distribution.quantile(0.05) for distribution in found.distributions])
         values, errors = ordinary(fixed.table, labels)

@@ -66,7 +66,7 @@ autodoc_default_options = {
     "inherited-members": "Mechanism,BaseEstimator,RegressorMixin,TransformerMixin,_SetOutputMixin,"
     "_MetadataRequester,BaseException,ImportError,OSError,Protocol",
     "exclude-members": "as_data, as_text, blocks, check, checked, describe, "
-    "dialect_for, fit_rows, for_numbers, from_data, html, parse, "
+    "dialect_for, fit_table, for_numbers, from_data, html, parse, "
     "prior_charge, public_model, refuse_unknown, remembers, set_score_request, predict_numbers, "
     "with_defaults, with_detected",  # not for users
 }

@@ -1,16 +1,20 @@
 """Draws `_static/learner.png`: groups of rows before and after a model learnt which columns matter (how.md)."""
 
+from fractions import Fraction
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from labeldp._values import Sums
+from labeldp.accounts import Statistic
+from labeldp.accounts.ledger import Ledger
 from labeldp.exact.word_sources import resolve_source
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FitRequest
-from labeldp.learning.label_queries import Query
-from labeldp.learning.label_rounds import InMemoryRows, release_sums
+from labeldp.learning.label_queries import GroupSums
+from labeldp.learning.label_rounds import release_sums
+from labeldp.release.label_access import LabelAccess, Measurement
+from labeldp.release.queries import Query
 
 ROWS, NAMES = 20_000, ("age", "hours", "height")
 
@@ -21,17 +25,18 @@ def main() -> None:
     X = rng.uniform(-1, 1, (ROWS, 3))
     labels = np.clip(0.5 + 0.4 * X[:, 0] * X[:, 1] + 0.05 * rng.normal(size=ROWS), 0, 1)
 
-    class Recorder(InMemoryRows):
-        """Rows that remember into which groups they were put."""
+    class Recorder(LabelAccess):
+        """Labels that remember into which groups their rows were put."""
 
-        def add_up(self, query: Query) -> Sums:
-            """Return the exact answer of a query."""
-            groups.extend([] if query.rows.group is None else [query.rows.group])
-            return super().add_up(query)
+        def measure(self, query: Query, epsilon: Fraction) -> Measurement[Statistic]:
+            """Return a query's sums with noise."""
+            groups.extend([query.row_rules.group] if isinstance(query, GroupSums) else [])
+            return super().measure(query, epsilon)
 
-    rows = Recorder(FeatureTable.fit(X), labels, resolve_source(None), verbose=False)
+    access = Recorder(labels, resolve_source(None))
     plan = FitRequest(epsilon=0.2, bounds=(0, 1), labels=False).plan(ROWS)
-    sums = release_sums(rows, plan, resolve_source(None)).sums
+    plan.pay(Ledger(), access)
+    sums = release_sums(FeatureTable.fit(X), access, plan, str).sums
     figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
     titles = ("1. Sums of similar rows", "3. Sums along what was learnt")
     for axis, group, title in zip(axes[::2], (groups[0], groups[-1]), titles, strict=True):

@@ -10,6 +10,8 @@ import pytest
 from scipy import stats
 
 import labeldp as ldp
+from labeldp.accounts.budget import new_charge
+from labeldp.release.label_access import LabelAccess
 
 posix_only = pytest.mark.skipif(
     sys.platform == "win32", reason="Windows has no forks, and other signals and rights"
@@ -142,3 +144,10 @@ def built_in_choices():
         name for name, each in classes.items() if each.__module__.startswith("labeldp.") and not each.needs_delta
     ]
     return ["auto", *own]
+
+
+def paid_access(labels, epsilon, source, kind=LabelAccess, **options):
+    """Return access to labels of which measurements for ε are paid."""
+    access = kind(np.asarray(labels), source, **options)
+    access.charge(ldp.Ledger(), [new_charge("test", ldp.Budget(epsilon), purpose="other")], epsilon=epsilon)
+    return access

@@ -157,20 +157,17 @@ def test_the_ledgers_total_bounds_what_an_audit_of_a_fit_finds_and_more_is_detec
 # ---- fits that use something raw -----------------------------------------------------------------------------
 
 
-def raw_range(count_labels, bounds, budget, source):
+def raw_range(access, bounds):
     """The published mistake, in another place: where labels lie is read off them."""
-    places = np.flatnonzero(count_labels())
-    width = (bounds[1] - bounds[0]) / label_queries.CELLS
+    cells = label_queries.Cells(bounds, label_queries.CELLS)
+    places = np.flatnonzero(access._add_up(cells))
+    width = (bounds[1] - bounds[0]) / cells.number
     return bounds[0] + width * places[0], bounds[0] + width * (places[-1] + 1)
 
 
-private_release = label_queries.SumQuery.release
-
-
-def raw_release(query, exact, epsilon, budget, source):
-    """Sums of all stages get no noise."""
-    private_release(query, exact, epsilon, budget, source)
-    return exact * (query.width / label_queries.STEPS)
+def raw_draw(access, public_map, noise, exact):
+    """Measurements are returned without noise."""
+    return exact
 
 
 def with_own_mechanism(y, ledger, source):
@@ -193,7 +190,7 @@ def raw_labels(private, labels):
 
 
 RAW_LABELS = {"labeldp.app.file_labels.FittedLabels.next_rows": raw_labels}
-RAW_SUMS = {"labeldp.learning.label_queries.SumQuery.release": raw_release}
+RAW_SUMS = {"labeldp.release.label_access.LabelAccess._draw": raw_draw}
 RAW_RANGE = {**WITH_RANGE, "labeldp.learning.label_rounds.find_range": raw_range}
 RAW = {
     "LabelReleaseRegressor, mechanism designed for raw labels": (with_own_mechanism, {}),

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from helpers import seeded
+from helpers import paid_access, seeded
 from labeldp.learning import sum_model
-from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import Limits
 from labeldp.learning.groups import GroupSearch
 from labeldp.learning.sum_model import fit_sums
+from labeldp.release.label_access import LabelAccess
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
@@ -32,27 +32,14 @@ SURE = 1 - 1e-7
 """One audit below that detects nothing: a false alarm has probability 1e-7 at most."""
 
 
-class Watched(SumBudget):
-    """A budget that adds up how much more likely the second table is, by each noisy integer."""
+class Watched(LabelAccess):
+    """Labels whose measurements add up how much more likely the second table is, by each noisy integer."""
 
-    def __init__(self):
-        super().__init__(Fraction(str(CLAIM)), len(PAIR[0]))
-        self.exact, self.likely = [], {}
-
-    def add_up(self, labels):
-        """Return a function that sums labels, and what both tables would sum to."""
-
-        def add(query):
-            self.exact = [query.answer(table)[0] for table in PAIR]
-            return query.answer(labels)
-
-        return add
-
-    def release(self, exact, epsilon, source, **how):
-        noisy = super().release(exact, epsilon, source, **how)
-        first, second = (np.abs(noisy - one).sum() for one in self.exact)
-        what = f"{how['what']}, {len(self.likely)}"
-        self.likely[what] = float((first - second) / self.noise[-1].noise.scale)
+    def _draw(self, public_map, noise, exact):
+        noisy = super()._draw(public_map, noise, exact)
+        first, second = (np.abs(noisy - public_map.answer(table)[0]).sum() for table in PAIR)
+        what = f"{noise.description}, {len(self.likely)}"
+        self.likely[what] = float((first - second) / noise.noise.scale)
         return noisy
 
 
@@ -78,15 +65,16 @@ def all_measured(monkeypatch):
         monkeypatch.setattr(f"labeldp.learning.{name}", value)
 
 
-def audited():
+def audited(is_paid=True):
     source, stages, losses = seeded(4), [], []
 
     def run(labels):
-        budget = Watched()
-        fit_sums(TABLE, BOUNDS, budget, budget.add_up(labels), source)
-        assert budget.left == 0
-        stages.append(len(budget.likely))
-        losses.append(sum(budget.likely.values()))
+        access = paid_access(labels, Fraction(str(CLAIM)), source, Watched)
+        access.likely = {}
+        fit_sums(TABLE, BOUNDS, access)
+        assert access.remaining == 0 or not is_paid
+        stages.append(len(access.likely))
+        losses.append(sum(access.likely.values()))
         return losses[-1:]
 
     found = ldp.audit_pipeline(run, neighbours=PAIR, epsilon=CLAIM, samples=RUNS, confidence=SURE, lenses=["size"])
@@ -110,3 +98,14 @@ def test_a_statistic_with_next_to_no_noise_is_detected(what, monkeypatch):
     found, most = audited()
     assert found.detected
     assert most > CLAIM
+
+
+def test_a_statistic_that_is_not_paid_for_is_detected(monkeypatch):
+    """Each costs four times ε, because nobody counts."""
+
+    def forget(access, epsilon, description):
+        access.remaining = Fraction(2)
+
+    monkeypatch.setattr(Watched, "_spend", forget)
+    monkeypatch.setattr("labeldp.learning.epsilon_split.Share.of", lambda share, access: Fraction(2))
+    assert audited(is_paid=False)[0].detected

@@ -1,7 +1,6 @@
 """Logistic and Poisson tables, and several tables from one release of moments."""
 
 import pickle
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from labeldp.inference.families import LOGIT, OLS, POISSON
 from labeldp.inference.label_weights import LabelWeights
 from labeldp.inference.moments import Moments
 from labeldp.inference.solution import solve
-from labeldp.inference.weighted_sums import ClipWindow, People, PrivateLabels
+from labeldp.inference.weighted_sums import ClipWindow, People, PersonProducts
 
 
 class NoNoise:
@@ -227,15 +226,10 @@ def test_intervals_cover_several_rows_of_a_person_where_people_are_known(known):
 @pytest.mark.parametrize("rows", [2, 5, 40])
 def test_one_label_moves_products_of_a_person_by_the_sensitivity_of_the_card_at_most(rows):
     """All at one end, and one label at either end: the farthest that a label moves the sum."""
-    sums = []
-    budget = SimpleNamespace(release=lambda exact, *_, **__: sums.append(int(exact[0])) or exact)
     people = People(np.zeros(rows, dtype=np.int64), rows)
-    window = ClipWindow(np.full(rows, 0.5), 0.5, 0.1)
-    for label in np.linspace(0, 1, 21):
-        units = np.r_[label, np.ones(rows - 1)]
-        PrivateLabels(units, budget, None).pair_products(window, people, 1)
-    moved = max(sums) - min(sums)
-    assert 0.999 * 2**32 < moved <= 2**32
+    query = PersonProducts(ClipWindow(np.full(rows, 0.5), 0.5, 0.1), people)
+    sums = [int(query.answer(np.r_[label, np.ones(rows - 1)])[0, 0]) for label in np.linspace(0, 1, 21)]
+    assert 0.999 * 2**32 < max(sums) - min(sums) <= query.sensitivity <= 2**32
 
 
 # ---- weights of rows --------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import json
 from contextlib import redirect_stdout
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from scipy import stats
 
 import labeldp as ldp
 from forged_cards import forged
-from helpers import FALSE_ALARM, seeded
+from helpers import FALSE_ALARM, paid_access, seeded
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import LabelDPError
 from labeldp.exact import DiscreteLaplace
@@ -32,9 +31,9 @@ from labeldp.inference.weighted_sums import (
     ClipWindow,
     PrivateLabels,
     SumWeights,
+    WeightedSums,
     grid_squares,
 )
-from labeldp.learning.epsilon_split import SumBudget
 
 BOUNDS = (0.0, 100.0)
 
@@ -180,8 +179,8 @@ def test_integer_weights_of_a_row_add_up_to_the_limit_at_most(columns, ratio):
 
 @pytest.mark.parametrize("weight", [MAX_ROW_WEIGHT + 1, np.nan])
 def test_weights_that_the_proof_does_not_cover_release_nothing(weight):
-    window, budget = ClipWindow(np.full(3, 0.5), 0.5, 0.01), SumBudget(Fraction(1), 3)
-    labels = PrivateLabels(np.full(3, 0.5), budget, seeded(0))
+    window, access = ClipWindow(np.full(3, 0.5), 0.5, 0.01), paid_access(np.full(3, 0.5), Fraction(1), seeded(0))
+    labels = PrivateLabels(access)
     good, bad, full = (np.array([[1.0], [middle], [1.0]]) for middle in (1.0, weight, MAX_ROW_WEIGHT))
     for changed in range(4):
         weights = [bad if k == changed else good for k in range(4)]
@@ -190,7 +189,7 @@ def test_weights_that_the_proof_does_not_cover_release_nothing(weight):
     for weights in ((good, full, good, good), (good, good, full, good), (full, good, good, good)):
         with pytest.raises(ldp.errors.PrivacyProofError, match="the weights of a row"):
             labels.weighted_sums(window, SumWeights(*weights), Fraction(1))
-    assert budget.left == 1
+    assert access.remaining == 1
 
 
 def test_columns_that_are_collinear_together_are_refused_before_a_charge():
@@ -223,11 +222,9 @@ def test_one_label_moves_all_sums_together_by_what_the_card_says(unclipped, clip
     )
 
     def exact(label):
-        sums = []
-        budget = SimpleNamespace(release=lambda exact, *_, **__: sums.append(exact) or exact)
-        window = ClipWindow(np.full(1, 0.5), 0.5, 0.01)
-        PrivateLabels(np.array([label]), budget, None).weighted_sums(window, weights, 1)
-        return sums[0]
+        query = WeightedSums(ClipWindow(np.full(1, 0.5), 0.5, 0.01), weights)
+        assert query.sensitivity == (GRID + 1) * MAX_ROW_WEIGHT
+        return query.answer(np.array([label]))[0]
 
     ends = [exact(label) for label in np.linspace(0, 1, 41)]
     moved = max(np.abs(one - two).sum() for one in ends for two in ends)

@@ -1,9 +1,11 @@
 """Channels and noise held still: what they gave out for one input is given out again for another.
 
-A label may reach the outside through two seams only: a channel's ``sample`` and `DiscreteLaplace.release`. Both
-are replaced while a way out runs. The first run keeps what they gave out; the second gets the same values in the
-same order, whatever its labels are. All else that could differ between two runs is held still as well: the words
-of the secure source, the clock, random names; memory that nobody wrote differs between the two runs on purpose.
+All measurements pass `LabelAccess._draw`, and the public map of each must be the same in both runs. Below it
+noise is drawn by a channel's ``sample`` and by `DiscreteLaplace.release`, as where a user draws from a
+mechanism without a release. These two are replaced while a way out runs. The first run keeps what they gave
+out; the second gets the same values in the same order, whatever its labels are. All else that could differ
+between two runs is held still as well: the words of the secure source, the clock, random names; memory that
+nobody wrote differs between the two runs on purpose.
 """
 
 import datetime
@@ -25,7 +27,9 @@ import numpy as np
 import rich.console
 
 import labeldp as ldp
+from interference.outputs import pickled
 from labeldp import exact
+from labeldp.release.label_access import LabelAccess
 
 CHANNELS = (exact.WindowChannel, exact.TableChannel, exact.ShiftChannel)
 """Every class whose ``sample`` turns labels into cells; `test_seams.py` checks that there is no other."""
@@ -43,7 +47,7 @@ class MismatchError(AssertionError):
 class Tape:
     """What went through the seams in one run; a seam is the class and all parameters of a channel or of noise."""
 
-    calls: list = field(default_factory=list)  # (seam, size), in order
+    calls: list = field(default_factory=list)  # (seam, size) and (measurement, public map), in order
     given: dict = field(default_factory=lambda: defaultdict(list))  # by seam, what was given out
     inside: list = field(default_factory=list)  # words drawn in each call; none where values are replayed
     outside: int = 0  # words drawn elsewhere
@@ -116,6 +120,11 @@ class _Run:
             words[...] = source.integers(0, 1 << 64, size=words.shape, dtype=np.uint64)
 
 
+def fingerprint_of(public_map):
+    """Return a hash of what a measurement reads of a label."""
+    return hashlib.sha256(pickled(public_map)).hexdigest()
+
+
 @contextmanager
 def replaced(*replacements):
     """Replace attributes for a while, each given as (owner, name, new value)."""
@@ -148,7 +157,11 @@ def seams(before=None):
 
         return "sample", sample
 
-    release, charge_all = exact.DiscreteLaplace.release, ldp.Ledger.charge_all
+    release, charge_all, draw = exact.DiscreteLaplace.release, ldp.Ledger.charge_all, LabelAccess._draw
+
+    def drawing(self, public_map, noise, labels):
+        run.tape.calls.append((f"measurement by {type(noise).__name__}", fingerprint_of(public_map)))
+        return draw(self, public_map, noise, labels)
 
     def releasing(self, sums, source):
         seam = f"{type(self).__name__}: {self!r}"
@@ -162,6 +175,7 @@ def seams(before=None):
         return places
 
     with replaced(
+        (LabelAccess, "_draw", drawing),
         (ldp.Ledger, "charge_all", charging),
         (exact.DiscreteLaplace, "release", releasing),
         (exact.SecureWords, "fill", lambda _, words: run.fill(words)),

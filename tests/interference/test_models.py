@@ -16,6 +16,7 @@ from interference.outputs import described_error
 from interference.replay import replaced
 from labeldp.inference import clip_window, estimate, moments
 from labeldp.learning import epsilon_split, label_queries, label_release
+from labeldp.release.label_access import LabelAccess
 
 BOUNDS = changes.BOUNDS
 ROWS = 240
@@ -131,15 +132,15 @@ def test_everything_of_reports(change, tmp_path):
 @pytest.mark.parametrize("model", ["labels, much ε", "sums", "labels behind a model"])
 def test_everything_of_a_model_that_measured_all_it_can(model, tmp_path):
     """With more rows a range is looked for, and distances are counted: here few are enough."""
-    asked, release = [], epsilon_split.SumBudget.release
+    asked, measure = [], LabelAccess.measure
 
-    def spy(budget, *exact, what, **options):
-        asked.append(what)
-        return release(budget, *exact, what=what, **options)
+    def spy(access, query, epsilon):
+        asked.append(query.description)
+        return measure(access, query, epsilon)
 
     few = [(epsilon_split, f"FEWEST_FOR_{name}", 0.0) for name in ("RANGE", "GROUPS", "SPREAD")]
     loose = label_queries, "MOST_LABELS", -1e9  # bounds count as loose
-    with replaced(*few, loose, (epsilon_split.SumBudget, "release", spy)):
+    with replaced(*few, loose, (LabelAccess, "measure", spy)):
         assert_nothing_leaks(Way(lambda labels: fitted(MODELS[model](), labels)), *pair("all rows"), tmp_path)
     assert {"largest count of a window", "counts of windows", "counts of distances"} <= set(asked)
 

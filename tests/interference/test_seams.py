@@ -52,6 +52,23 @@ def test_nothing_samples_but_channels_and_the_release_of_integer_noise():
     assert len(others) == 1  # DiscreteLaplace.release
 
 
+def test_labels_are_randomised_and_sums_get_noise_in_one_place():
+    """But for a mechanism that a user calls, and for trials on labels of the library's own."""
+    places = {
+        (path.relative_to(ROOT).as_posix(), method)
+        for path in ROOT.rglob("*.py")
+        if path.parent.name != "evidence"
+        for receiver, method in calls(ast.parse(path.read_text(encoding="utf-8")))
+        if method == "randomize_checked" or (method == "release" and receiver.endswith("noise"))
+    }
+    access = "release/label_access.py"
+    assert places == {
+        (access, "release"),
+        (access, "randomize_checked"),
+        ("mechanisms/base.py", "randomize_checked"),
+    }
+
+
 # ---- the replay itself --------------------------------------------------------------------------------------
 
 

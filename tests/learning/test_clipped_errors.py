@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from helpers import seeded
+from helpers import paid_access, seeded
 from labeldp.learning import clipped_errors
-from labeldp.learning.clipped_errors import STEPS, ErrorPlan
+from labeldp.learning.clipped_errors import STEPS, ErrorPlan, SquaredErrors
 
 RNG = np.random.default_rng(40)
 ROWS = 1_000
@@ -29,7 +29,10 @@ def ratios(name, epsilon, count=60):
     errors = np.clip(50 + ERRORS[name], *BOUNDS) - 50
     plan, rng, source = ErrorPlan.of(ROWS, Fraction(epsilon), BOUNDS), np.random.default_rng(1), seeded(2)
     figures = [
-        plan.measure(np.full(ROWS, 50.0), 50 + rng.choice(errors, ROWS), source)[0]["mse"] for _ in range(count)
+        plan.measure(
+            np.full(ROWS, 50.0), paid_access(50 + rng.choice(errors, ROWS), plan.epsilon, source, purpose="score")
+        )["mse"]
+        for _ in range(count)
     ]
     return np.array([(figure.value, figure.standard_error) for figure in figures]).T / np.mean(errors**2)
 
@@ -59,7 +62,6 @@ def test_one_label_moves_the_sum_of_squares_by_no_more_than_its_noise_is_calibra
     predicted = np.linspace(0, 100, 9)[:, None] * np.ones(9)
     labels = np.linspace(-50, 150, 9)
     for limit in (1e-3, 1.0, 100.0):
-        sums = [
-            [plan._sum_squares(predicted[i, :1], labels[j : j + 1], limit)[0] for j in range(9)] for i in range(9)
-        ]
-        assert np.ptp(sums, axis=1).max() <= STEPS == plan._squares.sensitivity
+        queries = [SquaredErrors(BOUNDS, limit, one[:1]) for one in predicted]
+        sums = [[query.answer(labels[j : j + 1])[0, 0] for j in range(9)] for query in queries]
+        assert np.ptp(sums, axis=1).max() <= STEPS == queries[0].sensitivity == plan._squares.sensitivity

@@ -17,9 +17,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import labeldp as ldp
 from helpers import seeded
-from labeldp.learning import threads
+from labeldp.learning import label_rounds, threads
 from labeldp.learning.features import PIECE
-from labeldp.learning.label_rounds import InMemoryRows
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(300, 2))
@@ -180,31 +179,25 @@ def test_every_row_is_released_once_in_rounds_of_the_sizes_that_were_asked_for(r
     assert ((release.low >= BOUNDS[0]) & (release.high <= BOUNDS[1]) & (release.low < release.high)).all()
 
 
-BROKEN_PARTS = {
-    "a round lost": lambda rows: None,
-    "a row lost": lambda rows: rows[1:],
-    "rows twice": lambda rows: np.roll(rows, 1) // 2,
-    "rows that are not there": lambda rows: rows + 300,
+BROKEN_ROUNDS = {
+    "a round lost": lambda rows, earlier: rows[:0],
+    "a row lost": lambda rows, earlier: rows[1:],
+    "rows twice": lambda rows, earlier: np.repeat(rows[::2], 2),
+    "rows of an earlier round": lambda rows, earlier: np.append(rows[1:], earlier[0]),
 }
 
 
 @both
-@pytest.mark.parametrize("broken", BROKEN_PARTS.values(), ids=BROKEN_PARTS)
+@pytest.mark.parametrize("broken", BROKEN_ROUNDS.values(), ids=BROKEN_ROUNDS)
 def test_rows_that_are_not_drawn_exactly_once_release_nothing(regressor, broken, monkeypatch):
     """Undrawn entries would show whatever was in memory before, and a row drawn twice costs twice."""
-    draw = InMemoryRows.draw
+    round_rows = label_rounds.round_rows
 
-    def draw_badly(self, plan, table):
-        part = draw(self, plan, table)
-        if plan.number < 2:
-            return part
-        rows = broken(part.private.rows)
-        if rows is None:
-            return None
-        labels = part.private.labels[-rows.size :]
-        return dataclasses.replace(part, private=dataclasses.replace(part.private, rows=rows, labels=labels))
+    def broken_rows(ends, rows):
+        *earlier, last = round_rows(ends, rows)
+        return [*earlier, broken(last, earlier[0])]
 
-    monkeypatch.setattr(InMemoryRows, "draw", draw_badly)
+    monkeypatch.setattr(label_rounds, "round_rows", broken_rows)
     model = regressor(epsilon=LABELS, bounds=BOUNDS)
     with pytest.raises(ldp.errors.PrivacyProofError, match="exactly once"):
         model.fit(X, Y)

@@ -8,7 +8,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import Ridge
 
 import labeldp as ldp
-from helpers import seeded
+from helpers import paid_access, seeded
 from labeldp.accounts.statistic import RULES
 from labeldp.learning import score_sums
 from labeldp.learning.score_sums import ScorePlan
@@ -47,9 +47,14 @@ def test_a_score_is_the_error_on_fresh_labels_for_its_price():
         score(epsilon=0.6, ledger=ledger)
 
 
+def figures(plan, predicted, labels, source):
+    """Return the figures of a score of these predictions."""
+    return plan.measure(predicted, paid_access(labels, plan.epsilon, source, purpose="score"))
+
+
 def test_one_label_moves_the_sums_by_no_more_than_their_noise_is_calibrated_for(monkeypatch, set_constants):
     """Predictions and labels in and out of the bounds, every pair of labels; the worst pair reaches it."""
-    set_constants({"learning.score_sums.STEPS": 32})
+    set_constants({"learning.score_sums.STEPS": 32, "learning.score_sums.ErrorSums.largest": 32})
     rule = RULES["score"]
     fewer = {size: steps >> 26 for size, steps in rule.steps.items()}  # 32² of (2^18)²
     monkeypatch.setitem(RULES, "score", rule._replace(steps=fewer))
@@ -57,9 +62,9 @@ def test_one_label_moves_the_sums_by_no_more_than_their_noise_is_calibrated_for(
     for prediction in (0.0, 0.7, 2.5, 5.0, 6.0):
         largest = max(min(prediction, 5.0), 5.0 - prediction)
         plan = ScorePlan(1, Fraction(1), BOUNDS, largest)
-        sums = np.array([plan.sums(np.array([prediction]), np.array([place])) for place in places])
+        sums = np.array([plan.query(np.array([prediction])).answer(np.array([place]))[0] for place in places])
         moves = np.abs(sums[:, None] - sums[None]).sum(axis=2)
-        assert moves.max() <= plan.statistic.noise.scale == 32**2
+        assert moves.max() <= plan.query().sensitivity == plan.statistic.noise.scale == 32**2
         most = max(most, moves.max() / 32**2)
     assert most == 1.0
 
@@ -69,8 +74,7 @@ def test_the_noise_in_each_figure_is_what_was_expected_of_it():
     """400 draws: a deviation that is off by a fifth would be seen; fixed seeds, 7 deviations of the deviation."""
     plan = ScorePlan.of(2000, Fraction(1), BOUNDS)
     labels = np.linspace(*BOUNDS, 2000)
-    exact = plan.sums(np.full(2000, 2.5), labels)
-    draws = [plan.figures(exact, seeded(k)) for k in range(400)]
+    draws = [figures(plan, np.full(2000, 2.5), labels, seeded(k)) for k in range(400)]
     truths = {"mse": labels.var(), "mae": np.abs(labels - 2.5).mean()}
     deviation = np.sqrt(2) / 2000  # of the noise of a mean, in widths of the bounds
     for name, expected in {"mse": 25 * np.sqrt(2) * deviation, "mae": 5 * deviation}.items():
@@ -131,11 +135,11 @@ def test_twice_the_standard_error_covers_the_error_of_the_population_in_95_perce
         covered = dict.fromkeys(truths, 0)
         for _ in range(800):
             labels = np.clip(draw(rng, rows), 0.0, 1.0)
-            figures = plan.figures(plan.sums(np.full(rows, middle), labels), source)
-            for what, figure in figures.items():
+            found = figures(plan, np.full(rows, middle), labels, source)
+            for what, figure in found.items():
                 assert figure.value >= 0
                 covered[what] += abs(figure.value - truths[what]) <= 2 * figure.standard_error
-        assert all(covered[what] >= 0.97 * 800 for what in figures), (rows, epsilon, covered)
+        assert all(covered[what] >= 0.97 * 800 for what in found), (rows, epsilon, covered)
 
 
 @pytest.mark.statistical
@@ -149,7 +153,7 @@ def test_a_variance_that_is_plugged_in_would_be_found_out_by_rare_large_errors(m
     for reach in (score_sums.wilson_reach, plugged):
         monkeypatch.setattr(score_sums, "wilson_reach", reach)
         plan, source = ScorePlan.of(2000, Fraction(20), (0.0, 1.0)), seeded(0)
-        draws = [plan.figures(plan.sums(np.zeros(2000), rng.random(2000) < 0.0005), source) for _ in range(300)]
+        draws = [figures(plan, np.zeros(2000), rng.random(2000) < 0.0005, source) for _ in range(300)]
         missed = [abs(draw["mse"].value - 0.0005) > 2 * draw["mse"].standard_error for draw in draws]
         covered[reach.__name__] = 1 - np.mean(missed)
     assert covered["wilson_reach"] >= 0.97

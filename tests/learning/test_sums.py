@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from helpers import seeded
+from helpers import paid_access, seeded
 from labeldp.accounts.scope import Scope
 from labeldp.learning import base
-from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FitRequest, Limits
-from labeldp.learning.label_queries import CELLS, STEPS, DistanceQuery, RowRules, SumQuery, find_range
+from labeldp.learning.label_queries import STEPS, DistanceCounts, GroupSums, RowRules, find_range
 from labeldp.learning.sum_model import fit_sums
-from labeldp.release.curator import count
+from labeldp.release.label_access import LabelAccess
 
 BOUNDS = Limits(1.0, 6.0)
 ROWS = 90
@@ -77,17 +76,6 @@ def test_charges_sum_to_epsilon_exactly(epsilon, rows, labels):
         assert plan.for_labels >= Fraction(1, 1000), "enough for a mechanism"
 
 
-def test_a_budget_for_sums_gives_out_no_more_than_there_is_and_names_what_it_bought():
-    budget, exact = SumBudget(Fraction(1, 2), 100), np.array([3, 4])
-    budget.release(exact, Fraction(1, 3), seeded(1), kind="counts", what="counts")
-    assert budget.left == Fraction(1, 6)
-    assert budget.noise == [ldp.accounts.Statistic("counts", "counts", 2, 1, Fraction(1, 3))]
-    for wrong in (Fraction(1, 5), Fraction(0), Fraction(-5)):
-        with pytest.raises(ldp.errors.PrivacyProofError):
-            budget.release(exact, wrong, seeded(1), kind="counts", what="counts")
-    assert budget.left == Fraction(1, 6)
-
-
 # ---- the range ----------------------------------------------------------------------------------------------
 
 
@@ -99,11 +87,11 @@ def test_one_label_moves_the_count_of_a_window_by_one_and_the_counts_by_two(seed
     for label in (labels[7], *WORST):
         scripted.clear()
         labels[7] = label
-        budget = SumBudget(epsilon, ROWS)
-        found = find_range(lambda: count(labels, BOUNDS, CELLS), BOUNDS, budget, np.random.default_rng(seed))
+        access = paid_access(labels, epsilon, np.random.default_rng(seed))
+        found = find_range(access, BOUNDS)
         runs.append((found, list(scripted)))
         assert sum(Fraction(1 if len(exact) == 1 else 2) / scale for scale, exact in scripted) <= epsilon
-        assert budget.left >= 0
+        assert access.remaining >= 0
     assert len({found for found, _ in runs}) == 1, "the same answers, the same range"
     for _, asked in runs:
         assert len(asked) <= 6, "a test, at most four steps, and counts"
@@ -117,8 +105,7 @@ def test_one_label_moves_the_count_of_a_window_by_one_and_the_counts_by_two(seed
 @pytest.mark.parametrize("width", [0.01, 0.3, 5.0])
 def test_a_range_lies_inside_the_bounds_and_holds_nearly_all_labels(middle, width):
     labels = np.clip(np.random.default_rng(1).normal(middle, width / 4, 20_000), *BOUNDS)
-    budget = SumBudget(Fraction(1, 2), labels.size)
-    low, high = find_range(lambda: count(labels, BOUNDS, CELLS), BOUNDS, budget, seeded(1))
+    low, high = find_range(paid_access(labels, Fraction(1, 2), seeded(1)), BOUNDS)
     assert BOUNDS[0] <= low < high <= BOUNDS[1]
     assert ((labels >= low) & (labels <= high)).mean() > 0.99
     assert high - low <= max(12 * width, 0.01)
@@ -129,9 +116,9 @@ def test_a_range_lies_inside_the_bounds_and_holds_nearly_all_labels(middle, widt
 GROUP = np.random.default_rng(4).integers(0, 8, ROWS)
 PREDICTION = np.random.default_rng(3).uniform(1, 6, ROWS)
 QUERIES = {
-    "labels": SumQuery(BOUNDS, RowRules(group=GROUP), 8),
-    "one sum": SumQuery(BOUNDS),
-    "residuals": SumQuery(BOUNDS, RowRules(group=GROUP, prediction=PREDICTION), 8, 1.25),
+    "labels": GroupSums(BOUNDS, RowRules(group=GROUP), 8),
+    "one sum": GroupSums(BOUNDS),
+    "residuals": GroupSums(BOUNDS, RowRules(group=GROUP, prediction=PREDICTION), 8, 1.25),
 }
 each_query = pytest.mark.parametrize("name", QUERIES)
 
@@ -149,7 +136,7 @@ def test_sums_of_labels_are_exact_and_add_up_from_parts(name):
     labels[: len(WORST)] = WORST
     expected = [0] * query.groups
     for row, label in enumerate(labels.tolist()):
-        group = 0 if query.rows.group is None else GROUP[row]
+        group = 0 if query.row_rules.group is None else GROUP[row]
         expected[group] += round(position(name, label, float(PREDICTION[row])) * STEPS)
     answer = query.answer(labels)
     assert answer[0].tolist() == expected
@@ -157,9 +144,9 @@ def test_sums_of_labels_are_exact_and_add_up_from_parts(name):
     order = np.random.default_rng(3).permutation(ROWS)
     total = np.zeros_like(answer)
     for rows in (order[:31], order[31:]):
-        known = {name: getattr(query.rows, name) for name in ("group", "prediction")}
+        known = {name: getattr(query.row_rules, name) for name in ("group", "prediction")}
         some = {name: values[rows] for name, values in known.items() if values is not None}
-        total += replace(query, rows=RowRules(**some)).answer(labels[rows])
+        total += replace(query, row_rules=RowRules(**some)).answer(labels[rows])
     assert np.array_equal(total, answer)
 
 
@@ -174,11 +161,11 @@ def test_one_label_moves_one_sum_by_what_its_noise_is_for(name):
         gaps = [np.abs(one - other) for one in sums for other in sums]
         assert max(np.count_nonzero(gap) for gap in gaps) <= 1
         worst = max(worst, *(int(gap.sum()) for gap in gaps))
-    assert STEPS / 2 < worst <= STEPS
+    assert STEPS / 2 < worst <= STEPS == query.sensitivity
 
 
 def test_one_label_moves_the_counts_of_distances_by_two():
-    query = DistanceQuery(BOUNDS, RowRules(prediction=PREDICTION))
+    query = DistanceCounts(BOUNDS, RowRules(prediction=PREDICTION))
     labels = random_labels(5)
     (before,) = query.answer(labels)
     distances = np.abs(np.clip(labels, *BOUNDS) - PREDICTION)
@@ -189,42 +176,54 @@ def test_one_label_moves_the_counts_of_distances_by_two():
         for label in WORST:
             other = labels.copy()
             other[row] = label
-            assert np.abs(query.answer(other) - before).sum() <= 2
+            assert np.abs(query.answer(other) - before).sum() <= 2 == query.sensitivity
 
 
 EPSILON = Fraction(5)
 """For 300 rows: three stages of sums, and the counts of distances between them."""
 
 
+class Recorder(LabelAccess):
+    """Remembers all queries."""
+
+    def measure(self, query, epsilon):
+        self.queries = [*getattr(self, "queries", []), query]
+        return super().measure(query, epsilon)
+
+
+def recorder(labels, epsilon, source):
+    """Return an access that remembers queries, for ε that is paid."""
+    return paid_access(labels, epsilon, source, Recorder)
+
+
 def test_what_is_summed_follows_from_features_and_noisy_sums_alone(scripted):
     """Groups, predictions and limits are the same for other labels; each row is in one group of each stage."""
     table, runs = full_table(300), []
     for seed in (1, 2):
-        queries, labels = [], random_labels(seed, 300)
-        add_up = lambda query, queries=queries, labels=labels: queries.append(query) or query.answer(labels)  # noqa: E731
-        budget = SumBudget(EPSILON, 300)
-        model = fit_sums(table, BOUNDS, budget, add_up, np.random.default_rng(5))
-        assert budget.left == 0
-        assert len(budget.noise) == len(queries) == 5
-        runs.append((queries, model))
+        access = recorder(random_labels(seed, 300), EPSILON, np.random.default_rng(5))
+        model = fit_sums(table, BOUNDS, access)
+        assert access.remaining == 0
+        assert len(access.statistics) == len(access.queries) == 5
+        runs.append((access.queries, model))
     for one, other in zip(runs[0][0], runs[1][0], strict=True):
-        assert replace(one, rows=None) == replace(other, rows=None)
-        assert np.array_equal(one.rows.group, other.rows.group)
-        assert np.array_equal(one.rows.prediction, other.rows.prediction)
-        if one.rows.group is not None:
-            assert one.rows.group.shape == (300,)
-            assert np.unique(one.rows.group).tolist() == list(range(one.groups)), "no group is empty or missing"
+        assert replace(one, row_rules=None) == replace(other, row_rules=None)
+        assert np.array_equal(one.row_rules.group, other.row_rules.group)
+        assert np.array_equal(one.row_rules.prediction, other.row_rules.prediction)
+        if one.row_rules.group is not None:
+            group = one.row_rules.group
+            assert group.shape == (300,)
+            assert np.unique(group).tolist() == list(range(one.groups)), "no group is empty or missing"
     assert np.array_equal(runs[0][1].linear.weights, runs[1][1].linear.weights)
 
 
 @pytest.mark.parametrize("columns", [2, 15, 301])
 def test_rows_have_the_same_group_and_prediction_in_any_batch(columns):
-    table, queries, labels = full_table(320, columns), [], random_labels(3, 320)
-    add_up = lambda query: queries.append(query) or query.answer(labels)  # noqa: E731
-    fit_sums(table, BOUNDS, SumBudget(Fraction(4), 320), add_up, seeded(1))
-    assert max(query.shape[1] for query in queries if query.rows.group is not None) > 2
+    table, access = full_table(320, columns), recorder(random_labels(3, 320), Fraction(4), seeded(1))
+    fit_sums(table, BOUNDS, access)
+    queries = access.queries
+    assert max(query.size for query in queries if query.row_rules.group is not None) > 2
     order = np.random.default_rng(1).permutation(320)
-    for known in (query.rows for query in queries):
+    for known in (query.row_rules for query in queries):
         for rows in (order[:1], order[1:18], order[18:]):
             again = known.alone().on(table.X[rows])
             assert known.group is None or (again.group == known.group[rows]).all()
@@ -237,8 +236,7 @@ def test_one_label_spends_no_more_than_epsilon_over_all_stages(seed, scripted):
     for label in (labels[9], *WORST):
         scripted.clear()
         labels[9] = label
-        budget, rng = SumBudget(EPSILON, 300), np.random.default_rng(seed)
-        fit_sums(table, BOUNDS, budget, lambda query: query.answer(labels), rng)
+        fit_sums(table, BOUNDS, paid_access(labels, EPSILON, np.random.default_rng(seed)))
         runs.append(list(scripted))
     most = max(spent(one, other) for one in runs for other in runs)
     assert 0 < most <= EPSILON
@@ -256,8 +254,7 @@ def untouchable(monkeypatch):
     def touch(*_):
         raise TouchedError
 
-    for name in ("counts", "add_up"):
-        monkeypatch.setattr(base.InMemoryRows, name, touch)
+    monkeypatch.setattr(LabelAccess, "_add_up", touch)
 
 
 def fit_locally(rows=2_000):
@@ -275,8 +272,9 @@ def test_with_local_trust_no_sum_count_or_range_is_computed(untouchable):
 def test_a_variant_that_forgets_local_trust_is_detected(untouchable, monkeypatch):
     release_sums = base.release_sums
 
-    def forgets(rows, plan, source):
-        return release_sums(rows, FitRequest(epsilon=2.0, bounds=BOUNDS).plan(rows.count), source)
+    def forgets(table, access, plan, announce):
+        access.remaining = plan.for_labels
+        return release_sums(table, access, FitRequest(epsilon=2.0, bounds=BOUNDS).plan(access.rows), announce)
 
     monkeypatch.setattr(base, "release_sums", forgets)
     with pytest.raises(TouchedError):

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import labeldp as ldp
-from helpers import seeded
+from helpers import paid_access, seeded
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 
@@ -36,7 +36,8 @@ def distance(prior, labels, bins=40, bounds=(0.0, 5.0)):
 def prior_of_release(labels, *, random_state, **how):
     """Return the prior that a release estimates, with all of ε."""
     request = ldp.release.Request(**how)
-    return request.estimate_prior(labels, request.epsilon.exact, random_state)
+    exact = request.epsilon.exact
+    return request.estimate_prior(paid_access(labels, exact, random_state, purpose="prior"), exact)
 
 
 ESTIMATES = {
@@ -56,7 +57,7 @@ def test_counts_are_those_of_a_plain_histogram(bins):
     extremes = [-1e308, 1e308, 0.0, 1.0, 0.25, 0.5]
     labels = np.concatenate([np.random.default_rng(3).normal(0.5, 0.4, 70_000), extremes])
     by_hand = np.histogram(np.clip(labels, 0.0, 1.0), np.linspace(0.0, 1.0, bins + 1))[0]
-    assert ldp.release.curator.count(labels, (0.0, 1.0), bins).tolist() == by_hand.tolist()
+    assert ldp.release.queries.count(labels, (0.0, 1.0), bins).tolist() == by_hand.tolist()
 
 
 # ---- accuracy ----------------------------------------------------------------------------------------
@@ -185,12 +186,12 @@ def test_every_label_is_reported_once_for_what_was_charged_and_the_prior_reads_r
     sizes, proofs = [], []
     reports = kind.randomize(square_wave(1.0, (0, 5)), SMOOTH[:500], random_state=seeded(8))
 
-    def fixed(self, labels, *, random_state=None):
+    def fixed(self, labels, source):
         sizes.append(np.size(labels))
         proofs.append(self.verify())
         return reports.copy()
 
-    monkeypatch.setattr(kind, "randomize", fixed)
+    monkeypatch.setattr(kind, "randomize_checked", fixed)
     ledger = ldp.Ledger()
     how = {"epsilon": 0.7, "bounds": (0, 5), "trust": "local", "method": method, "ledger": ledger}
     assert estimate_prior(SMOOTH[:500], **how) == estimate_prior(np.full(500, 4.9), **how)

@@ -73,7 +73,7 @@ def test_batches_give_what_one_piece_gives(how):
     "unneeded", [{"trust": "local"}, {"prior": PRIOR}, {"mechanism": "two-point"}, {"epsilon_prior": 0}], ids=str
 )
 def test_labels_are_not_counted_in_cells_that_no_curators_prior_needs(unneeded, monkeypatch):
-    monkeypatch.setattr("labeldp.release.stream.count", lambda *given: pytest.fail("counted"))
+    monkeypatch.setattr("labeldp.release.stream.Cells", lambda *given: pytest.fail("counted"))
     stream = ldp.release.LabelStream(lambda: [LABELS, LABELS[:0]], order(**unneeded))
     assert stream.terms.rows == LABELS.size
 

@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 
 import labeldp as ldp
-from labeldp.learning import label_rounds
+from labeldp.release.label_access import LabelAccess
 from labeldp.spark import dataframe_model, dataframe_release
 
 ROWS, FILES = 1000, 3
@@ -129,13 +129,14 @@ def equal_labels(real):
     return releaser
 
 
-def equal_part(real):
-    """Return a function that draws a round's labels, with one label for all rows."""
+def equal_draw(real):
+    """Return a function that draws noise, and labels as if all were in one place."""
 
-    def draw_part(rows, labels, centre, now, source):
-        return real(rows, labels * 0 + 1.5, centre, now, source)
+    def draw(access, public_map, noise, exact):
+        is_sum = isinstance(noise, ldp.accounts.Statistic)
+        return real(access, public_map, noise, exact if is_sum else exact * 0 + 0.5)
 
-    return draw_part
+    return draw
 
 
 @contextmanager
@@ -144,7 +145,7 @@ def replay():
     noise = Replay()
     with (
         patch.object(dataframe_release, "releaser", equal_labels(dataframe_release.releaser)),
-        patch.object(label_rounds, "draw_part", equal_part(label_rounds.draw_part)),
+        patch.object(LabelAccess, "_draw", equal_draw(LabelAccess._draw)),
         patch.object(ldp.exact.DiscreteLaplace, "release", noise.method()),
         warnings.catch_warnings(),
     ):

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import doctest
 import inspect
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +16,14 @@ from pyspark.sql import functions as F  # noqa: N812
 import labeldp as ldp
 import labeldp.spark.dataframe_release as steps
 from exact.word_cases import as_ids
-from helpers import seeded
+from helpers import paid_access, seeded
 from labeldp.app.card_check import verify_files
 from labeldp.exact.row_words import ReleaseKey, RowWords, card_checksum
 from labeldp.release.plan import Request
+from labeldp.release.queries import Cells
 from labeldp.release.stream import LabelStream
 from labeldp.spark import frame_checks
+from labeldp.spark.cluster_access import ClusterAccess
 
 estimate_prior, privatize = ldp.spark.estimate_prior, ldp.spark.privatize
 DataError, LabelError, ParameterError = ldp.errors.DataError, ldp.errors.LabelError, ldp.errors.ParameterError
@@ -85,7 +88,9 @@ def test_an_estimated_prior_is_that_of_one_machine(spark):
     ledger = ldp.Ledger()
     prior = estimate_prior(frame(spark), label="y", epsilon=0.5, bounds=BOUNDS, ledger=ledger, random_state=3)
     request = Request(epsilon=0.5, bounds=BOUNDS)
-    assert prior == request.estimate_prior(np.asarray(LABELS), request.epsilon.exact, seeded(3))
+    assert prior == request.estimate_prior(
+        paid_access(LABELS, Fraction(1, 2), seeded(3), purpose="prior"), Fraction(1, 2)
+    )
     assert ledger.total == ldp.Budget(epsilon=0.5)
 
 
@@ -314,7 +319,7 @@ def test_the_metadata_of_columns_are_left_out(spark):
 @pytest.mark.parametrize("found", [0, 9, 11])
 def test_sums_over_more_or_fewer_rows_than_were_checked_are_refused(spark, found):
     with pytest.raises(DataError, match="more or fewer rows"):
-        ldp.spark.executor.count_labels(spark.range(found), BOUNDS, 16, 10)
+        ClusterAccess(spark.range(found), 10, None, "prior").count_ahead(Cells(BOUNDS, 16))
 
 
 # ---- examples -----------------------------------------------------------------------------------------

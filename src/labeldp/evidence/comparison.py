@@ -29,7 +29,8 @@ from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.registry import mechanism_class
 from labeldp.release.curator import mean_variance
-from labeldp.release.plan import Request
+from labeldp.release.label_access import LabelAccess
+from labeldp.release.plan import Request, prepare
 from labeldp.tables.feature_encoder import TableEncoder
 from labeldp.tables.frames import as_table, frame_names, is_frame
 
@@ -301,7 +302,8 @@ def _designs(name: str, labels: Array, bounds: Interval, epsilon: float, delta: 
         yield plan.mechanism_for(None)
         return
     for _ in range(_DRAWS):
-        yield plan.mechanism_for(request.estimate_prior(labels, plan.for_prior, source))
+        access = LabelAccess(labels, source, "prior")
+        yield prepare(plan, Ledger(), access).mechanisms[0]
 
 
 def label_error(

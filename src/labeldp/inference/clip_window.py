@@ -14,6 +14,7 @@ from labeldp._values import Array
 from labeldp.inference.design import Design
 from labeldp.inference.label_weights import ASSUMED_DEVIATION, LabelWeights, WeightCandidates
 from labeldp.inference.weighted_sums import DISTANCES, UNIT, ClipWindow, PrivateLabels, SumWeights
+from labeldp.learning.epsilon_split import Share
 
 _ROUGH_FIT_SHARE = 0.1
 """The largest fraction of ε for a rough fit."""
@@ -59,12 +60,12 @@ WindowSearch = Callable[[WeightCandidates, PrivateLabels], ClipWindow]
 
 def keep_bounds(candidates: WeightCandidates, labels: PrivateLabels) -> ClipWindow:
     """Return the window for labels of 0 and 1: all of the bounds."""
-    return ClipWindow(np.full(labels.units.size, 0.5), 0.5, _BINARY_VARIANCE)
+    return ClipWindow(np.full(labels.access.rows, 0.5), 0.5, _BINARY_VARIANCE)
 
 
 def find_upper_limit(candidates: WeightCandidates, labels: PrivateLabels) -> ClipWindow:
     """Return the window from the lower bound, 0, to the limit of counts with the least error."""
-    rows = labels.units.size
+    rows = labels.access.rows
     window = _clipped_window(candidates.design, labels, np.zeros(rows), sides=1)
     if window is None:
         return ClipWindow(np.full(rows, 0.5), 0.5, ASSUMED_DEVIATION**2)
@@ -74,7 +75,7 @@ def find_upper_limit(candidates: WeightCandidates, labels: PrivateLabels) -> Cli
 
 def find_window(candidates: WeightCandidates, labels: PrivateLabels) -> ClipWindow:
     """Return the window around a rough fit or a range, or all of the bounds if neither is narrower."""
-    rows = labels.units.size
+    rows = labels.access.rows
     bounds = ClipWindow(np.full(rows, 0.5), 0.5, ASSUMED_DEVIATION**2)
     low, high = labels.range()
     middle = ClipWindow(np.full(rows, (low + high) / 2), (high - low) / 2, ASSUMED_DEVIATION**2)
@@ -110,7 +111,7 @@ def _clipped_window(design: Design, labels: PrivateLabels, center: Array, sides:
 
     With one side, all labels are above the center, and the window is half as wide.
     """
-    epsilon = labels.budget.part(_COUNTS_SHARE, _COUNTS_PER_ROOT_ROW * math.sqrt(center.size))
+    epsilon = Share(_COUNTS_SHARE, _COUNTS_PER_ROOT_ROW * math.sqrt(center.size)).of(labels.access)
     octaves, nearest = labels.count_distances(center, epsilon)
     tails = np.cumsum(octaves, axis=1)
     errors = 2 / float(epsilon) * np.sqrt(2.0 * np.arange(1, DISTANCES.size + 1))

@@ -20,6 +20,7 @@ from labeldp.inference.families import LOGIT, OLS, POISSON, Family
 from labeldp.inference.label_weights import LabelWeights, WeightCandidates
 from labeldp.inference.square_weights import SquareWeights
 from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT, UNIT, ClipWindow, People, PrivateLabels, SumWeights
+from labeldp.learning.epsilon_split import Share
 
 _SEARCHES: dict[str, WindowSearch] = {
     OLS.name: find_window,
@@ -159,7 +160,7 @@ def measure(
 def _measure_pairs(labels: PrivateLabels, window: ClipWindow, people: People) -> PairProducts:
     """Return the products within people, for a part of the budget with which a correlation is seen."""
     rows_epsilon = _PAIRS_ROWS_EPSILON * window.half_width**2 / window.residual_variance
-    epsilon = labels.budget.part(_PAIRS_SHARE, rows_epsilon)
+    epsilon = Share(_PAIRS_SHARE, rows_epsilon).of(labels.access)
     return PairProducts(people, *labels.pair_products(window, people, epsilon))
 
 

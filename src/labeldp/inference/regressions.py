@@ -27,10 +27,10 @@ from labeldp.inference.moments import measure
 from labeldp.inference.regression_table import RegressionTable
 from labeldp.inference.released_moments import PrivateMoments
 from labeldp.inference.weighted_sums import People, PrivateLabels
-from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.fit_plan import FitRequest, Pair, unit_labels
 from labeldp.learning.score import take_kept
 from labeldp.learning.threads import limit_libraries
+from labeldp.release.label_access import LabelAccess
 from labeldp.release.names import UNNAMED, name_of_labels, same_name
 from labeldp.release.plan import Plan, state_terms
 from labeldp.tables.frames import frame_names, is_frame, refuse_other_order, row_count
@@ -141,15 +141,15 @@ def private_moments(
     units = _units(y, len(candidates.design.matrix), request.bounds, positive)
     source, ledger = resolve_source(random_state), ledger_to_charge(ledger, y)
     plan = Plan(request, units.size, Fraction(0), for_sums=request.epsilon.exact)
+    access = LabelAccess(units, source)
     with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
-        charges = plan.pay(ledger)
-    labels = PrivateLabels(units, SumBudget(plan.for_sums, units.size), source)
+        charges = plan.pay(ledger, access)
     with np.errstate(all="ignore"):  # strict settings of the user must not lose a release that is paid for
-        moments = measure(candidates, labels, planned, _people(request.scope))
+        moments = measure(candidates, PrivateLabels(access), planned, _people(request.scope))
     return PrivateMoments(
         moments=moments,
         label=next(iter(label_names), UNNAMED),
-        terms=state_terms(plan, charges, source, statistics=labels.budget.noise),
+        terms=state_terms(plan, charges, access, statistics=access.statistics),
         rows=_public_rows(X, formula, candidates.design),
         columns=formula,
         frame=hasattr(X, "iloc"),

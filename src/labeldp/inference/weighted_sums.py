@@ -1,6 +1,6 @@
-"""Measurements for a regression table; the only code of this package that reads labels.
+"""Measurements for a regression table: queries on labels that are scaled to [0, 1].
 
-Labels are scaled to [0, 1]. A measurement is a list of integers, sums over rows, with noise. Its weights and
+A measurement is a list of integers, sums over rows, with noise. Its weights and
 intervals follow from public columns and from earlier measurements. docs/proofs/ols.md has the proof.
 """
 
@@ -9,18 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
-from itertools import product
 
 import numpy as np
 
 from labeldp._values import Array, Index, Sums
 from labeldp.errors import PrivacyProofError
-from labeldp.exact.word_sources import WordSource
-from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.fit_plan import Pair
-from labeldp.learning.label_queries import CELLS, find_range
-from labeldp.release.curator import count
+from labeldp.learning.label_queries import find_range
+from labeldp.release.label_access import LabelAccess
+from labeldp.release.queries import CountQuery, Query
 
 GRID = (1 << 20) - 1
 """For weighted sums, labels are rounded to integers from 0 to this."""
@@ -100,6 +97,11 @@ class SumWeights:
     def _all(self) -> tuple[Array, Array, Array, Array]:
         return self.labels, self.clipped, self.squares, self.linear
 
+    @property
+    def size(self) -> int:
+        """The number of sums."""
+        return sum(int(weights.shape[1]) for weights in self._all[:3])
+
     def row_totals(self) -> Array:
         """Return the effect of each label on all sums together, in steps of the grid."""
         labels, clipped, squares, linear = (np.abs(weights).sum(axis=1) for weights in self._all)
@@ -107,7 +109,7 @@ class SumWeights:
 
     def exact_sums(self, labels: Array, window: ClipWindow) -> Sums:
         """Return the sums over all rows, as integers on the grid."""
-        total = np.zeros(sum(weights.shape[1] for weights in self._all[:3]), dtype=np.int64)
+        total = np.zeros(self.size, dtype=np.int64)
         for start in range(0, labels.size, _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
             for_labels, for_clipped, for_squares, linear = (np.trunc(weights[rows]) for weights in self._all)
@@ -169,42 +171,127 @@ class People:
 
 
 @dataclass(frozen=True, slots=True)
-class PrivateLabels:
-    """The labels of a regression, the budget that pays for measurements, and the source of their noise.
+class WeightedSums(Query):
+    """Weighted sums of labels, and of squared distances from a window's center.
 
     Attributes
     ----------
-    units : array
-        Labels in [0, 1].
-    budget : SumBudget
-    source : source of words
+    window : ClipWindow
+    weights : SumWeights
     """
 
-    units: Array = field(repr=False)
-    budget: SumBudget
-    source: WordSource
+    window: ClipWindow
+    weights: SumWeights
+    kind = "weighted sums"
+
+    @property
+    def description(self) -> str:
+        """The sums in words."""
+        return f"{self.size:,} weighted sums"
+
+    @property
+    def size(self) -> int:
+        """The number of sums."""
+        return self.weights.size
+
+    @property
+    def sensitivity(self) -> int:
+        """The largest total weight of a row times 2^20, by which a label on its grid moves, and its square."""
+        totals = self.weights.row_totals()
+        if not (totals <= MAX_ROW_WEIGHT).all():  # NaN is refused, too
+            raise PrivacyProofError(f"the weights of a row add up to more than {MAX_ROW_WEIGHT}")
+        return math.ceil(float(totals.max(initial=0))) * (GRID + 1)
+
+    def answer(self, labels: Array) -> Sums:
+        """Return the exact sums of these rows, on the grid."""
+        return self.weights.exact_sums(labels, self.window)[None]
+
+
+@dataclass(frozen=True, slots=True)
+class SideCounts(CountQuery):
+    """Counts of labels by their distance from a center: above it, below it, and within all `DISTANCES`.
+
+    Attributes
+    ----------
+    center : array
+    """
+
+    center: Array = field(repr=False)
+    description = "counts of distances"
+    largest = 2 * DISTANCES.size
+
+    def integers(self, labels: Array) -> Array:
+        """Return the place of each distance: from the largest on, and so on, above the center, then below."""
+        above, below = np.zeros((2, labels.size), dtype=np.int8)
+        distances = labels - self.center
+        for limit in DISTANCES.tolist():
+            above += distances <= limit
+            below += -distances <= limit
+        return np.where(above < DISTANCES.size, above, DISTANCES.size + below)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonProducts(Query):
+    """The sum of products of clipped distances from the center, over all pairs of rows of one person.
+
+    Attributes
+    ----------
+    window : ClipWindow
+    people : People
+    """
+
+    window: ClipWindow
+    people: People
+    kind = "weighted sums"
+    description = "products of distances of one person"
+    size = 1
+
+    @property
+    def steps(self) -> int:
+        """The integer of the largest distance."""
+        return math.isqrt((1 << 31) // max(self.people.most_rows - 1, 1))
+
+    @property
+    def sensitivity(self) -> int:
+        """A distance moves by two times the largest integer, and meets those of a person's other rows."""
+        others = int(np.bincount(self.people.codes).max(initial=1)) - 1
+        return 2 * self.steps**2 * others
+
+    @np.errstate(all="ignore")  # a warning that depends on labels would leak them
+    def answer(self, labels: Array) -> Sums:
+        """Return the exact sum; all rows of a person must be there."""
+        distances = np.clip((labels - self.window.center) / self.window.half_width, -1, 1)
+        values = np.clip(np.rint(distances * self.steps), -self.steps, self.steps)
+        totals, integers = np.bincount(self.people.codes, values).astype(np.int64), values.astype(np.int64)
+        return np.array([[(totals @ totals - integers @ integers) // 2]])
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateLabels:
+    """The labels of a regression, in [0, 1].
+
+    Attributes
+    ----------
+    access : LabelAccess
+    """
+
+    access: LabelAccess
 
     @property
     def epsilon(self) -> Fraction:
         """The budget that is left."""
-        return self.budget.left
+        return self.access.remaining
 
     def range(self) -> Pair:
         """Return a range that holds the labels, or the bounds."""
-        cells = partial(count, self.units, UNIT, CELLS)
-        return find_range(cells, UNIT, self.budget, self.source) or UNIT
+        return find_range(self.access, UNIT) or UNIT
 
     def count_distances(self, center: Array, epsilon: Fraction) -> tuple[Array, float]:
         """Return noisy counts of labels by their distance from a center, and of those within all `DISTANCES`.
 
         The first are those above the center and those below, between `DISTANCES` and from the largest on.
         """
-        distances = self.units - center
-        pairs = product((distances, -distances), DISTANCES.tolist())
-        tails = [np.sum(side > limit, dtype=np.int64, keepdims=True) for side, limit in pairs]
-        octaves = np.diff(np.reshape(tails, (2, -1)), prepend=0).ravel()
-        exact = np.append(octaves, center.size - octaves.sum())
-        counts = self.budget.release(exact, epsilon, self.source, kind="counts", what="counts of distances")
+        counts = self.access.measure(SideCounts(center), epsilon).values
         return counts[:-1].reshape(2, -1).astype(np.float64), float(counts[-1])
 
     def pair_products(self, window: ClipWindow, people: People, epsilon: Fraction) -> tuple[float, float]:
@@ -212,22 +299,10 @@ class PrivateLabels:
 
         The sum is over all pairs of rows of one person. docs/proofs/glm.md has the proof.
         """
-        steps = math.isqrt((1 << 31) // max(people.most_rows - 1, 1))
-        with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
-            distances = np.clip((self.units - window.center) / window.half_width, -1, 1)
-            values = np.clip(np.rint(distances * steps), -steps, steps)
-            totals, integers = np.bincount(people.codes, values).astype(np.int64), values.astype(np.int64)
-            exact = np.array([(totals @ totals - integers @ integers) // 2])
-        noisy = self.budget.release(
-            exact,
-            epsilon,
-            self.source,
-            kind="weighted sums",
-            what="products of distances of one person",
-            steps=(GRID + 1) * MAX_ROW_WEIGHT,
-        )
-        unit = (window.half_width / steps) ** 2
-        return float(noisy[0]) * unit, (GRID + 1) * MAX_ROW_WEIGHT / float(epsilon) * unit
+        query = PersonProducts(window, people)
+        measurement = self.access.measure(query, epsilon)
+        unit = (window.half_width / query.steps) ** 2
+        return float(measurement.values[0]) * unit, float(measurement.noise.noise.scale) * unit
 
     def weighted_sums(self, window: ClipWindow, weights: SumWeights, epsilon: Fraction) -> tuple[Array, Array]:
         """Return noisy weighted sums of labels, and of squared distances from the window's center.
@@ -237,12 +312,4 @@ class PrivateLabels:
         PrivacyProofError
             If the weights of a row are larger than the proof allows; then nothing is released.
         """
-        if not (weights.row_totals() <= MAX_ROW_WEIGHT).all():  # NaN is refused, too
-            raise PrivacyProofError(f"the weights of a row add up to more than {MAX_ROW_WEIGHT}")
-        exact = weights.exact_sums(self.units, window)
-        steps = (GRID + 1) * MAX_ROW_WEIGHT
-        description = f"{exact.size:,} weighted sums"
-        noisy = self.budget.release(
-            exact, epsilon, self.source, kind="weighted sums", what=description, steps=steps
-        )
-        return weights.in_units(noisy, window)
+        return weights.in_units(self.access.measure(WeightedSums(window, weights), epsilon).values, window)

@@ -14,12 +14,13 @@ A fit, step by step, with the module of each step:
 9. The linear model is fitted to labels too, and boosted trees are added if they help (`learner`).
 10. The fitted state replaces the old one; a warning says if the model is weak (`learner`).
 
-Only steps 4, 5 and 8 read labels.
+Only steps 4, 5 and 8 measure labels, by `LabelAccess`.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -44,17 +45,18 @@ from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures, even_
 from labeldp.learning.fit_plan import FitRequest, LabelScale
 from labeldp.learning.inspection import importances
 from labeldp.learning.label_rounds import (
-    InMemoryRows,
     RowPart,
     SumResults,
     draw_rounds,
     ensemble_of,
     learn_interactions,
     release_sums,
+    report_step,
 )
 from labeldp.learning.learner import WEAKNESS_ROWS, Ensemble, describe_weakness
 from labeldp.learning.threads import limit_libraries
 from labeldp.mechanisms.base import Mechanism
+from labeldp.release.label_access import LabelAccess
 from labeldp.release.names import name_of_labels
 from labeldp.release.plan import state_terms
 from labeldp.tables.feature_encoder import TableEncoder
@@ -237,9 +239,9 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._refuse_estimator(X, request)
         source = resolve_source(self.random_state)
         scale = LabelScale.parse(request.bounds, request.label_transform)
-        table = InMemoryRows(fitting._features(X), scale.units(labels), source, self.verbose)
+        table, access = fitting._features(X), LabelAccess(scale.units(labels), source)
         try:
-            fitting.fit_rows(request, table, source, y=y)
+            fitting.fit_table(request, table, access, y=y)
         except BaseException:
             if getattr(fitting, "release_", None) is not getattr(self, "release_", None):
                 self._replace_state(fitting)
@@ -259,45 +261,52 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self._scope = None
 
     @np.errstate(all="ignore")  # a user's strict settings must not lose what is paid for
-    def fit_rows(self, request: FitRequest, rows: InMemoryRows, source: WordSource, *, y: Any = None) -> None:
+    def fit_table(self, request: FitRequest, table: FeatureTable, access: LabelAccess, *, y: Any = None) -> None:
         """Charge the ledger, release sums and labels, and fit the model to them.
 
         ``y`` is the object that has the labels: a warning is given if it is released again without a ledger.
         """
-        plan = request.plan(rows.count)
-        ends = request.round_ends(rows.count)
+        plan = request.plan(access.rows)
+        ends = request.round_ends(access.rows)
         noise = request.unit_noise(plan.epsilon) if plan.for_labels else None
-        _ = rows.table.spectrum  # may need more memory than there is: before the charge
+        _ = table.spectrum  # may need more memory than there is: before the charge
         if self.ledger is None and y is not None:
             warn_if_seen(y)
         self.ledger_ = self._get_ledger()
-        paid = plan.pay(self.ledger_)
-        sum_results = release_sums(rows, plan, source)
+        paid = plan.pay(self.ledger_, access)
+        sum_results = release_sums(table, access, plan, self._announce)
         parts: list[RowPart] = []
         if noise is not None:
-            if sum_results.unspent:
-                plan = plan.give_to_labels(sum_results.unspent)
+            if access.remaining:
+                plan = plan.give_to_labels(access.remaining)
+                access.give_to_labels()
                 noise = request.unit_noise(plan.epsilon)
-            parts, sum_results = draw_rounds(rows, sum_results, plan, noise, ends)
+            parts, sum_results = draw_rounds(access, sum_results, plan, noise, ends, self._announce)
         mechanisms = [part.mechanism for part in parts]
-        terms = state_terms(plan, paid, source, mechanisms=mechanisms, statistics=sum_results.noise)
+        terms = state_terms(plan, paid, access, mechanisms=mechanisms, statistics=access.statistics)
         self.terms_ = replace(terms, label_transform=request.label_transform)
         self._public, self._ensemble = replace(sum_results.table.public, exact=False), None
-        self._learn(rows, parts, sum_results)
+        self._learn(table, parts, sum_results)
         if self._ensemble is not None and request.label_transform is not None:
             self._ensemble = replace(self._ensemble, error=_spread(self._ensemble, sum_results))
-        self.weakness_ = self._weakness(rows.table.X)
+        self.weakness_ = self._weakness(table.X)
 
     @limit_libraries()
-    def _learn(self, rows: InMemoryRows, parts: list[RowPart], sum_results: SumResults) -> None:
+    def _learn(self, table: FeatureTable, parts: list[RowPart], sum_results: SumResults) -> None:
         """Fit the model to the released sums, and to the released labels if there are any."""
         if not parts:
             self._ensemble = sum_results.ensemble()
             return
-        rows.announce("model")
+        self._announce("model")
         sum_results = learn_interactions(parts, sum_results)
         self._public = replace(sum_results.table.public, exact=False)
         self._ensemble = ensemble_of(parts, sum_results)
+
+    def _announce(self, step: str) -> None:
+        """Report that a step of the fit begins."""
+        if self.verbose:
+            print(f"labeldp: {step}", file=sys.stderr)
+        report_step(step)
 
     def _weakness(self, X: Any) -> str | None:
         """Return a sentence on what is wrong with the model, from private values only; None if nothing is."""

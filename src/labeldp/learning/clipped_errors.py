@@ -8,7 +8,7 @@ posterior mean of the mean square, over shapes and scales of errors.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -22,10 +22,39 @@ from labeldp.accounts.scope import Scope
 from labeldp.accounts.scores import Figure
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import ParameterError
-from labeldp.exact.word_sources import WordSource
 from labeldp.learning.fit_plan import Limits
-from labeldp.learning.label_queries import OCTAVES, STEPS, DistanceQuery, RowRules
+from labeldp.learning.label_queries import OCTAVES, STEPS, DistanceCounts, RowRules
 from labeldp.learning.score_sums import MOST_ROWS, rmse_of
+from labeldp.release.label_access import LabelAccess
+from labeldp.release.queries import IntegerQuery
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredErrors(IntegerQuery):
+    """The sum of squared errors of predictions, each clipped at a limit.
+
+    Attributes
+    ----------
+    bounds : (lo, hi)
+        Labels outside count as the bounds.
+    limit : float
+        The error whose square becomes `STEPS`.
+    predicted : array, optional
+        The predictions of the rows.
+    """
+
+    bounds: tuple[float, float]
+    limit: float = 1.0
+    predicted: Array | None = field(default=None, repr=False)
+    kind = "sums"
+    description = "sum of squared errors"
+    largest = STEPS
+
+    def integers(self, labels: Array) -> Array:
+        """Return the square of each error, in steps of the limit's."""
+        errors = np.minimum(np.abs(np.clip(labels, *self.bounds) - np.asarray(self.predicted)) / self.limit, 1.0)
+        return np.asarray(np.rint(errors**2 * STEPS))
+
 
 COUNTS_SHARE = Fraction(1, 5)
 """The share of ε for counts of errors; the rest is for the sum of their squares."""
@@ -167,12 +196,14 @@ class ErrorPlan:
     Examples
     --------
     >>> import numpy as np
+    >>> import labeldp as ldp
     >>> from labeldp.exact import SecureWords
     >>> plan = ErrorPlan.of(5000, Fraction(1), (0.0, 100.0))
-    >>> errors = np.random.default_rng(0).normal(size=5000)
-    >>> figures, statistics = plan.measure(np.full(5000, 50.0), 50 + errors, SecureWords())
-    >>> bool(abs(figures["mse"].value - 1) < 0.2), sum(one.epsilon for one in statistics)
-    (True, Fraction(1, 1))
+    >>> access = LabelAccess(50 + np.random.default_rng(0).normal(size=5000), SecureWords(), "score")
+    >>> access.charge(ldp.Ledger(), plan.charges(rows_per_person=1), epsilon=plan.epsilon)
+    >>> figures = plan.measure(np.full(5000, 50.0), access)
+    >>> bool(abs(figures["mse"].value - 1) < 0.2), access.remaining
+    (True, Fraction(0, 1))
     """
 
     rows: int
@@ -189,14 +220,16 @@ class ErrorPlan:
     @property
     def _counts(self) -> Statistic:
         """The counts of errors by octaves."""
-        share = self.epsilon * COUNTS_SHARE
-        return Statistic("counts of errors", "counts", OCTAVES, 1, share, "score")
+        return self._distances().statistic(self.epsilon * COUNTS_SHARE, "score")
 
     @property
     def _squares(self) -> Statistic:
-        """The sum of squared errors, each an integer from 0 to `STEPS`."""
-        share = self.epsilon * (1 - COUNTS_SHARE)
-        return Statistic("sum of squared errors", "sums", 1, STEPS, share, "score")
+        """The sum of squared errors."""
+        return SquaredErrors(self.bounds).statistic(self.epsilon * (1 - COUNTS_SHARE), "score")
+
+    def _distances(self, predicted: Array | None = None) -> DistanceCounts:
+        """Return the counts of errors of these predictions."""
+        return DistanceCounts(Limits(*self.bounds), RowRules(prediction=predicted), "counts of errors")
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -211,19 +244,16 @@ class ErrorPlan:
         budget = Budget(self.epsilon - paid)
         return [new_charge("score", budget, purpose="score", mechanism=note, scope=scope)]
 
-    def measure(
-        self, predicted: Array, labels: Array, source: WordSource
-    ) -> tuple[dict[str, Figure], tuple[Statistic, ...]]:
-        """Return the mean squared error and its root, with noise, and the integers that were released."""
-        limits = Limits(*self.bounds)
-        predicted = np.clip(predicted, *limits)
-        distances = DistanceQuery(limits, RowRules(prediction=predicted)).answer(labels)[0]
-        counted = self._given_counts(self._counts.noise.release(distances, source))
+    def measure(self, predicted: Array, access: LabelAccess) -> dict[str, Figure]:
+        """Return the mean squared error and its root, with noise."""
+        predicted = np.clip(predicted, *self.bounds)
+        counts = access.measure(self._distances(predicted), self._counts.epsilon)
+        counted = self._given_counts(counts.values)
         limit = self._choose_limit(counted)
-        exact = self._sum_squares(predicted, labels, limit * limits.width)
-        share = float(self._squares.noise.release(exact, source)[0]) / STEPS / self.rows
-        mse = self._figure(counted, share, limit)
-        return {"mse": mse, "rmse": rmse_of(mse)}, self.statistics
+        width = self.bounds[1] - self.bounds[0]
+        squares = access.measure(SquaredErrors(self.bounds, limit * width, predicted), self._squares.epsilon)
+        mse = self._figure(counted, float(squares.values[0]) / STEPS / self.rows, limit)
+        return {"mse": mse, "rmse": rmse_of(mse)}
 
     def _given_counts(self, counts: Counts) -> ErrorModel:
         """Return the model of errors given noisy counts."""
@@ -263,12 +293,6 @@ class ErrorPlan:
     def _noise_deviation(self) -> float:
         """The standard deviation of the noise of the mean square, in squares of the limit."""
         return math.sqrt(self._squares.noise.variance()) / STEPS / self.rows
-
-    def _sum_squares(self, predicted: Array, labels: Array, limit: float) -> Counts:
-        """Return the exact sum of squared errors, clipped at the limit; it must get noise."""
-        with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
-            errors = np.minimum(np.abs(np.clip(labels, *self.bounds) - predicted) / limit, 1.0)
-            return np.array([np.rint(errors**2 * STEPS).astype(np.int64).sum()])
 
     def _figure(self, counted: ErrorModel, share: float, limit: float) -> Figure:
         """Return the mean squared error, from counts and from the mean of clipped squares, in limits²."""

@@ -4,7 +4,7 @@
 
     ε ─┬─ labels, released one by one                     1 to 90 %, by rows · ε²: `share_for_labels`
        │                                                  and what sums leave: `prefers_labels`
-       └─ statistics of all rows                          the rest: `SumBudget`
+       └─ statistics of all rows                          the rest
           ├─ are the bounds far too wide?                  5 %, and worth 40 rows · ε at most
           ├─ if they are: the width of the range          20 %, 200
           ├─              the position of the range       25 %, 100
@@ -26,10 +26,7 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
-from labeldp._values import Sums
-from labeldp.accounts.statistic import Statistic
-from labeldp.errors import PrivacyProofError
-from labeldp.exact.word_sources import WordSource
+from labeldp.release.label_access import LabelAccess
 
 
 class Share(NamedTuple):
@@ -37,6 +34,11 @@ class Share(NamedTuple):
 
     fraction: float
     most: float = math.inf
+
+    def of(self, access: LabelAccess) -> Fraction:
+        """Return this share of the ε that is left for measurements of all rows, without spending it."""
+        epsilon = min(self.fraction * float(access.remaining), self.most / access.rows)
+        return min(Fraction(f"{epsilon:.4g}"), access.remaining)
 
 
 BOUNDS_SUSPECTED = Share(0.12, 16)
@@ -101,54 +103,23 @@ def share_for_labels(rows: int, epsilon: float, *, required: bool) -> float:
     return min(max(share, LEAST_FOR_LABELS), MOST_FOR_LABELS)
 
 
-class SumBudget:
-    """The remaining ε for statistics of all rows, and the statistics that were released so far.
+def stage_shares(rows_epsilon: float, *, with_length_scales: bool) -> tuple[Share, ...]:
+    """Return the shares of all stages of sums but the last, which gets the rest."""
+    if with_length_scales:
+        return THREE_STAGES
+    fraction = min(TWO_STAGES_MOST, TWO_STAGES_WORTH / rows_epsilon)
+    return (Share(max(TWO_STAGES, fraction)),)
 
-    The ε of a statistic may depend on noisy values that were released before. The sum never exceeds the budget,
-    because `release` refuses to spend more than is left.
+
+def prefers_labels(labels_share: float, stage: int, explained: float) -> bool:
+    """Return whether labels get what is left after a stage.
 
     Parameters
     ----------
-    epsilon : Fraction
-    rows : int
     labels_share : float
-        The share of all ε that is planned for labels; 0 if they cannot get more.
+        The share of ε for labels; 0 if they cannot get more.
+    stage : int
+    explained : float
+        The share of the variance of labels that sums explain.
     """
-
-    def __init__(self, epsilon: Fraction, rows: int, labels_share: float = 0.0) -> None:
-        self.left = epsilon
-        self.rows = rows
-        self.labels_share = labels_share
-        self.noise: list[Statistic] = []
-
-    @property
-    def rows_epsilon(self) -> float:
-        """Rows times the remaining ε."""
-        return self.rows * float(self.left)
-
-    def part(self, fraction: float, most: float = math.inf) -> Fraction:
-        """Return a part of the remaining ε by the rule of `Share`, without spending it."""
-        epsilon = min(fraction * float(self.left), most / self.rows)
-        return min(Fraction(f"{epsilon:.4g}"), self.left)
-
-    def stage_shares(self, *, with_length_scales: bool) -> tuple[Share, ...]:
-        """Return the shares of all stages of sums but the last, which gets the rest."""
-        if with_length_scales:
-            return THREE_STAGES
-        fraction = min(TWO_STAGES_MOST, TWO_STAGES_WORTH / self.rows_epsilon)
-        return (Share(max(TWO_STAGES, fraction)),)
-
-    def prefers_labels(self, stage: int, explained: float) -> bool:
-        """Return whether labels get what is left after a stage, by the share of variance that sums explain."""
-        return self.labels_share >= MOSTLY_LABELS and explained < ENOUGH_EXPLAINED[stage]
-
-    def release(
-        self, exact: Sums, epsilon: Fraction, source: WordSource, *, kind: str, what: str, steps: int = 1
-    ) -> Sums:
-        """Spend ε, and return the integers with noise; `RULES` has their sensitivity to one label."""
-        if not 0 < epsilon <= self.left:
-            raise PrivacyProofError(f"{what}: more than is left would be spent, so nothing was released")
-        statistic = Statistic(what, kind, exact.size, steps, epsilon)
-        self.left -= epsilon
-        self.noise.append(statistic)
-        return statistic.noise.release(exact, source)
+    return labels_share >= MOSTLY_LABELS and explained < ENOUGH_EXPLAINED[stage]

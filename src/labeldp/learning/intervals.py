@@ -18,6 +18,8 @@ from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
 from labeldp.learning.coverage_plan import CoveragePlan, plan_coverage
 from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.held_out import fresh_predictions, innermost
+from labeldp.release.label_access import LabelAccess
+from labeldp.release.queries import IntegerQuery
 
 _ROUNDING = 1e-12
 """Ends of intervals are moved outwards by this part, more than a transform and its inverse are off."""
@@ -210,8 +212,9 @@ def private_intervals(
     inner = scale.inner
     half_width, cost = inner[1] - inner[0], Budget(0)
     if plan is not None:
-        ledger_to_charge(ledger, y_cal).charge_all([charge], scope)
-        half_width = _search(plan, scale.apply(predicted), scale.apply(labels), inner, source)
+        access = LabelAccess(scale.apply(labels), source, "intervals")
+        access.charge(ledger_to_charge(ledger, y_cal), [charge], scope, epsilon=budget)
+        half_width = _search(plan, scale.apply(predicted), access, inner)
         cost = charge.budget
     secure = isinstance(source, SecureWords) and bool(getattr(model, "secure_", True))
     result = IntervalModel(model, half_width, scale, float(share), labels.size, cost, secure)
@@ -227,14 +230,34 @@ def _ends(predicted: Array, half_width: float, bounds: Interval) -> tuple[Array,
     return np.maximum(predicted - half_width, low), np.minimum(predicted + half_width, high)
 
 
-def _search(plan: CoveragePlan, predicted: Array, labels: Array, bounds: Interval, source: WordSource) -> float:
+@dataclass(frozen=True, slots=True)
+class LabelsInside(IntegerQuery):
+    """The number of labels inside their rows' intervals.
+
+    Attributes
+    ----------
+    low, high : arrays
+        The interval of each row.
+    """
+
+    low: Array
+    high: Array
+    kind = "largest count"
+    description = "count of labels inside intervals"
+    largest = 1
+
+    def integers(self, labels: Array) -> Array:
+        """Return 1 for labels inside, else 0."""
+        return np.asarray((self.low <= labels) & (labels <= self.high))
+
+
+def _search(plan: CoveragePlan, predicted: Array, access: LabelAccess, bounds: Interval) -> float:
     """Return a half width, by bisection with noisy counts of the labels inside."""
     width = bounds[1] - bounds[0]
     below, place = 0, 1 << plan.counts
     for _ in range(plan.counts):
         middle = (below + place) // 2
-        low, high = _ends(predicted, plan.half_width(middle, width), bounds)
-        inside = np.asarray(np.sum((low <= labels) & (labels <= high), dtype=np.int64, keepdims=True))
-        passes = plan.noise.release(inside, source)[0] >= plan.least
+        inside = LabelsInside(*_ends(predicted, plan.half_width(middle, width), bounds))
+        passes = access.measure(inside, plan.epsilon / plan.counts).values[0] >= plan.least
         below, place = (below, middle) if passes else (middle, place)
     return plan.half_width(place, width)

@@ -1,6 +1,6 @@
-"""Queries on labels: exact integers of known sensitivity, to which noise is added.
+"""Queries of a fit, and the search for the range of labels.
 
-`SumQuery` adds up labels, or residuals, by groups of rows. `DistanceQuery` counts how far labels are from
+`GroupSums` adds up labels, or residuals, by groups of rows. `DistanceCounts` counts how far labels are from
 predictions. Groups and predictions are public functions of a row's features and of noisy values that were
 released before. So a query can be answered on any machine, and the answers of parts of the rows are added up. The
 proof is in docs/proofs/regressors.md.
@@ -13,7 +13,6 @@ changes the largest count of any window by at most 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -23,13 +22,13 @@ import numpy as np
 
 from labeldp._values import Array, Index, Sums
 from labeldp.exact.integers import DiscreteLaplace
-from labeldp.exact.word_sources import WordSource
 from labeldp.learning import epsilon_split as split
-from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import Limits, Pair
 from labeldp.learning.groups import PREDICTION_UNIT, Grouping, Groups, NoisySums, Predictor
-from labeldp.release.curator import half_windows, largest_window, narrowest_level
+from labeldp.release.curator import narrowest_level
+from labeldp.release.label_access import LabelAccess
+from labeldp.release.queries import BinCounts, Cells, CountQuery, IntegerQuery, LargestWindow
 
 LOOSE_LEVEL, NARROWEST_LEVEL = 3, 12
 """Bounds are too wide if a window 2⁻³ as wide as they are holds most labels; windows are 2⁻¹² as wide at least."""
@@ -46,18 +45,8 @@ NEXT_TO = 0.02
 noise explains."""
 
 
-def find_range(
-    count_labels: Callable[[], Sums], bounds: Pair, budget: SumBudget, source: WordSource
-) -> Pair | None:
+def find_range(access: LabelAccess, bounds: Pair) -> Pair | None:
     """Return the range of labels: the bounds, or a part of them if the bounds are far too wide.
-
-    Parameters
-    ----------
-    count_labels : callable
-        Returns the exact number of labels in each of `CELLS` cells of the bounds; called only if it is needed.
-    bounds : (lo, hi)
-    budget : SumBudget
-    source : source of words
 
     Returns
     -------
@@ -65,42 +54,37 @@ def find_range(
         None if ε is too small to estimate the range, and bounds seem too wide or cannot even be tested: then only
         the mean of all labels is worth releasing.
     """
-    if budget.rows_epsilon < split.FEWEST_FOR_GROUPS:
+    if access.rows_epsilon < split.FEWEST_FOR_GROUPS:
         return None
-    counts = count_labels()
+    cells = Cells(bounds, CELLS)
 
-    def release_largest(largest: Sums, epsilon: Fraction) -> Sums:
-        return budget.release(largest, epsilon, source, kind="largest count", what="largest count of a window")
+    def is_filled(level: int, epsilon: Fraction, most: float = MOST_LABELS) -> bool:
+        """Return whether a window of this level holds most labels, by a noisy count."""
+        query = LargestWindow(cells, level, "largest count of a window")
+        return bool(access.measure(query, epsilon).values[0] >= most * access.rows)
 
-    def bounds_are_wide(epsilon: Fraction, most: float) -> bool:
-        """Return whether a window much narrower than the bounds holds most labels, by a noisy count."""
-        noisy = release_largest(largest_window(counts, LOOSE_LEVEL), epsilon)
-        return bool(noisy[0] >= most * budget.rows)
-
-    if budget.rows_epsilon < split.FEWEST_FOR_RANGE:
-        suspected = bounds_are_wide(budget.part(*split.BOUNDS_SUSPECTED), MOST_SUSPECTED)
-        return None if suspected else bounds
-    if not bounds_are_wide(budget.part(*split.BOUNDS_TESTED), MOST_LABELS):
+    if access.rows_epsilon < split.FEWEST_FOR_RANGE:
+        epsilon = split.BOUNDS_SUSPECTED.of(access)
+        return None if is_filled(LOOSE_LEVEL, epsilon, MOST_SUSPECTED) else bounds
+    if not is_filled(LOOSE_LEVEL, split.BOUNDS_TESTED.of(access)):
         return bounds
     searches = math.ceil(math.log2(NARROWEST_LEVEL - LOOSE_LEVEL + 1))
-    each = budget.part(*split.RANGE_WIDTH) / searches
-    windows = [largest_window(counts, level) for level in range(NARROWEST_LEVEL + 1)]
-    release = partial(release_largest, epsilon=each)
-    level, _ = narrowest_level(windows, release, MOST_LABELS * budget.rows, LOOSE_LEVEL)
-    return _place_range(half_windows(counts, level), bounds, budget, source)
+    epsilon = split.RANGE_WIDTH.of(access) / searches
+    level = narrowest_level(partial(is_filled, epsilon=epsilon), LOOSE_LEVEL, NARROWEST_LEVEL)
+    return _place_range(BinCounts.equal(cells, 2 << level, "counts of windows"), access)
 
 
-def _place_range(halves: Sums, bounds: Pair, budget: SumBudget, source: WordSource) -> Pair:
+def _place_range(halves: BinCounts, access: LabelAccess) -> Pair:
     """Return the window with the largest noisy count, with filled neighbours and a window on either side."""
-    low, high = bounds
-    epsilon = budget.part(*split.RANGE_POSITION)
-    noisy = budget.release(halves, epsilon, source, kind="counts", what="counts of windows")
+    low, high = halves.cells.bounds
+    epsilon = split.RANGE_POSITION.of(access)
+    noisy = access.measure(halves, epsilon).values
     windows = noisy[1:] + noisy[:-1]
-    if windows.max() < budget.rows / 2:  # noise hides where labels are
-        return bounds
+    if windows.max() < access.rows / 2:  # noise hides where labels are
+        return low, high
     first = int(np.argmax(windows))
     last = first + 1
-    filled = noisy > max(NEXT_TO * budget.rows, 6 / float(epsilon))
+    filled = noisy > max(NEXT_TO * access.rows, 6 / float(epsilon))
     while first > 0 and filled[first - 1]:
         first -= 1
     while last < noisy.size - 1 and filled[last + 1]:
@@ -147,14 +131,16 @@ class RowRules:
 
 
 @dataclass(frozen=True, slots=True)
-class SumQuery:
-    """Sums of labels by group, or of residuals where rows have predictions.
+class GroupSums(IntegerQuery):
+    """Sums of labels by group, or of residuals where rows have predictions: each row is in one group.
+
+    Public sums beside them are the number of rows of each group, and the sum of their predictions.
 
     Attributes
     ----------
     limits : (lo, hi)
         Labels are clipped to them.
-    rows : RowRules
+    row_rules : RowRules
     groups : int
         The number of groups.
     residual_limit : float
@@ -162,9 +148,21 @@ class SumQuery:
     """
 
     limits: Limits
-    rows: RowRules = RowRules()
+    row_rules: RowRules = RowRules()
     groups: int = 1
     residual_limit: float = 0.0
+    kind = "sums"
+    largest = STEPS
+
+    @property
+    def description(self) -> str:
+        """The sums in words."""
+        return f"{self.groups:,} sums"
+
+    @property
+    def size(self) -> int:
+        """The number of groups."""
+        return self.groups
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -174,51 +172,42 @@ class SumQuery:
     @property
     def width(self) -> float:
         """The sensitivity of a sum, in the label's unit."""
-        return self.limits.width if self.rows.prediction is None else 2 * self.residual_limit
+        return self.limits.width if self.row_rules.prediction is None else 2 * self.residual_limit
 
-    def answer(self, labels: Array) -> Sums:
-        """Return the sums of each group, its number of rows and the sum of its predictions, exactly.
-
-        Only the first row of the answer depends on labels; it must get noise.
-        """
-        group = np.zeros(labels.size, dtype=np.int64) if self.rows.group is None else self.rows.group
-        result = np.zeros(self.shape, dtype=np.int64)
-        np.add.at(result[0], group, self._steps(labels))
-        np.add.at(result[1], group, 1)
-        if self.rows.prediction is not None:
-            np.add.at(result[2], group, np.rint(self.rows.prediction * PREDICTION_UNIT).astype(np.int64))
-        return result
-
-    @np.errstate(all="ignore")  # a warning that depends on labels would leak them
-    def _steps(self, labels: Array) -> Sums:
+    def integers(self, labels: Array) -> Array:
         """Return each label, or residual, as an integer from 0 to `STEPS`."""
         values = np.clip(labels, *self.limits)
-        if self.rows.prediction is None:
+        if self.row_rules.prediction is None:
             values = values - self.limits.low
         else:
-            residuals = np.clip(values - self.rows.prediction, -self.residual_limit, self.residual_limit)
+            residuals = np.clip(values - self.row_rules.prediction, -self.residual_limit, self.residual_limit)
             values = residuals + self.residual_limit
-        return np.clip(np.rint(values / self.width * STEPS), 0, STEPS).astype(np.int64)
+        return np.rint(values / self.width * STEPS)
+
+    def add_up(self, integers: Sums) -> Sums:
+        """Return the sums of each group, its number of rows and the sum of its predictions, exactly."""
+        group, prediction = self.row_rules.group, self.row_rules.prediction
+        group = np.zeros(integers.size, dtype=np.int64) if group is None else group
+        result = np.zeros((3, self.groups), dtype=np.int64)
+        np.add.at(result[0], group, integers)
+        np.add.at(result[1], group, 1)
+        if prediction is not None:
+            np.add.at(result[2], group, np.rint(prediction * PREDICTION_UNIT).astype(np.int64))
+        return result
 
     def noise_variance(self, epsilon: Fraction) -> float:
         """Return the variance of the noise of a sum, in squared units of the label."""
-        noise = DiscreteLaplace.calibrated(sensitivity=STEPS, epsilon=epsilon)
+        noise = DiscreteLaplace.calibrated(sensitivity=self.sensitivity, epsilon=epsilon)
         return noise.variance() * (self.width / STEPS) ** 2
 
-    def release(self, exact: Sums, epsilon: Fraction, budget: SumBudget, source: WordSource) -> Array:
-        """Return sums with noise, in the label's unit: one label moves one of them, by at most `STEPS`."""
-        noisy = budget.release(exact, epsilon, source, kind="sums", what=f"{self.groups:,} sums", steps=STEPS)
-        return np.asarray(noisy * (self.width / STEPS))
-
-    def release_centred(
-        self, groups: Groups, epsilon: Fraction, budget: SumBudget, add_up: AddUp, source: WordSource
-    ) -> NoisySums:
+    def measure(self, access: LabelAccess, groups: Groups, epsilon: Fraction) -> NoisySums:
         """Return noisy sums of labels minus the middle of their limits."""
-        exact, sizes, predictions = add_up(self)
-        sums = self.release(exact, epsilon, budget, source)
+        measurement = access.measure(self, epsilon)
+        sizes, predictions = measurement.public_sums
+        sums = measurement.values * (self.width / STEPS)
         groups = replace(groups, sizes=np.maximum(sizes, 1.0))
         middle = self.limits.middle
-        if self.rows.prediction is None:
+        if self.row_rules.prediction is None:
             sums = sums - groups.sizes * (middle - self.limits.low)
         else:
             sums = sums + predictions / PREDICTION_UNIT - groups.sizes * (self.residual_limit + middle)
@@ -226,39 +215,30 @@ class SumQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class DistanceQuery:
+class DistanceCounts(CountQuery):
     """Counts of labels by their distance from predictions, in octaves of the width of the limits.
 
     Attributes
     ----------
     limits : (lo, hi)
         Labels are clipped to them.
-    rows : RowRules
+    row_rules : RowRules
+    description : str
     """
 
     limits: Limits
-    rows: RowRules
+    row_rules: RowRules
+    description: str = "counts of distances"
+    largest = OCTAVES - 1
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The shape of an answer."""
-        return 1, OCTAVES
-
-    @np.errstate(all="ignore")  # a warning that depends on labels would leak them
-    def answer(self, labels: Array) -> Sums:
-        """Return the counts: up to the width, up to half of it, a quarter, and so on; one label moves two of them.
+    def integers(self, labels: Array) -> Any:
+        """Return the octave of each distance: 0 above half of the width, 1 above a quarter, and so on.
 
         By comparisons, the same for all distances: the time of a logarithm would leak them.
         """
-        residuals = np.clip(labels, *self.limits) - np.asarray(self.rows.prediction)
-        distances = np.minimum(np.abs(residuals), self.limits.width)
-        within = np.zeros(OCTAVES + 1, dtype=np.int64)
-        for k in range(OCTAVES):
-            np.sum(distances <= self.limits.width / 2**k, dtype=np.int64, out=within[k : k + 1], keepdims=True)
-        return np.asarray(within[None, :-1] - within[None, 1:])
-
-
-Query = SumQuery | DistanceQuery
-
-AddUp = Callable[[Query], Sums]
-"""Answers a query over all rows, in memory or on a cluster."""
+        residuals = np.clip(labels, *self.limits) - np.asarray(self.row_rules.prediction)
+        distances = np.abs(residuals)
+        octaves = np.zeros(labels.size, dtype=np.int8)
+        for k in range(1, OCTAVES):
+            octaves += distances <= self.limits.width / 2**k
+        return octaves

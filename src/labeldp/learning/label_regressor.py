@@ -21,7 +21,7 @@ from labeldp.learning.base import PrivateRegressor
 from labeldp.learning.features import FeatureTable, even_rows
 from labeldp.learning.fit_plan import FREE_SUMMARY, FitRequest, LabelScale, from_units, unit_labels
 from labeldp.learning.held_out import finite_predictions
-from labeldp.learning.label_rounds import InMemoryRows, RowPart, SumResults
+from labeldp.learning.label_rounds import RowPart, SumResults
 from labeldp.learning.learner import WEAKNESS_ROWS, PrivateRows, fit_ensemble
 from labeldp.learning.row_release import RowRelease
 from labeldp.learning.threads import limit_libraries
@@ -133,16 +133,16 @@ class LabelReleaseRegressor(PrivateRegressor):
             label_transform=self.label_transform,
         )
 
-    def _learn(self, rows: InMemoryRows, parts: list[RowPart], sum_results: SumResults) -> None:
+    def _learn(self, table: FeatureTable, parts: list[RowPart], sum_results: SumResults) -> None:
         self.estimator_ = None
         terms = replace(self.terms_, bounds=(self._scale.inner,))  # of what is released, a transform of labels
         self.release_ = _as_release(parts, sum_results, terms, self.ledger_)  # last: with it, all this is kept
         try:
             if self.estimator is None:
-                super()._learn(rows, parts, sum_results)
+                super()._learn(table, parts, sum_results)
             else:
-                rows.announce("model")
-                self.estimator_ = self._fit_own(rows.table.X)
+                self._announce("model")
+                self.estimator_ = self._fit_own(table.X)
         except BaseException as error:
             error.add_note("the labels were released and paid for: train any learner on release_.labels")
             raise

@@ -10,25 +10,19 @@ least expected error of the model. Intervals are symmetric.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
-from labeldp._values import Array, Index, Sums
-from labeldp.accounts.statistic import Statistic
-from labeldp.errors import PrivacyProofError
-from labeldp.exact.word_sources import WordSource
-from labeldp.learning.epsilon_split import SumBudget
+from labeldp._values import Array, Index
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FREE_SUMMARY, UNIT, LabelSummary, Limits
-from labeldp.learning.label_queries import CELLS, Query, find_range
+from labeldp.learning.label_queries import find_range
 from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble
 from labeldp.learning.length_scales import can_learn, learn_length_scales
 from labeldp.learning.linear_gaussian import Observation, explained_risk
@@ -38,8 +32,11 @@ from labeldp.learning.threads import limit_libraries
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise
-from labeldp.release.curator import count
+from labeldp.release.label_access import LabelAccess, RowIntervals
 from labeldp.release.plan import Plan
+
+Announce = Callable[[str], None]
+"""Reports that a step of a fit begins."""
 
 _CELLS = 64
 """The number of values in a distribution of residuals, and of bins in a prior on [0, 1]."""
@@ -220,21 +217,17 @@ class Round:
     Attributes
     ----------
     number : int
-    share : (start, end)
-        The round's rows, as fractions of all rows in a public random order.
+    rows : array of int
     interval : ClippingInterval
     mechanism : Mechanism
     label_summary : LabelSummary
-    ensemble : Ensemble
-        Its predictions are the centres of the intervals.
     """
 
     number: int
-    share: tuple[float, float]
+    rows: Index
     interval: ClippingInterval
     mechanism: Mechanism
     label_summary: LabelSummary
-    ensemble: Ensemble
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,20 +241,14 @@ class SumResults:
     label_summary : LabelSummary
     sums : SumModel or None
         None under local trust.
-    noise : sequence of Statistic
-        The statistics that were released.
     linear : Posterior or None
         The linear model before the last round of labels; None before any round.
-    unspent : Fraction
-        What is left of the ε for sums.
     """
 
     table: FeatureTable
     label_summary: LabelSummary
     sums: SumModel | None = None
-    noise: Sequence[Statistic] = ()
     linear: Posterior | None = None
-    unspent: Fraction = Fraction(0)
 
     @property
     def observations(self) -> list[Observation]:
@@ -282,29 +269,26 @@ class SumResults:
 
 
 @limit_libraries()
-def release_sums(rows: InMemoryRows, plan: Plan, source: WordSource) -> SumResults:
+def release_sums(table: FeatureTable, access: LabelAccess, plan: Plan, announce: Announce) -> SumResults:
     """Release the range of labels, noisy sums, and the spread of labels around the model fitted to the sums.
 
     Under local trust nothing is computed from all labels, and nothing is released here.
     """
     if not plan.for_sums:
-        return SumResults(rows.table, FREE_SUMMARY)
-    budget = SumBudget(plan.for_sums, rows.count, plan.labels_share)
-    rows.announce("range")
-    found = find_range(rows.counts, UNIT, budget, source)
+        return SumResults(table, FREE_SUMMARY)
+    announce("range")
+    found = find_range(access, UNIT)
     limits = Limits(*(found or UNIT))
-    rows.announce("sums")
-    fit = fit_mean if found is None else fit_sums
-    sums = fit(rows.table, limits, budget, rows.add_up, source)
+    announce("sums")
+    is_measured = found is not None
+    sums = fit_sums(table, limits, access, plan.labels_share) if is_measured else fit_mean(table, limits, access)
     variance = sums.linear.signal_variance + sums.linear.residual_variance
-    return SumResults(
-        sums.table, LabelSummary(*limits, variance, sums=sums.sums), sums, budget.noise, unspent=budget.left
-    )
+    return SumResults(sums.table, LabelSummary(*limits, variance, sums=sums.sums), sums)
 
 
 @limit_libraries()
 def draw_rounds(
-    rows: InMemoryRows, sum_results: SumResults, plan: Plan, noise: UnitNoise, ends: Array
+    access: LabelAccess, sum_results: SumResults, plan: Plan, noise: UnitNoise, ends: Array, announce: Announce
 ) -> tuple[list[RowPart], SumResults]:
     """Release every label exactly once, in rounds with these boundaries; raise if that failed.
 
@@ -312,8 +296,8 @@ def draw_rounds(
     """
     label_summary, ensemble, table = sum_results.label_summary, sum_results.ensemble(), sum_results.table
     parts: list[RowPart] = []
-    for number, share in enumerate(pairwise(ends.tolist())):
-        rows.announce(f"round {number + 1} of {ends.size - 1}")
+    for number, rows in enumerate(round_rows(ends, table.rows)):
+        announce(f"round {number + 1} of {ends.size - 1}")
         if parts:
             ensemble = ensemble_of(parts, sum_results, quick=True)
         if parts or sum_results.sums is not None:
@@ -321,24 +305,21 @@ def draw_rounds(
         else:
             residuals = Residuals.uniform(label_summary.width)
         signal, rest = label_summary.variance / 2, ensemble.rest
-        risk = partial(learner_risk, spectrum=table.spectrum, signal=signal, rest=rest, rows=rows.labels.size)
+        risk = partial(learner_risk, spectrum=table.spectrum, signal=signal, rest=rest, rows=table.rows)
         interval = design_interval(residuals, noise, risk)
-        mechanism = plan.request.design(interval.unit_prior(), plan.epsilon, rows.count)
-        part = rows.draw(Round(number, share, interval, mechanism, label_summary, ensemble), table)
-        if part is not None:
-            parts.append(part)
-    _require_each_row_once(rows, parts)
+        mechanism = plan.request.design(interval.unit_prior(), plan.epsilon, access.rows)
+        if rows.size:
+            now = Round(number, rows, interval, mechanism, label_summary)
+            parts.append(draw_part(access, now, ensemble.predict(table, rows)))
+    access.require_all_randomized()
     return parts, replace(sum_results, linear=ensemble.linear)
 
 
-def _require_each_row_once(rows: InMemoryRows, parts: Sequence[RowPart]) -> None:
-    """Raise unless every row was released exactly once."""
-    released = np.concatenate([np.zeros(0, dtype=np.int64), *(part.private.rows for part in parts)])
-    times = np.bincount(released, minlength=rows.table.rows)
-    if times.size != rows.table.rows or (times != 1).any():
-        raise PrivacyProofError(
-            "not every row was drawn exactly once: this is a fault of the program, and nothing was released"
-        )
+def round_rows(ends: Array, rows: int) -> list[Index]:
+    """Return the rows of each round, in a public random order of all rows."""
+    order = np.random.default_rng(0).permutation(rows)
+    places = np.rint(ends * rows).astype(np.int64).tolist()
+    return [np.sort(order[start:end]) for start, end in pairwise(places)]
 
 
 def ensemble_of(parts: Sequence[RowPart], sum_results: SumResults, *, quick: bool = False) -> Ensemble:
@@ -365,8 +346,7 @@ def learn_interactions(parts: Sequence[RowPart], sum_results: SumResults) -> Sum
     return replace(sum_results, table=sums.table, sums=sums)
 
 
-@np.errstate(all="ignore")  # a warning that depends on labels would leak them
-def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: WordSource) -> RowPart:
+def draw_part(access: LabelAccess, plan: Round, centre: Array) -> RowPart:
     """Randomise labels, each clipped to an interval around its centre and inside the range."""
     interval, mechanism, label_summary = plan.interval, plan.mechanism, plan.label_summary
     least = LEAST_WIDTH * label_summary.width  # that much of an interval stays inside the bounds
@@ -374,14 +354,15 @@ def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: Wo
     high = np.clip(centre + interval.half_width, low + least, label_summary.high)
     width = high - low
     channel = mechanism.channel
-    unit = channel.debias(mechanism.randomize_checked((label_summary.clip(labels) - low) / width, source))
+    intervals = RowIntervals(plan.rows, low, width, label_summary.limits)
+    unit = channel.debias(access.randomize(mechanism, intervals).values)
     offset, scale = centre + interval.slope * (low - centre), interval.slope * width
     private = offset + scale * unit
     prior = interval.unit_prior()
     spread = float(prior.masses @ channel.variance(prior.centers)) / channel.slope() ** 2
     noise = np.asarray(spread * scale**2)
     return RowPart(
-        private=PrivateRows(rows, np.asarray(private), float(noise.mean()), plan.number),
+        private=PrivateRows(plan.rows, np.asarray(private), float(noise.mean()), plan.number),
         mechanism=mechanism,
         unit=np.asarray(unit),
         low=low,
@@ -391,44 +372,3 @@ def draw_part(rows: Index, labels: Array, centre: Array, plan: Round, source: Wo
         noise=noise,
         hidden=interval.hidden,
     )
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class InMemoryRows:
-    """Rows whose labels are in memory, in unit scale. ``repr`` shows no label.
-
-    On a cluster these are a sample: `counts`, `add_up` and `count` are of all rows there.
-    """
-
-    table: FeatureTable
-    labels: Array
-    source: WordSource
-    verbose: bool
-
-    @property
-    def count(self) -> int:
-        """The number of rows."""
-        return int(self.labels.size)
-
-    def announce(self, step: str) -> None:
-        """Report that a step of the fit begins."""
-        if self.verbose:
-            print(f"labeldp: {step}", file=sys.stderr)
-        report_step(step)
-
-    def counts(self) -> Sums:
-        """Return the exact number of labels in each cell of the bounds."""
-        return count(self.labels, UNIT, CELLS)
-
-    def add_up(self, query: Query) -> Sums:
-        """Return the exact answer of a query."""
-        return query.answer(self.labels)
-
-    def draw(self, plan: Round, table: FeatureTable) -> RowPart | None:
-        """Randomise the round's labels."""
-        order = np.random.default_rng(0).permutation(self.labels.size)  # public: which row in which round
-        start, end = np.rint(np.array(plan.share) * self.labels.size).astype(np.int64)
-        rows = np.sort(order[start:end])
-        if not rows.size:
-            return None
-        return draw_part(rows, self.labels[rows], plan.ensemble.predict(table, rows), plan, self.source)

@@ -18,12 +18,13 @@ from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge, warn_if
 from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.accounts.terms import Split, Terms, fit_times
 from labeldp.errors import DataError, ParameterError, Setting
-from labeldp.exact.word_sources import SecureWords, WordSource, resolve_source
+from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor
 from labeldp.learning.clipped_errors import ErrorPlan
 from labeldp.learning.held_out import final_step, finite_predictions, fresh_predictions, innermost
 from labeldp.learning.quality import Risk
 from labeldp.learning.score_sums import ScorePlan
+from labeldp.release.label_access import LabelAccess
 from labeldp.tables.frames import refuse_other_order, row_count
 
 TEST_SIZE = 0.1
@@ -106,20 +107,16 @@ def private_score(
     labels, predicted = scope.select(labels), scope.select(predicted)
     largest = float(max(predicted.max() - bounds[0], bounds[1] - predicted.min()))
     plan = ScorePlan.of(labels.size, budget, bounds, largest)
-    source = resolve_source(random_state)
-    charges = plan.charges(scope)
-    ledger_to_charge(ledger, y).charge_all(charges, scope)
-    risk = _measure(plan, predicted, labels, source, scope.rows_per_person)
+    charges, access = plan.charges(scope), LabelAccess(labels, resolve_source(random_state), "score")
+    access.charge(ledger_to_charge(ledger, y), charges, scope, epsilon=plan.epsilon)
+    risk = _measure(plan, predicted, access, scope.rows_per_person)
     return replace(risk, charge=charges[0], fit_charges=_fit_charges(innermost(model)[0]))
 
 
-def _measure(
-    plan: ScorePlan | ErrorPlan, predicted: Array, labels: Array, source: WordSource, rows_per_person: int
-) -> Risk:
+def _measure(plan: ScorePlan | ErrorPlan, predicted: Array, access: LabelAccess, rows_per_person: int) -> Risk:
     """Return a score that is paid for."""
-    figures, statistics = plan.measure(predicted, labels, source)
-    is_secure = isinstance(source, SecureWords)
-    return Risk(figures, labels.size, is_secure, statistics, None, rows_per_person)
+    figures = plan.measure(predicted, access)
+    return Risk(figures, access.rows, access.is_secure, tuple(access.statistics), None, rows_per_person)
 
 
 def _fit_charges(model: Any) -> tuple[str, ...]:
@@ -240,8 +237,9 @@ def fit_and_measure(
         if fit_charges != _fit_charges(regressor) or label_cost(paid) != Budget(fit_epsilon):
             raise ParameterError("the ledger was charged for more than one fit, and the card of a model is of one")
         predicted = finite_predictions(model, _take(X, test), plan.rows)
-        ledger.charge_all(charges, scope)
-        score = _measure(plan, predicted, labels[test], source, scope.rows_per_person)
+        access = LabelAccess(labels[test], source, "score")
+        access.charge(ledger, charges, scope, epsilon=plan.epsilon)
+        score = _measure(plan, predicted, access, scope.rows_per_person)
     except Exception as error:
         error.add_note(NOT_SCORED)
         raise

@@ -8,19 +8,20 @@ docs/proofs/scores.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
-from labeldp._values import Array, Counts
+from labeldp._values import Array, Sums
 from labeldp.accounts.budget import Budget, Charge, new_charge
 from labeldp.accounts.numbers import number
 from labeldp.accounts.scope import Scope
 from labeldp.accounts.scores import Figure, describe_figures
 from labeldp.accounts.statistic import Statistic
 from labeldp.errors import ParameterError
-from labeldp.exact.word_sources import WordSource
+from labeldp.release.label_access import LabelAccess
+from labeldp.release.queries import IntegerQuery
 
 STEPS = 1 << 18
 _REACH = math.log(20) / math.sqrt(2)
@@ -28,6 +29,39 @@ _REACH = math.log(20) / math.sqrt(2)
 
 MOST_ROWS = 1 << 26
 """Sums of this many squares of `STEPS`, and their noise, are 64-bit integers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSums(IntegerQuery):
+    """Sums of absolute and of squared errors of predictions.
+
+    Attributes
+    ----------
+    bounds : (lo, hi)
+        Predictions and labels outside count as the bounds.
+    largest_error : float
+        The error that becomes `STEPS`.
+    predicted : array, optional
+        The predictions of the rows.
+    """
+
+    bounds: tuple[float, float]
+    largest_error: float
+    predicted: Array | None = field(default=None, repr=False)
+    kind = "score"
+    description = "sums of errors"
+    largest = STEPS
+
+    def integers(self, labels: Array) -> Array:
+        """Return the error of each row, in steps of the largest one."""
+        predicted = np.clip(np.asarray(self.predicted), *self.bounds)
+        errors = np.abs(predicted - np.clip(labels, *self.bounds)) / self.largest_error
+        return np.asarray(np.rint(np.minimum(errors, 1.0) * STEPS))
+
+    @staticmethod
+    def columns(integers: Sums) -> Sums:
+        """Return STEPS·k and k·(STEPS − k) of each integer k."""
+        return np.array([STEPS * integers, integers * (STEPS - integers)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +106,14 @@ class ScorePlan:
             )
         return plan
 
+    def query(self, predicted: Array | None = None) -> ErrorSums:
+        """Return the sums over rows with these predictions."""
+        return ErrorSums(self.bounds, self.largest, predicted)
+
     @property
     def statistic(self) -> Statistic:
-        """The released sums, for a card: all sums together move by at most STEPS² with one label."""
-        return Statistic("sums of errors", "score", 2, STEPS**2, self.epsilon, "score")
+        """The released sums, for a card."""
+        return self.query().statistic(self.epsilon, "score")
 
     def charges(self, scope: Scope, paid: Fraction = Fraction(0)) -> list[Charge]:
         """Return the charge for a score, or no charge if the rows need no more than the ε that is paid.
@@ -92,22 +130,13 @@ class ScorePlan:
         description = "score, beyond the fit" if paid else "score"
         return [new_charge(description, budget, purpose="score", mechanism=noise, scope=scope)]
 
-    def sums(self, predicted: Array, labels: Array) -> Counts:
-        """Return the exact sums; predictions and labels outside the bounds count as the bounds."""
-        with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
-            errors = np.abs(np.clip(predicted, *self.bounds) - np.clip(labels, *self.bounds)) / self.largest
-            k = np.rint(np.minimum(errors, 1.0) * STEPS).astype(np.int64)
-        return np.array([(STEPS * k).sum(), (k * (STEPS - k)).sum()])
+    def measure(self, predicted: Array, access: LabelAccess) -> dict[str, Figure]:
+        """Return the errors of predictions, with noise."""
+        return self.figures(access.measure(self.query(predicted), self.epsilon).values)
 
-    def measure(
-        self, predicted: Array, labels: Array, source: WordSource
-    ) -> tuple[dict[str, Figure], tuple[Statistic, ...]]:
-        """Return the errors of predictions, with noise, and the integers that were released."""
-        return self.figures(self.sums(predicted, labels), source), (self.statistic,)
-
-    def figures(self, exact: Counts, source: WordSource) -> dict[str, Figure]:
+    def figures(self, sums: Sums) -> dict[str, Figure]:
         """Return the figures that follow from the sums with noise; no error is negative."""
-        first, second = (self.statistic.noise.release(exact, source) * (1 / (STEPS**2 * self.rows))).tolist()
+        first, second = (sums * (1 / (STEPS**2 * self.rows))).tolist()
         return self._figures_of(first, first - second)
 
     def _figures_of(self, first: float, square: float) -> dict[str, Figure]:

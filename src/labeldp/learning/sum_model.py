@@ -2,8 +2,8 @@
 
 A stage forms groups of similar rows, releases a noisy sum for each, and fits the model to all sums so far. The
 next stage forms new groups that suit this model, and sums residuals, which are smaller than labels and need less
-noise. Labels are read by ``add_up`` only, for these sums and for counts that measure the spread of residuals; all
-else is computed from public features and noisy integers.
+noise. Labels are read by `LabelAccess.measure` only, for these sums and for counts that measure the spread of
+residuals; all else is computed from public features and noisy integers.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ import numpy as np
 from scipy.special import erf
 
 from labeldp._values import Array, Sums
-from labeldp.exact.word_sources import WordSource
 from labeldp.learning import epsilon_split as split
-from labeldp.learning.epsilon_split import SumBudget
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import Limits
 from labeldp.learning.groups import Groups, GroupSearch, NoisySums, Predictor, with_length_scales
-from labeldp.learning.label_queries import OCTAVES, AddUp, DistanceQuery, RowRules, SumQuery
+from labeldp.learning.label_queries import OCTAVES, DistanceCounts, GroupSums, RowRules
 from labeldp.learning.length_scales import LengthScales, can_learn, equal_length_scales, learn_length_scales
 from labeldp.learning.linear_gaussian import Observation
 from labeldp.learning.model_average import MEAN_VARIANCE, SIGNAL_VARIANCES, Posterior, prior_grid
+from labeldp.release.label_access import LabelAccess
 
 _FIRST_STRENGTHS = 0.0133 * np.array([0.35, 0.3, 0.2, 0.15, 0.15])
 _FIRST_REST = 0.02
@@ -94,12 +93,10 @@ class SumModel:
         )
 
 
-def fit_sums(
-    table: FeatureTable, limits: Limits, budget: SumBudget, add_up: AddUp, source: WordSource
-) -> SumModel:
-    """Spend the budget on noisy sums by group, and return the linear model fitted to them.
+def fit_sums(table: FeatureTable, limits: Limits, access: LabelAccess, labels_share: float = 0.0) -> SumModel:
+    """Spend the ε that is left on noisy sums by group, and return the linear model fitted to them.
 
-    A part of the budget is left for labels if the first sums explain little.
+    A part of ε is left for labels if the first sums explain little.
 
     Parameters
     ----------
@@ -107,33 +104,31 @@ def fit_sums(
         The rows, or a sample of them.
     limits : Limits
         The range of labels.
-    budget : SumBudget
-    add_up : callable
-        Answers a query over all rows.
-    source : source of words
+    access : LabelAccess
+    labels_share : float
+        The share of all ε for labels; 0 if they cannot get more.
     """
-    with_length_scales = can_learn(table) and budget.rows_epsilon >= split.FEWEST_FOR_LENGTHS
-    fit = _StagedFit(table, limits, budget, add_up, source)
+    rows_epsilon = access.rows_epsilon
+    with_length_scales = can_learn(table) and rows_epsilon >= split.FEWEST_FOR_LENGTHS
+    fit = _StagedFit(table, limits, access)
     if with_length_scales:
         fit.table = table.with_length_scales(equal_length_scales(table.sources), np.ones(table.sources), 0.0)
-    for stage, share in enumerate(budget.stage_shares(with_length_scales=with_length_scales)):
-        fit.release_sums(budget.part(*share))
+    for stage, share in enumerate(split.stage_shares(rows_epsilon, with_length_scales=with_length_scales)):
+        fit.release_sums(share.of(access))
         fit.sum_residuals_next()
         if with_length_scales:
             fit.learn_length_scales()
-            if fit.is_measured and budget.prefers_labels(stage, fit.explained_share()):
+            if fit.is_measured and split.prefers_labels(labels_share, stage, fit.explained_share()):
                 return fit.result()
-    fit.release_sums(budget.left)
+    fit.release_sums(access.remaining)
     if with_length_scales:
         fit.learn_length_scales()
     return fit.result()
 
 
-def fit_mean(
-    table: FeatureTable, limits: Limits, budget: SumBudget, add_up: AddUp, source: WordSource
-) -> SumModel:
-    """Spend the whole budget on one noisy sum of all labels; parameters are those of `fit_sums`."""
-    fit = _StagedFit(table, limits, budget, add_up, source)
+def fit_mean(table: FeatureTable, limits: Limits, access: LabelAccess) -> SumModel:
+    """Spend the ε that is left on one noisy sum of all labels; parameters are those of `fit_sums`."""
+    fit = _StagedFit(table, limits, access)
     fit.release_mean()
     start = np.clip(table.predict(fit.linear, np.arange(table.rows)), *limits)
     return SumModel(fit.linear, fit.released, start, fit.expected_spread(), fit.rest, table)
@@ -145,7 +140,7 @@ class _StagedFit:
     Attributes
     ----------
     table : FeatureTable
-    query : SumQuery
+    query : GroupSums
         What the next stage sums.
     released : list of NoisySums
     linear : Posterior
@@ -162,12 +157,10 @@ class _StagedFit:
 
     linear: Posterior
 
-    def __init__(
-        self, table: FeatureTable, limits: Limits, budget: SumBudget, add_up: AddUp, source: WordSource
-    ) -> None:
-        self.table, self.limits, self.budget, self.add_up, self.source = table, limits, budget, add_up, source
+    def __init__(self, table: FeatureTable, limits: Limits, access: LabelAccess) -> None:
+        self.table, self.limits, self.access = table, limits, access
         self.width = limits.width
-        self.query = SumQuery(limits)
+        self.query = GroupSums(limits)
         self.released: list[NoisySums] = []
         self.strengths: Array = _FIRST_STRENGTHS * self.width**2
         self.rest = _FIRST_REST * self.width**2
@@ -179,16 +172,16 @@ class _StagedFit:
     def release_sums(self, epsilon: Fraction) -> None:
         """Form groups, release their noisy sums, and fit the model to all sums so far."""
         groups = self._form_groups(self.query.noise_variance(epsilon))
-        rows = replace(self.query.rows, grouping=groups.rule, group=groups.group)
-        self.query = replace(self.query, rows=rows, groups=groups.sizes.size)
+        row_rules = replace(self.query.row_rules, grouping=groups.rule, group=groups.group)
+        self.query = replace(self.query, row_rules=row_rules, groups=groups.sizes.size)
         self._release(groups, epsilon)
 
     def release_mean(self) -> None:
         """Release the noisy sum of all labels, for all that is left."""
-        self._release(Groups.of_all(self.table, self.budget.rows), self.budget.left)
+        self._release(Groups.of_all(self.table, self.access.rows), self.access.remaining)
 
     def _release(self, groups: Groups, epsilon: Fraction) -> None:
-        self.released.append(self.query.release_centred(groups, epsilon, self.budget, self.add_up, self.source))
+        self.released.append(self.query.measure(self.access, groups, epsilon))
         self._fit()
 
     def _form_groups(self, noise: float) -> Groups:
@@ -197,7 +190,7 @@ class _StagedFit:
         prior = np.append(prior, MEAN_VARIANCE * self.width**2)
         known = [each.observation(self.rest).gram for each in self.released]
         search = GroupSearch.of(self.table, prior)
-        return search.groups(self.table, self.budget.rows, noise=noise, residual_variance=self.rest, known=known)
+        return search.groups(self.table, self.access.rows, noise=noise, residual_variance=self.rest, known=known)
 
     def _fit(self) -> None:
         """Fit the model to all sums so far."""
@@ -209,26 +202,24 @@ class _StagedFit:
         """Let the next stage sum residuals from what the model predicts now."""
         predictor = Predictor(self.table.public, self.linear, self.limits)
         self.starts.append(predictor.of(self.table))
-        rows = RowRules(predictor=predictor, prediction=self.starts[-1])
-        self._measure_spread(rows)
+        row_rules = RowRules(predictor=predictor, prediction=self.starts[-1])
+        self._measure_spread(row_rules)
         if self.is_measured:
             limit = min(self.width, _RESIDUAL_LIMIT * math.sqrt(self.spread))
         else:
-            epsilon = self.budget.left
+            epsilon = self.access.remaining
             limit = self.width * next(part for below, part in _UNMEASURED_LIMITS.items() if epsilon < below)
-        self.query = SumQuery(self.limits, rows, residual_limit=limit)
+        self.query = GroupSums(self.limits, row_rules, residual_limit=limit)
         self.rest = min(self.linear.residual_variance, self.spread)
 
-    def _measure_spread(self, rows: RowRules) -> None:
+    def _measure_spread(self, row_rules: RowRules) -> None:
         """Update the spread of labels around predictions, by noisy counts if there is enough ε for them."""
         self.spread = self.spread or self.expected_spread()
-        if self.budget.rows_epsilon < split.FEWEST_FOR_SPREAD:
+        if self.access.rows_epsilon < split.FEWEST_FOR_SPREAD:
             return
-        query = DistanceQuery(self.limits, rows)
-        epsilon = self.budget.part(*split.SPREAD)
-        (exact,) = self.add_up(query)
-        noisy = self.budget.release(exact, epsilon, self.source, kind="counts", what="counts of distances")
-        self.spread = estimate_spread(noisy, self.budget.rows, float(epsilon), self.width)
+        epsilon = split.SPREAD.of(self.access)
+        counts = self.access.measure(DistanceCounts(self.limits, row_rules), epsilon).values
+        self.spread = estimate_spread(counts, self.access.rows, float(epsilon), self.width)
         self.is_measured = True
 
     def expected_spread(self) -> float:
@@ -286,7 +277,7 @@ def estimate_spread(noisy: Sums, rows: int, epsilon: float, width: float) -> flo
     Parameters
     ----------
     noisy : array of int
-        Counts by halves of the width, from `DistanceQuery`.
+        Counts by halves of the width, from `DistanceCounts`.
     rows : int
     epsilon : float
         Of these counts.

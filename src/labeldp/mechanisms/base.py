@@ -225,10 +225,9 @@ class Mechanism(ABC):
         return self.randomize_checked(array.reshape(-1), source).reshape(array.shape)
 
     @np.errstate(all="ignore")  # a warning that depends on labels would leak them
-    def randomize_checked(self, labels: Numbers, source: WordSource, out: Array | None = None) -> Array:
-        """Return private labels of labels that were checked, in one dimension, in ``out`` if that is given."""
-        # a channel that leaves an entry out must not show freed memory
-        result = np.full(labels.shape, np.nan) if out is None else out
+    def randomize_checked(self, labels: Numbers, source: WordSource) -> Array:
+        """Return private labels of labels that were checked, in one dimension."""
+        result = np.full(labels.shape, np.nan)  # a channel that leaves an entry out must not show freed memory
         self.channel.sample(labels, source, result)
         return result
 

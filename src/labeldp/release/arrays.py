@@ -20,6 +20,7 @@ from labeldp.errors import LabelError
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.curator import equal_bins_histogram
+from labeldp.release.label_access import LabelAccess
 from labeldp.release.names import name_of_labels
 from labeldp.release.plan import Request, prepare
 
@@ -29,23 +30,16 @@ def randomize_labels(request: Request, labels: Numbers, ledger: Ledger, source: 
 
     Examples
     --------
-    >>> import labeldp as ldp
+    >>> import numpy as np, labeldp as ldp
     >>> request = Request(epsilon=1.0, bounds=(0, 5), mechanism="laplace")
     >>> values, terms = randomize_labels(request, np.array([2.5, 4.0]), ldp.Ledger(), resolve_source(None))
     >>> values.shape, terms.cost
     ((2,), Budget(epsilon=1.0))
     """
-    plan = request.plan(len(labels))
-    flat = labels.reshape(-1)
-    terms = prepare(
-        plan,
-        ledger=ledger,
-        source=source,
-        estimate_prior=lambda: request.estimate_prior(flat, plan.for_prior, source),
-    )
-    values = np.full(labels.shape, np.nan)
-    terms.mechanisms[0].randomize_checked(flat, source, values.reshape(-1))
-    return values, terms
+    access = LabelAccess(labels.reshape(-1), source, "prior")
+    terms = prepare(request.plan(len(labels)), ledger, access)
+    values: Array = access.randomize(terms.mechanisms[0]).values
+    return values.reshape(labels.shape), terms
 
 
 def estimate_prior(
@@ -102,14 +96,10 @@ def estimate_prior(
     source = resolve_source(random_state)
     ledger = ledger_to_charge(as_ledger(ledger), labels)
     request = request.admit(ledger, len(array))
-    flat, exact = request.scope.select(array.reshape(-1)), request.epsilon.exact
-
-    def estimate() -> Histogram:
-        if request.trust == "curator":  # easier to look at than the prior of a release, which serves a design
-            return equal_bins_histogram(flat, exact, request.bounds, source)
-        return request.estimate_prior(flat, exact, source)
-
-    return request.pay_for_prior(estimate, ledger, source)
+    access = LabelAccess(request.scope.select(array.reshape(-1)), source, "prior")
+    if request.trust == "curator":  # easier to look at than the prior of a release, which serves a design
+        return request.pay_for_prior(ledger, access, equal_bins_histogram)
+    return request.pay_for_prior(ledger, access)
 
 
 def one_column(labels: ArrayLike) -> Numbers:

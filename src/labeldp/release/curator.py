@@ -13,23 +13,22 @@ is the posterior mean of the histogram given the noisy counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from labeldp._values import Array, Counts, Interval, Numbers
+from labeldp._values import Counts, Interval
 from labeldp.accounts.statistic import Origin
-from labeldp.exact.integers import DiscreteLaplace, Statistic
-from labeldp.exact.sampling import Domain, pieces
-from labeldp.exact.word_sources import CHUNK, WordSource
+from labeldp.exact.integers import DiscreteLaplace
 from labeldp.mechanisms.histogram import Histogram
+from labeldp.release.label_access import LabelAccess
+from labeldp.release.queries import BinCounts, Cells, LargestWindow
 from labeldp.release.tails import onto_simplex, posterior_masses
 
 FINE = 1 << 16
-"""Cells of the fine grid: `adaptive_histogram` needs the exact count of labels in each."""
+"""Cells of the fine grid: `adaptive_histogram` counts labels in each."""
 
 GRID = 1 << 20
 """A range has this many steps where values in it are summed as integers."""
@@ -54,19 +53,6 @@ PLACE_SHARE = 0.15
 
 PLACE_BUDGET = 100
 """The rows · ε that placing the window costs at most."""
-
-
-def count(values: Numbers, bounds: Interval, bins: int) -> Counts:
-    """Return the number of values in each of equally wide bins; values outside count as the ends."""
-    domain = Domain(*bounds, bins)
-    counts = np.zeros(bins, dtype=np.int64)
-    scratch = np.empty(min(CHUNK, values.size))
-    with np.errstate(all="ignore"):  # a warning that depends on labels would leak them
-        for piece in pieces(values.size):
-            chunk = values[piece]
-            cells = domain.piece(chunk, scratch[: chunk.size])
-            counts += np.bincount(cells, minlength=bins)
-    return counts
 
 
 def mean_variance(epsilon: Fraction, rows: int, bounds: Interval) -> float:
@@ -95,70 +81,64 @@ def _nearest_power(number: float, largest: int) -> int:
     return int(np.clip(round(math.log2(max(1.0, number))), 0, largest))
 
 
-def equal_bins_histogram(labels: Numbers, epsilon: Fraction, bounds: Interval, source: WordSource) -> Histogram:
-    """Return the private histogram of checked, paid-for labels in equally wide bins."""
-    statistic = _counts("bins of one width", bins_for(labels.size, float(epsilon)), epsilon)
-    noisy = _released(statistic, count(labels, bounds, statistic.size), source)
-    nodes = np.linspace(*bounds, statistic.size + 1)
-    return Histogram(nodes, onto_simplex(noisy, labels.size), Origin((statistic,)))
+def equal_bins_histogram(access: LabelAccess, epsilon: Fraction, bounds: Interval) -> Histogram:
+    """Return the private histogram of labels in equally wide bins."""
+    bins = bins_for(access.rows, float(epsilon))
+    counts = access.measure(
+        BinCounts.equal(Cells(bounds, bins), bins, "counts of labels in bins of one width"), epsilon
+    )
+    nodes = np.linspace(*bounds, bins + 1)
+    masses = onto_simplex(counts.values.astype(np.float64), access.rows)
+    return Histogram(nodes, masses, Origin(tuple(access.statistics)))
 
 
-def adaptive_histogram(fine: Counts, epsilon: Fraction, bounds: Interval, source: WordSource) -> Histogram:
-    """Return the posterior mean of the histogram, for ε, from exact counts in many fine cells of the bounds.
+def adaptive_histogram(access: LabelAccess, epsilon: Fraction, bounds: Interval) -> Histogram:
+    """Return the posterior mean of the histogram of labels, for ε.
 
     The bounds stay the same. Bins are fine where noisy counts show labels, and wide elsewhere.
     """
-    rows = int(fine.sum())
-    location = _locate(fine, epsilon, source)
-    remaining = epsilon - sum(statistic.epsilon for statistic in location.statistics)
-    edges = _bin_edges(location, fine.size, rows * float(remaining))
-    counts = _counts("bins about where they lie", edges.size - 1, remaining)
-    noisy = _released(counts, np.add.reduceat(fine, edges[:-1]), source)
-    deviation = math.sqrt(counts.noise.variance())
-    nodes, masses = posterior_masses(edges.astype(np.float64), noisy, rows, deviation)
+    cells, rows, earlier = Cells(bounds, FINE), access.rows, access.remaining
+    location = _locate(access, cells, epsilon)
+    remaining = epsilon - (earlier - access.remaining)
+    edges = _bin_edges(location, FINE, rows * float(remaining))
+    query = BinCounts(cells, tuple(edges[:-1].tolist()), "counts of labels in bins about where they lie")
+    counts = access.measure(query, remaining)
+    deviation = math.sqrt(counts.noise.noise.variance())
+    nodes, masses = posterior_masses(edges.astype(np.float64), counts.values.astype(np.float64), rows, deviation)
     low, high = bounds
-    origin = Origin((*location.statistics, counts))
-    return Histogram.of(low + nodes / fine.size * (high - low), masses, origin)
-
-
-def _counts(where: str, size: int, epsilon: Fraction) -> Statistic:
-    return Statistic(f"counts of labels in {where}", "counts", size, 1, epsilon, "prior")
-
-
-def _released(statistic: Statistic, exact: Counts, source: WordSource) -> Array:
-    return statistic.noise.release(exact, source).astype(np.float64)
+    return Histogram.of(low + nodes / FINE * (high - low), masses, Origin(tuple(access.statistics)))
 
 
 # ---- place and scale ----------------------------------------------------------------------------------
 
 
 class Location(NamedTuple):
-    """The fine cells between which most labels lie, and the statistics that were released to find them."""
+    """The fine cells between which most labels lie."""
 
     first: int
     last: int
-    statistics: tuple[Statistic, ...]
 
 
-def _locate(fine: Counts, epsilon: Fraction, source: WordSource) -> Location:
+def _locate(access: LabelAccess, cells: Cells, epsilon: Fraction) -> Location:
     """Return the location of most labels; all cells where the bounds are about right, or rows are few."""
-    rows, cells = int(fine.sum()), fine.size
+    rows = access.rows
     if rows * epsilon < MIN_BUDGET_SEARCH:
-        return Location(0, cells, ())
-    windows = [largest_window(fine, level) for level in range(MAX_LEVEL + 1)]
+        return Location(0, cells.number)
     cost = _cost(epsilon, rows, STEP_SHARE, STEP_BUDGET)
-    largest = Statistic("largest count of labels in a window", "largest count", 1, 1, cost, "prior")
-    level, queries = narrowest_level(windows, partial(largest.noise.release, source=source), WINDOW_SHARE * rows)
-    steps = (largest,) * queries
+
+    def is_filled(level: int) -> bool:
+        """Return whether a window of this level holds most labels, by a noisy count."""
+        query = LargestWindow(cells, level, "largest count of labels in a window")
+        return bool(access.measure(query, cost).values[0] >= WINDOW_SHARE * rows)
+
+    level = narrowest_level(is_filled, 0, MAX_LEVEL)
     if level <= 1:
-        return Location(0, cells, steps)
-    halves = _counts("halves of windows", 2 << level, _cost(epsilon, rows, PLACE_SHARE, PLACE_BUDGET))
-    noisy = halves.noise.release(half_windows(fine, level), source)
-    half = cells >> (level + 1)
+        return Location(0, cells.number)
+    halves = BinCounts.equal(cells, 2 << level, "counts of labels in halves of windows")
+    noisy = access.measure(halves, _cost(epsilon, rows, PLACE_SHARE, PLACE_BUDGET)).values
+    half = cells.number >> (level + 1)
     middle = half * (1 + int(np.argmax(noisy[1:] + noisy[:-1])))
-    first = max(0, middle - 2 * half)
-    last = min(cells, middle + 2 * half)
-    return Location(first, last, (*steps, halves))
+    return Location(max(0, middle - 2 * half), min(cells.number, middle + 2 * half))
 
 
 def _cost(epsilon: Fraction, rows: int, share: float, budget: float) -> Fraction:
@@ -171,7 +151,7 @@ def _bin_edges(location: Location, cells: int, budget: float) -> Counts:
 
     The number of equal bins follows from rows · ε: noise in them adds up, and wide ones hide where labels lie.
     """
-    first, last, _ = location
+    first, last = location
     bins = 8 << _nearest_power(math.sqrt(budget) / 20, 7)
     middle, half_width = (first + last) / 2, (last - first) / 2
     distances = half_width * 2.0 ** np.arange(1, 20)
@@ -180,39 +160,19 @@ def _bin_edges(location: Location, cells: int, budget: float) -> Counts:
     return np.unique(np.rint(edges).astype(np.int64))
 
 
-def half_windows(counts: Counts, level: int) -> Counts:
-    """Return the counts in cells half as wide as a window, of which the bounds have 2^level."""
-    return np.asarray(counts.reshape(2 << level, -1).sum(axis=1))
-
-
-def largest_window(counts: Counts, level: int) -> Counts:
-    """Return the largest count of any window, as an array of one integer."""
-    halves = half_windows(counts, level)
-    return np.asarray(np.max(halves[1:] + halves[:-1], keepdims=True))
-
-
-def narrowest_level(
-    windows: Sequence[Counts], release: Callable[[Counts], Counts], enough: float, wide: int = 0
-) -> tuple[int, int]:
-    """Return the level of the narrowest windows of which one holds most labels, and the number of counts released.
+def narrowest_level(is_filled: Callable[[int], bool], wide: int, narrow: int) -> int:
+    """Return the level of the narrowest windows of which one holds most labels, by bisection.
 
     Parameters
     ----------
-    windows : sequence of arrays
-        The largest count of any window of each level.
-    release : callable
-        Returns a count with noise; called at most ⌈log₂(levels − wide)⌉ times.
-    enough : float
-        A count from which on a window holds most labels.
+    is_filled : callable
+        Whether a window of a level holds most labels; called at most ⌈log₂(narrow − wide + 1)⌉ times.
     wide : int
         Windows of this level are taken to hold most labels.
+    narrow : int
+        The level of the narrowest windows.
     """
-    narrow, queries = len(windows) - 1, 0
     while wide < narrow:
         middle = (wide + narrow + 1) // 2
-        queries += 1
-        if release(windows[middle])[0] >= enough:
-            wide = middle
-        else:
-            narrow = middle - 1
-    return wide, queries
+        wide, narrow = (middle, narrow) if is_filled(middle) else (wide, middle - 1)
+    return wide

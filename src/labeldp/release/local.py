@@ -12,16 +12,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from labeldp._values import Array, Counts, Interval, Numbers, float_below
+from labeldp._values import Array, Interval, float_below
 from labeldp.accounts.statistic import Origin
 from labeldp.errors import ParameterError, Setting
 from labeldp.exact.sampling import pieces
-from labeldp.exact.word_sources import WordSource
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.laplace import Laplace
 from labeldp.mechanisms.rp_with_prior import RPWithPrior
-from labeldp.release.curator import count
 from labeldp.release.deconvolution import label_likelihood, smoothed_em
+from labeldp.release.label_access import LabelAccess
+from labeldp.release.queries import Cells
 
 MAX_LOCAL_BINS = 64
 """Bins of the prior; it has √n of them if that is fewer."""
@@ -30,16 +30,14 @@ MAX_BINS = 1 << 20
 """Bins of Algorithm 3: more would fill the memory."""
 
 
-def algorithm_3(
-    labels: Numbers, epsilon: Fraction, bounds: Interval, source: WordSource, sigma: float | None = None
-) -> Histogram:
+def algorithm_3(access: LabelAccess, epsilon: Fraction, bounds: Interval, sigma: float | None = None) -> Histogram:
     """Return the histogram of Laplace-randomised labels: the paper's Algorithm 3, one draw a label.
 
     Nodes are μ + kσ between the smallest and the largest randomised label, and those two. The paper's
     α is a mass; a `Histogram` divides it by the width, as its Lemma 3.5 needs.
     """
     mechanism = Laplace(bounds=bounds, epsilon=float_below(epsilon))
-    reports = mechanism.randomize(labels, random_state=source)
+    reports = np.concatenate(list(access.report(mechanism)))
     middle = float(reports.mean())
     width = _deviation(reports, middle) if sigma is None else sigma
     low, high = float(reports.min()), float(reports.max())
@@ -77,33 +75,15 @@ def square_wave(epsilon: float, bounds: Interval) -> RPWithPrior:
     return RPWithPrior(interval=bounds, zeta=top / (2 * e * bottom) * (high - low), epsilon=epsilon)
 
 
-class SquareWaveCounts:
-    """Counts of square-wave reports, and the histogram of labels that explains them.
-
-    Parameters
-    ----------
-    epsilon : Fraction
-        The cost of each report.
-    bounds : (lo, hi)
-    rows : int
-        The number of reports; it is public.
-    """
-
-    def __init__(self, epsilon: Fraction, bounds: Interval, rows: int) -> None:
-        self._mechanism = square_wave(float_below(epsilon), bounds)
-        self._bins = int(np.clip(round(math.sqrt(rows)), 8, MAX_LOCAL_BINS))
-        reach = self._mechanism.zeta * 1.001
-        self._edges = np.linspace(bounds[0] - reach, bounds[1] + reach, 4 * self._bins + 1)
-
-    def count(self, labels: Numbers, source: WordSource) -> Counts:
-        """Return the number of reports of labels in each bin that `histogram` reads; counts of batches add up."""
-        reports = self._mechanism.randomize(labels, random_state=source)
-        first, last = float(self._edges[0]), float(self._edges[-1])
-        return count(reports, (first, last), self._edges.size - 1)
-
-    def histogram(self, counts: Counts) -> Histogram:
-        """Return the labels' histogram under which such counts are likely."""
-        nodes = np.linspace(*self._mechanism.interval, self._bins + 1)
-        likelihood = label_likelihood(self._mechanism.channel, nodes, self._edges[1:-1])
-        masses = smoothed_em(likelihood, counts / counts.sum())
-        return Histogram(nodes, masses, Origin(reports=self._mechanism))
+def square_wave_histogram(access: LabelAccess, epsilon: Fraction, bounds: Interval) -> Histogram:
+    """Return the histogram of labels under which the counts of their square-wave reports are likely."""
+    mechanism = square_wave(float_below(epsilon), bounds)
+    bins = int(np.clip(round(math.sqrt(access.rows)), 8, MAX_LOCAL_BINS))
+    reach = mechanism.zeta * 1.001
+    edges = np.linspace(bounds[0] - reach, bounds[1] + reach, 4 * bins + 1)
+    cells = Cells((float(edges[0]), float(edges[-1])), 4 * bins)
+    counts = np.sum([cells.answer(reports) for reports in access.report(mechanism)], axis=0)
+    nodes = np.linspace(*mechanism.interval, bins + 1)
+    likelihood = label_likelihood(mechanism.channel, nodes, edges[1:-1])
+    masses = smoothed_em(likelihood, counts / counts.sum())
+    return Histogram(nodes, masses, Origin(reports=mechanism))

@@ -20,8 +20,8 @@ from labeldp._values import (
     EPSILON_RANGE,
     Array,
     Epsilon,
+    Interval,
     LabelBounds,
-    Numbers,
     as_fraction,
     float_below,
     parse_choice,
@@ -34,13 +34,15 @@ from labeldp.accounts.scope import Scope
 from labeldp.accounts.terms import Terms
 from labeldp.errors import NotUnbiasedError, ParameterError, Setting, warn
 from labeldp.exact.integers import Statistic
-from labeldp.exact.word_sources import SecureWords, WordSource
 from labeldp.mechanisms.base import Mechanism, fingerprint, join_fingerprints, require_pure
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import choose_mechanism
 from labeldp.mechanisms.registry import mechanism_class, mechanism_names
-from labeldp.release.curator import FINE, adaptive_histogram, count
-from labeldp.release.local import SquareWaveCounts, algorithm_3
+from labeldp.release.curator import adaptive_histogram
+from labeldp.release.label_access import LabelAccess
+from labeldp.release.local import algorithm_3, square_wave_histogram
+
+PriorEstimate = Callable[[LabelAccess, Fraction, Interval], Histogram]
 
 PURPOSES = ("training", "statistics", "values")
 """What released labels are for: to train models on, for means and totals, or values as a mechanism drew them."""
@@ -205,21 +207,24 @@ class Request:
             return False
         return self.mechanism == "auto" or mechanism_class(self.mechanism).needs_prior
 
-    def estimate_prior(self, labels: Numbers, epsilon: Fraction, source: WordSource) -> Histogram:
-        """Return the private histogram of checked labels, for an ε that is paid for."""
+    def estimate_prior(self, access: LabelAccess, epsilon: Fraction) -> Histogram:
+        """Return the private histogram of labels, for an ε that is paid for."""
         if self.trust == "curator":
-            return adaptive_histogram(count(labels, self.bounds, FINE), epsilon, self.bounds, source)
+            return adaptive_histogram(access, epsilon, self.bounds)
         if self.method == "laplace":
-            return algorithm_3(labels, epsilon, self.bounds, source, self.sigma)
-        reports = SquareWaveCounts(epsilon, self.bounds, labels.size)
-        return reports.histogram(reports.count(labels, source))
+            return algorithm_3(access, epsilon, self.bounds, self.sigma)
+        return square_wave_histogram(access, epsilon, self.bounds)
 
-    def pay_for_prior(self, estimate: Callable[[], Histogram], ledger: Ledger, source: WordSource) -> Histogram:
-        """Charge a ledger all of ε for a prior alone, then estimate it."""
-        description = f"prior ({self.trust}), estimated alone"
+    def pay_for_prior(
+        self, ledger: Ledger, access: LabelAccess, estimate: PriorEstimate = adaptive_histogram
+    ) -> Histogram:
+        """Charge a ledger all of ε for a prior alone, then estimate it; a curator's, as ``estimate`` does."""
+        description, exact = f"prior ({self.trust}), estimated alone", self.epsilon.exact
         charge = new_charge(description, Budget(self.epsilon), purpose="prior", scope=self.scope)
-        ledger.charge_all([charge], self.scope)
-        return estimate().paid_by(charge, secure=isinstance(source, SecureWords))
+        access.charge(ledger, [charge], self.scope, epsilon=exact)
+        is_curated = self.trust == "curator"
+        prior = estimate(access, exact, self.bounds) if is_curated else self.estimate_prior(access, exact)
+        return prior.paid_by(charge, secure=access.is_secure)
 
     def design(self, prior: Histogram | None, epsilon: Epsilon, rows: int) -> Mechanism:
         """Return the mechanism: the instance that was given, or one designed by its class."""
@@ -317,10 +322,16 @@ class Plan:
             if epsilon
         ]
 
-    def pay(self, ledger: Ledger) -> list[Charge]:
-        """Charge a ledger for all parts, or for none; return the charges."""
+    def pay(self, ledger: Ledger, access: LabelAccess) -> list[Charge]:
+        """Charge a ledger for all parts, or for none, and allow measurements for them; return the charges."""
         charges = self.charges()
-        ledger.charge_all(charges, self.request.scope)
+        access.charge(
+            ledger,
+            charges,
+            self.request.scope,
+            epsilon=self.for_prior + self.for_sums,
+            for_labels=self.for_labels,
+        )
         return charges
 
     @property
@@ -386,7 +397,7 @@ def prior_budget(rows: int, epsilon: Fraction, trust: str) -> Fraction:
 def state_terms(
     plan: Plan,
     charges: Sequence[Charge],
-    source: WordSource,
+    access: LabelAccess,
     *,
     mechanisms: Sequence[Mechanism] = (),
     priors: Sequence[Histogram | None] = (),
@@ -410,14 +421,14 @@ def state_terms(
         charges=tuple(dict.fromkeys([*annotated, *earlier])),
         bounds=(plan.request.bounds,),
         trust=plan.request.trust,
-        secure=isinstance(source, SecureWords) and all(origin.secure for origin in origins),
+        secure=access.is_secure and all(origin.secure for origin in origins),
         statistics=tuple(statistics),
         declaration=annotated[0].declaration,
         people=plan.request.scope.summary,
     )
 
 
-def prepare(plan: Plan, *, ledger: Ledger, source: WordSource, estimate_prior: Callable[[], Histogram]) -> Terms:
+def prepare(plan: Plan, ledger: Ledger, access: LabelAccess) -> Terms:
     """Charge the ledger, estimate the prior, and design the mechanism; return the terms of the release.
 
     Parameters
@@ -425,16 +436,13 @@ def prepare(plan: Plan, *, ledger: Ledger, source: WordSource, estimate_prior: C
     plan : Plan
     ledger : Ledger
         Is charged before any noise is drawn; if it refuses, nothing was released.
-    source : source of words
-        The one that labels will be randomised with.
-    estimate_prior : callable
-        Returns the private prior of the labels, for ``plan.for_prior``, once it is paid for.
+    access : LabelAccess
     """
     prior = plan.request.prior
     if not plan.for_prior:
         mechanism = plan.mechanism_for(prior)  # fails unpaid
-    charges = plan.pay(ledger)
+    charges = plan.pay(ledger, access)
     if plan.for_prior:
-        prior = estimate_prior().paid_by(charges[1], secure=isinstance(source, SecureWords))
+        prior = plan.request.estimate_prior(access, plan.for_prior).paid_by(charges[1], secure=access.is_secure)
         mechanism = plan.mechanism_for(prior)
-    return state_terms(plan, charges, source, mechanisms=[mechanism], priors=[prior])
+    return state_terms(plan, charges, access, mechanisms=[mechanism], priors=[prior])

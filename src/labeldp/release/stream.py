@@ -7,9 +7,8 @@ exact counts stay in memory until they are paid for.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -19,15 +18,15 @@ from labeldp.accounts.terms import Terms
 from labeldp.errors import DataError, LabelError, ParameterError
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.base import Mechanism
-from labeldp.mechanisms.histogram import Histogram
-from labeldp.release.curator import FINE, adaptive_histogram, count
-from labeldp.release.local import SquareWaveCounts
+from labeldp.release.curator import FINE
+from labeldp.release.label_access import LabelAccess
 from labeldp.release.plan import Request, prepare
+from labeldp.release.queries import Cells
 
 Batches = Callable[[], Iterable[Any]]
 
 
-class LabelStream:
+class LabelStream(LabelAccess):
     """Private labels, batch by batch.
 
     Parameters
@@ -63,28 +62,30 @@ class LabelStream:
         ledger: Ledger | None = None,
         random_state: int | WordSource | None = None,
     ) -> None:
-        source = resolve_source(random_state)
-        rows, fine = 0, np.zeros(FINE, dtype=np.int64)  # exact counts, which never leave without noise
-        is_counted = request.counts_labels()
-        for labels in _parsed(batches()):
-            rows += labels.size
-            if is_counted:
-                fine += count(labels, request.bounds, FINE)
-        if not rows:
+        super().__init__(np.zeros(0), resolve_source(random_state), "prior")
+        self._read, self._left = batches, 0
+        cells = [Cells(request.bounds, FINE)] if request.counts_labels() else []
+        self._counts = {one: np.zeros(one.number, dtype=np.int64) for one in cells}
+        for labels in self._batches():
+            self._left += labels.size
+            for one in cells:
+                self._counts[one] += one.answer(labels)
+        self._rows = self._left
+        if not self._rows:
             raise LabelError("there are no labels: give at least one")
-        plan = request.plan(rows)
-
-        def estimate() -> Histogram:
-            if request.trust == "curator":
-                return adaptive_histogram(fine, plan.for_prior, request.bounds, source)
-            reports = SquareWaveCounts(plan.for_prior, request.bounds, rows)
-            counts = [reports.count(labels, source) for labels in _parsed(batches()) if labels.size]
-            return reports.histogram(np.asarray(np.sum(counts, axis=0)))
-
-        self.terms = prepare(plan, ledger=ledger or Ledger(), source=source, estimate_prior=estimate)
-        self._source, self._left = source, rows
+        self.terms = prepare(request.plan(self._rows), ledger or Ledger(), self)
         self._owner = os.getpid()
-        self._lock = threading.Lock()
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return self._rows
+
+    def _batches(self) -> Iterator[Numbers]:
+        for batch in self._read():
+            labels = Labels.parse(batch, allow_empty=True).values.reshape(-1)
+            if labels.size:
+                yield labels
 
     @property
     def mechanism(self) -> Mechanism:
@@ -107,19 +108,10 @@ class LabelStream:
             remaining = self._left
         if remaining < 0:
             raise DataError("there are more labels now than were counted: the table changed while it was read")
-        return self.mechanism.randomize_checked(array.reshape(-1), self._source).reshape(array.shape)
+        return self._randomize(None, self.mechanism, array.reshape(-1)).reshape(array.shape)
 
     def finish(self) -> Terms:
         """Return the terms, if all labels that were paid for were released."""
         if self._left:
             raise DataError("there are fewer labels now than were counted: the table changed while it was read")
         return self.terms
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a stream cannot be copied or pickled: a copy would release the labels again at no cost")
-
-
-def _parsed(batches: Iterable[Any]) -> Iterator[Numbers]:
-    """Yield the labels of each batch."""
-    for batch in batches:
-        yield Labels.parse(batch, allow_empty=True).values.reshape(-1)

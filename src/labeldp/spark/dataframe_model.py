@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from labeldp._values import Counts, Sums
 from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.exact.word_sources import resolve_source
 from labeldp.learning.features import FeatureTable
-from labeldp.learning.fit_plan import Pair, unit_labels
-from labeldp.learning.label_queries import CELLS, Query
-from labeldp.learning.label_rounds import InMemoryRows
+from labeldp.learning.fit_plan import unit_labels
 from labeldp.learning.learner import GROWN
 from labeldp.learning.model_regressor import ModelReleaseRegressor
-from labeldp.spark.executor import collect_rows, count_labels, feature_table, floats, sum_integers
+from labeldp.spark.cluster_access import ClusterAccess
+from labeldp.spark.executor import collect_rows
 from labeldp.spark.frame_checks import checked_inputs
 from labeldp.spark.session import as_seed
 
@@ -89,39 +85,9 @@ def fit_model(
         if ledger is None:
             warn_if_seen(df)
         X, y = collect_rows(frame, count, GROWN)
-        table, labels = FeatureTable.fit(X), unit_labels(y, request.bounds)
-        rows = ClusterRows(table, labels, source, model.verbose, frame, request.bounds, count)
-        model.fit_rows(request, rows, source)
+        sample = unit_labels(y, request.bounds)
+        access = ClusterAccess(frame, count, source, "sums", bounds=request.bounds, sample=sample)
+        model.fit_table(request, FeatureTable.fit(X), access)
     model.n_features_in_ = len(features)
     model.feature_names_in_ = np.array(features, dtype=object)
     return model
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ClusterRows(InMemoryRows):
-    """Rows on a cluster (label, id, features), of which a sample is in memory."""
-
-    frame: DataFrame
-    bounds: Pair
-    total: int
-
-    @property
-    def count(self) -> int:
-        """The number of rows on the cluster."""
-        return self.total
-
-    def counts(self) -> Sums:
-        """Return the exact number of labels in each cell of the bounds, in one pass."""
-        return count_labels(self.frame.select("c0"), self.bounds, CELLS, self.count)
-
-    def add_up(self, query: Query) -> Sums:
-        """Return the exact answer of a query over all rows, in one pass; executors apply its rules."""
-        rules, bounds = query.rows.alone(), self.bounds
-        query = replace(query, rows=rules)
-
-        def answer_batch(batch: pa.RecordBatch) -> Counts:
-            batch_query = replace(query, rows=rules.on(feature_table(batch, 2)))
-            return batch_query.answer(unit_labels(floats(batch.column(0)), bounds)).ravel()
-
-        size = query.shape[0] * query.shape[1]
-        return sum_integers(self.frame, answer_batch, size, self.count).reshape(query.shape)

@@ -10,9 +10,10 @@ from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.scope import Scope
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.mechanisms.histogram import Histogram
-from labeldp.release.curator import FINE, adaptive_histogram
+from labeldp.release.curator import FINE
 from labeldp.release.plan import Request
-from labeldp.spark.executor import count_labels
+from labeldp.release.queries import Cells
+from labeldp.spark.cluster_access import ClusterAccess
 from labeldp.spark.frame_checks import check_label, check_rows, stable_frame
 from labeldp.spark.session import column
 
@@ -69,11 +70,8 @@ def estimate_prior(
     check_label(df, label)
     rows = stable_frame(df, [column(label)])
     try:
-        counts = count_labels(rows.frame, request.bounds, FINE, check_rows(rows.frame, label))
+        access = ClusterAccess(rows.frame, check_rows(rows.frame, label), source, "prior")
+        access.count_ahead(Cells(request.bounds, FINE))
     finally:
         rows.drop()
-
-    def estimate() -> Histogram:
-        return adaptive_histogram(counts, request.epsilon.exact, request.bounds, source)
-
-    return request.pay_for_prior(estimate, ledger_to_charge(ledger, df), source)
+    return request.pay_for_prior(ledger_to_charge(ledger, df), access)

@@ -6,10 +6,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
 from pyspark.sql import DataFrame
 
-from labeldp._values import Interval
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.scope import Scope
 from labeldp.accounts.terms import Terms, TermsMixin
@@ -17,9 +15,11 @@ from labeldp.exact.row_words import ReleaseKey, card_checksum
 from labeldp.exact.word_sources import resolve_source
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
-from labeldp.release.curator import FINE, adaptive_histogram
-from labeldp.release.plan import Plan, Request, prepare
-from labeldp.spark.executor import count_labels, release_frame, releaser
+from labeldp.release.curator import FINE
+from labeldp.release.plan import Request, prepare
+from labeldp.release.queries import Cells
+from labeldp.spark.cluster_access import ClusterAccess
+from labeldp.spark.executor import release_frame, releaser
 from labeldp.spark.frame_checks import (
     StableFrame,
     check_id,
@@ -199,14 +199,11 @@ def privatize(
         undo.callback(source.drop)
         rows = source.frame
         plan = request.plan(check_rows(rows, label, id, check_ids=check_ids))
-        counts = _count_for_prior(plan, rows.select(column(label)), request.bounds)
-        ledger, words = ledger_to_charge(ledger, df), resolve_source(seed)
-        terms = prepare(
-            plan,
-            ledger=ledger,
-            source=words,
-            estimate_prior=lambda: adaptive_histogram(counts, plan.for_prior, request.bounds, words),
-        )
+        access = ClusterAccess(rows.select(column(label)), plan.rows, resolve_source(seed), "prior")
+        if plan.for_prior:
+            access.count_ahead(Cells(request.bounds, FINE))
+        ledger = ledger_to_charge(ledger, df)
+        terms = prepare(plan, ledger, access)
         design = terms.mechanisms[0].with_origin(None)  # an origin has the time of its charge
         with ReleaseKey(seed) as key:
             sealed = seal(rows, key.secret(card=card_checksum(design), column=label))
@@ -215,10 +212,3 @@ def privatize(
         frame = release_frame(rows, label, id, work, count=plan.rows)
         undo.pop_all()  # `SparkRelease.close` does both
     return SparkRelease(frame, terms, ledger, label, id, key.release, request.purpose, sealed, source)
-
-
-def _count_for_prior(plan: Plan, labels: DataFrame, bounds: Interval) -> Any:
-    """Return the counts of labels in fine bins; zeros if the plan needs no prior."""
-    if plan.for_prior:
-        return count_labels(labels, bounds, FINE, plan.rows)
-    return np.zeros(FINE, dtype=np.int64)

@@ -15,12 +15,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
-from labeldp._values import Array, Counts, Interval, Labels
+from labeldp._values import Array, Counts
 from labeldp.errors import DataError
 from labeldp.exact.row_ids import Ids, public_places
 from labeldp.exact.row_words import RowWords
 from labeldp.mechanisms.base import Mechanism
-from labeldp.release.curator import count
 from labeldp.spark.session import SealedSecret, column, without_labels
 
 Batches = Iterator["pa.RecordBatch"]
@@ -60,17 +59,6 @@ def sum_integers(frame: DataFrame, count: Callable[[pa.RecordBatch], Counts], si
 
 def _vector_batch(vector: Counts) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"data": [vector.tobytes()]})
-
-
-def count_labels(labels: DataFrame, bounds: Interval, cells: int, rows: int) -> Counts:
-    """Return the exact number of labels, the only column, in each cell of their bounds, in one pass."""
-
-    def count_batch(batch: pa.RecordBatch) -> Counts:
-        return count(Labels.parse(floats(batch.column(0))).values, bounds, cells)
-
-    (label,) = labels.columns
-    renamed = labels.select(column(label).cast("double").alias("label"))  # Spark cannot resolve every name again
-    return sum_integers(renamed, count_batch, cells, rows)
 
 
 def collect_rows(frame: DataFrame, rows: int, row_limit: int) -> tuple[Array, Array]:
