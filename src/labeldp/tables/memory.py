@@ -13,11 +13,20 @@ from labeldp.tables.arrow import arrow
 _COPIES = 4
 """Copies of a table in a fit, about: as it was read, as numbers, and as features of the model."""
 
-FIT_BYTES, FIRST_ROW_BYTES, MOST_FIRST_BYTES = 1 << 26, 3000, 1 << 28
-"""Memory of a fit: of any, and for each row until the features of the model are not kept any more."""
+FIT_BYTES = 1 << 26
+"""Memory of any fit."""
 
-ROW_BYTES, CELL_BYTES = 104, 44
-"""Memory of a fit for each row and for each of its numbers, measured up to 2,000,000 rows."""
+KEPT_ROW_BYTES = 3000
+"""Memory of a row whose features the model keeps."""
+
+MOST_KEPT_BYTES = 1 << 28
+"""Memory of all features that are kept; those of larger tables are not."""
+
+ROW_BYTES = 104
+"""Memory of a fit for each row, beside its numbers; measured up to 2,000,000 rows."""
+
+CELL_BYTES = 44
+"""Memory of a fit for each number of a row."""
 
 _UNKNOWN = 1 << 32
 """Bytes that are assumed where the system does not say."""
@@ -70,7 +79,7 @@ def fit_size(rows: int, width: int) -> int:
     >>> fit_size(2_000_000, 4) >> 20
     854
     """
-    kept = min(FIRST_ROW_BYTES * rows, MOST_FIRST_BYTES)
+    kept = min(KEPT_ROW_BYTES * rows, MOST_KEPT_BYTES)
     return FIT_BYTES + kept + rows * (ROW_BYTES + CELL_BYTES * width)
 
 
