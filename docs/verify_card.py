@@ -1,4 +1,4 @@
-"""Check a card of labeldp without labeldp: ``python verify_card.py CARD``.
+"""Check a card of labeldp without labeldp: ``python verify_card.py CARD [--ledger EXTRACT]``.
 
 This file needs Python 3.11 only, and shares no code with labeldp. It follows docs/formats.md, the specification
 of cards, and the pseudocode in docs/proofs; quotation marks quote them. In exact integers it derives each
@@ -32,6 +32,7 @@ Amount = tuple[Fraction, Fraction]  # the promise of a channel: ε and δ
 Proof = tuple[float, float, Fraction | None]  # ε and δ, rounded up, and the worst ratio of counts
 WORDS, ONE = 2**64, 2**192  # random words, of which a count is a number; the unit of exponentials
 MOST_CHARACTERS, MOST_NOISE = 2**23, 2**17  # of a card; values of noise, or counts of a table
+MOST_OF_EXTRACT = 2**26  # characters
 MOST_PROOFS, MOST_WORK = 24, 2**23  # distinct channels of a card; terms of a δ. More would take this file too long
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 VALID, FALSE, OPEN = "valid", "not valid", "cannot verify"
@@ -48,16 +49,16 @@ def require(true: bool, otherwise: str, verdict: str = FALSE) -> None:
 
 
 # ---- "A card is one JSON object in ASCII, at most 2^23 characters." ---------------------------------------------
-def read_bytes(path: str) -> bytes:
-    """Return the content of a regular file, or of the standard input, up to one byte more than a card may have."""
+def read_bytes(path: str, most: int = MOST_CHARACTERS) -> bytes:
+    """Return the content of a regular file, or of the standard input, up to one byte more than it may have."""
     if path == "-":
-        return sys.stdin.buffer.read(MOST_CHARACTERS + 1)
+        return sys.stdin.buffer.read(most + 1)
     require(os.path.isfile(path), "it is not a regular file", OPEN)
     with open(path, "rb") as file:
-        return file.read(MOST_CHARACTERS + 1)
+        return file.read(most + 1)
 
 
-def parse(data: bytes) -> Card:
+def parse(data: bytes, most: int = MOST_CHARACTERS) -> Card:
     """Refuse "a key that occurs twice in an object, and a number that is not finite as a double"."""
 
     def unique(pairs: list[tuple[str, Any]]) -> Card:
@@ -68,7 +69,7 @@ def parse(data: bytes) -> Card:
         require(math.isfinite(float(text)), "a number is not finite as a double")
         return float(text) if set(text) & set(".eE") else int(text)
 
-    require(len(data) <= MOST_CHARACTERS and data.isascii(), "not ASCII, or longer than 2^23 characters")
+    require(len(data) <= most and data.isascii(), f"not ASCII, or longer than {most:,} characters")
     hooks: Any = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), finite)
     try:
         card = json.loads(data.decode("ascii"), object_pairs_hook=unique, **hooks)
@@ -154,6 +155,12 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
     "people": "people:size rows_left_out:integer exhausted:integer most_rows_per_person?:size",
     "charge": """description:text budget:amount when:text mechanism:text|null rows_per_person:size
         purpose:labels/prior/mean/sums/score/intervals/other segments?:segments""",
+    "extract": "schema:text total:fraction records:entry*",
+    "entry": "record:text hash:hash",
+    "ledger": "schema:text id:text limit:amount|null unit:label/person segments?:name",
+    "ids": "key:hash id?:text/integer person?:text/integer",
+    "declaration": "intended_use?:line recipient?:line bounds_reason?:line",
+    "record": "charges:charge* declaration?:declaration ids?:ids people?:any* withdrawn?:size",
     "statistic": """description:text kind:text size:size steps:size sensitivity:integer epsilon:amount noise:text
         scale:fraction purpose:text""",
     "proof": "epsilon:number delta:number ratio:fraction|null",
@@ -458,6 +465,7 @@ def check_labels_together(card: Card) -> str:
     require(not features & set(names), "a label is a feature of another")
     right = columns is None or (features | set(names) <= set(columns) and "column" not in file)
     require(right, "the file has other columns")
+    check_scope({**card, "charges": charges})
     return check_cost({**card, "charges": charges})
 
 
@@ -540,7 +548,7 @@ def check_statistics(card: Card) -> str:
         right = not noted or purpose == both or "; ".join(noted) == "; ".join(noise)
         require(right, f"charges for {purpose} note other noise")
         if purpose == both:  # a proof may be a little below the epsilon of its labels
-            most = max(map(cost_of, card["mechanisms"])) * card["charges"][0]["rows_per_person"]
+            most = max(map(cost_of, card["mechanisms"]), default=Fraction(0)) * card["charges"][0]["rows_per_person"]
             cost = paid if cost + most >= paid * Fraction(99, 100) else cost
         if purpose == "score" and "split" in card:
             extra = exact_sum(Fraction(one["budget"]) for one in charges)
@@ -700,6 +708,72 @@ def checks(card: Card) -> Iterator[tuple[str, Callable[[Card], str], Card]]:
     yield from ((check.__name__.replace("check_", "card, "), check, card) for check in (check_origins, *agreement))
 
 
+# ---- "Ledgers" --------------------------------------------------------------------------------------------------
+def move_people(people: dict[Fraction, int], record: Card, limit: Fraction) -> None:
+    """Check the moves of a record: "all totals follow, as total + rows · ε"."""
+    charges, moves = record["charges"], record.get("people", [])
+    require(not charges or moves, "charges of a ledger of people have no people")
+    price = exact_sum(Fraction(one["budget"]) / one["rows_per_person"] for one in charges)
+    for move in moves:
+        require(type(move) is list and len(move) == 3, "a move is no total, rows and people")
+        conform(move[0], "fraction")
+        conform(move[1:], "size*")
+        total, rows, count = Fraction(move[0]), move[1], move[2]
+        if total:
+            people[total] = people.get(total, 0) - count
+        require(people.get(total, 0) >= 0, "more people are moved from a total than have it")
+        require(rows <= charges[0]["rows_per_person"], "a person has more rows than were charged")
+        after = exact_sum([total, rows * price])
+        require(after <= limit, "a person passes the limit")
+        people[after] = people.get(after, 0) + count
+
+
+def check_extract(data: bytes) -> list[Card]:
+    """Check an extract: its hashes, its total and its people; return its charges."""
+    extract = parse(data, MOST_OF_EXTRACT)
+    conform(extract, "extract", "extract")
+    require(extract["schema"] == "labeldp.ledger-extract/1" and extract["records"], "it is no extract")
+    last, records = "", []
+    for entry in extract["records"]:
+        require(entry["record"].isascii(), "a record is not ASCII")
+        last = sha256(last + entry["record"])
+        require(last == entry["hash"], "the hash of a record is another")
+        records.append(parse(entry["record"].encode()))
+        require(canonical(records[-1]) == entry["record"], "a record is not canonical")
+    header, *spent = records
+    conform(header, "ledger", "header")
+    limit = Fraction(header["limit"]) if header["limit"] else Fraction(10**6)
+    people: dict[Fraction, int] = {}
+    charges: list[Card] = []
+    for record in spent:
+        conform(record, "record", "record")
+        if header["unit"] == "person":
+            move_people(people, record, limit)
+        require(header["unit"] == "person" or "people" not in record, "a ledger of labels has people")
+        charges += record["charges"]
+    named = {one["segments"].get("partition") for one in charges if "segments" in one} - {None}
+    require(
+        named <= ({header["segments"]} if "segments" in header else named), "its segments are of another partition"
+    )
+    require(len(named) <= 1, "its segments are of several partitions")
+    held = max((amount for amount, count in people.items() if count), default=Fraction(0))
+    summed = held if header["unit"] == "person" else total(charges, 1)
+    require(str(summed) == extract["total"], f"its total is {summed}")
+    require(header["limit"] is None or summed <= limit, "its total is above its limit")
+    return charges
+
+
+def check_in_ledger(card: Card, charges: list[Card]) -> str:
+    """Look for the charges of a card in an extract, segments and rows of a person included."""
+    names = ("when", "budget", "purpose", "rows_per_person", "segments")
+    held = [canonical({name: one[name] for name in names if name in one}) for one in charges]
+    for one in card.get("charges", []):
+        key = canonical({name: one[name] for name in names if name in one})
+        require(key in held, "a charge of the card is not in the ledger")
+        held.remove(key)
+    return f"all charges of the card are among {len(charges)} of the ledger"
+
+
 def run(what: str, check: Callable[[Any], Any], argument: Any) -> tuple[str, Any]:
     """Print a line on a check, and return its verdict and what it returned."""
     try:
@@ -713,12 +787,14 @@ def run(what: str, check: Callable[[Any], Any], argument: Any) -> tuple[str, Any
     return verdict, result
 
 
-def verify(data: bytes) -> tuple[str, str]:
+def verify(data: bytes, extract: bytes | None = None) -> tuple[str, str]:
     """Check a card, print a line for each check, and return the verdict and the cost that the card states."""
     verdict, card = run("text", read_card, data)
     if verdict != VALID:
         return verdict, "nothing is shown"
     found, cost = {run(*check)[0] for check in checks(card)}, card.get("cost", card.get("proof"))
+    if extract is not None:
+        found.add(run("ledger", lambda one: check_in_ledger(one, check_extract(extract)), card)[0])
     delta = f", delta = {cost['delta']}" if cost.get("delta") else ""
     return min(found, key=(FALSE, OPEN, VALID).index), f"epsilon = {cost['epsilon']}{delta}"
 
@@ -727,8 +803,11 @@ def main() -> int:
     """Check the card that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("card", metavar="CARD", help="the file of a card; - reads the standard input")
+    parser.add_argument("--ledger", metavar="EXTRACT", help="the extract of the ledger that paid for it")
+    named = parser.parse_args()
     try:
-        verdict, cost = verify(read_bytes(parser.parse_args().card))
+        extract = None if named.ledger is None else read_bytes(named.ledger, MOST_OF_EXTRACT)
+        verdict, cost = verify(read_bytes(named.card), extract)
     except (NotShownError, OSError, ValueError, MemoryError) as error:
         verdict, cost = OPEN, f"it cannot be read: {error.args[-1] if error.args else error!r}"
     print(f"Verdict: {verdict}; {cost}".encode("unicode_escape").decode())

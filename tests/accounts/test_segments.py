@@ -1,5 +1,7 @@
 """Segments and people: nobody's labels cost more than the limit, in exact fractions, whatever is tried."""
 
+import functools
+import importlib.util
 import json
 import os
 import signal
@@ -12,6 +14,7 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -29,6 +32,7 @@ from labeldp.accounts.ledger_file import restore_ledger
 from labeldp.errors import CardError, LedgerError, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore:The labels of")
+ROOT = Path(__file__).parents[2]
 HOW = {"bounds": (0, 5), "mechanism": "two-point"}
 Y = np.linspace(1, 4, 40)
 
@@ -47,6 +51,19 @@ def as_extract(rows, total):
         {"record": text, "hash": digest} for text, digest in chained(*[json.loads(text) for text, _ in rows])
     ]
     return json.dumps({"schema": "labeldp.ledger-extract/1", "total": total, "records": entries})
+
+
+def verify_independently(card, extract):
+    """Return the verdict of docs/verify_card.py."""
+    return verify_card_file().verify(card.encode(), extract.encode())[0]
+
+
+@functools.cache
+def verify_card_file():
+    spec = importlib.util.spec_from_file_location("independent", ROOT / "docs" / "verify_card.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 # ---- segments ---------------------------------------------------------------------------------------------------
@@ -330,6 +347,8 @@ def test_an_extract_that_understates_a_segment_or_a_person_is_refused_though_its
     ledger = people_ledger(path, 2.0)
     release(ledger, 3, person=["a", "a", "b"], segment="n1")
     release(ledger, 2, 0.5, person=["b", "c"], segment="n2")
+    card = release(ledger, 1, 0.5, person=["d"]).to_card()
+    assert verify_independently(card, ledger.to_extract()) == "valid"
     records = [json.loads(text) for text, _ in rows_of(path)]
     assert Extract(as_extract(rows_of(path), "2")).total == Budget(2)
 
@@ -352,6 +371,7 @@ def test_an_extract_that_understates_a_segment_or_a_person_is_refused_though_its
     for name, (change, total) in forgeries.items():
         with pytest.raises(LedgerError):
             Extract(forge(change, total), name)
+        assert verify_independently(card, forge(change, total)) == "not valid", name
     labels = Ledger.open(path.with_name("labels"), limit=Budget(1))
     release(labels, segment="n1")
     records = [json.loads(text) for text, _ in rows_of(path.with_name("labels"))]
@@ -373,6 +393,7 @@ def test_a_card_in_another_segment_or_of_fewer_rows_than_its_ledger_has_is_not_i
         for one in forged["charges"]:
             change(one)
         assert missing_charges(Card.parse(forged_card(forged)).terms.charges, ledger.charges)
+        assert verify_independently(forged_card(forged), ledger.to_extract()) == "not valid"
     card["people"]["people"] = 10
     with pytest.raises(CardError, match="people"):
         Card.parse(forged_card(card))

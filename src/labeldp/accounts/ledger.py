@@ -347,9 +347,11 @@ class Ledger:
         """
         scope = scope.for_rows(rows)
         if self.unit == "person":
-            people = self._people_of(scope)
-            with self._require_file().ids(people) as ids:
-                scope = scope.without(ids.exhausted(people, epsilon, self.limit))
+            people, dearest = self._people_of(scope), Budget(scope.rows_per_person * epsilon)
+            is_open = self.limit is None or self.total + dearest <= self.limit
+            if self.chain.withdrawn or not is_open:  # else nobody can pass the limit
+                with self._require_file().ids(people) as ids:
+                    scope = scope.without(ids.exhausted(people, epsilon, self.limit))
             if scope.exhausted:
                 warn(f"The labels of {scope.exhausted:,} people without budget stay empty")
             if not scope.used_rows(rows):
