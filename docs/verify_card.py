@@ -548,7 +548,9 @@ def check_statistics(card: Card) -> str:
         right = not noted or purpose == both or "; ".join(noted) == "; ".join(noise)
         require(right, f"charges for {purpose} note other noise")
         if purpose == both:  # a proof may be a little below the epsilon of its labels
-            most = max(map(cost_of, card["mechanisms"]), default=Fraction(0)) * card["charges"][0]["rows_per_person"]
+            most = (
+                max(map(cost_of, card["mechanisms"]), default=Fraction(0)) * card["charges"][0]["rows_per_person"]
+            )
             cost = paid if cost + most >= paid * Fraction(99, 100) else cost
         if purpose == "score" and "split" in card:
             extra = exact_sum(Fraction(one["budget"]) for one in charges)
