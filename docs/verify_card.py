@@ -454,8 +454,7 @@ def check_labels_together(card: Card) -> str:
     """Check "Several labels": each is a release, and all charges of all of them add up."""
     parts, file = card["labels"], card.get("file", {})
     names = [part.get("label") for part in parts]
-    require(1 < len(parts) <= 16, "there are not 2 to 16 labels")
-    require(None not in names and len(set(names)) == len(names), "a label has no name of its own")
+    require(1 < len({*names} - {None}) == len(parts) <= 16, "there are not 2 to 16 labels, each with its own name")
     charges = [one for part in parts for one in part["charges"]]
     keys = [tuple(str(one[name]) for name in ("when", "budget", "purpose", "rows_per_person")) for one in charges]
     require(len(set(keys)) == len(keys), "two labels have one charge")
