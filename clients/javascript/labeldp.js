@@ -286,7 +286,7 @@ async function prove({ mechanism, parameters, channel, proof }, digest) {
   const isAtMost = (amount) => worst[0] * ONE <= expLower(amount) * worst[1];
   const epsilon = Number(proof.epsilon);
   demand(isAtMost(promise), "The counts do not satisfy the promised epsilon.");
-  demand(epsilon >= 0 && isAtMost(binary(epsilon)), "The counts do not satisfy the stated epsilon.");
+  demand(epsilon >= 0 && epsilon <= 20 && isAtMost(binary(epsilon)), "The counts do not satisfy the stated epsilon.");
   demand(epsilon === 0 || !isAtMost(binary(neighbour(epsilon, -1n))), "The stated epsilon is too large.");
   demand(isEqual(worst, fraction(proof.ratio)), "The stated ratio is not that of the counts.");
   return sample;

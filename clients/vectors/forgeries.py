@@ -86,6 +86,7 @@ CHANGES: list[tuple[str, str, Change]] = [
     ("the stated epsilon is smaller than that of the counts", "rp", proof(epsilon=0.5)),
     ("the stated epsilon is larger than that of the counts", "rp", proof(epsilon=1.5)),
     ("the stated epsilon is negative", "rp", proof(epsilon=-1.0)),
+    ("the stated epsilon takes forever to check", "rp", proof(epsilon=1e308)),
     ("the stated epsilon is text", "rp", proof(epsilon="1")),
     ("the ratio is another one", "two-point", proof(ratio="2")),
     ("the ratio is not in lowest terms", "two-point", proof(ratio="4/2")),
