@@ -35,10 +35,8 @@ def recompute_labels(card: Card, path: Path, folder: Path) -> Check:
 
     The model, the split of the rows and the rounding are those of the card; nothing is drawn.
     """
-    if card.content["file"]["row_order"] == "shuffled":
-        return Check(NAME, None, "the rows are in random order, and those of the model are not in the same")
-    if card.terms.split is not None and card.terms.split.method == "people":
-        return Check(NAME, None, "rows were split by people, whose ids the card does not have")
+    if obstacle := _obstacle(card):
+        return Check(NAME, None, obstacle)
     try:
         found, expected, step = _labels(card, path, folder)
     except ImportError:
@@ -54,6 +52,15 @@ def recompute_labels(card: Card, path: Path, folder: Path) -> Check:
     return Check(
         NAME, True, f"all {found.size:,} are, as rounded, those that the model and its private labels give"
     )
+
+
+def _obstacle(card: Card) -> str:
+    """Return the reason why nobody can compute the labels of a card again; empty if there is none."""
+    if card.content["file"]["row_order"] == "shuffled":
+        return "the rows are in random order, and those of the model are not in the same"
+    if card.terms.split is not None and card.terms.split.method == "people":
+        return "rows were split by people, whose ids the card does not have"
+    return ""
 
 
 def _labels(card: Card, path: Path, folder: Path) -> tuple[Array, Array, float | None]:
