@@ -123,6 +123,11 @@ def test_regress(out, tmp_path):
     assert_same(way([*REGRESS, "-o", out]), *CHANGES["all rows"], tmp_path)
 
 
+def test_several_counts_of_a_file_for_one_charge(tmp_path):
+    more = ["--on", "ratio", "--family", "poisson", "-o", "table.html", "-o", "table.csv"]
+    assert_same(way([*REGRESS, *more]), *CHANGES["all rows"], tmp_path)
+
+
 @pytest.mark.parametrize("options", FITS)
 def test_fit_and_all_that_is_made_of_its_model(options, tmp_path):
     """The table to predict for has labels too: they are left out, and decide nothing."""
