@@ -29,6 +29,7 @@ from labeldp.accounts import Card, verify_card
 from labeldp.accounts.budget import missing_charges
 from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.ledger_file import restore_ledger
+from labeldp.accounts.scope import IdColumn
 from labeldp.errors import CardError, LedgerError, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore:The labels of")
@@ -412,3 +413,23 @@ def test_a_ledger_of_an_unknown_unit_is_refused(path):
     write_rows(path, chained({"schema": "labeldp.ledger/1", "limit": "3", "id": "0" * 32, "unit": "household"}))
     with pytest.raises(LedgerError):
         Ledger.open(path)
+
+
+# ---- negative controls ------------------------------------------------------------------------------------------
+
+
+def test_accounts_that_forget_the_limit_are_stopped_by_the_records(path, monkeypatch):
+    monkeypatch.setattr("labeldp.accounts.ledger_ids._passes", lambda *_: False)
+    ledger = people_ledger(path, 1.0)
+    release(ledger, 2, person=["a", "b"])
+    with pytest.raises(LedgerError, match="limit"):
+        release(ledger, 2, person=["a", "b"])
+    assert ledger.total == Budget(1)
+
+
+def test_a_recount_would_notice_a_ledger_that_counts_each_person_once(path, monkeypatch):
+    one = IdColumn.counts.fget
+    monkeypatch.setattr(IdColumn, "counts", property(lambda column: np.minimum(one(column), 1)))
+    ledger = people_ledger(path, 1.0)
+    done = release(ledger, 3, person=["a", "a", "a"])
+    assert int(np.sum(~np.isnan(done.labels))) * done.terms.label_cost.exact_epsilon > 1

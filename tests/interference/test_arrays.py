@@ -52,6 +52,25 @@ def test_privatize_with_each_change_of_labels(change, tmp_path):
     assert_nothing_leaks(way(), *pair(change), tmp_path)
 
 
+def by_people(labels):
+    """Release rows of people of whom some have too many rows, and some no budget left."""
+    ledger = ldp.Ledger.open("people.db", limit=ldp.Budget(2.0), unit="person")
+    people = [f"p{number % 70}" for number in range(len(labels))]
+    ledger.charge("earlier", epsilon=1.5, person=people[:20])
+    how = {"segment": ["a", "b"] * (len(labels) // 2), "id": np.arange(len(labels)), "person": people}
+    done = ldp.privatize(
+        labels, epsilon=1.0, bounds=BOUNDS, mechanism="rp", ledger=ledger, most_rows_per_person=1, **how
+    )
+    left = [done.labels, done.to_card(), done.summary(), ledger.to_extract(), ledger.total_of_person("p3")]
+    return [*left, sorted(ledger.chain.people.items())]
+
+
+@pytest.mark.filterwarnings("ignore:The labels of")
+@pytest.mark.parametrize("change", ["all rows", "constant"])
+def test_privatize_by_people_and_segments(change, tmp_path):
+    assert_nothing_leaks(Way(by_people), *pair(change), tmp_path)
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.float16, np.int64, np.int8, np.uint8, ">f8", object])
 def test_privatize_with_labels_of_each_type(kind, tmp_path):
     one, other = pair("all rows") if kind is object else pair("all rows", kind)
