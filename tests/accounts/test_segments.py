@@ -433,3 +433,16 @@ def test_a_recount_would_notice_a_ledger_that_counts_each_person_once(path, monk
     ledger = people_ledger(path, 1.0)
     done = release(ledger, 3, person=["a", "a", "a"])
     assert int(np.sum(~np.isnan(done.labels))) * done.terms.label_cost.exact_epsilon > 1
+
+
+def test_a_key_that_cannot_be_written_is_an_error_before_the_charge(path, monkeypatch):
+    ledger = people_ledger(path)
+    before = rows_of(path)
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("labeldp.accounts.ledger_file.atomic_file", full)
+    with pytest.raises(LedgerError, match="No space left"):
+        release(ledger, 2, person=["a", "b"])
+    assert rows_of(path) == before

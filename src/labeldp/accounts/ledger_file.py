@@ -159,8 +159,11 @@ class LedgerFile:
                     f"the key of the ids of {self._name} is missing: put {path} back, without which nobody's "
                     "earlier charges are found"
                 )
-            with atomic_file(path, replace=False) as draft:
-                draft.write_bytes(secrets.token_bytes(KEY_BYTES))
+            try:
+                with atomic_file(path, replace=False) as draft:
+                    draft.write_bytes(secrets.token_bytes(KEY_BYTES))
+            except OSError as error:
+                raise LedgerError(f"cannot write {path}: {error.strerror}. Nothing was charged") from None
         key = read_regular(path, KEY_BYTES)
         if len(key) != KEY_BYTES:
             raise LedgerError(f"{path} is not the key of the ids of a ledger: it has {len(key)} bytes")

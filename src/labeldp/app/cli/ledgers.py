@@ -64,6 +64,9 @@ def ledger(
     if backup is not None:
         Ledger.open(_only(ledgers, "backup"), create=False).backup(backup, force=force)
         print_status(f"The copy is in {backup}")
+        key = Path(f"{ledgers[0]}.key")
+        if key.exists():
+            print_status(f"It has ids under the key {key}: keep a copy of that too, in another place.")
         return
     books = [open_book(file) for file in ledgers]
     if extract:
