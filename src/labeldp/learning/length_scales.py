@@ -42,6 +42,9 @@ _SD_LOG_STRENGTH = 1.0
 _SD_LOG_CATEGORY = 2.0
 """The prior standard deviation of the log strength of a category, over that of the linear block."""
 
+EXPECTED_CATEGORY_STRENGTH = math.exp(_SD_LOG_CATEGORY**2 / 2)
+"""The prior mean of that strength, by which groups are formed before any sum shows which categories matter."""
+
 _MAX_DEVIATIONS = 4.0
 """The largest distance of each term from its prior mean, in prior standard deviations."""
 

@@ -21,7 +21,13 @@ from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import Limits
 from labeldp.learning.groups import Groups, GroupSearch, NoisySums, Predictor, with_length_scales
 from labeldp.learning.label_queries import OCTAVES, DistanceCounts, GroupSums, RowRules
-from labeldp.learning.length_scales import LengthScales, can_learn, equal_length_scales, learn_length_scales
+from labeldp.learning.length_scales import (
+    EXPECTED_CATEGORY_STRENGTH,
+    LengthScales,
+    can_learn,
+    equal_length_scales,
+    learn_length_scales,
+)
 from labeldp.learning.linear_gaussian import Observation
 from labeldp.learning.model_average import MEAN_VARIANCE, SIGNAL_VARIANCES, Posterior, prior_grid
 from labeldp.release.label_access import LabelAccess
@@ -187,6 +193,8 @@ class _StagedFit:
     def _form_groups(self, noise: float) -> Groups:
         """Return the groups that inform the model most, beside the sums that there are."""
         prior = self.strengths[self.table.public.block] * self.table.strengths
+        if not self.released:
+            prior[self.table.public.quantities : self.table.public.columns] *= EXPECTED_CATEGORY_STRENGTH
         prior = np.append(prior, MEAN_VARIANCE * self.width**2)
         known = [each.observation(self.rest).gram for each in self.released]
         search = GroupSearch.of(self.table, prior)
