@@ -104,13 +104,13 @@ class Racing(ldp.Ledger):
 
     races = 0
 
-    def charge_all(self, charges):
+    def charge_all(self, charges, scope=None):
         other = ldp.Ledger()
         with pytest.raises(ldp.errors.ParameterError, match="another release is being written to"):
             fit(other, force=True)
         assert other.charges == ()
         self.races += 1
-        return super().charge_all(charges)
+        return super().charge_all(charges, scope)
 
 
 def test_a_models_name_is_kept_until_it_is_written_with_its_score():
@@ -124,10 +124,10 @@ def test_a_models_name_is_kept_until_it_is_written_with_its_score():
 class Full(ldp.Ledger):
     """Finds no space for a second charge."""
 
-    def charge_all(self, charges):
+    def charge_all(self, charges, scope=None):
         if self.charges:
             raise OSError(28, "No space left on device")
-        return super().charge_all(charges)
+        return super().charge_all(charges, scope)
 
 
 def test_a_model_that_was_paid_for_is_written_if_its_score_fails():

@@ -16,9 +16,9 @@ def release(source, out="out.csv", **options):
 class Meanwhile(ldp.Ledger):
     """Does something after labels are counted, and before they are released."""
 
-    def charge_all(self, charges):
+    def charge_all(self, charges, scope=None):
         self.act()
-        return super().charge_all(charges)
+        return super().charge_all(charges, scope)
 
 
 def meanwhile(act):
