@@ -615,10 +615,11 @@ def check_origins(card: Card) -> str:
         require(any(said.values()), "a private prior does not say from what it was estimated", OPEN)
         require(origin["secure"] or not card.get("secure", True), "a prior from a seed is not private")
         shown = origin in [one["origin"] for one in priors if one and "origin" in one]
-        counted = shown and said["statistics"]
-        require(not counted or charge["description"] != "prior (local)", "counts need a trusted curator")
-        own = shown and charge["description"] in ("prior (curator)", "prior (local)")
-        require(not own or charge["description"] == f"prior ({card['trust']})", "the prior is of another trust")
+        text = charge["description"] if shown and not is_alone(charge) else "prior (other)"
+        counted = said["statistics"] and text.startswith("prior (local)")
+        require(not counted, "counts need a trusted curator")
+        own = text.startswith(("prior (curator)", "prior (local)"))
+        require(not own or text.startswith(f"prior ({card['trust']})"), "the prior is of another trust")
         noise[key] += [] if said in noise[key] else [said]
         require(len(noise[key]) <= 64, "this file adds up to 64 priors of one charge", OPEN)
     listed = [one for one in charges if one["purpose"] == "prior"]

@@ -71,6 +71,8 @@ def test_charges_of_all_labels_add_up_to_epsilon(how, shares):
     made = release(ledger=ledger, shares=shares, **how)
     assert made.labels.shape == Y.shape
     assert sum(charge.budget.exact_epsilon for charge in ledger.charges) == 1
+    names = [charge.description.partition(" of ")[2] for charge in ledger.charges]
+    assert list(dict.fromkeys(names)) == ["'pay'", "'rent'"], "the ledger names the label of each charge"
     first, second = (column.cost.exact_epsilon for column in made.columns.values())
     assert abs(first - (2 if shares else 1) * second) < Fraction(1, 10**10)
     assert ldp.accounts.Card.parse(made.to_card()).terms == made.terms

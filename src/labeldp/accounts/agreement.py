@@ -243,8 +243,9 @@ def _require_prior(prior: Histogram, terms: Terms) -> None:
     is_inside = low - margin <= first and last <= high + margin
     require(is_inside or origin.reports is not None, "a prior lies outside its bounds")
     description = "" if origin.charge is None else origin.charge.description
-    if description in ("prior (curator)", "prior (local)"):  # of this release, and not estimated alone before
-        require(description == f"prior ({terms.trust})", _NO_SOURCE)
+    is_alone = description.endswith(ESTIMATED_ALONE)  # before this release
+    if description.startswith(("prior (curator)", "prior (local)")) and not is_alone:
+        require(description.startswith(f"prior ({terms.trust})"), _NO_SOURCE)
         is_trusted = terms.trust == "curator" or not origin.statistics
         require(is_trusted, "with local trust nobody can count labels, and its prior is from counts")
 

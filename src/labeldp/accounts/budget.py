@@ -231,6 +231,19 @@ def declared(**statements: str | None) -> Iterator[None]:
         _declaration.reset(token)
 
 
+_label: ContextVar[str | None] = ContextVar("label", default=None)
+
+
+@contextmanager
+def charges_name(label: str | None) -> Iterator[None]:
+    """Let charges in the block name a label, as there are several; the name is public."""
+    token = _label.set(label)
+    try:
+        yield
+    finally:
+        _label.reset(token)
+
+
 @dataclass(frozen=True, slots=True)
 class Charge:
     """One entry of a ledger; every release and every model has its own in ``charges``.
@@ -300,6 +313,9 @@ def new_charge(
     people = 1 if scope is None else scope.rows_per_person
     segments = None if scope is None else scope.segments
     cost = group_budget(budget, people)
+    label = _label.get()
+    if label is not None:
+        description = f"{description} of {label!r}"
     return Charge(description, cost, when, mechanism, people, purpose, _declaration.get(), segments)
 
 

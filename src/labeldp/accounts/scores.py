@@ -91,6 +91,10 @@ def describe_figures(figures: Mapping[str, Figure]) -> dict[str, str]:
     return texts
 
 
+FAR_GROUP = "A small group of rows with far larger errors, a few percent of those measured, may not be seen."
+"""Limit of errors that are clipped before they are squared."""
+
+
 def describe_quality(quality: Any, statistics: Iterable[Statistic], rows_per_person: int = 1) -> str | None:
     """Return the stated errors of a model in words, with the cost of their rows; None if there are none."""
     if quality is None:
@@ -99,7 +103,8 @@ def describe_quality(quality: Any, statistics: Iterable[Statistic], rows_per_per
     figures_text = ", ".join(f"{name} {text}" for name, text in describe_figures(figures).items())
     epsilon = exact_sum(statistic.epsilon for statistic in statistics if statistic.purpose == "score")
     price = Budget(rows_per_person * epsilon)
-    return f"{figures_text}, measured on {quality['rows']:,} rows for {price}" if figures_text else None
+    limit = "" if "mae" in figures else f". {FAR_GROUP[:-1]}"
+    return f"{figures_text}, measured on {quality['rows']:,} rows for {price}{limit}" if figures_text else None
 
 
 def coefficient_columns(regression: Any, alpha: float = 0.05) -> dict[str, list[Any]]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from labeldp._values import Array, Index, as_fraction
-from labeldp.accounts.budget import Budget, Charge, declared, exact_sum, new_charge
+from labeldp.accounts.budget import Budget, Charge, charges_name, declared, exact_sum, new_charge
 from labeldp.accounts.ledger import Ledger, as_ledger, forget_labels, ledger_to_charge
 from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.errors import ParameterError, Setting, WeakModelWarning, warn
@@ -234,7 +234,9 @@ def release_columns(
     released = []
     try:
         for number, (request, column) in enumerate(zip(requests, columns, strict=True)):
-            with charged.reserve([_reservation(later) for later in requests[number + 1 :]]):
+            later = [_reservation(request) for request in requests[number + 1 :]]
+            name = column.name if len(columns) > 1 else None
+            with charged.reserve(later), charges_name(name):
                 released.append(release_column(request, column, X, charged, source, verbose=verbose))
     except BaseException:
         if len(charged.own_charges) == paid:

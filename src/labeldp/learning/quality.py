@@ -7,12 +7,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from labeldp.accounts.budget import Budget, Charge, exact_sum
-from labeldp.accounts.scores import Figure, describe_figures
+from labeldp.accounts.scores import FAR_GROUP, Figure, describe_figures
 from labeldp.accounts.statistic import Statistic
 from labeldp.accounts.terms import Split, Terms, fit_times
 from labeldp.errors import ParameterError
 
 _MEANING = "± is one standard error, an upper limit of noise and chance: twice it covers in at least 95 % of runs."
+_MEANING_CLIPPED = f"± is one standard error, of noise and chance: twice it usually covers. {FAR_GROUP}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -100,11 +101,15 @@ class Risk:
         estimates = f"{self._estimates()}, from {self.rows:,} rows"
         lines = [
             "NOT PRIVATE: the noise can be repeated from a seed." if not self.secure else "",
-            _MEANING if "±" in estimates else "",
+            self._meaning() if "±" in estimates else "",
             "Labels and predictions were clipped to the bounds first.",
             f"Cost: {self.cost}" + (" for these rows, which the model did not use." if self.split else "."),
         ]
         return "\n  ".join([estimates, *filter(None, lines)])
+
+    def _meaning(self) -> str:
+        """Return the meaning of ±: a mean squared error from clipped errors has no limit that always holds."""
+        return _MEANING if "mae" in self.figures else _MEANING_CLIPPED
 
     def as_data(self) -> dict[str, Any]:
         """Return the figures as plain data, for a card."""

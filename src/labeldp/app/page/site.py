@@ -57,8 +57,11 @@ def paid_for(description: str) -> str:
     --------
     >>> paid_for("sums (log)")
     'sums with noise'
+    >>> paid_for("sums and labels of 'rent'")
+    "sums and values with noise of 'rent'"
     """
-    return CHARGES.get(description.partition(" (")[0], description)
+    output, of, label = description.partition(" of '")
+    return CHARGES.get(output.partition(" (")[0], output) + of + label
 
 
 @dataclass
