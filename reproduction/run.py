@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures import Executor, Future
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,8 @@ def plan(table: Table, at_once: int, devices: int) -> list[Chunk]:
     for first in range(0, table.trials, together):
         for k, start in enumerate(range(0, len(cells), size)):
             networks, trials = tuple(cells[start : start + size]), tuple(range(first, first + together))
-            chunks.append(Chunk(f"networks-{first:03d}-{k:03d}", trials, networks, size - len(networks)))
+            name = f"networks-{first:03d}-{trials[-1]:03d}-{k:03d}"
+            chunks.append(Chunk(name, trials, networks, size - len(networks)))
     return chunks
 
 
@@ -219,8 +220,8 @@ def _fit_others(table: Table, store: Store, pool: Executor, progress: Progress) 
     todo = {name: cell for name, cell in cells.items() if not store.has(name)}
     if cells:
         progress("regressors", len(cells) - len(todo), len(cells))
-    jobs = {pool.submit(workers.fit, cell): name for name, cell in todo.items()}
-    for job in as_completed(jobs):
-        store.write(jobs[job], [job.result()])
+    jobs = {name: pool.submit(workers.fit, cell) for name, cell in todo.items()}
+    for name, job in jobs.items():
+        store.write(name, [job.result()])
         progress("regressors", 1, len(cells))
     return list(cells)

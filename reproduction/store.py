@@ -19,6 +19,9 @@ from reproduction.files import write_whole
 COMMITS = "commits"
 """Entry of a manifest: the commits at which its results were computed."""
 
+TRIALS = "trials"
+"""Entry of a manifest: the number of trials, which may grow."""
+
 
 @cache
 def current_commit() -> str:
@@ -68,7 +71,7 @@ class Store:
         return dict(json.loads(self._manifest.read_text("utf-8"))) if self._manifest.exists() else {}
 
     def begin(self, settings: Mapping[str, Any]) -> None:
-        """Begin or continue with these settings, which are pure data; the commit may be another one.
+        """Begin or continue with these settings, which are pure data; the commit may differ, and trials may grow.
 
         Raises
         ------
@@ -76,10 +79,12 @@ class Store:
             If the folder has results of other settings, or other files.
         """
         before, now = self.settings(), json.loads(json.dumps(settings, allow_nan=False))
-        before.pop(COMMITS, None)
+        commits = before.pop(COMMITS, [])
         if before:
             differ = [key for key in sorted({*before, *now}) if before.get(key) != now.get(key)]
-            if differ:
+            if differ == [TRIALS] and before[TRIALS] < now[TRIALS]:  # a trial depends on no other one
+                self._write_manifest(now | {COMMITS: commits})
+            elif differ:
                 changes = "; ".join(f"{key} was {before.get(key)}, is {now.get(key)}" for key in differ)
                 raise ParameterError(
                     f"{self.folder} was begun with other settings ({changes}): give a new folder with --out"

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing import get_context, parent_process
 from threading import Thread
 from typing import Any
@@ -47,13 +48,22 @@ def _end_with(parent: Any) -> None:
     os._exit(1)
 
 
+class _Later(Future[Any]):
+    """Does its work when its result is asked for, so that each result can be kept before the next."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        super().__init__()
+        self._work = work
+
+    def result(self, timeout: float | None = None) -> Any:
+        return self._work()
+
+
 class _Inline(Executor):
-    """Does what is submitted at once, in this process."""
+    """Does what is submitted in this process."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(function(*args, **kwargs))
-        return future
+        return _Later(partial(function, *args, **kwargs))
 
 
 @contextmanager

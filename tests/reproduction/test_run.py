@@ -2,6 +2,7 @@
 
 import csv
 import math
+import shutil
 from pathlib import Path
 from unittest import mock
 
@@ -118,6 +119,21 @@ def test_a_folder_of_another_version_is_refused_and_commits_are_noted(tmp_path, 
     assert store.settings()["commits"] == ["a", "b"]
     with pytest.raises(ParameterError, match="version was 1, is 2"):
         store.begin({"version": "2"})
+
+
+@pytest.mark.slow
+def test_more_trials_continue_a_folder_to_the_same_results(tmp_path, finished):
+    folder, before = finished
+    grown = tmp_path / "results"
+    shutil.copytree(folder, grown)
+    chunks = {path: path.stat().st_mtime_ns for path in (grown / "chunks").iterdir()}
+    at_once = run(tiny(trials=2), tmp_path / "at once")
+    assert run(tiny(trials=2), grown) == at_once
+    assert [result for result in at_once if result.trial == 0] == before
+    assert {path: path.stat().st_mtime_ns for path in chunks} == chunks
+    assert Store(grown).settings() == Store(tmp_path / "at once").settings()
+    with pytest.raises(ParameterError, match="trials was 2, is 1"):
+        run(tiny(trials=1), grown)
 
 
 def test_the_library_does_without_the_reproduction():
