@@ -369,6 +369,14 @@ def _package_of(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
+def is_called_from(package: str) -> bool:
+    """Return whether a function of a package is being called, such as ``sklearn.model_selection``."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not str(frame.f_globals.get("__name__")).startswith(package):
+        frame = frame.f_back
+    return frame is not None
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line: the first outside of this package, scikit-learn and NumPy."""
     level, frame = 1, sys._getframe()

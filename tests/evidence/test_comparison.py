@@ -34,6 +34,14 @@ def test_models_are_judged_on_rows_that_they_did_not_see():
     assert len(result.notes()) == 2
 
 
+def test_without_privacy_the_better_of_a_linear_model_and_trees_is_shown():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 3))
+    for labels, best in ((2 + X @ [1.0, 0.5, 0.2], "Pipeline"), (np.sign(X[:, 0] * X[:, 1]), "HistGradient")):
+        rows = compared.HeldOutRows.split(X, labels)
+        assert type(rows.best_model()).__name__.startswith(best)
+
+
 def test_a_handful_of_rows_is_refused():
     with pytest.raises(ldp.errors.DataError, match="too few"):
         compared.compare_table(np.zeros((10, 1)), np.zeros(10), (0.0, 5.0), budgets=[1.0], mechanisms=["laplace"])

@@ -64,6 +64,36 @@ def test_more_budget_is_never_worse_and_the_curator_knows_the_mean_best():
     assert all(p.curator_mean < p.mean < p.thousand < p.hundred < p.label for p in curve)
 
 
+@pytest.mark.parametrize("target", ["label", "mean", "curator_mean", "score", "coefficient"])
+def test_an_error_that_is_needed_gives_the_least_epsilon_that_reaches_it(target):
+    options = {"rows": ROWS, "bounds": BOUNDS, "columns": 4}
+    needed = getattr(ldp.preview(**options, epsilon=0.8).budgets[0], target)
+    (found,) = ldp.preview(**options, target_error=needed, target=target).budgets
+    below = ldp.preview(**options, epsilon=round(found.epsilon - 0.01, 4)).budgets[0]
+    assert found.epsilon <= 0.8
+    assert getattr(found, target) <= needed < getattr(below, target)
+
+
+UNREACHABLE = {
+    "target_error": {"target_error": 1e-9},
+    "epsilon": {"target_error": 1.0, "epsilon": 1.0},
+    "target": {"target_error": 1.0, "target": "coefficient"},
+}
+
+
+@pytest.mark.parametrize("option", UNREACHABLE)
+def test_an_error_that_no_epsilon_reaches_is_refused(option):
+    with pytest.raises(ldp.errors.ParameterError) as refused:
+        ldp.preview(rows=ROWS, bounds=BOUNDS, **UNREACHABLE[option])
+    assert refused.value.option == option
+
+
+def test_the_range_of_a_models_quality_holds_the_worst_and_the_best_table_measured():
+    for share in (point.model for point in ldp.preview(rows=ROWS, bounds=BOUNDS).budgets):
+        assert share.low < 0.2 < share.middle < share.high == 1.0  # a table of weak signal is among them
+        assert share.tables >= 10
+
+
 WRONG = {"rows": 2.5, "bounds": (1, 1), "epsilon": [], "columns": ROWS, "prior": [1, 2], "rows_per_person": 0}
 
 

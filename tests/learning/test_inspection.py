@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import Ridge
+from sklearn.ensemble import BaggingRegressor, HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import QuantileRegressor, Ridge
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVR
 
 import labeldp as ldp
 from helpers import seeded
@@ -50,6 +51,32 @@ def test_a_fit_says_at_the_line_of_its_user_when_an_estimator_learns_the_noise(w
     with pytest.warns(WEAK, match="RandomForestRegressor learns the noise.*min_samples_leaf=100") as caught:
         FITS[way](private)
     assert [one.filename for one in caught if one.category is WEAK] == [__file__]
+
+
+NO_MEANS = {
+    "HistGradientBoostingRegressor": HistGradientBoostingRegressor(loss="absolute_error"),
+    "Pipeline": make_pipeline(QuantileRegressor()),
+    "BaggingRegressor": BaggingRegressor(SVR()),
+}
+
+
+@pytest.mark.parametrize("name", NO_MEANS)
+def test_a_loss_that_is_no_mean_is_warned_about_before_the_charge(name):
+    ledger = ldp.Ledger(limit=ldp.Budget(0.1))
+    private = model("labels", epsilon=0.5, ledger=ledger).set_params(estimator=NO_MEANS[name])
+    with (
+        pytest.warns(WEAK, match=f"{name} minimises a loss that is no mean"),
+        pytest.raises(ldp.errors.BudgetError),
+    ):
+        private.fit(X, Y)
+
+
+def test_a_loss_that_takes_no_label_outside_the_bounds_is_refused_before_the_charge():
+    ledger = ldp.Ledger()
+    private = model("labels", ledger=ledger).set_params(estimator=HistGradientBoostingRegressor(loss="poisson"))
+    with pytest.raises(ldp.errors.ParameterError, match="outside the bounds"):
+        private.fit(X, Y)
+    assert not ledger.charges
 
 
 @pytest.mark.filterwarnings("error::labeldp.errors.WeakModelWarning")

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -37,6 +38,14 @@ def test_cross_validation_is_stopped_by_a_ledger():
     with pytest.raises(ldp.BudgetError):
         cross_val_score(model, X, Y, cv=5, error_score="raise")
     assert ledger.total == ldp.Budget(2.0)
+
+
+def test_cross_validation_without_a_ledger_is_warned_about_in_its_first_fit():
+    model = ldp.LabelReleaseRegressor(Ridge(), epsilon=1.0, bounds=BOUNDS, rounds=1)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        cross_val_score(model, X, Y, cv=2)
+    costs = [one for one in caught if one.category is ldp.errors.RepeatedReleaseWarning]
+    assert ["cross-validation releases" in str(one.message) for one in costs] == [True, True]
 
 
 def pickled(model):

@@ -123,6 +123,24 @@ def test_every_reading_of_a_table_with_a_private_column_gives_hints_before_the_c
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("bounds", [(0, 0.001), (0, 20_000)])
+def test_bounds_of_another_unit_are_told_to_the_owner_before_the_charge(tmp_path, entry, bounds):
+    ledger, told = ldp.Ledger(), []
+    lines = [f"{a:.5f},{b:.5f}\n" for a, b in zip(PRICE[:100], noise(1), strict=False)]
+    (tmp_path / "in.csv").write_text("price,other\n" + "".join(lines))
+
+    def stop(hints):
+        told.extend(hints)
+        raise InterruptedError
+
+    how = {"label": "price", "bounds": bounds, "epsilon": 1.0, "ledger": ledger, "hints": stop}
+    with pytest.raises(InterruptedError):
+        ENTRIES[entry](tmp_path / "in.csv", tmp_path, **how)
+    assert ["same unit" in hint for hint in told] == [True]
+    assert not ledger.charges
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("name", ["PRICE", " price", "price\u200b", "\uff50rice", "price.1"])
 def test_a_public_column_with_the_name_of_the_label_in_another_form_is_refused(tmp_path, entry, name):
     ledger = ldp.Ledger()

@@ -107,11 +107,12 @@ class Accuracy:
 def clipping_sentence(mechanism: Mechanism, prior: Histogram | None, bounds: Interval) -> str:
     """Return the places and the share of clipped labels, by the private prior; empty where only bounds clip."""
     low, high = mechanism.domain
-    edge = 0.01 * (bounds[1] - bounds[0])
-    ends = [bounds[0] + edge, bounds[1] - edge, low, high]
-    lowest, highest, below, above = (0.0, 1.0, 0.0, 1.0) if prior is None else prior.cumulative(ends)
-    at_bounds = max(lowest, 1 - highest) > 0.9
-    unit = "Nearly all labels are at one of the bounds: check the unit, and the bounds. " if at_bounds else ""
+    below, above, is_at_bound = 0.0, 1.0, False
+    if prior is not None:
+        below, above = prior.cumulative([low, high])
+        narrow = prior.widths < 0.01 * (bounds[1] - bounds[0])
+        is_at_bound = bool(np.any((narrow * prior.masses)[[0, -1]] > 0.9))
+    unit = "Nearly all labels are at one of the bounds: check the unit, and the bounds. " if is_at_bound else ""
     if (low, high) == bounds:
         return unit
     share = "" if prior is None else f", about {100 * (below + 1 - above):.0f} % of them by the private prior"

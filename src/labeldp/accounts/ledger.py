@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import partial
+from html import escape
 from typing import Any, Unpack, get_args
 
 from labeldp._atomic import StrPath, open_regular
@@ -26,6 +27,7 @@ from labeldp.errors import (
     ParameterError,
     RepeatedReleaseWarning,
     Setting,
+    is_called_from,
     warn,
 )
 from labeldp.mechanisms.typed_data import plain
@@ -381,7 +383,8 @@ class Ledger:
         if self.is_copy:
             raise LedgerError(
                 "this is a copy of a ledger that is in the memory of another process, which would not see the "
-                "charge: use one in a file, Ledger.open(path, limit=...), in a model by set_params(ledger=...)"
+                "charge: use one in a file, Ledger.open(path, limit=...), in a model by set_params(ledger=...); "
+                "or n_jobs=1"
             )
         if not charges:  # a score that costs nothing beyond its fit
             return
@@ -435,6 +438,11 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} spent={self.total} limit={self.limit}>"
+
+    def _repr_html_(self) -> str:
+        """Show the total and each charge in a notebook."""
+        lines = [f"{charge.budget}  {charge.description}" for charge in self.charges]
+        return f"<pre>{escape(chr(10).join([repr(self), *lines]))}</pre>"
 
 
 def _copy(limit: Budget | None, total: Budget) -> Ledger:
@@ -513,11 +521,16 @@ _released: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 """Labels that were released without a ledger, by their identity while they exist."""
 
 
+_SEEN = "these labels were released before"
+
+
 def warn_if_seen(labels: Any) -> None:
-    """Warn if the same object was released before without a ledger."""
-    if _released.get(id(labels)) is labels:
+    """Warn if the same object was released before without a ledger, or is being cross-validated."""
+    is_cross_validated = is_called_from("sklearn.model_selection")
+    if is_cross_validated or _released.get(id(labels)) is labels:
+        event = "cross-validation releases labels in several fits" if is_cross_validated else _SEEN
         warn(
-            "these labels were released before: each release costs epsilon again, and the costs add up. "
+            f"{event}: each release costs epsilon again, and the costs add up. "
             "Keep one release and reuse it, or pass a ledger that counts.",
             RepeatedReleaseWarning,
         )

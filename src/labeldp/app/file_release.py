@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath
-from labeldp._values import parse_choice
+from labeldp._values import Interval, parse_choice
 from labeldp.accounts.budget import declared
 from labeldp.accounts.card import Card
 from labeldp.accounts.explanation import SUMMARY
@@ -242,7 +242,7 @@ def privatize_file(
         save_model=save_model,
         force=force,
         ledger=as_ledger(ledger),
-        rehearsal=_Rehearsal(hints, shuffle=shuffle),
+        rehearsal=_Rehearsal(hints, shuffle=shuffle, bounds=bounds),
         notice=notice or _warn,
         progress=progress or (lambda *_: None),
         words=resolve_source(random_state),
@@ -431,9 +431,9 @@ def _open_source(source: str, format: str | None, *, is_typed: bool, **reading: 
 class _Rehearsal:
     """The first pass over a table: all that can fail with its public part fails before the charge."""
 
-    def __init__(self, hints: Callable[[list[Message]], None] | None, *, shuffle: bool) -> None:
+    def __init__(self, hints: Callable[[list[Message]], None] | None, *, shuffle: bool, bounds: Interval) -> None:
         self.identifiers = Identifiers()
-        self._hints, self._shuffle = hints, shuffle
+        self._hints, self._shuffle, self._bounds = hints, shuffle, bounds
         self._size = 0
 
     def labels(
@@ -448,7 +448,7 @@ class _Rehearsal:
 
         yield from rows.labels(rehearse, readers if sampler is None else [*readers, sampler])
         self.identifiers.hints()  # before the charge, as all that can fail
-        sentences = [] if sampler is None else sampler.hints(ordered=not self._shuffle)
+        sentences = [] if sampler is None else sampler.hints(ordered=not self._shuffle, bounds=self._bounds)
         if self._hints is not None and sentences:
             self._hints(sentences)
 

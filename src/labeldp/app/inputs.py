@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labeldp._atomic import StrPath
-from labeldp._values import Array, Mask, parse_choice
+from labeldp._values import Array, Interval, Mask, parse_choice
 from labeldp.accounts.scope import RowOptions
 from labeldp.app.row_columns import RowColumns
 from labeldp.app.sentences import counted
@@ -55,11 +55,13 @@ def read_rows(
     progress: Progress,
     complete: bool = False,
     hints: Hints | None = None,
+    bounds: Interval | None = None,
     scope: RowColumns | None = None,
 ) -> Rows:
     """Read a table; with ``complete``, gaps in its columns are treated as missing labels are.
 
-    ``hints`` is called with the columns that give labels away, if there are any: for the owner's eyes only.
+    ``hints`` is called with the columns that give labels away, if there are any, and if ``bounds`` seem to be in
+    another unit: for the owner's eyes only.
     """
     parse_choice(missing, "missing", ("error", "drop"))
     from labeldp.tables.batches import label_values  # noqa: PLC0415
@@ -88,7 +90,7 @@ def read_rows(
     public = read.select(names)
     if hints is not None:
         option = "drop" if "drop" in columns else "on"
-        if sentences := table_hints(public, labels, label, table.dialect, option):
+        if sentences := table_hints(public, labels, label, table.dialect, option, bounds):
             hints(sentences)
     values = {name: read.column(name).to_pylist() for name in scope.columns.values()}
     return Rows(public, labels, notes, table.rights, scope.options(values))

@@ -152,7 +152,9 @@ def fit_file(
     progress = progress or (lambda *_: None)
     scope = RowColumns(segment, segment_by, id, person, most_rows_per_person)
     reading: Data = {"missing": missing, "format": format, "dialect": dialect, "scope": scope}
-    read = partial(read_rows, source, label, columns=columns, progress=progress, hints=hints, **reading)
+    read = partial(
+        read_rows, source, label, columns=columns, progress=progress, hints=hints, bounds=bounds, **reading
+    )
     with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
         return _fit_and_save(model, Path(out), read, label, columns, score, progress, force=force)
 

@@ -131,6 +131,7 @@ def regress_file(
     progress = progress or (lambda *_: None)
     scope = RowColumns(segment, segment_by, id, person, most_rows_per_person)
     reading: Data = {"missing": missing, "format": format, "dialect": dialect, "scope": scope}
+    reading["bounds"] = options.get("bounds")
     with ExitStack() as places:
         for place in outputs.values():
             places.enter_context(place)

@@ -15,8 +15,9 @@ import numpy as np
 
 from labeldp._values import Array, Data
 
-_MAX_ERROR = 0.9
-"""Tables on which boosted trees without privacy have more than this share of a constant's error are left out."""
+_MAX_ERROR = 0.99
+"""Tables on which boosted trees without privacy have more than this share of a constant's error are left out: the
+share of nothing cannot be measured."""
 
 _LOG_MARGIN_BELOW = 0.1
 """Rows × ε below all measurements, as a logarithm, for which the lowest measurement is used."""
@@ -35,7 +36,8 @@ class ModelShare:
     Attributes
     ----------
     middle, low, high : float
-        Median and quartiles over the tables: 1 is as good as boosted trees without privacy, 0 as a constant.
+        Median, least and largest share of the tables: 1 is as good as boosted trees without privacy, 0 as a
+        constant. A further table of the same kind is within low and high with the odds n − 1 : 2, for n tables.
     tables : int
         Number of tables.
 
@@ -89,5 +91,5 @@ def model_share(rows: int, epsilon: float) -> ModelShare | None:
             shares.append(float(np.interp(log_power, log_powers, curve)))
     if len(shares) < _MIN_SHARE * len(_curves()):
         return None
-    low, middle, high = np.quantile(shares, [0.25, 0.5, 0.75]).tolist()
+    low, middle, high = np.quantile(shares, [0, 0.5, 1]).tolist()
     return ModelShare(middle, low, high, len(shares))

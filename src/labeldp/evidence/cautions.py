@@ -33,10 +33,10 @@ NOTES = {
         "by its noise."
     ),
     "model": (
-        "A model reaches this share of the explained variation: 100 % is as good as a good model without privacy, "
-        "0 % predicts the same for everybody. Median, and the middle half in brackets, over public tables where "
-        "labeldp was measured (its accuracy suite), with as many rows × ε (up to {tables} tables). Your table may "
-        "differ."
+        "A model reaches this share of the variation that features explain: 100 % is as good as a good model "
+        "without privacy, 0 % predicts the same for everybody. Median over {tables} public tables with as many "
+        "rows × ε that labeldp was measured on, and in brackets the worst and the best of them. Yours may be "
+        "outside: a label that is skewed in wide bounds, or that features hardly explain, keeps less."
     ),
     "unknown": "A model: labeldp was measured (its accuracy suite) on too few tables with as many rows × ε.",
     "coefficient": "Coefficients: the ± of a 95 % interval, per standard deviation (SD) of its column.",

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from html import escape
 
 import numpy as np
 
-from labeldp._values import Data, Epsilon, Interval, LabelBounds, as_fraction, parse_integer
+from labeldp._values import (
+    Data,
+    Epsilon,
+    Interval,
+    LabelBounds,
+    as_fraction,
+    parse_choice,
+    parse_integer,
+    parse_number,
+)
 from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.budget import Budget, rounded_up
 from labeldp.accounts.numbers import number, percent, times
@@ -33,6 +44,15 @@ NAMES = {
     "curator_mean": "the mean alone",
 }
 """Quantities whose errors are shown."""
+
+TARGETS = (*NAMES, "score", "coefficient")
+"""Errors that an ε can be chosen by."""
+
+DEFAULTS = (0.1, 0.3, 1.0, 3.0)
+"""Values of ε to compare, unless others are given."""
+
+_LADDER = [float(f"{digits / 10:.1f}e{power}") for power in range(-3, 1) for digits in range(10, 100)] + [10.0]
+"""Values of ε with two digits, from 0.001 to 10: the range of `target_error`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +201,9 @@ class Preview:
     def __str__(self) -> str:
         return self.summary()
 
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.summary())}</pre>"
+
     def __repr__(self) -> str:
         budgets = ", ".join(rounded_up(point.epsilon) for point in self.budgets)
         return f"<Preview of {self.rows:,} rows at ε = {budgets}>"
@@ -190,12 +213,16 @@ def preview(
     *,
     rows: int,
     bounds: Interval,
-    epsilon: float | Sequence[float] = (0.1, 0.3, 1.0, 3.0),
+    epsilon: float | Sequence[float] | None = None,
     prior: Histogram | None = None,
     rows_per_person: int = 1,
     columns: int | None = None,
+    target_error: float | None = None,
+    target: str = "mean",
 ) -> Preview:
     """Return expected errors at each ε, before any label is read: no data go in, and no budget is spent.
+
+    With ``target_error`` return the least ε that reaches this error, and its other errors.
 
     Parameters
     ----------
@@ -204,13 +231,17 @@ def preview(
     bounds : (lo, hi)
         Public bounds of the label.
     epsilon : float or sequence of float
-        The budgets to compare.
+        The budgets to compare; by default 0.1, 0.3, 1 and 3.
     prior : Histogram, optional
         The distribution of labels, where it is public: an older survey, a census. By default even over the bounds.
     rows_per_person : int
         Rows that one person may have: odds are those on all of them.
     columns : int, optional
         Number of columns of a regression table: ``coefficient`` is then the ± of its intervals.
+    target_error : float, optional
+        The error that is needed, in the label's unit, in place of ``epsilon``.
+    target : {"label", "hundred", "thousand", "mean", "curator_mean", "score", "coefficient"}
+        The figure of `BudgetPreview` that has this error.
 
     Returns
     -------
@@ -223,19 +254,53 @@ def preview(
     >>> plan = ldp.preview(rows=20_000, bounds=(0, 200), epsilon=[0.3, 1.0])
     >>> [round(point.curator_mean, 3) for point in plan.budgets]
     [0.047, 0.014]
+    >>> ldp.preview(rows=20_000, bounds=(0, 200), target_error=2.0).budgets[0].epsilon
+    0.71
     """
     rows = parse_integer(rows, "rows")
     bounds = LabelBounds(bounds)
-    epsilons = sorted({Epsilon(value) for value in np.atleast_1d(np.asarray(epsilon, dtype=object)).tolist()})
-    if not epsilons:
-        raise ParameterError(Setting("epsilon"), " must be a number or several, such as (0.1, 0.3, 1, 3)")
     restricted = None if prior is None else Histogram.parse(prior).restricted(*bounds)
     people = parse_integer(rows_per_person, "rows_per_person")
     size = None if columns is None else parse_integer(columns, "columns")
     if size is not None and not 3 * (size + 1) <= rows:
         raise ParameterError(Setting("columns"), f" must be at most a third of the {rows:,} rows, got {size}")
-    budgets = tuple(_preview_budget(rows, bounds, value, restricted, size) for value in epsilons)
+    at = partial(_preview_budget, rows, bounds, prior=restricted, columns=size)
+    if target_error is None:
+        budgets = tuple(map(at, _parse_epsilons(DEFAULTS if epsilon is None else epsilon)))
+    elif epsilon is None:
+        budgets = (_reach_error(at, parse_number(target_error, "target_error"), _parse_target(target, size)),)
+    else:
+        raise ParameterError("give ", Setting("epsilon"), " or ", Setting("target_error"), ", not both")
     return Preview(rows, bounds, restricted, budgets, people, size)
+
+
+def _parse_epsilons(epsilon: float | Sequence[float]) -> list[float]:
+    """Return values of ε, in ascending order."""
+    epsilons = {Epsilon(value) for value in np.atleast_1d(np.asarray(epsilon, dtype=object)).tolist()}
+    if not epsilons:
+        raise ParameterError(Setting("epsilon"), " must be a number or several, such as (0.1, 0.3, 1, 3)")
+    return sorted(epsilons)
+
+
+def _parse_target(target: str, columns: int | None) -> str:
+    """Return the name of an error of `BudgetPreview`."""
+    parse_choice(target, "target", TARGETS)
+    if target == "coefficient" and columns is None:
+        raise ParameterError(Setting("target", target), " needs ", Setting("columns"))
+    return target
+
+
+def _reach_error(at: Callable[[float], BudgetPreview], error: float, name: str) -> BudgetPreview:
+    """Return the preview of the least ε of `_LADDER` that reaches an error: it falls as ε grows."""
+    first = bisect_left(_LADDER, True, key=lambda epsilon: getattr(at(epsilon), name) <= error)
+    if first == len(_LADDER):
+        best = number(getattr(at(_LADDER[-1]), name), 3)
+        raise ParameterError(
+            Setting("target_error"),
+            f" {number(error)} is not reached up to ε = {_LADDER[-1]:g}, where it is {best}: more rows, tighter "
+            "bounds or another target would",
+        )
+    return at(_LADDER[first])
 
 
 @lru_cache(maxsize=256)

@@ -18,6 +18,7 @@ from labeldp.accounts.terms import Terms
 from labeldp.errors import ParameterError, Setting, WeakModelWarning, describe, warn
 from labeldp.exact.word_sources import WordSource
 from labeldp.learning.base import PrivateRegressor
+from labeldp.learning.estimator_loss import loss_without_mean
 from labeldp.learning.features import FeatureTable, even_rows
 from labeldp.learning.fit_plan import FREE_SUMMARY, FitRequest, LabelScale, from_units, unit_labels
 from labeldp.learning.held_out import finite_predictions
@@ -30,6 +31,11 @@ from labeldp.release.reports import Reports, unbiased_labels
 _NOISE_LEARNT = 2.5
 """An estimator learns noise if its predictions vary so many times as much as labels do: good ones vary less, and
 the variance of labels is known within a factor of two."""
+
+_NO_MEAN = (
+    "{estimator} minimises a loss that is no mean ({loss}): noise averages out of means alone, and medians or "
+    "quantiles of private labels are those of labels and noise together; train with squared errors"
+)
 
 
 class LabelReleaseRegressor(PrivateRegressor):
@@ -207,19 +213,25 @@ class LabelReleaseRegressor(PrivateRegressor):
         self.weakness_ = self._weakness(table.X)
 
     def _refuse_estimator(self, X: Any, request: FitRequest) -> None:
-        """Refuse an estimator that cannot learn, before anything is spent: by a trial on synthetic labels."""
+        """Refuse an estimator that cannot learn, before anything is spent: by a trial on synthetic labels.
+
+        Some of them lie outside the bounds, as private labels do. A loss that is no mean gets a warning.
+        """
         if self.estimator is None:
             return
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
             raise ParameterError(f"estimator must have fit and predict, got {type(self.estimator).__name__}")
         low, high = LabelScale.parse(request.bounds, request.label_transform).inner
-        synthetic = np.linspace(low, high, min(300, X.shape[0]))
+        if (loss := loss_without_mean(self.estimator)) is not None:
+            warn(_NO_MEAN.format(estimator=type(self.estimator).__name__, loss=loss), WeakModelWarning)
+        synthetic = np.linspace(2 * low - high, 2 * high - low, min(300, X.shape[0]))
         try:
             trial = clone(self.estimator).fit(X[: synthetic.size], synthetic)
             finite_predictions(trial, X[: synthetic.size], synthetic.size)
         except Exception as error:
             raise ParameterError(
-                f"the estimator cannot learn from this table (tried on {synthetic.size} synthetic labels): {error}"
+                f"the estimator cannot learn from this table (tried on {synthetic.size} synthetic labels, some of "
+                f"them outside the bounds, as private labels are): {error}"
             ) from error
 
     def _fit_own(self, X: Array) -> Any:

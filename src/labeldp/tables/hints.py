@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyarrow import types
 
+from labeldp._values import Interval, LabelBounds
 from labeldp.errors import Message, Setting
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.tables.batches import draw_words, is_text, size_of
@@ -31,6 +32,16 @@ CLOSE = 0.1
 
 COPIED = 0.3
 """A column that equals the label in so many more rows than chance would is a copy of it, with gaps or changes."""
+
+
+_MOST_OUTSIDE = 0.5
+"""The share of labels outside the bounds from which another unit is likely."""
+
+_NARROW = 0.01
+"""The part of the bounds' width in which nearly all labels lie if the unit is another one."""
+
+_TAIL = 0.02
+"""The share of labels on either side that "nearly all" leaves out."""
 
 
 class HintSampler:
@@ -60,8 +71,8 @@ class HintSampler:
         smallest = np.argsort(candidates.column(candidates.num_columns - 1).to_numpy())[:SAMPLE]
         self._rows = candidates.take(np.sort(smallest))
 
-    def hints(self, *, ordered: bool, option: str = "drop") -> list[Message]:
-        """Return a sentence for each thing that gives labels away, the order of rows if they keep it.
+    def hints(self, *, ordered: bool, option: str = "drop", bounds: Interval | None = None) -> list[Message]:
+        """Return a sentence for each thing that gives labels away, and for bounds of another unit.
 
         Parameters
         ----------
@@ -69,12 +80,14 @@ class HintSampler:
             Whether the order of rows is kept in the output.
         option : str
             The option that leaves a column out.
+        bounds : (lo, hi), optional
         """
         *columns, labels, _ = self._rows.columns
         if len(labels) < FEWEST:
             return []
+        bound_hints = [] if bounds is None else self.bound_hints(bounds)
         ranks = _ranks(labels).astype(np.float64)  # so that a few huge labels do not count for all
-        hints = []
+        hints = bound_hints
         if ordered and instability(ranks) < CLOSE:
             hints.append(
                 Message(
@@ -102,9 +115,31 @@ class HintSampler:
             )
         return hints
 
+    def bound_hints(self, bounds: Interval) -> list[Message]:
+        """Return a sentence if bounds seem to be in another unit than the labels."""
+        labels = self._rows.column("label").to_numpy()
+        if labels.size < FEWEST:
+            return []
+        low, high = np.quantile(labels, [_TAIL, 1 - _TAIL])
+        bounds = LabelBounds(bounds)
+        outside = float(np.mean((labels < bounds[0]) | (labels > bounds[1])))
+        if outside > _MOST_OUTSIDE:
+            problem = f"About {100 * outside:.0f} % of {self._label!r} lie outside the bounds"
+        elif high - low < _NARROW * (bounds[1] - bounds[0]):
+            problem = f"Nearly all of {self._label!r} lie within a hundredth of the bounds’ width"
+        else:
+            return []
+        advice = ": check that both are in the same unit, in what the form or the law allows, with "
+        return [Message(problem, advice, Setting("bounds"))]
+
 
 def table_hints(
-    public: Any, labels: NDArray[np.float64], label: str, dialect: Dialect, option: str
+    public: Any,
+    labels: NDArray[np.float64],
+    label: str,
+    dialect: Dialect,
+    option: str,
+    bounds: Interval | None = None,
 ) -> list[Message]:
     """Return hints on the columns of a table in memory, with the option that leaves a column out."""
     schema = public.schema.append(pa.field(label, pa.float64()))
@@ -113,7 +148,7 @@ def table_hints(
     for batch in public.to_batches():
         sampler.update(batch.columns, labels[start : start + batch.num_rows])
         start += batch.num_rows
-    return sampler.hints(ordered=False, option=option)
+    return sampler.hints(ordered=False, option=option, bounds=bounds)
 
 
 def agreement(labels: NDArray[np.float64], values: NDArray[np.float64]) -> float:

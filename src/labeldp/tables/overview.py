@@ -19,7 +19,7 @@ from labeldp.exact.word_sources import resolve_source
 from labeldp.tables.column_encoders import kind_of
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.excel import count_sheet_titles
-from labeldp.tables.hints import Identifiers
+from labeldp.tables.hints import HintSampler, Identifiers
 from labeldp.tables.opening import Progress, TableInput, open_table
 from labeldp.tables.paths import DELIMITERS, find_table
 from labeldp.tables.source_file import SourceFile
@@ -88,7 +88,7 @@ def overview(
     drop: Collection[str] = (),
     dialect: Dialect | None = None,
     progress: Progress | None = None,
-    hints: Callable[[list[Message]], None] | None = None,
+    hints: Callable[[HintSampler], None] | None = None,
 ) -> Overview:
     r"""Read a whole table once, and return its public content.
 
@@ -101,8 +101,7 @@ def overview(
     progress : callable, optional
         As in `privatize_file`; an exception of it stops the reading.
     hints : callable, optional
-        As in `privatize_file`: **for the owner's eyes only**. Called with what gives labels away, also if that is
-        nothing.
+        Is called with a sample of rows, whose hints follow from true labels: **for the owner's eyes only**.
 
     Examples
     --------
@@ -122,7 +121,7 @@ def overview(
     readers = [] if sampler is None else [sampler]
     labelled = sum(len(labels) for labels in rows.labels(counts.add, readers))
     if sampler is not None and hints is not None:
-        hints(sampler.hints(ordered=True))
+        hints(sampler)
     fields = {field.name: field.type for field in table.schema if field.name != label}
     kinds = {name: KINDS.get(str(kind_of(kind)), str(kind)) for name, kind in fields.items()}
     unique = counts.identifiers.unique

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import openpyxl
 
 from app.page.page_client import HIDDEN, Client
 
@@ -28,6 +29,30 @@ def test_columns_that_may_name_people_are_pointed_out_before_they_are_shared(cli
         client.describe(each)
         pages = [client.show(each, "table"), client.budget(each)]
         assert ["All values of 'no', 'who' differ" in page.words for page in pages] == [is_said] * 2
+
+
+def test_bounds_of_another_unit_are_told_on_the_page_of_the_request_alone(tmp_path):
+    (tmp_path / "pay.csv").write_text("rooms,pay\n" + "\n".join(f"{n % 7},{30_000 + n}" for n in range(400)))
+    client = Client(tmp_path).enter()
+    for bounds, is_said in (((0, 100), True), ((0, 60_000), False)):
+        begun = client.read("pay.csv", "pay")
+        client.describe(begun, bounds=bounds)
+        assert ("lie outside the bounds" in client.budget(begun).words) == is_said
+    done = client.release(begun).words
+    assert "Released" in done
+    assert "same unit" not in done
+
+
+def test_a_decimal_mark_of_text_in_excel_can_be_chosen(tmp_path):
+    book = openpyxl.Workbook()
+    for row in [["rooms", "pay"], *([n % 7, f"{n},5"] for n in range(60))]:
+        book.active.append(row)
+    book.save(tmp_path / "pay.xlsx")
+    client = Client(tmp_path).enter()
+    dead_end = client.read("pay.xlsx", "pay")
+    assert 'name="decimal"' in client.show(dead_end, "table").body.decode()
+    begun = client.read("pay.xlsx", "pay", decimal=",")
+    assert begun.overview.rows == 60
 
 
 def test_hints_are_on_the_pages_of_the_table_and_the_request_until_the_column_is_left_out(tmp_path):

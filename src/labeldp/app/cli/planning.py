@@ -59,9 +59,6 @@ if TYPE_CHECKING:
 MODEL_ROWS = 8000
 """Rows of the demo's models: enough to show the price, and no long wait."""
 
-EPSILONS = (0.1, 0.3, 1.0, 3.0)
-"""Values of ε of previews and comparisons."""
-
 Figures = Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]]
 """Tables by their titles, each with its header and its lines."""
 
@@ -173,10 +170,16 @@ def demo(rows: Annotated[int, Option(help="Households in the synthetic survey.")
 def preview(
     rows: Annotated[int, Option(help="Number of rows of the table.")],
     bounds: Bounds,
-    epsilon: Epsilons = EPSILONS,
+    epsilon: Epsilons = (),
     columns: Annotated[
         int | None, Option(help="Columns of a regression table, to show the ± of its intervals.")
     ] = None,
+    target_error: Annotated[
+        float | None, Option(help="Find the ε that reaches this error, in place of --epsilon.")
+    ] = None,
+    target: Annotated[
+        str, Option(help=f"The figure that has --target-error: {', '.join(previews.TARGETS)}.")
+    ] = "mean",
     rows_per_person: RowsPerPerson = 1,
     csv: Csv = None,
     latex: Latex = None,
@@ -185,13 +188,19 @@ def preview(
 ) -> None:
     """Show expected errors at each ε: noise of labels and means, and the best error of a score or a model.
 
-    Rows and bounds are enough.
+    Rows and bounds are enough. With --target-error the other way round: the least ε that reaches this error.
 
     Releases: nothing. No table is read, so no label can be, and nothing is spent.
     """
     _refuse({"CSV": csv, "LaTeX": latex}, force=force)
     result = previews.preview(
-        rows=rows, bounds=bounds, epsilon=epsilon, columns=columns, rows_per_person=rows_per_person
+        rows=rows,
+        bounds=bounds,
+        epsilon=epsilon or None,
+        columns=columns,
+        rows_per_person=rows_per_person,
+        target_error=target_error,
+        target=target,
     )
     tables = {f"{rows:,} rows, by ε": result.table()}
     _show(tables, [*result.notes(), *result.cautions()], result.records() if as_json else None)
@@ -207,7 +216,7 @@ def compare(
     label: Label,
     bounds: Bounds,
     public: Annotated[bool, Option(help="The labels are public, or synthetic.")] = False,
-    epsilon: Epsilons = EPSILONS,
+    epsilon: Epsilons = previews.DEFAULTS,
     mechanisms: Annotated[
         Names,
         Option(

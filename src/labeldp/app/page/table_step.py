@@ -29,7 +29,7 @@ LIKELY_ENCODING = "cp1252"
 """The encoding that is tried for text that is not UTF-8."""
 
 _TEXT_FIELDS = tuple(name for name in DIALECT if name != "sheet")
-_FIELDS = {"xlsx": ("na", "header", "skip", "skip_last"), "parquet": ("na",)}
+_FIELDS = {"xlsx": ("na", "decimal", "thousands", "header", "skip", "skip_last"), "parquet": ("na",)}
 """Fields for the way a table is written, by its format."""
 
 _COLUMN_FIELDS = ("bounds", "rows_per_person", "missing", "shuffle")

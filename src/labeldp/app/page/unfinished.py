@@ -26,6 +26,7 @@ from labeldp.app.page.site import Site, site_of
 from labeldp.app.page.work import Work
 from labeldp.errors import DataError, Message, ParameterError, Setting
 from labeldp.tables.dialect import Dialect
+from labeldp.tables.hints import HintSampler
 from labeldp.tables.opening import TableHeader, table_header
 from labeldp.tables.overview import Overview, overview
 
@@ -159,8 +160,12 @@ class Unfinished:
         """Hints on columns that reveal labels: for the owner only, on no disk, and gone with the page."""
         if self.reading is None or self.overview is None:
             return []
-        gone = Setting("shuffle", True) if self.options and self.options["shuffle"] else None
-        return [hint for hint in self.reading.result[1] if gone not in hint.pieces]
+        hints, sampler = self.reading.result[1:]
+        if self.options is None:
+            return list(hints)
+        gone = Setting("shuffle", True) if self.options["shuffle"] else None
+        bound_hints: list[Message] = sampler.bound_hints(self.options["bounds"])
+        return bound_hints + [hint for hint in hints if gone not in hint.pieces]
 
     def keep_typed(self, form: FormData, names: Iterable[str]) -> None:
         """Keep typed text, to show it again."""
@@ -172,17 +177,17 @@ class Unfinished:
         if self.label in self.header.names:
             self.reading = site.start(self._read, self.at("table"), self.refuse_changed)
 
-    def _read(self, work: Work) -> tuple[Overview, list[Message]]:
-        hints: list[Message] = []
+    def _read(self, work: Work) -> tuple[Overview, list[Message], HintSampler]:
+        samplers: list[HintSampler] = []
         table = overview(
             self.source,
             label=str(self.label),
             drop=self.drop,
             dialect=self.dialect,
             progress=work.progress,
-            hints=hints.extend,
+            hints=samplers.append,
         )
-        return table, hints
+        return table, samplers[0].hints(ordered=True), samplers[0]
 
 
 def typed_texts(form: FormData, name: str) -> list[str]:
