@@ -5,7 +5,8 @@ python -m benchmarks.reports --out build/reports.jsonl
 The rows of eight development tables of `benchmarks.accuracy` are drawn with replacement until there are so many
 respondents; a quarter of the distinct rows are kept for the error. Both models get the same respondents at the
 same ε: ``reports`` by one card of `labeldp design` without a prior, ``local`` by ``trust="local", rounds=1``. With
---rounds they answer in three rounds: ``reports`` by `labeldp.learning.survey_rounds`, ``local`` by its default.
+--cards 2 the last four fifths answer by a card for a model (`--for-model`), with the histogram of the first fifth.
+With --rounds all answer in three rounds: ``reports`` by `labeldp.learning.survey_rounds`, ``local`` by default.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import math
 import os
 import warnings
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -32,13 +34,25 @@ TABLES = ("housing", "incomes", "friedman", "checkers", "counts", "claims", "ste
 
 
 SHARES = (0.2, 0.5)
-"""The shares of respondents that have answered before the second and the third round."""
+"""The shares of respondents that have answered before the second and the third round, or the second card."""
+
+Learner = Callable[[Any, Any, dict[str, Any]], ldp.LabelReleaseRegressor]
 
 
 def by_one_card(X: Any, y: Any, budget: dict[str, Any]) -> ldp.LabelReleaseRegressor:
     """Return the model of reports by one card."""
     mechanism = design_card(**budget)
     reports = ldp.Reports(mechanism.randomize(y), mechanism)
+    return ldp.LabelReleaseRegressor(**budget).fit_reports(X, reports)
+
+
+def by_two_cards(X: Any, y: Any, budget: dict[str, Any]) -> ldp.LabelReleaseRegressor:
+    """Return the model of reports by one card, and then by a card for a model that has their histogram."""
+    first = round(SHARES[0] * len(y))
+    mechanism = design_card(**budget)
+    reports = ldp.Reports(mechanism.randomize(y[:first]), mechanism)
+    mechanism = design_card(**budget, prior=reports.histogram(), rows=len(y))
+    reports += ldp.Reports(mechanism.randomize(y[first:]), mechanism)
     return ldp.LabelReleaseRegressor(**budget).fit_reports(X, reports)
 
 
@@ -56,8 +70,9 @@ def in_rounds(X: Any, y: Any, budget: dict[str, Any]) -> ldp.LabelReleaseRegress
     return model
 
 
-def errors(name: str, epsilon: float, rows: int, split: int, *, rounds: bool) -> dict[str, float]:
+def errors(name: str, epsilon: float, rows: int, split: int, learner: Learner) -> dict[str, float]:
     """Return the test error of each model, and of the constant."""
+    rounds = "auto" if learner is in_rounds else 1
     table = tables.load(name)
     rng = np.random.default_rng(split)
     order = rng.permutation(len(table.y))
@@ -66,8 +81,8 @@ def errors(name: str, epsilon: float, rows: int, split: int, *, rounds: bool) ->
     X, y, bounds = table.X[respondents], table.y[respondents], table.bounds
     budget = {"epsilon": epsilon, "bounds": bounds}
     models = {
-        "reports": (in_rounds if rounds else by_one_card)(X, y, budget),
-        "local": ldp.LabelReleaseRegressor(trust="local", rounds="auto" if rounds else 1, **budget).fit(X, y),
+        "reports": learner(X, y, budget),
+        "local": ldp.LabelReleaseRegressor(trust="local", rounds=rounds, **budget).fit(X, y),
     }
     predicted = {label: model.predict(table.X[test]) for label, model in models.items()}
     predicted["constant"] = np.full(len(test), y.mean())
@@ -83,14 +98,16 @@ def main() -> None:
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0])
     parser.add_argument("--tables", nargs="+", default=TABLES)
     parser.add_argument("--rounds", action="store_true")
+    parser.add_argument("--cards", type=int, default=1, choices=(1, 2))
     options = parser.parse_args()
+    learner = in_rounds if options.rounds else {1: by_one_card, 2: by_two_cards}[options.cards]
     warnings.simplefilter("ignore")
     options.out.parent.mkdir(parents=True, exist_ok=True)
     ratios = []
     for epsilon in options.epsilons:
         for name in options.tables:
             cells = ((name, epsilon, options.rows, split) for split in range(options.splits))
-            found = [errors(*cell, rounds=options.rounds) for cell in cells]
+            found = [errors(*cell, learner) for cell in cells]
             mean = {label: float(np.mean([one[label] for one in found])) for label in found[0]}
             line = {"table": name, "epsilon": epsilon, **mean}
             line |= {

@@ -55,6 +55,20 @@ def test_the_mean_has_its_error(names):
     )
 
 
+def test_figures_of_answers_that_were_clipped_more_narrowly_are_refused():
+    narrow, wide = ldp.TwoPoint(bounds=(20, 60), epsilon=2.0), CARDS["auto"]
+    both = ldp.Reports(narrow.randomize(Y[:500]), narrow) + ldp.Reports(wide.randomize(Y[500:]), wide)
+    for figure in (both.mean, lambda: both.means(by=Y), lambda: both.mean_squared_error(Y)):
+        with pytest.raises(ParameterError, match="widest"):
+            figure()
+    assert both.widest().mechanisms == (wide,)
+    assert both.widest().values.tobytes() == both.values[500:].tobytes()
+    assert both.histogram().bounds == BOUNDS
+    low, high = (ldp.TwoPoint(bounds=bounds, epsilon=2.0) for bounds in ((0, 60), (20, 100)))
+    with pytest.raises(ParameterError, match="no card has the widest"):
+        (ldp.Reports(low.randomize(Y), low) + ldp.Reports(high.randomize(Y), high)).widest()
+
+
 @pytest.mark.statistical
 def test_means_of_groups_are_those_of_all_cards_together():
     group = X[:, 0] > 0

@@ -121,12 +121,15 @@ def collect_file(
 
 
 def describe_mean(reports: Reports) -> str:
-    """Return the mean of the answers with its interval, in a sentence; empty where there is none."""
-    mean = reports.mean()
+    """Return the mean of the answers with its interval, in a sentence; by the cards with the widest bounds."""
+    widest = reports.widest()
+    mean = widest.mean()
     low, high = (number(end, 4) for end in mean.interval)
+    ends = " to ".join(number(end) for end in widest.bounds)
+    counted = "" if len(widest) == len(reports) else f" of the {len(widest):,} respondents whose card clips least"
     return (
-        f"The mean answer is {mean}: from {low} to {high} in 95 % of surveys, for the people from whom "
-        "respondents were drawn at random."
+        f"The mean answer{counted} is {mean}: from {low} to {high} in 95 % of surveys, for the people from whom "
+        f"respondents were drawn at random. Answers beyond {ends} count as these."
     )
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labeldp._values import Array, Epsilon, Interval, LabelBounds, parse_choice
+from labeldp._values import Array, Epsilon, Interval, LabelBounds, parse_choice, parse_integer
 from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.numbers import number, percent
+from labeldp.errors import ParameterError
 from labeldp.exact.word_sources import simulation_words
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
@@ -36,9 +37,14 @@ _BELL = 64
 
 
 def design_card(
-    *, bounds: Interval, epsilon: float, prior: Histogram | None = None, mechanism: str = "auto"
+    *,
+    bounds: Interval,
+    epsilon: float,
+    prior: Histogram | None = None,
+    mechanism: str = "auto",
+    rows: int | None = None,
 ) -> Mechanism:
-    """Return the mechanism for a survey: unbiased for labels anywhere in the bounds, and made without labels.
+    """Return the mechanism for a survey, made without labels; without ``rows`` unbiased anywhere in the bounds.
 
     Parameters
     ----------
@@ -51,18 +57,32 @@ def design_card(
         counts as answers at the bounds.
     mechanism : str
         "auto" takes the least noise on average over the prior, or evenly over the bounds.
+    rows : int, optional
+        For a model of so many reports: the card clips answers that are rare in the prior, for less noise in all
+        others. Means and histograms need other reports.
 
     Examples
     --------
+    >>> import labeldp as ldp
     >>> from labeldp.evidence.designs import design_card
     >>> design_card(bounds=(0, 200_000), epsilon=1.0).name
     'unbiased'
+    >>> prior = ldp.Histogram([0, 30_000, 60_000, 200_000], [6, 3, 1])
+    >>> design_card(bounds=(0, 200_000), epsilon=1.0, prior=prior, rows=20_000).domain[1] < 150_000
+    True
     """
     interval, budget = LabelBounds(bounds), Epsilon(epsilon)
+    if rows is not None and prior is None:
+        raise ParameterError(
+            "a card for a model needs a prior: a public one, or the histogram of the first reports", option="prior"
+        )
     unbiased = [name for name in mechanism_choices() if name == "auto" or mechanism_class(name).unbiased]
     name = parse_choice(mechanism, "mechanism", unbiased)
     restricted = None if prior is None else Histogram.parse(prior).restricted(*interval)
-    designed = choose_mechanism(name, restricted, bounds=interval, epsilon=budget, clips=False)
+    reports = None if rows is None else parse_integer(rows, "rows")
+    designed = choose_mechanism(
+        name, restricted, bounds=interval, epsilon=budget, rows=reports, clips=rows is not None
+    )
     return designed.with_origin(None)
 
 
@@ -73,8 +93,8 @@ class Forecast:
     Attributes
     ----------
     reports : int
-    mean : float
-        Half the width of the 95 % interval of the mean.
+    mean : float or None
+        Half the width of the 95 % interval of the mean; None where the card clips answers that the prior has.
     model : float
         The error that noise adds to a linear model of ten columns; at most the labels' standard deviation.
     histogram : float or None
@@ -89,7 +109,7 @@ class Forecast:
     """
 
     reports: int
-    mean: float
+    mean: float | None
     model: float
     histogram: float | None
 
@@ -114,15 +134,18 @@ def forecast(mechanism: Mechanism, prior: Histogram | None = None, sizes: Sequen
     >>> 5 < few.mean < 7, 0.5 < many.mean < 0.7
     (True, True)
     """
-    assumed = _bell(mechanism.domain) if prior is None else prior.restricted(*mechanism.domain)
-    histogram_errors = _histogram_errors(mechanism, assumed, sizes)
-    spread = math.sqrt(assumed.variance)
-    variance = Accuracy.under(mechanism, assumed, mechanism.domain).noise ** 2 + assumed.variance
+    assumed = _bell(mechanism.domain) if prior is None else prior
+    clipped = assumed.restricted(*mechanism.domain)
+    histogram_errors = _histogram_errors(mechanism, clipped, sizes)
+    accuracy = Accuracy.under(mechanism, assumed, assumed.bounds)
+    variance = accuracy.noise**2 + clipped.variance
+    bias = accuracy.bias**2 + accuracy.bias_spread**2
+    is_clipped = clipped is not assumed
     return [
         Forecast(
             reports=size,
-            mean=1.96 * math.sqrt(variance / size),
-            model=min(spread, math.sqrt(COLUMNS * variance / size)),
+            mean=None if is_clipped else 1.96 * math.sqrt(variance / size),
+            model=min(accuracy.label_spread, math.sqrt(COLUMNS * variance / size + bias)),
             histogram=error,
         )
         for size, error in zip(sizes, histogram_errors, strict=True)
@@ -139,7 +162,7 @@ def forecast_table(forecasts: Sequence[Forecast]) -> tuple[list[str], list[list[
     """Return a header, and a line for each thing that reports show."""
     header = ["", *(f"{one.reports:,} reports" for one in forecasts)]
     lines = [
-        ["mean, 95 %", *(f"±{number(one.mean, 3)}" for one in forecasts)],
+        ["mean, 95 %", *(_error(one.mean) for one in forecasts)],
         [f"model of {COLUMNS} columns", *(f"±{number(one.model, 3)}" for one in forecasts)],
         [f"share of one of {BINS} bins", *(_share(one.histogram) for one in forecasts)],
     ]
@@ -155,6 +178,10 @@ def certainty(epsilon: float) -> float:
     0.7311
     """
     return 1 / (1 + math.exp(-epsilon))
+
+
+def _error(error: float | None) -> str:
+    return "not possible" if error is None else f"±{number(error, 3)}"
 
 
 def _share(error: float | None) -> str:

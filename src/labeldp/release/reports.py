@@ -248,6 +248,30 @@ class Reports:
                 "a model, which fit_reports learns"
             )
 
+    def _refuse_clipped(self) -> None:
+        """Refuse figures of answers of which some were clipped to narrower bounds than others."""
+        self._refuse_intervals()
+        if any(mechanism.domain != self.bounds for mechanism in self.mechanisms):
+            raise ParameterError(
+                "these cards clip answers to different bounds: take figures of the reports with the widest, by "
+                "widest()"
+            )
+
+    def widest(self) -> Reports:
+        """Return the reports by cards that clip answers to the bounds of all, and to no narrower ones.
+
+        Raises
+        ------
+        ParameterError
+            If no card has the bounds of all.
+        """
+        rows = [rows for rows, mechanism in self.by_mechanism() if mechanism.domain == self.bounds]
+        if not rows:
+            raise ParameterError("no card has the widest bounds: take figures of the reports of each card")
+        widest = np.sort(np.concatenate(rows))
+        mechanisms = [self.mechanisms[place] for place in self.part[widest].tolist()]
+        return Reports(self.values[widest], mechanisms, rows_per_person=self.rows_per_person)
+
     def mean(self) -> Figure:
         """Return the mean of the answers, clipped to the bounds, with its standard error.
 
@@ -266,7 +290,7 @@ class Reports:
         >>> bool(abs(mean.value - 4) < 5 * mean.standard_error), mean.standard_error < 0.15
         (True, True)
         """
-        self._refuse_intervals()
+        self._refuse_clipped()
         sizes = np.bincount(self.part)
         spreads = [float(self.labels[rows].var()) for rows, _ in self.by_mechanism()]
         least = np.array(self.noise_variances)  # that a few equal reports do not look certain
@@ -286,7 +310,7 @@ class Reports:
         dict of Figure
             By group.
         """
-        self._refuse_intervals()
+        self._refuse_clipped()
         groups = np.asarray(by).reshape(-1)
         if groups.size != len(self):
             raise ParameterError(
@@ -358,7 +382,7 @@ class Reports:
         predictions : array-like
             Of a model that was fitted to other reports.
         """
-        self._refuse_intervals()
+        self._refuse_clipped()
         predicted = np.asarray(predictions, dtype=np.float64).reshape(-1)
         if predicted.size != len(self):
             raise ParameterError(f"there are {len(self):,} reports, and {predicted.size:,} predictions")

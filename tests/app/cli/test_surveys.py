@@ -156,6 +156,36 @@ def test_a_design_is_unbiased_for_all_of_the_bounds_and_costs_what_it_says():
         design_card(bounds=(0, 100), epsilon=0.5, mechanism="rr-on-bins")
 
 
+def test_a_card_for_a_model_clips_rare_answers_by_a_prior_and_says_so(here):
+    (here / "prior.csv").write_text(HEADER + "0,10,.1\n10,50,.8\n50,60,.05\n60,100,.05\n")
+    options = (*BOUNDS, "--epsilon", 1, "--for-model", 20_000, "-o", "model.card.json")
+    assert "needs a prior" in run("design", *options, code=2).output
+    words = said("design", *options, "--prior", "prior.csv")
+    mechanism = ldp.load_mechanism((here / "model.card.json").read_text())
+    low, high = mechanism.domain
+    assert 0 < low < 20
+    assert 40 < high < 70
+    assert (mechanism.epsilon, mechanism.origin) == (1.0, None)
+    assert f"answers below {low:.4g} as {low:.4g}, and above {high:.4g} as {high:.4g}" in words
+    assert "not possible" in words
+
+
+def test_the_mean_of_two_cards_is_of_those_that_clip_least(here):
+    (here / "prior.csv").write_text(HEADER + "0,20,.1\n20,60,.85\n60,100,.05\n")
+    options = ("--for-model", ROWS, "--prior", "prior.csv", "-o", "model.card.json")
+    said("design", *BOUNDS, "--epsilon", 2, *options)
+    text = (here / "model.card.json").read_text()
+    values = ldp.load_mechanism(text).randomize(np.full(ROWS, 100.0))
+    lines = [f"30,north,{value!r},{json.loads(text)['checksum']}" for value in values.tolist()]
+    reports = (here / "one.csv").read_text() + "\n".join(lines) + "\n"
+    (here / "two.csv").write_text(reports)
+    cards = ("--card", "a.card.json", "--card", "model.card.json")
+    words = said("collect", "two.csv", "--label", "salary", *cards, "-o", "model")
+    alone = said("collect", "one.csv", "--label", "salary", "--card", "a.card.json", "-o", "first")
+    assert f"of the {ROWS // 2:,} respondents whose card clips least is" in words
+    assert words.split(" is ")[1].split(":")[0] == alone.split(" is ")[1].split(":")[0]
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["auto", "two-point"])
 def test_a_forecast_of_the_mean_is_the_error_of_surveys(name):

@@ -11,8 +11,8 @@ from rich.table import Table
 from typer import Option
 
 from labeldp._atomic import atomic_file
-from labeldp._values import Epsilon
-from labeldp.accounts.numbers import percent
+from labeldp._values import Epsilon, LabelBounds
+from labeldp.accounts.numbers import number, percent
 from labeldp.app.cli.commands import command
 from labeldp.app.cli.shell import PlainConsole, print_result, progress
 from labeldp.app.options import (
@@ -56,6 +56,13 @@ def design(
             "least noise of means and models; two-point shows no histogram."
         ),
     ] = "auto",
+    for_model: Annotated[
+        int | None,
+        Option(
+            metavar="REPORTS",
+            help="For a model of so many reports alone: clips answers that are rare by --prior, for less noise.",
+        ),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Design a card for a form: people randomise their answers on their own devices, before they send them.
@@ -67,8 +74,8 @@ def design(
 
     refuse_same({"the card": out}, {"the prior": public_prior})
     Target(str(out), force).refuse()
-    histogram = None if public_prior is None else read_histogram(public_prior)
-    designed = design_card(bounds=bounds, epsilon=epsilon, prior=histogram, mechanism=mechanism)
+    histogram = None if public_prior is None else read_histogram(public_prior).restricted(*LabelBounds(bounds))
+    designed = design_card(bounds=bounds, epsilon=epsilon, prior=histogram, mechanism=mechanism, rows=for_model)
     text = designed.to_json()
     with atomic_file(out, public=True, replace=force) as draft:
         draft.write_text(text, encoding="ascii", newline="\n")
@@ -80,6 +87,11 @@ def design(
         table.add_row(*line)
     print_result(f"The card is in {out}: {designed.name}, of {len(text):,} characters.")
     PlainConsole().print(table)
+    if for_model is not None:
+        low, high = map(number, designed.domain)
+        print_result(
+            f"The card counts answers below {low} as {low}, and above {high} as {high}: for models alone."
+        )
     print_result(
         "The errors assume answers "
         + ("as in the prior." if histogram else "that are mostly in the lower half of the bounds.")
