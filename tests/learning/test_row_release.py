@@ -71,7 +71,7 @@ def with_arrays(path, changed, **card):
     return path
 
 
-@pytest.mark.parametrize("lie", [{"cost": {"epsilon": 0.1}}, {"secure": True}], ids=str)
+@pytest.mark.parametrize("lie", [{"cost": {"epsilon": 0.1, "label": 0.1}}, {"secure": True}], ids=str)
 def test_a_card_that_contradicts_itself_is_refused(lie, tmp_path):
     """All that a card can lie about is in `tests/accounts/test_lies.py`."""
     path = tmp_path / "release.npz"

