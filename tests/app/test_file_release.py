@@ -66,6 +66,57 @@ def refused(source, error=ldp.LabelDPError, **options):
     return caught.value
 
 
+@pytest.mark.filterwarnings("ignore:The labels of")
+@pytest.mark.parametrize(
+    ("form", "to", "options"),
+    [
+        ("csv", "csv", {"model": False}),
+        ("csv", "parquet", {"model": False, "shuffle": True}),
+        ("parquet", "parquet", {"shuffle": True}),
+        ("csv", "tsv", {}),
+    ],
+)
+def test_rows_of_people_without_budget_keep_their_place_with_an_empty_label(place, form, to, options):
+    """Ids are read and not written, and the card counts the labels that are there."""
+    people = [f"0{number}" for number in rng.integers(0, 900, ROWS)]
+    frame = pd.DataFrame({"row": NAMES, "person": people, "area": AREA, "price": PRICE})
+    frame.to_csv("in.csv", index=False)
+    frame.to_parquet("in.parquet")
+    ledger = ldp.Ledger.open("people.db", limit=ldp.Budget(2.0), unit="person")
+    ids = {"id": "row", "person": "person", "drop": ["row", "person"], "segment": "s", "most_rows_per_person": 2}
+    spent = dict.fromkeys(people, 0)
+    for number in range(3):
+        out = f"out{number}.{to}"
+        if number == 2:
+            with pytest.raises(ldp.BudgetError):
+                release(f"in.{form}", out, ledger=ledger, **ids, **options)
+            break
+        done = release(f"in.{form}", out, ledger=ledger, **ids, **options)
+        written = read(out).sort_values("area")
+        assert list(written) == ["area", "price"]
+        assert len(written) == ROWS
+        assert verify_files(done.card, file=out, ledger=ledger).holds
+        for person, label in zip(frame.sort_values("area")["person"], written["price"], strict=True):
+            spent[person] += not np.isnan(label)
+    assert max(spent.values()) == 2, "people with one row are in two releases, all others in one"
+    counted = {person: ledger.total_of_person(person).epsilon for person in list(spent)[:50]}
+    assert counted == {person: spent[person] for person in counted}
+
+
+def test_ids_of_text_files_are_text_for_every_command(place):
+    """So 007 and 7 are two ids, and no guess at the type of a column changes whose account is charged."""
+    frame = pd.DataFrame({"person": np.arange(ROWS), "area": AREA, "price": PRICE})
+    frame.to_csv("in.csv", index=False)
+    ledger = ldp.Ledger.open("people.db", limit=ldp.Budget(3.0), unit="person")
+    for to in ("csv", "parquet"):
+        release("in.csv", f"out.{to}", ledger=ledger, person="person", drop=["person"], model=False)
+    ldp.fit_file("in.csv", "model", **ABOUT, ledger=ledger, person="person")
+    assert {ledger.total_of_person(str(number)).epsilon for number in range(0, ROWS, 300)} == {3}
+    frame.assign(person=frame["person"].astype(float)).to_csv("floats.csv", index=False)
+    with pytest.raises(ldp.errors.ParameterError, match="person"):
+        release("floats.csv", "floats-out.csv", ledger=ledger, person="person", drop=["person"], model=False)
+
+
 @pytest.mark.parametrize(("form", "to"), [("csv", "csv"), ("csv", "parquet"), ("parquet", "tsv")])
 def test_a_recipient_trains_trees_as_the_card_says(source, form, to):
     """The stated error is of the model; trees on the column may be half as wrong again, or a third less."""

@@ -64,6 +64,12 @@ OPTIONS = {
     "local": ("parquet", "csv", {"mechanism": "rp", "trust": "local", "epsilon_prior": 0.3}),
     "as released": ("csv", "parquet", {"purpose": "values", "mechanism": "rr-on-bins"}),
     "shuffled": ("parquet", "csv", {"shuffle": True}),
+    "people": ("csv", "parquet", {"person": "kind", "most_rows_per_person": 20, "drop": ["kind"]}),
+    "people, with a model": (
+        "parquet",
+        "csv",
+        {"mechanism": "auto", "person": "kind", "most_rows_per_person": 20},
+    ),
     "replaced": ("csv", "parquet", {"force": True}),
     "a decimal comma": ("german.csv", "csv", {"dialect": ldp.tables.Dialect(encoding="cp1252")}),
     "a decimal comma, tsv": ("german.csv", "tsv", {"dialect": ldp.tables.Dialect(encoding="cp1252")}),

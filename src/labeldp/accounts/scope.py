@@ -6,20 +6,16 @@ from dataclasses import dataclass, replace
 from datetime import date
 from numbers import Integral
 from typing import Any, Literal, Self, TypedDict
-from unicodedata import is_normalized
 
 import numpy as np
 
 from labeldp._values import Index, Mask, parse_integer
-from labeldp.accounts.segments import MAX_SEGMENTS, Segments, is_name
+from labeldp.accounts.segments import LONGEST_NAME, MAX_SEGMENTS, Segments, is_name
 from labeldp.errors import ParameterError, Setting, describe
 from labeldp.mechanisms.typed_data import Natural, Positive, optional
 
 SEED = 0
 """Of the public random order in which ``most_rows_per_person`` keeps the first rows of each person."""
-
-LONGEST_ID = 500
-"""Characters of an id."""
 
 
 class RowOptions(TypedDict, total=False):
@@ -120,11 +116,13 @@ def _refuse_spellings(texts: dict[Any, int], name: str) -> None:
     """Refuse ids that people take for others: a second spelling of an id would be a second account."""
     for text in texts:
         is_plain = text.isascii() and text.isprintable() and text == text.strip()
-        if not text or len(text) > LONGEST_ID or not (is_plain or (is_normalized("NFC", text) and is_name(text))):
+        is_float = text.endswith(".0") and text[:-2].isdecimal()
+        if not 0 < len(text) <= LONGEST_NAME or is_float or not (is_plain or is_name(text)):
             raise ParameterError(
                 Setting(name),
-                f" has text that is empty, not in Unicode's form NFC, longer than {LONGEST_ID} characters, or has "
-                "blanks at an end or hidden characters: mend it at the source, always in the same way",
+                f" has text that is empty, not in Unicode's form NFC, longer than {LONGEST_NAME} characters, an "
+                "integer with a decimal point such as 7.0, or has blanks at an end or hidden characters: mend it "
+                "at the source, always in the same way",
             )
 
 

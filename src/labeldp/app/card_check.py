@@ -170,22 +170,26 @@ def _check_table(card: Card, path: Path, entry: Data) -> Iterator[Check]:
         table = _open_table(path, entry, private)
         columns = list(table.schema.names)
         impossible = {name: 0 for name in checked if name in columns}
-        rows = 0
-        for batch in table.to_batches(columns=list(impossible) or columns[:1]):
+        rows = filled = 0
+        present = [name for name in private if name in columns]
+        for batch in table.to_batches(columns=present or columns[:1]):
             rows += batch.num_rows
+            filled += batch.num_rows - (batch.column(0).null_count if present else 0)
             for name in impossible:
                 is_debiased = card.content["purpose"] != "values"
                 mechanism = card.terms.mechanisms[0]
-                impossible[name] += _count_impossible(batch.column(name), mechanism, step, debiased=is_debiased)
+                impossible[name] += _count_impossible(
+                    batch.column(name).drop_null(), mechanism, step, debiased=is_debiased
+                )
     except ImportError:
         yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
         return
     except (LabelDPError, OSError, TypeError, ValueError) as error:
         yield Check("rows", False, f"the file cannot be read as a table: {error}")
         return
-    yield Check(
-        "rows", rows == card.terms.rows, f"{counted(rows, 'row')} in the file, {card.terms.rows:,} on the card"
-    )
+    expected, empty = card.terms.rows, card.content.get("people", {}).get("rows_left_out", 0)
+    result = f"{counted(filled, 'private label')} in {counted(rows, 'row')} of the file, {expected:,} on the card"
+    yield Check("rows", (filled, rows) == (expected, expected + empty), result)
     yield _check_columns(columns, private, entry.get("columns", columns))
     for name, count in impossible.items():
         result = f"{count:,} of {rows:,} in {name!r} cannot be" if count else f"each in {name!r} can be"

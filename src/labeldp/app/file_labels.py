@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -34,7 +35,7 @@ from labeldp.tables.memory import fit_size, has_memory
 
 if TYPE_CHECKING:
     from labeldp.learning.released_labels import ReleasedColumn
-    from labeldp.tables.opening import Progress
+    from labeldp.tables.opening import Progress, TableInput
     from labeldp.tables.tables import Table
 
 LEAST_STEP = 1e-6
@@ -53,15 +54,11 @@ def uses_model(request: Request, *, model: bool) -> bool:
 
 
 class FileLabels(Protocol):
-    """Private labels that are paid for, in the order of the rows.
+    """Private labels that are paid for, in the order of the rows."""
 
-    Attributes
-    ----------
-    step : float or None
-        The power of ten that labels are rounded to.
-    """
-
-    step: float | None
+    @property
+    def step(self) -> float | None:
+        """The power of ten that labels are rounded to."""
 
     @property
     def rows(self) -> int:
@@ -150,6 +147,72 @@ class FittedLabels:
         return dict(self.release.entries)
 
 
+@dataclass(slots=True)
+class PartialLabels:
+    """Labels of the rows that are used; those of the others stay empty.
+
+    Attributes
+    ----------
+    labels : FileLabels
+    kept : array of int
+        The rows that are used.
+    rows : int
+        The number of all rows.
+    """
+
+    labels: FileLabels
+    kept: Index
+    rows: int
+    _done: int = 0
+
+    @property
+    def step(self) -> float | None:
+        """The power of ten that labels are rounded to."""
+        return self.labels.step
+
+    @property
+    def release(self) -> ReleasedColumn | None:
+        """The release of a model."""
+        return getattr(self.labels, "release", None)
+
+    def next_rows(self, labels: Array) -> Array:
+        """Return the private labels of the next rows, NaN for those that stay empty."""
+        first, self._done = self._done, self._done + labels.size
+        used = _places(self.kept, first, self._done)
+        values = np.full(labels.size, np.nan)
+        values[used] = self.labels.next_rows(labels[used])
+        return values
+
+    def finish(self) -> Terms:
+        """Return the terms, if all rows that were counted had their labels."""
+        return self.labels.finish()
+
+    @property
+    def entries(self) -> Data:
+        """Further entries of the card."""
+        return self.labels.entries
+
+
+def select_rows(batches: Iterable[Array], kept: Index | None) -> Iterator[Array]:
+    """Yield the labels of the rows that are used, batch by batch.
+
+    Examples
+    --------
+    >>> list(select_rows([np.array([1.0, 2.0]), np.array([3.0, 4.0])], np.array([1, 2])))
+    [array([2.]), array([3.])]
+    """
+    done = 0
+    for labels in batches:
+        yield labels if kept is None else labels[_places(kept, done, done + labels.size)]
+        done += labels.size
+
+
+def _places(kept: Index, first: int, end: int) -> Index:
+    """Return the places of rows that are used among some rows."""
+    start, stop = np.searchsorted(kept, [first, end])
+    return kept[start:stop] - first
+
+
 @dataclass(frozen=True, slots=True)
 class Features:
     """The public columns of a table as numbers, with the labels of the same rows.
@@ -175,13 +238,13 @@ class FeatureRows:
     ----------
     table : Table
         Has the columns in the types to learn from.
-    written : Table
-        The same, or its columns as text: the rows come from there.
+    rows : TableInput
+        The rows of the same, or of its columns as text.
     """
 
-    def __init__(self, table: Table, written: Table) -> None:
-        self._table = None if table is written else table
-        self._schema = written.schema.remove(written.schema.get_field_index(written.label))
+    def __init__(self, table: Table, rows: TableInput) -> None:
+        self._table = None if table is rows.table else table
+        self._schema = rows.schema.remove(rows.schema.get_field_index(table.label))
         self._batches: list[Any] = []
         self._labels: list[Array] = []
         self._rows = 0

@@ -33,11 +33,13 @@ from labeldp.app.file_labels import (
     Features,
     FileLabels,
     ModelSaving,
+    PartialLabels,
     StreamedLabels,
     fit_labels,
     is_mean,
     mean_labels,
     model_notes,
+    select_rows,
     uses_model,
 )
 from labeldp.app.row_columns import RowColumns, ScopeReader
@@ -167,9 +169,10 @@ def privatize_file(
     segment : str, optional
         The segment of all rows; as in `labeldp.privatize`.
     segment_by, id, person : str, optional
-        Public columns with the segment, the id and the person of each row.
+        Public columns with the segment, the id and the person of each row. In text files ids are text, as they
+        are written. With ``drop`` they are read, and not written.
     most_rows_per_person : int, optional
-        As in `labeldp.privatize`.
+        As in `labeldp.privatize`. Rows that are left out keep their place, with an empty label.
     intended_use, recipient, bounds_reason : str, optional
         As in `labeldp.privatize`.
     purpose : {"training", "statistics", "values"}
@@ -274,29 +277,20 @@ class _Work:
         self, rows: TableInput, table: Table, writer: TableWriter, *, shuffled: bool
     ) -> tuple[FileLabels, list[str]]:
         """Read the rows once, charge the ledger, and return private labels for them, with notes."""
-        self.scope.refuse_unknown(rows.table, str(table.label))
-        scope = ScopeReader(self.scope, rows.table)
         if not self.is_modelled and not self.scope.columns:
             first_pass = self.rehearsal.labels(rows, writer, self.words)
             return self._stream(chain([first_pass], iter(rows.labels, None))), []
-        learnt = FeatureRows(table, rows.table)
-        readers = (learnt, scope) if self.is_modelled else (scope,)
-        deque(self.rehearsal.labels(rows, writer, self.words, *readers), maxlen=0)
-        work = replace(self, request=self._admit(scope))
-        if not self.is_modelled:
-            return work._stream(iter(rows.labels, None)), []
-        return work._pay_for_model(rows, learnt, str(table.label), shuffled=shuffled)
-
-    def _admit(self, reader: ScopeReader) -> Request:
-        """Return the request for rows whose scope was read."""
-        scope, rows = reader.scope(self.request.scope.rows_per_person)
-        request = self.request.with_scope(scope).admit(self.ledger or Ledger(), rows)
-        if request.scope.kept is not None:
-            raise DataError(
-                f"{request.scope.rows_left_out:,} labels would stay empty, since their people have more rows or "
-                "no budget left: take these rows out of the table, or use labeldp.privatize in Python"
-            )
-        return request
+        learnt, scope = FeatureRows(table, rows), ScopeReader(self.scope)
+        readers = (learnt,) if self.is_modelled else ()
+        deque(self.rehearsal.labels(rows, writer, self.words, *readers, ids=scope.add), maxlen=0)
+        request = self.request.with_scope(scope.scope(self.request.scope.rows_per_person))
+        work = replace(self, request=request.admit(self.ledger or Ledger(), scope.rows))
+        if self.is_modelled:
+            labels, notes = work._pay_for_model(rows, learnt, str(table.label), shuffled=shuffled)
+        else:
+            labels, notes = work._stream(iter(rows.labels, None)), []
+        kept = work.request.scope.kept
+        return labels if kept is None else PartialLabels(labels, kept, scope.rows), notes
 
     def _pay_for_model(
         self, rows: TableInput, learnt: FeatureRows, label: str, *, shuffled: bool
@@ -307,20 +301,24 @@ class _Work:
             return self._fit(features, label, shuffled=shuffled)
         if self.save_model is not None:
             raise ParameterError("there can be no model to save: ", features, option="save_model")
-        if learnt.labels is not None and is_mean(self.request, learnt.labels.size):
+        labels = None if learnt.labels is None else self.request.scope.select(learnt.labels)
+        if labels is not None and is_mean(self.request, labels.size):
             self.notice(Message(features, f" {TOO_FEW}"))
-            return mean_labels(self.request, learnt.labels, self.ledger or Ledger(), self.words), []
+            return mean_labels(self.request, labels, self.ledger or Ledger(), self.words), []
         self.notice(Message(features, f" {ALONE}"))
         return self._stream(iter(rows.labels, None)), []
 
     def _stream(self, readings: Iterator[Any]) -> FileLabels:
         """Return labels that one mechanism randomises; each reading yields true labels from the start."""
-        stream = LabelStream(lambda: next(readings), self.request, ledger=self.ledger, random_state=self.words)
+        used = (select_rows(batches, self.request.scope.kept) for batches in readings)
+        stream = LabelStream(lambda: next(used), self.request, ledger=self.ledger, random_state=self.words)
         return StreamedLabels(stream, self.request)
 
     def _fit(self, features: Features, label: str, *, shuffled: bool) -> tuple[FileLabels, list[str]]:
         """Return labels that a model of the public columns gives, and save the model if that was asked for."""
         request, ledger, order = self.request, self.ledger or Ledger(), None
+        used = request.scope.select
+        features = replace(features, X=used(features.X), labels=used(features.labels))
         if shuffled:
             order = np.argsort(draw_words(features.labels.size, self.words))
             request = request.with_scope(request.scope.take(order))
@@ -337,10 +335,10 @@ def _release_table(
     output.refuse_same_place(source, work.ledger, work.save_model)
     with OutputsAndCard(output.path, force=output.force) as placement:
         work.progress("Opening", 0, None)
-        table = _open_source(source, is_typed=work.is_modelled, **reading)
-        written = output.columns_of(table)
-        rows = TableInput(written, drop=is_incomplete, progress=work.progress)
-        writer = output.writer(written)
+        table = _open_source(source, work.scope, is_typed=work.is_modelled, **reading)
+        written, hidden = output.columns_of(table), work.scope.hidden(reading["drop"])
+        rows = TableInput(written, drop=is_incomplete, progress=work.progress, hidden=hidden)
+        writer = output.writer(rows)
         labels, notes = work.pay(rows, table, writer, shuffled=output.is_shuffled)
         released = _release_rows(rows, labels)
         if output.is_shuffled:
@@ -349,7 +347,7 @@ def _release_table(
             for batch in read_ahead(released):  # the next rows get their noise while these are encoded
                 writer.write(batch)
             terms = labels.finish()
-            facts = output.facts(written, writer, terms, rows.left_out)
+            facts = output.facts(rows, writer, terms)
             card = terms.to_card(file=facts, rounding=[labels.step], **labels.entries)
             placement.put_card(card + "\n", table.rights)
     notes = [*table.notes, *notes, *work.rehearsal.identifiers.hints()]
@@ -380,15 +378,15 @@ class _Output:
         """Return a table with its columns as they are written."""
         return table.as_text() if self.is_text else table.with_exact_types()
 
-    def writer(self, table: Table) -> TableWriter:
+    def writer(self, rows: TableInput) -> TableWriter:
         """Return what writes the rows of a table; its place is reserved."""
-        dialect = table.dialect_for(self.format)
+        dialect = rows.table.dialect_for(self.format)
         return TableWriter(
             self.path,
-            table.schema,
+            rows.schema,
             self.format,
             self.force,
-            max_rights=table.rights,
+            max_rights=rows.table.rights,
             dialect=dialect,
             reserved=True,
         )
@@ -400,16 +398,16 @@ class _Output:
         outputs = {"the output": self.path, "the card": card, "the ledger": ledger_path, "the model": model}
         refuse_same(outputs, {"the source": source})
 
-    def facts(self, table: Table, writer: TableWriter, terms: Terms, rows_left_out: int) -> dict[str, Any]:
+    def facts(self, rows: TableInput, writer: TableWriter, terms: Terms) -> dict[str, Any]:
         """Return the facts about the file for its card, once all rows are written."""
         return {
             "name": Path(self.path).name,
             "format": self.format,
             **writer.text_facts(),
             "rows": terms.rows,
-            "rows_left_out": rows_left_out,
-            "column": table.label,
-            "columns": list(table.schema.names),
+            "rows_left_out": rows.left_out,
+            "column": rows.table.label,
+            "columns": list(rows.schema.names),
             "types_changed": {},
             "sha256": writer.finish(),
             "row_order": "shuffled" if self.is_shuffled else "public, and kept",
@@ -417,14 +415,19 @@ class _Output:
         }
 
 
-def _open_source(source: str, format: str | None, *, is_typed: bool, **reading: Any) -> Table:
-    """Open the table, with columns of text in types to learn from, or as text."""
+def _open_source(
+    source: str, scope: RowColumns, format: str | None, *, is_typed: bool, drop: Collection[str], **reading: Any
+) -> Table:
+    """Open the table, with columns of text in types to learn from, or as text; ids are as they are written."""
     if format is not None:
         option = as_format(format)
         format = option if format_in(source) is None else None
-    table = open_table(source, format, as_written=not is_typed, **reading)
-    for name in reading["drop"]:
+    ids = scope.columns.values()
+    unread = [name for name in drop if name not in ids]
+    table = open_table(source, format, as_written=not is_typed and not ids, text=ids, drop=unread, **reading)
+    for name in drop:
         table.refuse_unknown(name, "drop")
+    scope.refuse_unknown(table, str(table.label))
     return table
 
 
@@ -437,7 +440,12 @@ class _Rehearsal:
         self._size = 0
 
     def labels(
-        self, rows: TableInput, writer: TableWriter, words: WordSource, *readers: RowReader
+        self,
+        rows: TableInput,
+        writer: TableWriter,
+        words: WordSource,
+        *readers: RowReader,
+        ids: Callable[[Any], None] = lambda _: None,
     ) -> Iterator[NDArray[np.float64]]:
         """Yield the labels, which readers see too, then call ``hints`` if something gives labels away."""
         sampler = None if self._hints is None else rows.hint_sampler(words)
@@ -446,7 +454,7 @@ class _Rehearsal:
             writer.rehearse(public)
             self._add(public)
 
-        yield from rows.labels(rehearse, readers if sampler is None else [*readers, sampler])
+        yield from rows.labels(rehearse, readers if sampler is None else [*readers, sampler], ids)
         self.identifiers.hints()  # before the charge, as all that can fail
         sentences = [] if sampler is None else sampler.hints(ordered=not self._shuffle, bounds=self._bounds)
         if self._hints is not None and sentences:
@@ -462,8 +470,8 @@ class _Rehearsal:
 
 def _release_rows(rows: TableInput, private: FileLabels) -> Iterator[Any]:
     """Yield the rows with private labels in place of labels."""
-    schema, pa = rows.table.schema, arrow()
+    schema, pa = rows.schema, arrow()
     position = schema.get_field_index(rows.table.label)
     for public, labels in rows.rows(private.rows):
-        columns = [*public[:position], pa.array(private.next_rows(labels)), *public[position:]]
+        columns = [*public[:position], pa.array(private.next_rows(labels), from_pandas=True), *public[position:]]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)

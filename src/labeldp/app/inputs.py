@@ -110,7 +110,7 @@ def _open_features(
     features, drop, text = (columns.get(option, ()) for option in ("features", "drop", "categories"))
     ids = scope.columns.values()
     unread = [name for name in drop if name not in ids]
-    table = open_table(source, format, label=label, text=text, drop=unread, dialect=dialect)
+    table = open_table(source, format, label=label, text=[*text, *ids], drop=unread, dialect=dialect)
     scope.refuse_unknown(table, label)
     for option, names in columns.items():
         for name in names:

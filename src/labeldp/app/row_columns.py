@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +10,6 @@ from labeldp.accounts.scope import RowOptions, Scope
 from labeldp.errors import ParameterError, Setting
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from labeldp.tables.tables import Table
 
 
@@ -48,6 +45,10 @@ class RowColumns:
         named = {name: getattr(self, name) for name in ("segment_by", "id", "person")}
         return {name: column for name, column in named.items() if column is not None}
 
+    def hidden(self, drop: Collection[str]) -> list[str]:
+        """Return the columns that are read, though they are left out of the release."""
+        return [name for name in self.columns.values() if name in drop]
+
     def refuse_unknown(self, table: Table, label: str) -> None:
         """Refuse a column that is not in the table, and the label."""
         for option, column in self.columns.items():
@@ -78,21 +79,25 @@ class _NamedColumn:
 
 
 class ScopeReader:
-    """Reader of the rows of a table that have a label: keeps the columns of `RowColumns`."""
+    """Reader of the rows of a table that have a label: keeps the columns of `RowColumns`.
 
-    def __init__(self, columns: RowColumns, table: Table) -> None:
-        names = [name for name in table.schema.names if name != table.label]
+    Attributes
+    ----------
+    rows : int
+        The number of rows.
+    """
+
+    def __init__(self, columns: RowColumns) -> None:
         self._columns = columns
-        self._places = {name: names.index(name) for name in columns.columns.values()}
-        self._values: dict[str, list[Any]] = {name: [] for name in self._places}
-        self._rows = 0
+        self._values: dict[str, list[Any]] = {name: [] for name in columns.columns.values()}
+        self.rows = 0
 
-    def update(self, public: list[Any], labels: NDArray[np.float64], /) -> None:
-        """Add the next rows."""
-        self._rows += labels.size
-        for name, place in self._places.items():
-            self._values[name] += public[place].to_pylist()
+    def add(self, rows: Any) -> None:
+        """Add the next rows, a record batch."""
+        self.rows += rows.num_rows
+        for name, values in self._values.items():
+            values.extend(rows.column(name).to_pylist())
 
-    def scope(self, rows_per_person: int) -> tuple[Scope, int]:
-        """Return the scope of all rows, and their number."""
-        return Scope.parse(rows_per_person, **self._columns.options(self._values)), self._rows
+    def scope(self, rows_per_person: int) -> Scope:
+        """Return the scope of all rows."""
+        return Scope.parse(rows_per_person, **self._columns.options(self._values))

@@ -173,40 +173,53 @@ class RowReader(Protocol):
 class TableInput:
     """Rows of a table as their public part and their labels; `Table` has cut them by their number.
 
-    Rows without a label are left out with ``drop``, and refused else.
+    Rows without a label are left out with ``drop``, and refused else. ``hidden`` are columns of ids that are read,
+    and shared with nobody.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        The label and the columns that are shared.
     """
 
-    def __init__(self, table: Table, *, drop: bool, progress: Progress) -> None:
+    def __init__(self, table: Table, *, drop: bool, progress: Progress, hidden: Collection[str] = ()) -> None:
         self.table, self._drop, self._progress = table, drop, progress
         self._place = table.schema.get_field_index(table.label)
-        table.refuse_lookalike(table.schema.names)
+        self.schema = pa.schema([field for field in table.schema if field.name not in hidden])
+        self._shared = [name for name in self.schema.names if name != table.label]
+        table.refuse_lookalike(self.schema.names)
         self.left_out = 0
 
     def hint_sampler(self, source: WordSource) -> HintSampler:
         """Return a sampler of rows for hints to the owner."""
-        return HintSampler(self.table.schema, str(self.table.label), source, self.table.dialect)
+        return HintSampler(self.schema, str(self.table.label), source, self.table.dialect)
 
     def labels(
-        self, rehearse: Callable[[Any], None] = lambda _: None, readers: Sequence[RowReader] = ()
+        self,
+        rehearse: Callable[[Any], None] = lambda _: None,
+        readers: Sequence[RowReader] = (),
+        ids: Callable[[Any], None] = lambda _: None,
     ) -> Iterator[NDArray[np.float64]]:
         """Yield the labels from the start.
 
         All columns are read, so that one that is damaged is found before the charge; of Parquet that is 10 to 20 %
         more work for a release. ``rehearse`` is called with the public part of all rows, to refuse values that
-        cannot be written. The readers see all rows that have a label.
+        cannot be written. The readers see all rows that have a label, and ``ids`` their hidden columns, too.
         """
         done, last, has_gaps = 0, None, False
         for public, values, missing in self._read():
-            rehearse(public)
+            rehearse(public.select(self._shared))
             labelled = np.flatnonzero(~missing)
             last = done + int(labelled[-1]) if labelled.size else last
             done += values.size
             has_gaps |= labelled.size < values.size
             is_counted = self.table.format == "parquet"  # the progress before a fault shows where blocks end
             self._progress("Counting", done if is_counted else 0, self.table.rows)
+            rows, labels = _labelled(public, values, missing)
             for reader in readers:
-                reader.update(*_labelled(public, values, missing))
-            yield values[labelled]
+                reader.update(rows.select(self._shared).columns, labels)
+            ids(rows)
+            yield labels
         if last is not None:
             self.table.refuse_total(last)
         if has_gaps and not self._drop:
@@ -218,11 +231,11 @@ class TableInput:
         """Yield the public columns and the labels of all rows that have one."""
         done = 0
         for public, values, missing in self._read():
-            columns, labels = _labelled(public, values, missing)
+            rows, labels = _labelled(public, values, missing)
             self.left_out += values.size - labels.size
             done += labels.size
             self._progress("Releasing", done, total)
-            yield columns, labels
+            yield rows.select(self._shared).columns, labels
 
     def _read(self) -> Iterator[tuple[Any, NDArray[np.float64], NDArray[np.bool_]]]:
         """Yield the public part of rows, their labels, and which of these are missing."""
@@ -233,11 +246,9 @@ class TableInput:
 
 def _labelled(
     public: Any, values: NDArray[np.float64], missing: NDArray[np.bool_]
-) -> tuple[list[Any], NDArray[np.float64]]:
+) -> tuple[Any, NDArray[np.float64]]:
     """Return the public columns and the labels of the rows that have one."""
-    if missing.any():
-        public, values = public.filter(pa.array(~missing)), values[~missing]
-    return public.columns, values
+    return (public.filter(pa.array(~missing)), values[~missing]) if missing.any() else (public, values)
 
 
 # ---- all that is wrong at once --------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class ParquetTable(Table):
         if field.name != self.label:
             return pa.field(field.name, flat_type(field.name, field.type), field.nullable)
         refuse_other_than_numbers(field.type, field.name)
-        return pa.field(field.name, pa.float64(), field.nullable)
+        return pa.field(field.name, pa.float64())
 
     def _read(self, schema: Any) -> Iterator[Any]:
         return cut(self._stored_batches(schema), rows_per_batch(schema.types))
