@@ -12,7 +12,7 @@ from labeldp.exact.word_sources import resolve_source
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FitRequest
 from labeldp.learning.label_queries import GroupSums
-from labeldp.learning.label_rounds import release_sums
+from labeldp.learning.sum_model import release_sums
 from labeldp.release.label_access import LabelAccess, Measurement
 from labeldp.release.queries import Query
 
@@ -36,14 +36,14 @@ def main() -> None:
     access = Recorder(labels, resolve_source(None))
     plan = FitRequest(epsilon=0.2, bounds=(0, 1), labels=False).plan(ROWS)
     plan.pay(Ledger(), access)
-    sums = release_sums(FeatureTable.fit(X), access, plan, str).sums
+    model = release_sums(FeatureTable.fit(X), access, plan, str)
     figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
     titles = ("1. Sums of similar rows", "3. Sums along what was learnt")
     for axis, group, title in zip(axes[::2], (groups[0], groups[-1]), titles, strict=True):
         means = np.bincount(group, labels) / np.bincount(group)
         axis.scatter(*X[:2_500, :2].T, c=means[group[:2_500]], s=3, cmap="viridis", vmin=0.1, vmax=0.9)
         axis.set(title=title, xlabel=NAMES[0], ylabel=NAMES[1], xticks=[], yticks=[])
-    axes[1].barh(NAMES[::-1], 1 / sums.length_scales.values[::-1], color="#3b6fb6")
+    axes[1].barh(NAMES[::-1], 1 / model.length_scales.values[::-1], color="#3b6fb6")
     axes[1].set(title="2. Which columns matter together", xlabel="1 / length")
     axes[1].spines[["top", "right"]].set_visible(False)
     figure.savefig(Path(__file__).parent / "_static" / "learner.png", dpi=90)

@@ -191,7 +191,7 @@ def raw_labels(private, labels):
 
 RAW_LABELS = {"labeldp.app.file_labels.FittedLabels.next_rows": raw_labels}
 RAW_SUMS = {"labeldp.release.label_access.LabelAccess._draw": raw_draw}
-RAW_RANGE = {**WITH_RANGE, "labeldp.learning.label_rounds.find_range": raw_range}
+RAW_RANGE = {**WITH_RANGE, "labeldp.learning.sum_model.find_range": raw_range}
 RAW = {
     "LabelReleaseRegressor, mechanism designed for raw labels": (with_own_mechanism, {}),
     "LabelReleaseRegressor, raw range": (by_labels, RAW_RANGE),

@@ -56,7 +56,7 @@ def all_measured(monkeypatch):
     for name, value in {
         "epsilon_split.FEWEST_FOR_LENGTHS": 0.0,
         "epsilon_split.FEWEST_FOR_SPREAD": 0.0,
-        "sum_model._LEAST_STRENGTH": 1.0,
+        "sum_model._MIN_STRENGTH": 1.0,
         "sum_model.learn_length_scales": lambda *_, **__: learnt,
         "sum_model.estimate_spread": lambda noisy, rows, epsilon, width: (width / 4) ** 2,
         "sum_model.prior_grid": lambda width, **_: unknown(width)[-1:],

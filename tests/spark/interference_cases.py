@@ -180,7 +180,7 @@ def model_output(df, epsilon):
 
 def sampled_model_output(df, epsilon):
     """Return the same for a model whose rows are more than the driver takes."""
-    with patch.object(dataframe_model, "GROWN", ROWS // 2):
+    with patch.object(dataframe_model, "MAX_ROWS_FINAL_TREES", ROWS // 2):
         return model_output(df, epsilon)
 
 

@@ -56,7 +56,7 @@ def test_a_model_is_that_of_one_machine_to_the_bit(spark, set_constants, rows, e
 
 def test_sums_over_more_rows_than_the_driver_takes_are_those_of_one_machine(spark, set_constants, monkeypatch):
     """In any partitions rows get the same groups and predictions, and models are the same to the bit."""
-    set_constants({"spark.dataframe_model.GROWN": 300})
+    set_constants({"spark.dataframe_model.MAX_ROWS_FINAL_TREES": 300})
     add_up, runs = ClusterAccess._add_up, []
 
     def spy(access, query):
@@ -85,7 +85,7 @@ def test_sums_over_more_rows_than_the_driver_takes_are_those_of_one_machine(spar
 
 
 def test_labels_of_a_sample_are_released_once_each_and_the_model_learns_from_all_sums(spark, set_constants):
-    set_constants({"spark.dataframe_model.GROWN": 1500, "learning.learner._WORTH": 1e9})
+    set_constants({"spark.dataframe_model.MAX_ROWS_FINAL_TREES": 1500, "learning.learner._WORTH": 1e9})
     X, y, ids = table(4200)
     model = fit_model(frame(spark, X, y, ids), epsilon=1.0, **ASK)
     assert [charge.description for charge in model.charges_] == ["sums and labels"]

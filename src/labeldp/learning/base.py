@@ -19,7 +19,6 @@ Only steps 4, 5 and 8 measure labels, by `LabelAccess`.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,16 +43,10 @@ from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures, even_rows
 from labeldp.learning.fit_plan import FitRequest, LabelScale
 from labeldp.learning.inspection import importances
-from labeldp.learning.label_rounds import (
-    RowPart,
-    SumResults,
-    draw_rounds,
-    ensemble_of,
-    learn_interactions,
-    release_sums,
-    report_step,
-)
+from labeldp.learning.label_rounds import RowPart, draw_rounds, ensemble_of, learn_interactions, report_step
 from labeldp.learning.learner import WEAKNESS_ROWS, Ensemble, describe_weakness
+from labeldp.learning.model_average import Posterior
+from labeldp.learning.sum_model import SumModel, release_sums
 from labeldp.learning.threads import limit_libraries
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.label_access import LabelAccess
@@ -119,12 +112,6 @@ def _mixed(X: Any) -> Any:
         return sparse.csr_array((_mixed(X.data), X.indices, X.indptr), shape=X.shape)
     bits = np.ascontiguousarray(X + 0.0).view(np.uint64)
     return bits ^ (bits >> np.uint64(32))
-
-
-def _spread(ensemble: Ensemble, sum_results: SumResults) -> float:
-    """Return the variance of labels around predictions: the smallest of all private estimates."""
-    counted = math.inf if sum_results.sums is None else sum_results.sums.spread
-    return min(ensemble.rest, ensemble.error, counted)
 
 
 class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -273,34 +260,41 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.ledger is None and y is not None:
             warn_if_seen(y)
         self.ledger_ = self._get_ledger()
-        paid = plan.pay(self.ledger_, access)
-        sum_results = release_sums(table, access, plan, self._announce)
+        charges = plan.pay(self.ledger_, access)
+        sum_model = release_sums(table, access, plan, self._announce)
         parts: list[RowPart] = []
+        linear = sum_model.linear
         if noise is not None:
             if access.remaining:
                 plan = plan.give_to_labels(access.remaining)
                 access.give_to_labels()
                 noise = request.unit_noise(plan.epsilon)
-            parts, sum_results = draw_rounds(access, sum_results, plan, noise, ends, self._announce)
+            parts, linear = draw_rounds(access, sum_model, plan, noise, ends, self._announce)
         mechanisms = [part.mechanism for part in parts]
-        terms = state_terms(plan, paid, access, mechanisms=mechanisms, statistics=access.statistics)
+        terms = state_terms(plan, charges, access, mechanisms=mechanisms, statistics=access.statistics)
         self.terms_ = replace(terms, label_transform=request.label_transform)
-        self._public, self._ensemble = replace(sum_results.table.public, exact=False), None
-        self._learn(table, parts, sum_results)
+        self._set_model(sum_model, None)
+        self._learn(parts, sum_model, linear)
         if self._ensemble is not None and request.label_transform is not None:
-            self._ensemble = replace(self._ensemble, error=_spread(self._ensemble, sum_results))
+            errors = [self._ensemble.rest, self._ensemble.error]  # the smallest of all private estimates
+            self._ensemble = replace(self._ensemble, error=min(errors + [sum_model.error] * bool(sum_model.sums)))
         self.weakness_ = self._weakness(table.X)
 
     @limit_libraries()
-    def _learn(self, table: FeatureTable, parts: list[RowPart], sum_results: SumResults) -> None:
-        """Fit the model to the released sums, and to the released labels if there are any."""
+    def _learn(self, parts: list[RowPart], sum_model: SumModel, linear: Posterior) -> None:
+        """Fit the model to the released sums, and to the released labels if there are any.
+
+        ``linear`` is the model before the last round of labels.
+        """
         if not parts:
-            self._ensemble = sum_results.ensemble()
+            self._set_model(sum_model, sum_model.ensemble())
             return
         self._announce("model")
-        sum_results = learn_interactions(parts, sum_results)
-        self._public = replace(sum_results.table.public, exact=False)
-        self._ensemble = ensemble_of(parts, sum_results)
+        parts, sum_model = learn_interactions(parts, sum_model, linear)
+        self._set_model(sum_model, ensemble_of(parts, sum_model))
+
+    def _set_model(self, sum_model: SumModel, ensemble: Ensemble | None) -> None:
+        self._public, self._ensemble = replace(sum_model.table.public, exact=False), ensemble
 
     def _announce(self, step: str) -> None:
         """Report that a step of the fit begins."""

@@ -18,9 +18,7 @@ With a prior variance for each block, a linear model on them can be a constant, 
 
 from __future__ import annotations
 
-import hashlib
 import math
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -34,7 +32,6 @@ from scipy.sparse import issparse
 from labeldp._values import Array, Index, Small
 from labeldp.learning.feature_maps import (
     BLOCKS,
-    FREQUENCIES,
     INTERACTIONS,
     Codes,
     Projection,
@@ -59,7 +56,7 @@ T = TypeVar("T")
 PIECE = 1 << 12
 """The number of rows whose features are computed at once."""
 
-_MOST_KEPT = 1 << 25
+_MAX_KEPT = 1 << 25
 """Tables of up to so many rows times features keep their features in memory. Those of larger tables are computed
 again whenever they are needed: this takes less time than their products."""
 
@@ -381,33 +378,9 @@ def even_rows(rows: int, most: int) -> Index:
 _SAMPLE = 10_000
 """Rows at most, evenly spread, that stand for all rows of a table."""
 
-_GRAMS = 8
-"""How many sums of products a table remembers: those of the rounds of a fit, and of a sample."""
-
 _SPECTRUM_WEIGHTS = np.array([0.4, 0.3, 0.2, 0.1, 0.2])
 _EIGENVALUES = 400
 """The weight of each block in the spectrum, and how many eigenvalues it has at most; the others are next to 0."""
-
-
-class _KeptFeatures:
-    """Features of all rows, for tables of the same rows with different interactions, one at a time."""
-
-    def __init__(self, table: FeatureTable) -> None:
-        self.array = np.empty((table.rows, table.public.size + 2 * FREQUENCIES), dtype=np.float32)
-        self.turns = table.public.turns
-        self.lock = threading.Lock()
-        for piece in slices(table.rows):
-            self.array[piece, : table.public.size] = table.features(piece)
-
-    def of(self, public: PublicFeatures, ranks: Small) -> Small:
-        """Return the features, with interactions by these ranks in place of those that were there."""
-        with self.lock:
-            if self.turns is not public.turns:
-                for piece in slices(len(self.array)):
-                    self.array[piece, public.fixed : public.size - 1] = public.interactions(ranks[:, piece])
-                self.array[:, public.size - 1] = 1
-                self.turns = public.turns
-        return self.array[:, : public.size]
 
 
 class FeatureTable:
@@ -434,32 +407,47 @@ class FeatureTable:
         self.log_prior_odds = 0.0
         self.strengths = np.ones(public.block.size)
         self._columns, self._codes, self._ranks = public.locate(X)
-        self._kept: _KeptFeatures | None = None
-        self._products: dict[bytes, tuple[Small, Array]] = {}
-        self._earlier: dict[bytes, tuple[Small, Array]] = {}  # those of the same rows with other interactions
+        self._fixed: Small | None = None
+        self._interactions: Small | None = None
+        self._fixed_gram: Small | None = None
 
     @classmethod
     @limit_libraries()
     def fit(cls, X: Any, categories: Sequence[slice] = ()) -> FeatureTable:
         """Return the features of public rows, by maps that are fitted to them; as in `PublicFeatures.fit`."""
         table = cls(replace(PublicFeatures.fit(X, categories), exact=True), X)
-        if table.rows * table.public.size <= _MOST_KEPT:
-            table._kept = _KeptFeatures(table)
+        if table.rows * table.public.size <= _MAX_KEPT:
+            table._keep_features()
         return table
 
-    def with_length_scales(self, lengths: Array, strengths: Array, log_prior_odds: float) -> FeatureTable:
-        """Return the same rows with interactions on these lengths of sources, and their log odds.
+    def _keep_features(self) -> None:
+        """Keep the features of all rows in memory: those of the fixed blocks, and interactions."""
+        fixed = self.public.fixed
+        self._fixed = np.empty((self.rows, fixed), dtype=np.float32)
+        for piece in slices(self.rows):
+            self._fixed[piece] = self.public.transform(self._columns[piece], self._ranks[:, piece])[:, :fixed]
+        self._keep_interactions()
+
+    def _keep_interactions(self) -> None:
+        """Keep the interactions of all rows in memory, and the constant."""
+        self._interactions = np.ones((self.rows, self.public.size - self.public.fixed), dtype=np.float32)
+        for piece in slices(self.rows):
+            self._interactions[piece, :-1] = self.public.interactions(self._ranks[:, piece])
+
+    def with_length_scales(self, length_scales: Array, strengths: Array, log_prior_odds: float) -> FeatureTable:
+        """Return the same rows with interactions on these length scales of sources, and their log odds.
 
         ``strengths`` are the prior variances of sources' weights in the linear block, over that of the block.
         """
         table = copy(self)
         table.__dict__.pop("moments", None)
-        table.public = self.public.with_length_scales(lengths, self.ranks(even_rows(self.rows, _SCALE_ROWS)))
+        ranks = self.ranks(even_rows(self.rows, _SCALE_ROWS))
+        table.public = self.public.with_length_scales(length_scales, ranks)
         table.log_prior_odds = log_prior_odds
         table.strengths = np.ones(table.public.block.size)
         table.strengths[: self.columns] = strengths[self.public.source]
-        table._earlier = {**self._earlier, **self._products}
-        table._products = {}
+        if self._fixed is not None:
+            table._keep_interactions()
         return table
 
     @property
@@ -493,15 +481,15 @@ class FeatureTable:
 
     def interactions(self, rows: slice) -> Small:
         """Return the interactions of some rows; there may be none."""
-        if self._kept is not None:
-            return self.features(rows)[:, self.public.fixed : -1]
+        if self._interactions is not None:
+            return self._interactions[rows, :-1]
         return self.public.interactions(self._ranks[:, rows])
 
     def features(self, rows: Index | slice) -> Small:
         """Return all features of some rows."""
-        if self._kept is not None:
-            return self._kept.of(self.public, self._ranks)[rows]
-        return self.public.transform(self._columns[rows], self._ranks[:, rows])
+        if self._fixed is None or self._interactions is None:
+            return self.public.transform(self._columns[rows], self._ranks[:, rows])
+        return np.concatenate([self._fixed[rows], self._interactions[rows]], axis=1)
 
     def map(self, compute: Callable[[Small, slice], T], rows: Index | None = None) -> Iterator[T]:
         """Yield what a function computes from the features of each piece of rows, or of all, and its position."""
@@ -531,39 +519,36 @@ class FeatureTable:
             strengths=self.strengths,
         )
 
-    def observation(self, rows: Index, centred: Array, noise: float) -> Observation:
-        """Return private labels of rows, less the middle of their range, as a linear model takes them."""
+    def observation(
+        self, rows: Index, centred: Array, noise_variance: float, earlier: Observation | None = None
+    ) -> Observation:
+        """Return private labels of rows, less the middle of their range, as a linear model takes them.
+
+        ``earlier`` is the observation of the same labels by features with other interactions.
+        """
         if 3 * rows.size <= self.public.size:
-            return Observation.of_few(self.features(rows), centred, 1.0, noise)
-        gram, moment = self._products_with(rows, centred)
-        return Observation(gram, moment, float(centred @ centred), rows.size, 1.0, noise)
+            return Observation.of_few(self.features(rows), centred, 1.0, noise_variance)
+        gram, moment = self._add_products(rows, centred, None if earlier is None else earlier.gram)
+        return Observation(gram, moment, float(centred @ centred), rows.size, 1.0, noise_variance)
 
-    def _products_with(self, rows: Index, labels: Array) -> tuple[Small, Array]:
-        """Return the sums of products of features with each other and with labels; the last few are remembered."""
-        key = hashlib.blake2b(rows.tobytes() + labels.tobytes()).digest()
-        if key not in self._products:
-            earlier = self._earlier.get(key)
-            products = self._add_products(rows, labels, None if earlier is None else earlier[0])
-            self._products[key] = products
-            if len(self._products) > _GRAMS:
-                del self._products[next(iter(self._products))]
-        return self._products[key]
+    def _add_products(self, rows: Index, labels: Array, earlier_gram: Small | None) -> tuple[Small, Array]:
+        """Return sums of products of features with each other and with labels.
 
-    def _add_products(self, rows: Index, labels: Array, earlier: Small | None) -> tuple[Small, Array]:
-        """Return the sums of products; those of ``earlier`` that do not depend on lengths are taken from there."""
+        The products of fixed features are taken from an earlier sum over the same rows.
+        """
         size = self.public.size
-        first = 0 if earlier is None else self.public.fixed
+        first = 0 if earlier_gram is None else self.public.fixed
         gram = np.zeros((size, size), dtype=np.float32)
         moment = np.zeros(size)
 
         def multiply(features: Small, piece: slice) -> tuple[Small, Small]:
             return features[:, first:].T @ features, features.T @ labels[piece].astype(np.float32)
 
-        for some_gram, some_moment in self.map(multiply, rows):
-            gram[first:] += some_gram
-            moment += some_moment
-        if earlier is not None:
-            gram[:first, :first] = earlier[:first, :first]
+        for piece_gram, piece_moment in self.map(multiply, rows):
+            gram[first:] += piece_gram
+            moment += piece_moment
+        if earlier_gram is not None:
+            gram[:first, :first] = earlier_gram[:first, :first]
             gram[:first, first:] = gram[first:, :first].T
         return gram, moment
 
@@ -575,7 +560,8 @@ class FeatureTable:
     def moments(self) -> Array:
         """Mean products of features with each other, over the sample; the last ones are their means."""
         rows = self.sample_rows()
-        gram, _ = self._products_with(rows, np.zeros(rows.size))
+        gram, _ = self._add_products(rows, np.zeros(rows.size), self._fixed_gram)
+        self._fixed_gram = gram[: self.public.fixed, : self.public.fixed]
         return gram.astype(np.float64) / rows.size
 
     @cached_property

@@ -123,6 +123,11 @@ class Groups:
         sizes = np.bincount(group).astype(np.float64)
         return cls(group, sizes, sums[used], sizes, replace(rule, scores=rule.scores[:, used]))
 
+    def with_interactions(self, interactions: Small, fixed: int) -> Groups:
+        """Return the groups with other sums of interactions, which are between fixed features and the constant."""
+        features = [self.features[:, :fixed], interactions, self.features[:, -1:]]
+        return replace(self, features=np.concatenate(features, axis=1))
+
 
 def _membership(group: Index, groups: int) -> Small:
     """Return rows × groups, 1 where a row is in a group and 0 elsewhere."""
@@ -131,11 +136,19 @@ def _membership(group: Index, groups: int) -> Small:
 
 @dataclass(frozen=True, slots=True)
 class NoisySums:
-    """Noisy sums of centred labels over groups, and the variance of their noise."""
+    """Noisy sums of centred labels over groups.
+
+    Attributes
+    ----------
+    groups : Groups
+    values : array
+    noise_variance : float
+        Of each value, in squared units of the label.
+    """
 
     groups: Groups
-    sums: Array
-    noise: float
+    values: Array
+    noise_variance: float
 
     def observation(self, residual_variance: float) -> Observation:
         """Return these sums as a linear model takes them.
@@ -151,28 +164,27 @@ class NoisySums:
         """
         sizes = self.groups.sizes
         rows_a_sample = sizes / self.groups.seen
-        variance = sizes * rows_a_sample * residual_variance + self.noise
+        variance = sizes * rows_a_sample * residual_variance + self.noise_variance
         root = 1 / np.sqrt(variance)
         scaled = (self.groups.features * (rows_a_sample * root)[:, None]).astype(np.float32)
         rows = float(np.mean(sizes * rows_a_sample / variance))
-        return Observation.of_few(scaled, self.sums * root, rows, float(np.mean(self.noise / variance)))
+        noise_variance = float(np.mean(self.noise_variance / variance))
+        return Observation.of_few(scaled, self.values * root, rows, noise_variance)
 
 
-def with_length_scales(sums: list[NoisySums], table: FeatureTable) -> list[NoisySums]:
+def with_length_scales(sums: Sequence[NoisySums], table: FeatureTable) -> tuple[NoisySums, ...]:
     """Return sums with the features of a table of the same rows that has other interactions."""
 
     def add_up(piece: slice) -> Small:
-        members = [_membership(each.groups.group[piece], each.sums.size) for each in sums]
+        members = [_membership(item.groups.group[piece], item.values.size) for item in sums]
         return np.concatenate(members, axis=1).T @ table.interactions(piece)
 
-    added: Any = sum(in_parallel(add_up, slices(table.rows)))
-    fixed, result, start = table.public.fixed, [], 0
-    for each in sums:
-        old, end = each.groups.features, start + each.sums.size
-        features = np.concatenate([old[:, :fixed], added[start:end], old[:, -1:]], axis=1)
-        result.append(replace(each, groups=replace(each.groups, features=features)))
-        start = end
-    return result
+    interactions: Any = sum(in_parallel(add_up, slices(table.rows)))
+    ends = np.cumsum([item.values.size for item in sums])[:-1]
+    return tuple(
+        replace(item, groups=item.groups.with_interactions(features, table.public.fixed))
+        for item, features in zip(sums, np.split(interactions, ends), strict=True)
+    )
 
 
 _DIRECTIONS = 40
@@ -243,7 +255,7 @@ class GroupSearch:
         *,
         noise: float,
         residual_variance: float,
-        known: Sequence[Small] = (),
+        earlier_grams: Sequence[Small] = (),
     ) -> Groups:
         """Return the groups of least Bayes risk.
 
@@ -256,12 +268,12 @@ class GroupSearch:
             Variance of the noise of a sum.
         residual_variance : float
             Variance of a label that features do not explain.
-        known : arrays
+        earlier_grams : arrays
             Precisions of the weights from earlier sums.
         """
         precision = np.zeros_like(self.gram)
-        for each in known:
-            precision += self.axes.T @ each.astype(np.float64) @ self.axes
+        for gram in earlier_grams:
+            precision += self.axes.T @ gram.astype(np.float64) @ self.axes
         rows_a_sample = rows / len(self.sample)
 
         def assess(group: Index, count: int) -> tuple[float, Array]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -22,9 +21,11 @@ from labeldp.learning.estimator_loss import loss_without_mean
 from labeldp.learning.features import FeatureTable, even_rows
 from labeldp.learning.fit_plan import FREE_SUMMARY, FitRequest, LabelScale, from_units, unit_labels
 from labeldp.learning.held_out import finite_predictions
-from labeldp.learning.label_rounds import RowPart, SumResults
+from labeldp.learning.label_rounds import RowPart, in_bounds
 from labeldp.learning.learner import WEAKNESS_ROWS, PrivateRows, fit_ensemble
+from labeldp.learning.model_average import Posterior
 from labeldp.learning.row_release import RowRelease
+from labeldp.learning.sum_model import SumModel
 from labeldp.learning.threads import limit_libraries
 from labeldp.release.reports import Reports, unbiased_labels
 
@@ -139,16 +140,16 @@ class LabelReleaseRegressor(PrivateRegressor):
             label_transform=self.label_transform,
         )
 
-    def _learn(self, table: FeatureTable, parts: list[RowPart], sum_results: SumResults) -> None:
+    def _learn(self, parts: list[RowPart], sum_model: SumModel, linear: Posterior) -> None:
         self.estimator_ = None
         terms = replace(self.terms_, bounds=(self._scale.inner,))  # of what is released, a transform of labels
-        self.release_ = _as_release(parts, sum_results, terms, self.ledger_)  # last: with it, all this is kept
+        self.release_ = _as_release(parts, sum_model, terms, self.ledger_)  # last: with it, all this is kept
         try:
             if self.estimator is None:
-                super()._learn(table, parts, sum_results)
+                super()._learn(parts, sum_model, linear)
             else:
                 self._announce("model")
-                self.estimator_ = self._fit_own(table.X)
+                self.estimator_ = self._fit_own(sum_model.table.X)
         except BaseException as error:
             error.add_note("the labels were released and paid for: train any learner on release_.labels")
             raise
@@ -207,7 +208,8 @@ class LabelReleaseRegressor(PrivateRegressor):
         self._public, self._ensemble, self.estimator_ = replace(table.public, exact=False), None, None
         self.release_ = _release_of_reports(reports)
         if self.estimator is None:
-            self._ensemble = fit_ensemble(table, parts, FREE_SUMMARY)
+            observations = [rows.observation(table, FREE_SUMMARY.middle) for rows in parts]
+            self._ensemble = fit_ensemble(table, parts, FREE_SUMMARY, observations=observations)
         else:
             self.estimator_ = self._fit_own(table.X)
         self.weakness_ = self._weakness(table.X)
@@ -326,34 +328,21 @@ def _release_of_reports(reports: Reports) -> RowRelease:
     )
 
 
-def _as_release(parts: list[RowPart], sum_results: SumResults, terms: Terms, ledger: Ledger | None) -> RowRelease:
+def _as_release(parts: list[RowPart], sum_model: SumModel, terms: Terms, ledger: Ledger | None) -> RowRelease:
     """Convert the rounds from unit scale to a release in the label's scale."""
     bounds = terms.bounds[0]
-    width = bounds[1] - bounds[0]
     sizes = [part.private.rows.size for part in parts]
     order = np.argsort(np.concatenate([part.private.rows for part in parts]))  # every row is there once
-
-    def joined(name: str) -> Array:
-        return np.concatenate([getattr(part, name) for part in parts])[order]
-
-    def repeated(values: Sequence[Any]) -> Any:
-        return np.repeat(values, sizes)[order]
-
-    offset, scale = from_units(joined("offset"), bounds), width * joined("scale")
-    sums, label_summary = sum_results.sums, sum_results.label_summary
-    start = np.full(terms.rows, label_summary.middle) if sums is None else sums.start
+    rounds = [in_bounds(part.intervals, bounds).arrays() for part in parts]
+    arrays = {name: np.concatenate([arrays[name] for arrays in rounds])[order] for name in rounds[0]}
+    unit = np.concatenate([part.unit for part in parts])[order]
     return RowRelease(
-        labels=offset + scale * joined("unit"),
-        offset=offset,
-        scale=scale,
-        noise=width**2 * joined("noise"),
-        hidden=width**2 * repeated([part.hidden for part in parts]),
-        low=from_units(joined("low"), bounds),
-        high=from_units(joined("high"), bounds),
-        start=from_units(start, bounds),
-        round=repeated([part.private.round for part in parts]),
-        part=repeated(range(len(parts))),
-        label_summary=label_summary.in_bounds(bounds),
+        **arrays,
+        labels=arrays["offset"] + arrays["scale"] * unit,
+        start=from_units(sum_model.start, bounds),
+        round=np.repeat([part.private.round for part in parts], sizes)[order],
+        part=np.repeat(np.arange(len(parts)), sizes)[order],
+        label_summary=sum_model.label_summary.in_bounds(bounds),
         terms=terms,
         ledger=ledger,
     )

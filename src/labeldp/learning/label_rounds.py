@@ -20,20 +20,19 @@ from itertools import pairwise
 import numpy as np
 
 from labeldp._values import Array, Index
-from labeldp.learning.features import FeatureTable
-from labeldp.learning.fit_plan import FREE_SUMMARY, UNIT, LabelSummary, Limits
-from labeldp.learning.label_queries import find_range
+from labeldp.learning.fit_plan import UNIT, Limits, Pair, from_units
 from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble
 from labeldp.learning.length_scales import can_learn, learn_length_scales
 from labeldp.learning.linear_gaussian import Observation, explained_risk
 from labeldp.learning.model_average import Posterior
-from labeldp.learning.sum_model import SumModel, fit_mean, fit_sums
+from labeldp.learning.sum_model import SumModel
 from labeldp.learning.threads import limit_libraries
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.interval import UnitNoise
 from labeldp.release.label_access import LabelAccess, RowIntervals
 from labeldp.release.plan import Plan
+from labeldp.release.reports import Intervals
 
 Announce = Callable[[str], None]
 """Reports that a step of a fit begins."""
@@ -158,7 +157,15 @@ def design_interval(
     return intervals[int(np.argmin(risks))]
 
 
-def learner_risk(noise: float, hidden: float, *, spectrum: Array, signal: float, rest: float, rows: int) -> float:
+def learner_risk(
+    noise: float,
+    hidden: float,
+    *,
+    spectrum: Array,
+    signal_variance: float,
+    residual_variance: float,
+    rows: int,
+) -> float:
     """Return the expected squared error of a linear model that is due to noise and clipping.
 
     Parameters
@@ -167,15 +174,17 @@ def learner_risk(noise: float, hidden: float, *, spectrum: Array, signal: float,
         Variance of the noise in a label, and variance of labels hidden by clipping.
     spectrum : array
         Eigenvalues of the public features.
-    signal, rest : float
+    signal_variance, residual_variance : float
         Estimated variance of labels that the features explain, and that they do not explain.
     rows : int
     """
-    unlearnt, strength = explained_risk(spectrum, signal, (noise + rest) / rows), float(spectrum.sum()) * signal
-    return unlearnt + _BIAS * hidden * (1 - unlearnt / strength if strength > 0 else 1.0)
+    unlearnt = explained_risk(spectrum, signal_variance, (noise + residual_variance) / rows)
+    signal = float(spectrum.sum()) * signal_variance
+    learnt_share = 1 - unlearnt / signal if signal > 0 else 1.0
+    return unlearnt + _BIAS * hidden * learnt_share
 
 
-LEAST_WIDTH = 1e-6
+MIN_WIDTH = 1e-6
 """The least width of an interval, as a fraction of the labels' range; narrower ones would be rounding errors."""
 
 
@@ -187,188 +196,139 @@ class RowPart:
     ----------
     private : PrivateRows
     mechanism : Mechanism
-    low, high : arrays
-        The interval of each row.
     unit : array
         The unbiased position of each label in its interval, as a fraction of the width.
-    offset, scale : arrays
-        The private label is offset + scale · unit.
-    noise : array
-        Variance of the noise in each private label, under the assumed distribution of residuals.
-    hidden : float
-        Variance of labels hidden by clipping, under the same distribution.
+    intervals : Intervals
+    observation : Observation
+        The labels as a linear model takes them.
     """
 
     private: PrivateRows
     mechanism: Mechanism
     unit: Array
-    low: Array
-    high: Array
-    offset: Array
-    scale: Array
-    noise: Array
-    hidden: float
+    intervals: Intervals
+    observation: Observation
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
-    """The plan of a round, decided before its labels are read.
-
-    Attributes
-    ----------
-    number : int
-    rows : array of int
-    interval : ClippingInterval
-    mechanism : Mechanism
-    label_summary : LabelSummary
-    """
-
-    number: int
-    rows: Index
-    interval: ClippingInterval
-    mechanism: Mechanism
-    label_summary: LabelSummary
-
-
-@dataclass(frozen=True, slots=True)
-class SumResults:
-    """The model fitted to noisy sums, before labels are released one by one.
-
-    Attributes
-    ----------
-    table : FeatureTable
-        The features of the rows, with interactions if length scales were learnt.
-    label_summary : LabelSummary
-    sums : SumModel or None
-        None under local trust.
-    linear : Posterior or None
-        The linear model before the last round of labels; None before any round.
-    """
-
-    table: FeatureTable
-    label_summary: LabelSummary
-    sums: SumModel | None = None
-    linear: Posterior | None = None
-
-    @property
-    def observations(self) -> list[Observation]:
-        """The released sums, as a linear model takes them."""
-        return [] if self.sums is None else self.sums.observations
-
-    def ensemble(self) -> Ensemble:
-        """Return the model; a constant if there are no sums."""
-        label_summary = self.label_summary
-        if self.sums is not None:
-            linear = self.sums.linear
-            return Ensemble(linear, None, 0.0, linear.residual_variance, self.sums.spread, label_summary)
-        rest = label_summary.variance / 2
-        constant = Posterior(
-            np.zeros(self.table.public.size, dtype=np.float32), label_summary.middle, 0.0, rest, ()
-        )
-        return Ensemble(constant, None, 0.0, rest, label_summary.variance, label_summary)
+def place_intervals(centre: Array, interval: ClippingInterval, mechanism: Mechanism, limits: Limits) -> Intervals:
+    """Return an interval for each row around its centre and inside the limits, in unit scale."""
+    least = MIN_WIDTH * limits.width  # that much of an interval stays inside the limits
+    low = np.clip(centre - interval.half_width, limits.low, limits.high - least)
+    high = np.clip(centre + interval.half_width, low + least, limits.high)
+    prior = interval.unit_prior()
+    unit_variance = float(prior.masses @ mechanism.unbiased_variance(prior.centers))
+    scale = interval.slope * (high - low)
+    return Intervals(
+        low=low,
+        high=high,
+        offset=centre + interval.slope * (low - centre),
+        scale=scale,
+        noise=unit_variance * scale**2,
+        hidden=np.full(centre.size, interval.hidden),
+        bounds=UNIT,
+    )
 
 
-@limit_libraries()
-def release_sums(table: FeatureTable, access: LabelAccess, plan: Plan, announce: Announce) -> SumResults:
-    """Release the range of labels, noisy sums, and the spread of labels around the model fitted to the sums.
-
-    Under local trust nothing is computed from all labels, and nothing is released here.
-    """
-    if not plan.for_sums:
-        return SumResults(table, FREE_SUMMARY)
-    announce("range")
-    found = find_range(access, UNIT)
-    limits = Limits(*(found or UNIT))
-    announce("sums")
-    is_measured = found is not None
-    sums = fit_sums(table, limits, access, plan.labels_share) if is_measured else fit_mean(table, limits, access)
-    variance = sums.linear.signal_variance + sums.linear.residual_variance
-    return SumResults(sums.table, LabelSummary(*limits, variance, sums=sums.sums), sums)
+def in_bounds(intervals: Intervals, bounds: Pair) -> Intervals:
+    """Return intervals in the label's scale."""
+    width = bounds[1] - bounds[0]
+    return Intervals(
+        low=from_units(intervals.low, bounds),
+        high=from_units(intervals.high, bounds),
+        offset=from_units(intervals.offset, bounds),
+        scale=width * intervals.scale,
+        noise=width**2 * intervals.noise,
+        hidden=width**2 * intervals.hidden,
+        bounds=bounds,
+    )
 
 
 @limit_libraries()
 def draw_rounds(
-    access: LabelAccess, sum_results: SumResults, plan: Plan, noise: UnitNoise, ends: Array, announce: Announce
-) -> tuple[list[RowPart], SumResults]:
+    access: LabelAccess, sum_model: SumModel, plan: Plan, noise: UnitNoise, ends: Array, announce: Announce
+) -> tuple[list[RowPart], Posterior]:
     """Release every label exactly once, in rounds with these boundaries; raise if that failed.
 
-    Also returned are the results from sums, with the linear model that the last round was centred on.
+    Also returned is the linear model on which the last round was centred.
     """
-    label_summary, ensemble, table = sum_results.label_summary, sum_results.ensemble(), sum_results.table
+    table, label_summary, ensemble = sum_model.table, sum_model.label_summary, sum_model.ensemble()
+    residuals = Residuals.uniform(label_summary.width)
     parts: list[RowPart] = []
     for number, rows in enumerate(round_rows(ends, table.rows)):
         announce(f"round {number + 1} of {ends.size - 1}")
         if parts:
-            ensemble = ensemble_of(parts, sum_results, quick=True)
-        if parts or sum_results.sums is not None:
+            ensemble = ensemble_of(parts, sum_model, quick=True)
+        if parts or sum_model.sums:
             residuals = Residuals.of_variance(ensemble.error, label_summary.width)
-        else:
-            residuals = Residuals.uniform(label_summary.width)
-        signal, rest = label_summary.variance / 2, ensemble.rest
-        risk = partial(learner_risk, spectrum=table.spectrum, signal=signal, rest=rest, rows=table.rows)
+        risk = partial(
+            learner_risk,
+            spectrum=table.spectrum,
+            signal_variance=label_summary.variance / 2,
+            residual_variance=ensemble.rest,
+            rows=table.rows,
+        )
         interval = design_interval(residuals, noise, risk)
         mechanism = plan.request.design(interval.unit_prior(), plan.epsilon, access.rows)
         if rows.size:
-            now = Round(number, rows, interval, mechanism, label_summary)
-            parts.append(draw_part(access, now, ensemble.predict(table, rows)))
+            centre = ensemble.predict(table, rows)
+            limits = label_summary.limits
+            intervals = place_intervals(centre, interval, mechanism, limits)
+            positions = RowIntervals(rows, intervals.low, intervals.widths, limits)
+            unit = np.asarray(mechanism.channel.debias(access.randomize(mechanism, positions).values))
+            labels = intervals.offset + intervals.scale * unit
+            private = PrivateRows(rows, labels, float(intervals.noise.mean()), number)
+            parts.append(
+                RowPart(
+                    private=private,
+                    mechanism=mechanism,
+                    unit=unit,
+                    intervals=intervals,
+                    observation=private.observation(table, limits.middle),
+                )
+            )
     access.require_all_randomized()
-    return parts, replace(sum_results, linear=ensemble.linear)
+    return parts, ensemble.linear
 
 
 def round_rows(ends: Array, rows: int) -> list[Index]:
     """Return the rows of each round, in a public random order of all rows."""
     order = np.random.default_rng(0).permutation(rows)
-    places = np.rint(ends * rows).astype(np.int64).tolist()
-    return [np.sort(order[start:end]) for start, end in pairwise(places)]
+    boundaries = np.rint(ends * rows).astype(np.int64).tolist()
+    return [np.sort(order[start:end]) for start, end in pairwise(boundaries)]
 
 
-def ensemble_of(parts: Sequence[RowPart], sum_results: SumResults, *, quick: bool = False) -> Ensemble:
+def ensemble_of(parts: Sequence[RowPart], sum_model: SumModel, *, quick: bool = False) -> Ensemble:
     """Fit the model to all labels and sums that were released so far."""
     return fit_ensemble(
-        sum_results.table,
+        sum_model.table,
         [part.private for part in parts],
-        sum_results.label_summary,
-        sums=sum_results.observations,
+        sum_model.label_summary,
+        observations=[part.observation for part in parts],
+        sums=sum_model.observations,
         quick=quick,
     )
 
 
-def learn_interactions(parts: Sequence[RowPart], sum_results: SumResults) -> SumResults:
-    """Learn the length scales of columns from released labels and sums, and return the results with them."""
-    sums, table, private = sum_results.sums, sum_results.table, [part.private for part in parts]
-    linear = sum_results.linear
-    if sums is None or linear is None or not can_learn(table):
-        return sum_results
+def learn_interactions(
+    parts: Sequence[RowPart], sum_model: SumModel, linear: Posterior
+) -> tuple[list[RowPart], SumModel]:
+    """Learn length scales from released labels and sums, and return both with the features that follow.
+
+    ``linear`` is the model before the last round of labels.
+    """
+    if not sum_model.sums or not can_learn(sum_model.table):
+        return list(parts), sum_model
     learnt = learn_length_scales(
-        table, linear, sum_results.label_summary.limits, sums.released, private, start=sums.length_scales
+        sum_model.table,
+        linear,
+        sum_model.limits,
+        sum_model.sums,
+        [part.private for part in parts],
+        start=sum_model.length_scales,
     )
-    sums = sums.with_length_scales(learnt, linear.residual_variance)
-    return replace(sum_results, table=sums.table, sums=sums)
-
-
-def draw_part(access: LabelAccess, plan: Round, centre: Array) -> RowPart:
-    """Randomise labels, each clipped to an interval around its centre and inside the range."""
-    interval, mechanism, label_summary = plan.interval, plan.mechanism, plan.label_summary
-    least = LEAST_WIDTH * label_summary.width  # that much of an interval stays inside the bounds
-    low = np.clip(centre - interval.half_width, label_summary.low, label_summary.high - least)
-    high = np.clip(centre + interval.half_width, low + least, label_summary.high)
-    width = high - low
-    channel = mechanism.channel
-    intervals = RowIntervals(plan.rows, low, width, label_summary.limits)
-    unit = channel.debias(access.randomize(mechanism, intervals).values)
-    offset, scale = centre + interval.slope * (low - centre), interval.slope * width
-    private = offset + scale * unit
-    prior = interval.unit_prior()
-    spread = float(prior.masses @ channel.variance(prior.centers)) / channel.slope() ** 2
-    noise = np.asarray(spread * scale**2)
-    return RowPart(
-        private=PrivateRows(plan.rows, np.asarray(private), float(noise.mean()), plan.number),
-        mechanism=mechanism,
-        unit=np.asarray(unit),
-        low=low,
-        high=high,
-        offset=offset,
-        scale=scale,
-        noise=noise,
-        hidden=interval.hidden,
-    )
+    model = replace(sum_model.with_length_scales(learnt), residual_variance=linear.residual_variance)
+    middle = model.limits.middle
+    return [
+        replace(part, observation=part.private.observation(model.table, middle, part.observation))
+        for part in parts
+    ], model

@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from labeldp._values import Array, Index
+from labeldp._values import Array, Index, Mask
 from labeldp.accounts.numbers import number, percent
 from labeldp.learning.feature_maps import Codes
 from labeldp.learning.features import FeatureTable
@@ -26,9 +26,14 @@ from labeldp.learning.linear_gaussian import Observation, explained_risk
 from labeldp.learning.model_average import Posterior, prior_grid
 from labeldp.learning.threads import limit_libraries
 
-_AT_BOUND, _AT_BOUND_SPREAD, _NEARLY_ALL = 0.01, 0.5, 0.95
-"""A prediction is at a bound if its distance is less than the first number in widths of the bounds, and than the
-second in standard deviations of residuals. A model with a larger share of them than the third is weak."""
+_AT_BOUND = 0.01
+"""A prediction is at a bound if its distance is less than this, in widths of the bounds, …"""
+
+_AT_BOUND_DEVIATIONS = 0.5
+"""… and than this, in standard deviations of residuals."""
+
+_MAX_SHARE_AT_BOUND = 0.95
+"""A model with a larger share of predictions at a bound is weak."""
 
 _OTHER_UNIT = 1e-4
 """Predictions that are this close to a bound, in widths of the bounds, are at it: labels are in another unit."""
@@ -49,13 +54,47 @@ class PrivateRows:
     noise: float
     round: int
 
-    def where(self, keep: NDArray[np.bool_]) -> PrivateRows:
+    def where(self, keep: Mask) -> PrivateRows:
         """Return some of these rows."""
         return PrivateRows(self.rows[keep], self.labels[keep], self.noise, self.round)
 
-    def observation(self, table: FeatureTable, middle: float) -> Observation:
+    def observation(self, table: FeatureTable, middle: float, earlier: Observation | None = None) -> Observation:
         """Return the labels as a linear model takes them, measured from the middle of their range."""
-        return table.observation(self.rows, self.labels - middle, self.noise)
+        return table.observation(self.rows, self.labels - middle, self.noise, earlier)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelRows:
+    """Private labels, and what trees see of their rows.
+
+    Attributes
+    ----------
+    codes : array, rows × columns
+        Codes of columns among public quantiles.
+    labels, noise : arrays
+        Private labels in unit scale, and the variance of their noise.
+    """
+
+    codes: Codes
+    labels: Array
+    noise: Array
+
+    @classmethod
+    def of(cls, table: FeatureTable, parts: Sequence[PrivateRows]) -> LabelRows:
+        """Return the private labels of rows of a table."""
+        rows = np.concatenate([part.rows for part in parts])
+        labels = np.concatenate([part.labels for part in parts])
+        noise = np.repeat([part.noise for part in parts], [part.rows.size for part in parts])
+        return cls(table.codes(rows), labels, noise)
+
+    def take(self, rows: Index) -> LabelRows:
+        """Return some of the labels."""
+        return LabelRows(self.codes[rows], self.labels[rows], self.noise[rows])
+
+    def weights(self, residual_variance: float) -> Array:
+        """Return the precisions of the labels, divided by their mean."""
+        precision = 1 / (self.noise + residual_variance)
+        return np.asarray(precision / precision.mean())
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +150,10 @@ def describe_weakness(units: Array, spread: float, bounds: Pair) -> str | None:
     """
     near = _AT_BOUND
     if spread:  # in wide bounds all is near the bounds
-        near = min(near, max(_OTHER_UNIT, _AT_BOUND_SPREAD * math.sqrt(spread)))
+        near = min(near, max(_OTHER_UNIT, _AT_BOUND_DEVIATIONS * math.sqrt(spread)))
     for bound, distance in zip(bounds, (units, 1 - units), strict=True):
         share = float(np.mean(distance < near))
-        if share > _NEARLY_ALL:
+        if share > _MAX_SHARE_AT_BOUND:
             return (
                 f"{percent(share)} of the fitted values lie at the bound {number(bound)}: check that labels and "
                 "bounds are in the same unit, or give bounds closer to the labels"
@@ -127,28 +166,44 @@ def describe_weakness(units: Array, spread: float, bounds: Pair) -> str | None:
     return None
 
 
-_VALIDATION_ROWS, _QUICK_ROWS, GROWN = 60_000, 40_000, 400_000
-"""The largest numbers of rows to compare trees, to fit them between rounds, and to fit the final ones."""
+_MAX_ROWS_VALIDATION = 60_000
+"""The largest number of rows to compare trees with the linear model."""
 
-_LEAST_SHARE = 0.02
+_MAX_ROWS_QUICK = 40_000
+"""The largest number of rows to fit trees between rounds."""
+
+MAX_ROWS_FINAL_TREES = 400_000
+"""The largest number of rows to fit the final trees."""
+
+_MIN_SHARE = 0.02
 """Trees with a smaller weight are left out."""
 
-_SURE, _MOST_CHANGE = 0.3, 20
-"""The error on held-out rows replaces the expected one if its standard error is below the first number times the
-expected error; the second number limits how many times smaller it may be."""
+_MAX_RELATIVE_DEVIATION = 0.3
+"""The error on held-out rows replaces the expected one if its standard error is below this fraction of it."""
+
+_MAX_CHANGE = 20
+"""The error on held-out rows counts as at least this fraction, 1/20, of the expected one."""
 
 _FIT_ERROR = 0.1
 """The fraction of the mean squared error that a better fit could remove."""
 
-_CLEAR = 1.5
-_FOR_CLEAR_LABELS = (31, 0.06, (30, 60, 120, 250), 1)
-_FOR_NOISY_LABELS = (10, 0.1, (20, 40, 80, 160), 3)
-"""Parameters of trees: leaves, learning rate, numbers of trees to choose from, and codes merged into one bin.
-Trees are large if the variance of noise is below ``_CLEAR`` times that of labels."""
+_MAX_NOISE_LARGE_TREES = 1.5
+"""Trees are large if the variance of noise, over that of labels, is below this."""
 
-_LEAF_VARIANCE, _LEAST_LEAF, _MOST_LEAF = 50, 20, 0.1
-"""A leaf has so many rows that its mean has 1/50 of the variance of labels as noise, but at least 20 rows and at
-most a tenth of all."""
+_LARGE_TREES: dict[str, Any] = {"leaves": 31, "rate": 0.06, "stages": (30, 60, 120, 250), "coarse": 1}
+"""Parameters of `Growth` for labels with little noise."""
+
+_SMALL_TREES: dict[str, Any] = {"leaves": 10, "rate": 0.1, "stages": (20, 40, 80, 160), "coarse": 3}
+"""Parameters of `Growth` for noisy labels."""
+
+_LEAF_PRECISION = 50
+"""A leaf has so many rows that the noise of its mean has 1/50 of the variance of labels, …"""
+
+_MIN_LEAF = 20
+"""… but at least this number, …"""
+
+_MAX_LEAF_SHARE = 0.1
+"""… and at most this share of all rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +237,9 @@ class Growth:
     @classmethod
     def for_noise(cls, noise: float, rows: int, *, quick: bool) -> Growth:
         """Return the parameters for this many rows; ``noise`` is the variance of noise over that of labels."""
-        leaf = int(np.clip(_LEAF_VARIANCE * noise, _LEAST_LEAF, max(_LEAST_LEAF, _MOST_LEAF * rows)))
-        leaves, rate, stages, coarse = _FOR_CLEAR_LABELS if noise < _CLEAR else _FOR_NOISY_LABELS
-        return cls(leaf, leaves, rate, stages[:3] if quick else stages, coarse, quick)
+        leaf = int(np.clip(_LEAF_PRECISION * noise, _MIN_LEAF, max(_MIN_LEAF, _MAX_LEAF_SHARE * rows)))
+        growth = cls(leaf=leaf, quick=quick, **(_LARGE_TREES if noise < _MAX_NOISE_LARGE_TREES else _SMALL_TREES))
+        return replace(growth, stages=growth.stages[:3]) if quick else growth
 
     def grow(
         self, stages: int, seed: int, codes: Codes, labels: Array, weight: Array
@@ -208,8 +263,9 @@ class Growth:
 def add_trees(
     table: FeatureTable,
     parts: list[PrivateRows],
+    observations: Sequence[Observation],
+    sums: Sequence[Observation],
     plain: Ensemble,
-    sums: list[Observation],
     growth: Growth,
 ) -> Ensemble:
     """Return the ensemble with trees beside its linear model, or as it is if they do not help.
@@ -219,26 +275,30 @@ def add_trees(
     table : FeatureTable
     parts : list of PrivateRows
         Round by round.
-    plain : Ensemble
-        The linear model, fitted to all parts and sums.
+    observations : list of Observation
+        The parts, as a linear model takes them.
     sums : list of Observation
         The noisy sums.
+    plain : Ensemble
+        The linear model, fitted to all parts and sums.
     growth : Growth
     """
     rng = np.random.default_rng(0)
-    some = _thin(parts, _VALIDATION_ROWS, rng)
-    held_out = _predict_held_out(table, some, plain, sums, growth, rng)
+    sample = _thin(parts, _MAX_ROWS_VALIDATION, rng)
+    if sample is not parts:
+        observations = [part.observation(table, plain.label_summary.middle) for part in sample]
+    held_out = _predict_held_out(table, sample, observations, sums, plain, growth, rng)
     stages, share = held_out.best_trees()
     if stages is None:
         return plain
     rest, error = plain.rest, plain.error
     measured, deviation = held_out.error(stages, share)
-    if deviation < _SURE * error:
-        error = float(np.clip(measured + deviation, error / _MOST_CHANGE, 2 * error))
-        rest = min(rest, max((1 - _FIT_ERROR) * error, rest / _MOST_CHANGE))
-    rows, labels, noise = _join(_thin(parts, _QUICK_ROWS if growth.quick else GROWN, rng))
-    weight = 1 / (noise + rest)
-    trees = growth.grow(stages, 0, table.codes(rows), labels, weight / weight.mean())
+    if deviation < _MAX_RELATIVE_DEVIATION * error:
+        error = float(np.clip(measured + deviation, error / _MAX_CHANGE, 2 * error))
+        rest = min(rest, max((1 - _FIT_ERROR) * error, rest / _MAX_CHANGE))
+    max_rows = _MAX_ROWS_QUICK if growth.quick else MAX_ROWS_FINAL_TREES
+    rows = LabelRows.of(table, _thin(parts, max_rows, rng))
+    trees = growth.grow(stages, 0, rows.codes, rows.labels, rows.weights(rest))
     return replace(plain, trees=trees, weight=share, rest=rest, error=error)
 
 
@@ -261,6 +321,17 @@ class _HeldOut:
     linear: Array
     trees: dict[int, Array]
 
+    @classmethod
+    def join(cls, folds: list[_HeldOut]) -> _HeldOut:
+        """Return the predictions of all folds."""
+        return cls(
+            np.concatenate([fold.labels for fold in folds]),
+            np.concatenate([fold.noise for fold in folds]),
+            np.concatenate([fold.weight for fold in folds]),
+            np.concatenate([fold.linear for fold in folds]),
+            {stages: np.concatenate([fold.trees[stages] for fold in folds]) for stages in folds[0].trees},
+        )
+
     def best_trees(self) -> tuple[int | None, float]:
         """Return the number of trees that reduces the error most, and their weight; (None, 0) if none does."""
         best, most, best_share = None, 0.0, 0.0
@@ -272,7 +343,7 @@ class _HeldOut:
             deviation = float(np.sqrt(self.weight**2 @ (gap**2 * step**2))) / size
             share = float(np.clip(slope - deviation, 0.0, 1.0))
             gain = (2 * share * slope - share**2) * size
-            if gain > most and share > _LEAST_SHARE:
+            if gain > most and share > _MIN_SHARE:
                 best, most, best_share = stages, gain, share
         return best, best_share
 
@@ -287,37 +358,32 @@ class _HeldOut:
 def _predict_held_out(
     table: FeatureTable,
     parts: list[PrivateRows],
+    observations: Sequence[Observation],
+    sums: Sequence[Observation],
     plain: Ensemble,
-    sums: list[Observation],
     growth: Growth,
     rng: np.random.Generator,
 ) -> _HeldOut:
     """Return predictions for held-out rows of the last round, by models fitted to all other rows."""
-    label_summary = plain.label_summary
-    rows, labels, noise = _join(parts)
-    weight = 1 / (noise + plain.rest)
-    weight /= weight.mean()
-    codes = table.codes(rows)
-    last = np.arange(rows.size - parts[-1].rows.size, rows.size)
-    fold = np.full(rows.size, -1)
-    fold[last] = rng.permutation(last.size) % (3 if growth.quick else 2)
-    *earlier, whole = (part.observation(table, label_summary.middle) for part in parts if part.rows.size)
-    first = parts[-1].where(fold[last] == 0).observation(table, label_summary.middle)
-    priors = plain.linear.top_priors or prior_grid(label_summary.width, few=True)
-    linear = np.zeros(rows.size)
-    staged = {stages: np.zeros(rows.size) for stages in growth.stages}
-    held_out = (whole.without(first),) if growth.quick else (whole.without(first), first)
-    for k, kept in enumerate(held_out):
-        train, test = fold != k, fold == k
-        model = table.fit_linear([*sums, *earlier, kept], label_summary.limits, priors)
-        linear[test] = label_summary.clip(table.predict(model, rows[test]))
-        trees = growth.grow(growth.stages[-1], k, codes[train], labels[train], weight[train])
-        for stages, prediction in enumerate(trees.staged_predict(codes[test]), start=1):
-            if stages in staged:
-                staged[stages][test] = label_summary.clip(prediction)
-    held = (fold >= 0) & (fold < len(held_out))
-    predicted = {stages: prediction[held] for stages, prediction in staged.items()}
-    return _HeldOut(labels[held], noise[held], weight[held], linear[held], predicted)
+    summary, last = plain.label_summary, parts[-1]
+    fold = rng.permutation(last.rows.size) % (3 if growth.quick else 2)
+    first = last.where(fold == 0).observation(table, summary.middle)
+    *earlier, whole = observations
+    others = whole.without(first)
+    priors = plain.linear.top_priors or prior_grid(summary.width, few=True)
+    labels = LabelRows.of(table, parts)
+    weights = labels.weights(plain.rest)
+    folds = []
+    for k, kept in enumerate((others,) if growth.quick else (others, first)):
+        is_test = np.append(np.zeros(labels.labels.size - fold.size, dtype=np.bool_), fold == k)
+        train, test = labels.take(np.flatnonzero(~is_test)), labels.take(np.flatnonzero(is_test))
+        model = table.fit_linear([*sums, *earlier, kept], summary.limits, priors)
+        linear = summary.clip(table.predict(model, last.rows[fold == k]))
+        booster = growth.grow(growth.stages[-1], k, train.codes, train.labels, weights[~is_test])
+        staged = enumerate(booster.staged_predict(test.codes), start=1)
+        trees = {stages: summary.clip(prediction) for stages, prediction in staged if stages in growth.stages}
+        folds.append(_HeldOut(test.labels, test.noise, weights[is_test], linear, trees))
+    return _HeldOut.join(folds)
 
 
 def _thin(parts: list[PrivateRows], most: int, rng: np.random.Generator) -> list[PrivateRows]:
@@ -326,15 +392,6 @@ def _thin(parts: list[PrivateRows], most: int, rng: np.random.Generator) -> list
     if total <= most:
         return parts
     return [part.where(rng.random(part.rows.size) < most / total) for part in parts]
-
-
-def _join(parts: list[PrivateRows]) -> tuple[Index, Array, Array]:
-    """Return rows, labels and noise of all parts."""
-    return (
-        np.concatenate([part.rows for part in parts]),
-        np.concatenate([part.labels for part in parts]),
-        np.concatenate([np.full(part.rows.size, part.noise) for part in parts]),
-    )
 
 
 _WORTH = 60
@@ -346,6 +403,7 @@ def fit_ensemble(
     parts: list[PrivateRows],
     label_summary: LabelSummary,
     *,
+    observations: Sequence[Observation],
     sums: Sequence[Observation] = (),
     quick: bool = False,
 ) -> Ensemble:
@@ -357,22 +415,22 @@ def fit_ensemble(
     parts : list of PrivateRows
         Round by round.
     label_summary : LabelSummary
+    observations : list of Observation
+        The parts, as a linear model takes them.
     sums : list of Observation
         The noisy sums.
     quick : bool
         Whether to save time, as between rounds: fewer priors are averaged, and there are fewer trees.
     """
-    observed = [part.observation(table, label_summary.middle) for part in parts if part.rows.size]
     priors = prior_grid(label_summary.width, few=quick)
-    linear = table.fit_linear([*sums, *observed], label_summary.limits, priors)
-    rows = sum(each.count for each in observed)
-    noise = rows / sum(
-        each.count / (each.noise_variance + linear.residual_variance) for each in observed
-    )  # of a row, harmonic mean
+    linear = table.fit_linear([*sums, *observations], label_summary.limits, priors)
+    rows = sum(part.count for part in observations)
+    precisions = [part.count / (part.noise_variance + linear.residual_variance) for part in observations]
+    noise = rows / sum(precisions)  # of a row, harmonic mean
     variance = linear.signal_variance + linear.residual_variance
     error = linear.residual_variance + explained_risk(table.spectrum, linear.signal_variance, noise / rows)
     plain = Ensemble(linear, None, 0.0, linear.residual_variance, min(variance, error), label_summary)
     if noise / rows * _WORTH > variance:
         return plain
     growth = Growth.for_noise(noise / variance, sum(part.rows.size for part in parts), quick=quick)
-    return add_trees(table, parts, plain, list(sums), growth)
+    return add_trees(table, parts, observations, sums, plain, growth)

@@ -236,9 +236,9 @@ def _averages_of_sums(sums: NoisySums, rows: Index, fixed: int, residual_varianc
     used, group = np.unique(sums.groups.group[rows], return_inverse=True)
     sizes = sums.groups.sizes[used]
     design: Any = sums.groups.features[used, :fixed] / sums.groups.seen[used, None].astype(np.float32)
-    variances = (residual_variance + sums.noise / sizes) / sizes
+    variances = (residual_variance + sums.noise_variance / sizes) / sizes
     matrix = _averaging(group, np.arange(rows.size), rows.size)
-    return Averages(rows, matrix, design, sums.sums[used] / sizes, variances)
+    return Averages(rows, matrix, design, sums.values[used] / sizes, variances)
 
 
 def _averages_of_labels(

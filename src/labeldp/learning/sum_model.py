@@ -9,6 +9,7 @@ residuals; all else is computed from public features and noisy integers.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -18,9 +19,10 @@ from scipy.special import erf
 from labeldp._values import Array, Sums
 from labeldp.learning import epsilon_split as split
 from labeldp.learning.features import FeatureTable
-from labeldp.learning.fit_plan import Limits
+from labeldp.learning.fit_plan import FREE_SUMMARY, UNIT, LabelSummary, Limits
 from labeldp.learning.groups import Groups, GroupSearch, NoisySums, Predictor, with_length_scales
-from labeldp.learning.label_queries import OCTAVES, DistanceCounts, GroupSums, RowRules
+from labeldp.learning.label_queries import OCTAVES, DistanceCounts, GroupSums, RowRules, find_range
+from labeldp.learning.learner import Ensemble
 from labeldp.learning.length_scales import (
     EXPECTED_CATEGORY_STRENGTH,
     LengthScales,
@@ -30,13 +32,17 @@ from labeldp.learning.length_scales import (
 )
 from labeldp.learning.linear_gaussian import Observation
 from labeldp.learning.model_average import MEAN_VARIANCE, SIGNAL_VARIANCES, Posterior, prior_grid
+from labeldp.learning.threads import limit_libraries
 from labeldp.release.label_access import LabelAccess
+from labeldp.release.plan import Plan
 
 _FIRST_STRENGTHS = 0.0133 * np.array([0.35, 0.3, 0.2, 0.15, 0.15])
-_FIRST_REST = 0.02
-"""Prior variances, in squared widths of the range: those that each block of features explains, and the rest."""
+"""The variance that each block of features explains before a sum was measured, in squared widths of the range."""
 
-_LEAST_STRENGTH = SIGNAL_VARIANCES[0] / 10
+_FIRST_RESIDUAL_VARIANCE = 0.02
+"""The variance that features do not explain before a sum was measured, in squared widths of the range."""
+
+_MIN_STRENGTH = SIGNAL_VARIANCES[0] / 10
 """The least variance of a block when groups are formed again, in squared widths; less could not be measured."""
 
 _RESIDUAL_LIMIT = 2.0
@@ -49,54 +55,187 @@ _LAST_SPREAD = 0.95
 """The variance of residuals of the last model, over that measured before the last stage."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SumModel:
-    """A linear model fitted to noisy sums, and the sums.
+    """A linear model fitted to noisy sums, and these sums; a constant before there are any.
 
     Attributes
     ----------
+    table : FeatureTable
+        Features of the rows, with interactions if length scales were learnt.
+    limits : Limits
+        The range of labels.
     linear : Posterior
-    released : list of NoisySums
-        The sums, for later models that are fitted to labels too.
+    residual_variance : float
+        The variance of labels that features do not explain, by which sums are scaled.
+    error : float
+        The variance of labels around the model: expected, or measured by noisy counts.
     start : array
         The prediction for each row after the first stage.
-    spread : float
-        Variance of labels around the model: measured, or expected.
-    rest : float
-        Variance of labels that features do not explain, by which sums are scaled.
-    table : FeatureTable
-        Features of the rows, with interactions if lengths were learnt.
+    sums : tuple of NoisySums
+    is_measured : bool
+        Whether the error was measured.
     length_scales : LengthScales or None
     """
 
-    linear: Posterior
-    released: list[NoisySums]
-    start: Array
-    spread: float
-    rest: float
     table: FeatureTable
+    limits: Limits
+    linear: Posterior
+    residual_variance: float
+    error: float
+    start: Array
+    sums: tuple[NoisySums, ...] = ()
+    is_measured: bool = False
     length_scales: LengthScales | None = None
+
+    @classmethod
+    def unmeasured(cls, table: FeatureTable) -> SumModel:
+        """Return a constant, the middle of the bounds: nothing is measured of all labels."""
+        half = FREE_SUMMARY.variance / 2
+        return cls(
+            table=table,
+            limits=FREE_SUMMARY.limits,
+            linear=Posterior.constant(table.public.size, FREE_SUMMARY.middle, half, half),
+            residual_variance=half,
+            error=FREE_SUMMARY.variance,
+            start=np.full(table.rows, FREE_SUMMARY.middle),
+        )
+
+    @classmethod
+    def before_sums(cls, table: FeatureTable, limits: Limits) -> SumModel:
+        """Return a constant, the middle of the range, with the variances that are expected of the blocks."""
+        strengths = _FIRST_STRENGTHS * limits.width**2
+        signal, residual = float(strengths.sum()), _FIRST_RESIDUAL_VARIANCE * limits.width**2
+        linear = Posterior.constant(table.public.size, limits.middle, signal, residual)
+        return cls(
+            table=table,
+            limits=limits,
+            linear=replace(linear, block_variances=tuple(strengths)),
+            residual_variance=residual,
+            error=signal + residual,
+            start=np.full(table.rows, limits.middle),
+        )
 
     @property
     def observations(self) -> list[Observation]:
         """All sums, as a linear model takes them."""
-        return [each.observation(self.rest) for each in self.released]
+        return [sums.observation(self.residual_variance) for sums in self.sums]
 
     @property
-    def sums(self) -> int:
-        """The total number of sums."""
-        return sum(each.sums.size for each in self.released)
+    def label_summary(self) -> LabelSummary:
+        """The range and variance of labels."""
+        variance = self.linear.signal_variance + self.linear.residual_variance
+        return LabelSummary(*self.limits, variance, sums=sum(sums.values.size for sums in self.sums))
 
-    def with_length_scales(self, length_scales: LengthScales, rest: float) -> SumModel:
-        """Return the same sums on features with other lengths."""
-        table = length_scales.apply(self.table)
-        return replace(
-            self,
-            released=with_length_scales(self.released, table),
-            rest=rest,
-            table=table,
-            length_scales=length_scales,
+    def ensemble(self) -> Ensemble:
+        """Return the model of sums alone."""
+        return Ensemble(self.linear, None, 0.0, self.linear.residual_variance, self.error, self.label_summary)
+
+    def predictor(self) -> Predictor:
+        """Return the rule that predicts labels by this model."""
+        return Predictor(self.table.public, self.linear, self.limits)
+
+    def add_sums(self, access: LabelAccess, query: GroupSums, epsilon: Fraction) -> SumModel:
+        """Form groups, release their noisy sums, and fit the model to all sums so far."""
+        groups = self._form_groups(access.rows, query.noise_variance(epsilon))
+        row_rules = replace(query.row_rules, grouping=groups.rule, group=groups.group)
+        query = replace(query, row_rules=row_rules, groups=groups.sizes.size)
+        return self.with_sums(query.measure(access, groups, epsilon))
+
+    def with_sums(self, sums: NoisySums) -> SumModel:
+        """Return the model fitted to further sums."""
+        model = replace(self, sums=(*self.sums, sums))._fitted()
+        if self.sums:
+            return model
+        linear = model.linear
+        return replace(model, error=linear.residual_variance + linear.signal_variance / 2)
+
+    def _fitted(self) -> SumModel:
+        """Return the model fitted to its sums."""
+        priors = prior_grid(self.limits.width)
+        return replace(self, linear=self.table.fit_linear(self.observations, self.limits, priors))
+
+    def _form_groups(self, rows: int, noise: float) -> Groups:
+        """Return the groups that inform the model most, beside the sums that there are."""
+        width, public = self.limits.width, self.table.public
+        strengths = np.maximum(self.linear.block_variances, _MIN_STRENGTH * width**2)
+        prior = strengths[public.block] * self.table.strengths
+        if not self.sums:
+            prior[public.quantities : public.columns] *= EXPECTED_CATEGORY_STRENGTH
+        search = GroupSearch.of(self.table, np.append(prior, MEAN_VARIANCE * width**2))
+        grams = [observation.gram for observation in self.observations]
+        return search.groups(
+            self.table, rows, noise=noise, residual_variance=self.residual_variance, earlier_grams=grams
         )
+
+    def measure_error(self, access: LabelAccess, row_rules: RowRules) -> SumModel:
+        """Return the model with its error measured by noisy counts, if there is enough ε for them."""
+        error, is_measured = self.error, self.is_measured
+        if access.rows_epsilon >= split.FEWEST_FOR_SPREAD:
+            epsilon = split.SPREAD.of(access)
+            counts = access.measure(DistanceCounts(self.limits, row_rules), epsilon).values
+            error, is_measured = estimate_spread(counts, access.rows, float(epsilon), self.limits.width), True
+        residual_variance = min(self.linear.residual_variance, error)
+        return replace(self, error=error, residual_variance=residual_variance, is_measured=is_measured)
+
+    def residual_sums(self, row_rules: RowRules, epsilon: Fraction) -> GroupSums:
+        """Return the sums of residuals of this model, for the next stages with this ε."""
+        width = self.limits.width
+        if self.is_measured:
+            limit = min(width, _RESIDUAL_LIMIT * math.sqrt(self.error))
+        else:
+            limit = width * next(share for above, share in _UNMEASURED_LIMITS.items() if epsilon < above)
+        return GroupSums(self.limits, row_rules, residual_limit=limit)
+
+    def learn_length_scales(self) -> SumModel:
+        """Return the model fitted with length scales that are learnt from all sums so far."""
+        learnt = learn_length_scales(
+            self.table, self.linear, self.limits, self.sums, [], residual_variance=self.error
+        )
+        return self.with_length_scales(learnt)._fitted()
+
+    def with_length_scales(self, length_scales: LengthScales) -> SumModel:
+        """Return the same sums on features with these length scales."""
+        table = length_scales.apply(self.table)
+        sums = with_length_scales(self.sums, table)
+        return replace(self, sums=sums, table=table, length_scales=length_scales)
+
+    def explained_share(self) -> float:
+        """Return the share of the variance of labels that the model explains."""
+        return self.linear.signal_variance / (self.linear.signal_variance + self.error)
+
+    def finished(self) -> SumModel:
+        """Return the model with the error that is expected after its last stage."""
+        if self.is_measured:
+            return replace(self, error=_LAST_SPREAD * self.error)
+        residual_variance = self.linear.residual_variance
+        return replace(self, error=float(np.clip(residual_variance, self.error / 2, self.error)))
+
+
+def release_sums(
+    table: FeatureTable, access: LabelAccess, plan: Plan, announce: Callable[[str], None]
+) -> SumModel:
+    """Release the range of labels and noisy sums, and return the model fitted to them.
+
+    Under local trust nothing is computed from all labels, and nothing is released here.
+    """
+    if not plan.for_sums:
+        return SumModel.unmeasured(table)
+    with limit_libraries():
+        announce("range")
+        limits = find_range(access, UNIT)
+        announce("sums")
+        if limits is None:
+            return fit_mean(table, Limits(*UNIT), access)
+        return fit_sums(table, Limits(*limits), access, plan.labels_share)
+
+
+def fit_mean(table: FeatureTable, limits: Limits, access: LabelAccess) -> SumModel:
+    """Spend the ε that is left on one noisy sum of all labels."""
+    groups = Groups.of_all(table, access.rows)
+    sums = GroupSums(limits).measure(access, groups, access.remaining)
+    model = SumModel.before_sums(table, limits).with_sums(sums)
+    return replace(model, start=model.predictor().of(table))
 
 
 def fit_sums(table: FeatureTable, limits: Limits, access: LabelAccess, labels_share: float = 0.0) -> SumModel:
@@ -115,148 +254,26 @@ def fit_sums(table: FeatureTable, limits: Limits, access: LabelAccess, labels_sh
         The share of all ε for labels; 0 if they cannot get more.
     """
     rows_epsilon = access.rows_epsilon
-    with_length_scales = can_learn(table) and rows_epsilon >= split.FEWEST_FOR_LENGTHS
-    fit = _StagedFit(table, limits, access)
-    if with_length_scales:
-        fit.table = table.with_length_scales(equal_length_scales(table.sources), np.ones(table.sources), 0.0)
-    for stage, share in enumerate(split.stage_shares(rows_epsilon, with_length_scales=with_length_scales)):
-        fit.release_sums(share.of(access))
-        fit.sum_residuals_next()
-        if with_length_scales:
-            fit.learn_length_scales()
-            if fit.is_measured and split.prefers_labels(labels_share, stage, fit.explained_share()):
-                return fit.result()
-    fit.release_sums(access.remaining)
-    if with_length_scales:
-        fit.learn_length_scales()
-    return fit.result()
-
-
-def fit_mean(table: FeatureTable, limits: Limits, access: LabelAccess) -> SumModel:
-    """Spend the ε that is left on one noisy sum of all labels; parameters are those of `fit_sums`."""
-    fit = _StagedFit(table, limits, access)
-    fit.release_mean()
-    start = np.clip(table.predict(fit.linear, np.arange(table.rows)), *limits)
-    return SumModel(fit.linear, fit.released, start, fit.expected_spread(), fit.rest, table)
-
-
-class _StagedFit:
-    """The state of a fit between its stages.
-
-    Attributes
-    ----------
-    table : FeatureTable
-    query : GroupSums
-        What the next stage sums.
-    released : list of NoisySums
-    linear : Posterior
-        The model for all sums so far.
-    strengths : array
-        The variance that each block of features is expected to explain.
-    rest : float
-        The variance of labels that features do not explain.
-    starts : list of arrays
-        What the model predicted after each stage but the last.
-    spread : float
-        Variance of labels around the latest of these predictions: expected, or measured by noisy counts.
-    """
-
-    linear: Posterior
-
-    def __init__(self, table: FeatureTable, limits: Limits, access: LabelAccess) -> None:
-        self.table, self.limits, self.access = table, limits, access
-        self.width = limits.width
-        self.query = GroupSums(limits)
-        self.released: list[NoisySums] = []
-        self.strengths: Array = _FIRST_STRENGTHS * self.width**2
-        self.rest = _FIRST_REST * self.width**2
-        self.starts: list[Array] = []
-        self.spread = 0.0
-        self.is_measured = False
-        self.length_scales: LengthScales | None = None
-
-    def release_sums(self, epsilon: Fraction) -> None:
-        """Form groups, release their noisy sums, and fit the model to all sums so far."""
-        groups = self._form_groups(self.query.noise_variance(epsilon))
-        row_rules = replace(self.query.row_rules, grouping=groups.rule, group=groups.group)
-        self.query = replace(self.query, row_rules=row_rules, groups=groups.sizes.size)
-        self._release(groups, epsilon)
-
-    def release_mean(self) -> None:
-        """Release the noisy sum of all labels, for all that is left."""
-        self._release(Groups.of_all(self.table, self.access.rows), self.access.remaining)
-
-    def _release(self, groups: Groups, epsilon: Fraction) -> None:
-        self.released.append(self.query.measure(self.access, groups, epsilon))
-        self._fit()
-
-    def _form_groups(self, noise: float) -> Groups:
-        """Return the groups that inform the model most, beside the sums that there are."""
-        prior = self.strengths[self.table.public.block] * self.table.strengths
-        if not self.released:
-            prior[self.table.public.quantities : self.table.public.columns] *= EXPECTED_CATEGORY_STRENGTH
-        prior = np.append(prior, MEAN_VARIANCE * self.width**2)
-        known = [each.observation(self.rest).gram for each in self.released]
-        search = GroupSearch.of(self.table, prior)
-        return search.groups(self.table, self.access.rows, noise=noise, residual_variance=self.rest, known=known)
-
-    def _fit(self) -> None:
-        """Fit the model to all sums so far."""
-        observations = [each.observation(self.rest) for each in self.released]
-        self.linear = self.table.fit_linear(observations, self.limits, prior_grid(self.width))
-        self.strengths = np.maximum(self.linear.block_variances, _LEAST_STRENGTH * self.width**2)
-
-    def sum_residuals_next(self) -> None:
-        """Let the next stage sum residuals from what the model predicts now."""
-        predictor = Predictor(self.table.public, self.linear, self.limits)
-        self.starts.append(predictor.of(self.table))
-        row_rules = RowRules(predictor=predictor, prediction=self.starts[-1])
-        self._measure_spread(row_rules)
-        if self.is_measured:
-            limit = min(self.width, _RESIDUAL_LIMIT * math.sqrt(self.spread))
-        else:
-            epsilon = self.access.remaining
-            limit = self.width * next(part for below, part in _UNMEASURED_LIMITS.items() if epsilon < below)
-        self.query = GroupSums(self.limits, row_rules, residual_limit=limit)
-        self.rest = min(self.linear.residual_variance, self.spread)
-
-    def _measure_spread(self, row_rules: RowRules) -> None:
-        """Update the spread of labels around predictions, by noisy counts if there is enough ε for them."""
-        self.spread = self.spread or self.expected_spread()
-        if self.access.rows_epsilon < split.FEWEST_FOR_SPREAD:
-            return
-        epsilon = split.SPREAD.of(self.access)
-        counts = self.access.measure(DistanceCounts(self.limits, row_rules), epsilon).values
-        self.spread = estimate_spread(counts, self.access.rows, float(epsilon), self.width)
-        self.is_measured = True
-
-    def expected_spread(self) -> float:
-        """Return the variance of labels around the model, where it is not measured."""
-        return self.linear.residual_variance + self.linear.signal_variance / 2
-
-    def explained_share(self) -> float:
-        """Return the share of the variance of labels that the model explains."""
-        return self.linear.signal_variance / (self.linear.signal_variance + self.spread)
-
-    def learn_length_scales(self) -> None:
-        """Learn the length of each column from all sums so far, and fit the model again with these lengths."""
-        learnt = learn_length_scales(
-            self.table, self.linear, self.limits, self.released, [], residual_variance=self.spread
-        )
-        self.table = learnt.apply(self.table)
-        self.released = with_length_scales(self.released, self.table)
-        self.length_scales = learnt
-        self._fit()
-
-    def result(self) -> SumModel:
-        """Return the model after the last stage."""
-        if self.is_measured:
-            spread = _LAST_SPREAD * self.spread
-        else:
-            spread = float(np.clip(self.linear.residual_variance, self.spread / 2, self.spread))
-        return SumModel(
-            self.linear, self.released, self.starts[0], spread, self.rest, self.table, self.length_scales
-        )
+    learns_length_scales = can_learn(table) and rows_epsilon >= split.FEWEST_FOR_LENGTHS
+    if learns_length_scales:
+        table = table.with_length_scales(equal_length_scales(table.sources), np.ones(table.sources), 0.0)
+    model, query = SumModel.before_sums(table, limits), GroupSums(limits)
+    for stage, share in enumerate(split.stage_shares(rows_epsilon, with_length_scales=learns_length_scales)):
+        model = model.add_sums(access, query, share.of(access))
+        predictor = model.predictor()
+        prediction = predictor.of(model.table)
+        row_rules = RowRules(predictor=predictor, prediction=prediction)
+        if stage == 0:
+            model = replace(model, start=prediction)
+        model = model.measure_error(access, row_rules)
+        query = model.residual_sums(row_rules, access.remaining)
+        if not learns_length_scales:
+            continue
+        model = model.learn_length_scales()
+        if model.is_measured and split.prefers_labels(labels_share, stage, model.explained_share()):
+            return model.finished()
+    model = model.add_sums(access, query, access.remaining)
+    return (model.learn_length_scales() if learns_length_scales else model).finished()
 
 
 _DEVIATIONS = 2.0 ** (-np.arange(4, 48) / 4)

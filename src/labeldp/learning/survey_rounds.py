@@ -14,15 +14,16 @@ import numpy as np
 
 from labeldp._values import Array, Epsilon, Interval, LabelBounds, parse_integer
 from labeldp.learning.features import FeatureTable
-from labeldp.learning.fit_plan import FREE_SUMMARY, FitRequest, from_units
+from labeldp.learning.fit_plan import FREE_SUMMARY, FitRequest
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.label_rounds import (
-    LEAST_WIDTH,
     Residuals,
-    SumResults,
     design_interval,
+    in_bounds,
     learner_risk,
+    place_intervals,
 )
+from labeldp.learning.sum_model import SumModel
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.reports import Intervals
 
@@ -96,7 +97,7 @@ def plan_round(
     request = FitRequest(epsilon=budget, bounds=limits, trust="local")
     if model is None:
         table = FeatureTable.fit(np.asarray(X, dtype=np.float64))
-        ensemble = SumResults(table, FREE_SUMMARY).ensemble()
+        ensemble = SumModel.unmeasured(table).ensemble()
         residuals = Residuals.uniform(FREE_SUMMARY.width)
     else:
         public, ensemble = model.public_model()
@@ -105,26 +106,12 @@ def plan_round(
     risk = partial(
         learner_risk,
         spectrum=table.spectrum,
-        signal=FREE_SUMMARY.variance / 2,
-        rest=ensemble.rest,
+        signal_variance=FREE_SUMMARY.variance / 2,
+        residual_variance=ensemble.rest,
         rows=parse_integer(rows, "rows"),
     )
     interval = design_interval(residuals, request.unit_noise(budget), risk)
     mechanism = request.design(interval.unit_prior(), budget, rows)
     centre = ensemble.predict(table, np.arange(table.rows))
-    low = np.clip(centre - interval.half_width, 0.0, 1.0 - LEAST_WIDTH)
-    high = np.clip(centre + interval.half_width, low + LEAST_WIDTH, 1.0)
-    prior = interval.unit_prior()
-    unit_variance = float(prior.masses @ mechanism.unbiased_variance(prior.centers))
-    scale = interval.slope * (high - low)
-    width = limits[1] - limits[0]
-    intervals = Intervals(
-        low=from_units(low, limits),
-        high=from_units(high, limits),
-        offset=from_units(centre + interval.slope * (low - centre), limits),
-        scale=width * scale,
-        noise=width**2 * unit_variance * scale**2,
-        hidden=np.full(table.rows, width**2 * interval.hidden),
-        bounds=(limits[0], limits[1]),
-    )
+    intervals = in_bounds(place_intervals(centre, interval, mechanism, FREE_SUMMARY.limits), limits)
     return SurveyRound(mechanism, intervals)

@@ -12,7 +12,7 @@ from labeldp.accounts.ledger import Ledger, as_ledger, warn_if_seen
 from labeldp.exact.word_sources import resolve_source
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import unit_labels
-from labeldp.learning.learner import GROWN
+from labeldp.learning.learner import MAX_ROWS_FINAL_TREES
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.spark.cluster_access import ClusterAccess
 from labeldp.spark.executor import collect_rows
@@ -84,7 +84,7 @@ def fit_model(
     with checked_inputs(df, label, id, features) as (frame, count):
         if ledger is None:
             warn_if_seen(df)
-        X, y = collect_rows(frame, count, GROWN)
+        X, y = collect_rows(frame, count, MAX_ROWS_FINAL_TREES)
         sample = unit_labels(y, request.bounds)
         access = ClusterAccess(frame, count, source, "sums", bounds=request.bounds, sample=sample)
         model.fit_table(request, FeatureTable.fit(X), access)
