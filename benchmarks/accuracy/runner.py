@@ -85,6 +85,8 @@ def plan(
             continue
         if method in PEERS and epsilon not in PEER_BUDGETS:
             continue
+        if method == "eleventh" and epsilon != 1:
+            continue
         if method == "trees":
             epsilon, width = math.inf, "1"  # noqa: PLW2901 - no budget, no bounds
         once = 0 if method in {"trees", "constant"} else repeat

@@ -2,7 +2,9 @@
 
 import math
 
+import numpy as np
 import pytest
+from benchmarks.accuracy.label_private import fit_cond_dp, fit_noisy_moments
 from benchmarks.accuracy.methods import Cell, measure
 from benchmarks.accuracy.runner import Place, plan, read, run
 
@@ -24,3 +26,14 @@ def test_a_stopped_run_continues_and_keeps_every_cell_once(tmp_path):
     run(jobs, out, {"": Place()}, workers=1, minutes=math.inf)
     found = read([out])
     assert len(found) == len(jobs) == len({(c["split"], c["method"], c["epsilon"]) for c in found})
+
+
+def test_linear_peers_are_least_squares_where_noise_is_small():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_000, 5)) @ rng.normal(size=(5, 5))
+    y = X @ rng.normal(size=5) + rng.normal(size=2_000)
+    bounds = (float(y.min()), float(y.max()))
+    for fit in (fit_noisy_moments, fit_cond_dp):
+        errors = [np.mean((fit(X, y, X, epsilon, bounds, 0) - y) ** 2) for epsilon in (0.01, 50.0)]
+        assert errors[0] > 1.5
+        assert errors[1] < 1.1  # the noise of the labels is 1
