@@ -243,13 +243,20 @@ def test_that_there_is_no_model_is_said_before_the_charge(source, case, form, se
 
 
 def test_few_rows_and_no_column_get_the_mean_of_all(source):
-    with pytest.warns(WeakModelWarning, match="every released label is their mean"):
+    with pytest.warns(WeakModelWarning, match="every released label is the private mean"):
         done = release(source, drop=["tax", "area", "town", "code", "name"], epsilon=0.1)
     frame = pd.read_csv("out.csv")
     assert frame["price"].nunique() == 1
     assert abs(frame["price"][0] - PRICE.mean()) < 2  # noise of 10 / (ε · rows) and more
     assert json.loads(done.card)["features"] == []
     assert verify_files(done.card, file="out.csv").holds
+
+
+def test_that_a_model_will_be_a_constant_is_said_before_the_charge(source):
+    ledger = ldp.Ledger()
+    with pytest.raises(StopError, match="private mean"):
+        release(source, epsilon=0.01, notice=stop, ledger=ledger)
+    assert not ledger.charges
 
 
 # ---- what goes wrong -----------------------------------------------------------------------------------------

@@ -353,11 +353,11 @@ def fit_labels(
     return FittedLabels(release)
 
 
-def is_mean(request: Request, rows: int) -> bool:
-    """Return whether labels without public columns are too few to learn from, by public numbers."""
-    from labeldp.learning.label_release import is_only_mean  # noqa: PLC0415
+def is_mean(request: Request, rows: int, *, model: bool) -> bool:
+    """Return whether labels are too few to learn from, with a model or without, by public numbers."""
+    from labeldp.learning.label_release import is_model_constant, is_only_mean  # noqa: PLC0415
 
-    return is_only_mean(request, rows)
+    return is_model_constant(request, rows) if model else is_only_mean(request, rows)
 
 
 def mean_labels(request: Request, labels: Array, ledger: Ledger, source: WordSource) -> FittedLabels:

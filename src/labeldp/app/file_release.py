@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 NOT_COPIED = "metadata of the files and columns, row groups, batches, file names, sort orders"
 
 ALONE = "Labels are randomised one by one, without a model: they are worse to train on."
-TOO_FEW = "There are too few rows for this ε to learn from labels alone: every released label is their mean."
+TOO_FEW = "There are too few rows for this ε to learn from: every released label is the private mean of all."
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +202,8 @@ def privatize_file(
         for the order of rows if it does; an exception of it stops the release, and nothing is spent. **For the
         owner's eyes only**: hints follow from true labels. Without it none are computed.
     notice : callable, optional
-        Called before the charge with a public sentence if there can be no model; an exception of it stops the
-        release, and nothing is spent. By default it is a `WeakModelWarning`.
+        Called before the charge with a public sentence if there can be no model, or none but a constant; an
+        exception of it stops the release, and nothing is spent. By default it is a `WeakModelWarning`.
 
     Returns
     -------
@@ -302,7 +302,7 @@ class _Work:
         if self.save_model is not None:
             raise ParameterError("there can be no model to save: ", features, option="save_model")
         labels = None if learnt.labels is None else self.request.scope.select(learnt.labels)
-        if labels is not None and is_mean(self.request, labels.size):
+        if labels is not None and is_mean(self.request, labels.size, model=False):
             self.notice(Message(features, f" {TOO_FEW}"))
             return mean_labels(self.request, labels, self.ledger or Ledger(), self.words), []
         self.notice(Message(features, f" {ALONE}"))
@@ -319,6 +319,8 @@ class _Work:
         request, ledger, order = self.request, self.ledger or Ledger(), None
         used = request.scope.select
         features = replace(features, X=used(features.X), labels=used(features.labels))
+        if is_mean(request, features.labels.size, model=True):
+            self.notice(Message(TOO_FEW))
         if shuffled:
             order = np.argsort(draw_words(features.labels.size, self.words))
             request = request.with_scope(request.scope.take(order))

@@ -71,6 +71,10 @@ SCALES_PER_OCTAVE = 24
 SHAPES = (student(2.5), student(3), student(5), laplace(), norm())
 """Distributions of errors, from heavy tails to none, equally likely before noisy counts are seen."""
 
+ODDS_OF_DOUBLE_SCALE = 1.5
+"""The odds of a scale over those of half of it, before noisy counts are seen: where noise hides errors, so the
+figure is not far below them."""
+
 MISFIT = 0.03
 """The share of rows, and of a count at most all of it, by which counts may differ from those of every shape."""
 
@@ -166,7 +170,7 @@ def _distances() -> Array:
 
 @lru_cache(maxsize=1)
 def error_model() -> ErrorModel:
-    """Return the model of errors before anything is known: all shapes and scales are equally likely.
+    """Return the model of errors before anything is known: all shapes are equally likely, small scales less so.
 
     Distances beyond the width of the bounds count as the width.
 
@@ -175,11 +179,13 @@ def error_model() -> ErrorModel:
     >>> bool(np.allclose(error_model().masses.sum(axis=1), 1))
     True
     """
-    scales = 2.0 ** (-np.arange(SCALES_PER_OCTAVE, OCTAVES * SCALES_PER_OCTAVE) / SCALES_PER_OCTAVE)
+    octaves = -np.arange(SCALES_PER_OCTAVE, OCTAVES * SCALES_PER_OCTAVE) / SCALES_PER_OCTAVE
+    scales = 2.0**octaves
+    log_odds = math.log(ODDS_OF_DOUBLE_SCALE) * octaves
     edges = _edges()
     edges[0] = np.inf
     within = np.concatenate([2 * shape.cdf(edges / scales[:, None]) - 1 for shape in SHAPES])
-    return ErrorModel(within[:, :-1] - within[:, 1:], np.zeros(len(within)))
+    return ErrorModel(within[:, :-1] - within[:, 1:], np.tile(log_odds, len(SHAPES)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from labeldp.errors import ParameterError, Setting, WeakModelWarning, warn
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor, column_encoder
 from labeldp.learning.clipped_errors import ErrorPlan
+from labeldp.learning.epsilon_split import FEWEST_FOR_GROUPS
 from labeldp.learning.label_columns import LabelColumn, label_columns, one_each, split_epsilon
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.label_rounds import report_step
@@ -150,6 +151,9 @@ def privatize(
         If the same labels were released before without a ledger.
     InsecureRandomnessWarning
         If ``random_state`` is a seed.
+    WeakModelWarning
+        Before the charge, if rows and ε are so few that every released label is the private mean; after it, if the
+        model is weak.
 
     Examples
     --------
@@ -278,6 +282,11 @@ def refuse_mechanism_options(request: Request) -> None:
             raise ParameterError(Setting(name), " is for a release without X: leave one of the two out")
 
 
+def is_model_constant(request: Request, rows: int) -> bool:
+    """Return whether a model of features will be the private mean, by public numbers."""
+    return rows * float(request.epsilon) < FEWEST_FOR_GROUPS
+
+
 def is_only_mean(request: Request, rows: int) -> bool:
     """Return whether labels for training without features are the private mean, by public numbers."""
     is_open = request.mechanism == "auto" and request.prior is None and request.epsilon_prior is None
@@ -290,15 +299,20 @@ def release_mean(
 ) -> ReleasedColumn:
     """Return the private mean as the label of every row: a model without features."""
     rows = len(column.array)
-    warn(
-        f"{rows:,} labels at ε = {float(request.epsilon):g} are too few to learn from: every released "
-        "label is the private mean of all. Pass X, more rows or a larger epsilon",
-        WeakModelWarning,
-    )
+    _warn_of_mean(request, rows, "X, more rows")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakModelWarning)
         model = ModelReleaseRegressor(**_shared(request, ledger, source))
         return _release_model(model, np.zeros((rows, 1)), column, [], source, request.scope)
+
+
+def _warn_of_mean(request: Request, rows: int, remedies: str) -> None:
+    """Warn that every released label will be the private mean."""
+    warn(
+        f"{rows:,} labels at ε = {float(request.epsilon):g} are too few to learn from: every released label is "
+        f"the private mean of all, to predict and not to train on. Pass {remedies} or a larger epsilon",
+        WeakModelWarning,
+    )
 
 
 def release_with_model(
@@ -318,7 +332,13 @@ def release_with_model(
     model = LabelReleaseRegressor(
         mechanism=str(request.mechanism), verbose=verbose, **_shared(request, ledger, source)
     )
-    return _release_model(model, X, column, features, source, request.scope)
+    rows = len(column.array)
+    if not is_model_constant(request, rows):
+        return _release_model(model, X, column, features, source, request.scope)
+    _warn_of_mean(request, rows, "more rows")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WeakModelWarning)
+        return _release_model(model, X, column, features, source, request.scope)
 
 
 def _shared(request: Request, ledger: Ledger | None, source: WordSource) -> dict[str, Any]:

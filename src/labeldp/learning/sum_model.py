@@ -225,8 +225,8 @@ def release_sums(
         announce("range")
         limits = find_range(access, UNIT)
         announce("sums")
-        if limits is None:
-            return fit_mean(table, Limits(*UNIT), access)
+        if limits is None or not table.spectrum.any():  # residuals would be clipped for features that are none
+            return fit_mean(table, Limits(*(limits or UNIT)), access)
         return fit_sums(table, Limits(*limits), access, plan.labels_share)
 
 
