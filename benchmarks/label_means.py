@@ -1,9 +1,8 @@
 """Coverage of intervals of group means from labels for statistics: ``python -m benchmarks.label_means``.
 
-Labels of four skewed tables are released by `privatize` for statistics. Rows are in twenty groups: by the quantiles
-of a feature, or at random, where sizes go from 1 to 20. An interval of 95 % covers if the mean of the group's true
-labels, clipped to the bounds, is in it. ± is the binomial standard error of the coverage: the noise of groups is
-independent.
+Labels of four skewed tables are released by `privatize` for statistics. Rows are in twenty groups, by the ranks of
+a feature, or at random with unequal sizes. An interval of 95 % covers if the mean of the group's true labels,
+clipped to the bounds, is in it. ± is the binomial standard error of the coverage, as noise is independent.
 """
 
 from __future__ import annotations
