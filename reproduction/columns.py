@@ -101,14 +101,14 @@ _ALL = (
         key="rp-debiased",
         title="RPWithPrior, debiased",
         release="rp-curator",
-        why="The same release, made unbiased by (ỹ − (1−ρ)m)/ρ. The bias is gone, and the noise is larger: the "
-        "paper's network, which knows nothing of noise, follows it at small ε.",
+        why="The same release, made unbiased for the label clipped to the interval, by (ỹ − (1−ρ)m)/ρ. The noise "
+        "is larger, and the interval was chosen for it.",
     ),
     Column(
         key="labels-without-x",
         title="labels without X",
-        why="`privatize(y)`: unbiased labels of the mechanism that the library chooses; where rows and ε are too "
-        "few to learn from, the private mean.",
+        why="`privatize(y)`: unbiased for the label clipped to an interval, by the mechanism that the library "
+        "chooses; where rows and ε are too few to learn from, the private mean.",
     ),
     Column(
         key="labels-with-x",
