@@ -61,6 +61,26 @@ def test_by_the_private_protocol_rows_are_kept_by_the_sale_flag_and_amounts_clip
     assert data.categories == CATEGORIES
 
 
+@pytest.mark.parametrize(
+    ("protocol", "labels", "numbers", "places"),
+    [
+        ("text", [10, 400], 3, 1),
+        ("code", [10, 400], 3, 2),
+        ("private", [10, 400, 400], 2, 1),
+    ],
+)
+def test_text_and_code_choose_rows_by_their_labels_and_our_own_protocol_does_not(
+    tmp_path, protocol, labels, numbers, places
+):
+    lines = [line(amount=10.0, partner_id="B")] * 7
+    path = log(tmp_path, *lines, line(amount=400.0), line(amount=401.0), line(sale=0, amount=-1))
+    data = load_criteo(path, protocol=protocol, cache=False)
+    assert data.y.tolist() == [10] * 6 + labels
+    assert data.X.shape[1] + len(data.categories) == 17 + numbers
+    assert ("time_delay_for_conversion" in data.columns) == (protocol != "private")
+    assert data.sizes[data.categories.index("partner_id")] == places  # a value that 7 lines have
+
+
 # ---- files -------------------------------------------------------------------------------------------
 
 
