@@ -14,6 +14,7 @@ from card_cases import TERMS, card, of_terms, other, refuse
 from command_line import run, said
 from forged_cards import forged
 from labeldp.accounts.terms import fit_times
+from labeldp.errors import CardError, UncheckableError
 
 plain = ldp.mechanisms.typed_data.plain
 Card = ldp.accounts.Card
@@ -29,6 +30,19 @@ def with_statistic(**changes):
     """Return a card whose charge bought something else than its noise was computed for."""
     entries = [{**LISTED[0], **changes}, *LISTED[1:]]
     return card("model of sums", statistics=entries)
+
+
+def test_a_verdict_that_is_not_valid_raises_and_is_false():
+    good = ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json()
+    assert verify_card(good)
+    assert verify_card(good).raise_for_verdict().kind == "mechanism"
+    with pytest.warns(ldp.InsecureRandomnessWarning):
+        seeded = ldp.privatize([2.0] * 1000, epsilon=1.0, bounds=(0, 5), random_state=0).to_card()
+    later = forged({**json.loads(good), "version": 7})
+    for text, error in ((good[:-1], CardError), (seeded, CardError), (later, UncheckableError)):
+        assert not verify_card(text)
+        with pytest.raises(error):
+            verify_card(text).raise_for_verdict()
 
 
 # ---- the noise of sums ---------------------------------------------------------------------------------------

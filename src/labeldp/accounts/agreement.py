@@ -9,15 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from labeldp._values import Data
 from labeldp.accounts.budget import Charge, exact_sum, total_of
 from labeldp.accounts.statistic import Origin, origins_of, proven_cost
-from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError
 from labeldp.mechanisms.base import fingerprint, is_pure, join_fingerprints
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.mechanisms.typed_data import canonical, plain
+
+if TYPE_CHECKING:
+    from labeldp.accounts.terms import Terms
 
 _NO_SOURCE = "its charges do not fit the source of a prior"
 _OTHER_PEOPLE = "all of its charges must have the same rows_per_person"

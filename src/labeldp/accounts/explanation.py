@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from labeldp._values import Data
 from labeldp.accounts.accuracy import clipping_sentence, noise_sentence
+from labeldp.accounts.agreement import cost_of_statistics
 from labeldp.accounts.budget import Budget, rounded_up
 from labeldp.accounts.numbers import EXAMPLE, WEAK, is_weak, odds_figures, times
 from labeldp.accounts.scores import describe_quality
@@ -385,8 +386,10 @@ def _score(terms: Terms) -> str:
 def _cost(terms: Terms) -> list[str]:
     lines = [f"{terms.cost} in all:", *(f"  {charge}" for charge in terms.charges), *describe_scope(terms)]
     if terms.split is not None:
+        score = Budget(cost_of_statistics(terms, "score"))
         lines.append(
-            "Rows of the score were held out: they spend their ε on the score, and the others on the model."
+            f"Each row pays once: {terms.split.test_rows:,} were held out and spend {score} on the score, and the "
+            f"other {terms.split.train_rows:,} pay for the model."
         )
     return lines
 

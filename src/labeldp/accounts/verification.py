@@ -97,12 +97,20 @@ class Verification:
     >>> verify_card(card).holds
     True
     >>> changed = verify_card(card.replace("1.0", "0.1"))
-    >>> changed.verdict, changed.checks[0].detail
-    ('not valid', 'the card was changed after it was written: its checksum does not fit')
+    >>> changed.verdict
+    'not valid'
+    >>> changed.raise_for_verdict()
+    Traceback (most recent call last):
+    ...
+    labeldp.errors.CardError: the card was changed after it was written: its checksum does not fit
     """
 
     checks: tuple[Check, ...]
     card: Card | None
+
+    def __bool__(self) -> bool:
+        """Return whether the card is valid: ``if verify_card(text)`` does not accept others."""
+        return self.holds
 
     @property
     def verdict(self) -> Verdict:
@@ -117,6 +125,21 @@ class Verification:
     def holds(self) -> bool:
         """True if the card is valid."""
         return self.verdict == "valid"
+
+    def raise_for_verdict(self) -> Card:
+        """Return the card if it is valid, and private; else raise.
+
+        Raises
+        ------
+        CardError
+            If anything is false, or the card is not private.
+        UncheckableError
+            If this version cannot verify it.
+        """
+        for check in self.checks:
+            if check.holds is False:
+                raise CardError(check.detail)
+        return self.require_card()
 
     def require_card(self, *, allow_open: bool = False) -> Card:
         """Return the card, if nothing in it is false and all that is needed was checked; it may be not private.
@@ -154,7 +177,7 @@ class Verification:
 def verify_card(text: str) -> Verification:
     """Check a card, and prove its mechanisms again; ``labeldp verify`` compares its files too.
 
-    Nothing in a card is run or imported, and nothing that is wrong with it is an exception here.
+    Nothing in a card is run or imported. What is wrong with it is an exception of ``raise_for_verdict()`` alone.
 
     Parameters
     ----------
@@ -170,6 +193,8 @@ def verify_card(text: str) -> Verification:
     >>> import labeldp as ldp
     >>> from labeldp.accounts import verify_card
     >>> verification = verify_card(ldp.TwoPoint(bounds=(0, 5), epsilon=1.0).to_json())
+    >>> verification.raise_for_verdict().kind
+    'mechanism'
     >>> [check.name for check in verification.checks], verification.verdict
     (['checksum', 'agreement', 'proof', 'privacy'], 'valid')
     """

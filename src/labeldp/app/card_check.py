@@ -55,7 +55,7 @@ def verify_files(
     verification : Verification, optional
         The result of `verify_card` for this card, if it was called before.
     """
-    verification = verification or verify_card(text)
+    verification = verify_card(text) if verification is None else verification
     card = verification.card
     if card is None:
         return verification

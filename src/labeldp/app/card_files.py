@@ -50,6 +50,20 @@ def _cards_of(path: Path) -> list[Path]:
     return [path / "card.json", path.with_name(f"{path.name}.card.json")]
 
 
+def cards_in(folder: Path) -> list[Path]:
+    """Return the cards in a folder and in the folders in it, in the order of their paths.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "sales.csv.card.json").write_text("{}")
+    >>> [path.name for path in cards_in(folder)]
+    ['sales.csv.card.json']
+    """
+    return sorted(path for path in folder.rglob("*card.json") if is_card_name(path.name))
+
+
 def is_card_name(name: str) -> bool:
     """Return True for a file name that cards have.
 

@@ -94,12 +94,12 @@ def test_the_file_beside_the_card_is_checked_and_one_that_was_changed_is_red(car
     card, table = tmp_path / "private.csv.card.json", tmp_path / "private.csv"
     card.write_text(cards["file"].read_text())
     assert "is not beside the card" in said("verify", card)
-    run("verify", card, cards["table"])
+    run("verify", card, "--file", cards["table"])
     data = cards["table"].read_bytes()
     for changed in (data[:-1], data.replace(b"\n", b"\n0", 1), b""):
         table.write_bytes(changed)
         verify_fails(card, check="file")
-        verify_fails(card, table, check="file")
+        verify_fails(card, "--file", table, check="file")
     table.write_bytes(data)
     assert "✓ file" in run("verify", table).output  # the card beside it is found
 
@@ -131,7 +131,7 @@ def test_a_card_whose_rows_or_columns_do_not_fit_the_file_is_red(cards, more, ab
     content = {**content, "file": {**content["file"], **about}, **more}
     card = tmp_path / "forged.card.json"
     card.write_text(forged({key: value for key, value in content.items() if value is not ...}))
-    shown = run("verify", card, cards["table"], code=4 if mark == "✗" else 0)
+    shown = run("verify", card, "--file", cards["table"], code=4 if mark == "✗" else 0)
     assert f"{mark} {check}" in shown.output
 
 
@@ -188,14 +188,43 @@ def test_a_saved_model_verifies_and_is_red_once_changed(tmp_path):
 
 
 def test_a_saved_release_of_rows_is_compared_with_its_card(cards, tmp_path):
-    assert "✓ file" in run("verify", cards["rows"], cards["npz"]).output
-    run("verify", cards["release"], cards["npz"], code=4)
+    assert "✓ file" in run("verify", cards["rows"], "--file", cards["npz"]).output
+    run("verify", cards["release"], "--file", cards["npz"], code=4)
     rng = np.random.default_rng(6)
     model = ldp.LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS)
     model.fit(rng.random((ROWS, 2)), rng.uniform(1, 4, ROWS)).release_.save(tmp_path / "other.npz")
     (tmp_path / "none.npz").write_bytes(b"PK")
     for wrong in ("other.npz", "none.npz"):
-        verify_fails(cards["rows"], tmp_path / wrong, check="file")
+        verify_fails(cards["rows"], "--file", tmp_path / wrong, check="file")
+
+
+def test_a_folder_has_one_table_of_verdicts_and_counts_what_is_valid_alone(tmp_path):
+    folder = tmp_path / "handed over"
+    (folder / "model").mkdir(parents=True)
+    ledger, common = ldp.Ledger(), {"epsilon": 0.5, "bounds": BOUNDS, "mechanism": "laplace"}
+    for name, recipient in {"a": "the office", "b": "the office", "c": "a lab"}.items():
+        release = ldp.privatize(np.linspace(1, 4, ROWS), **common, ledger=ledger, recipient=recipient)
+        (folder / f"{name}.card.json").write_text(release.to_card())
+    (folder / "model" / "card.json").write_text((folder / "c.card.json").read_text())  # its charge counts once
+    shown = run("verify", folder, columns=200).output
+    assert "4 of 4 cards valid: ε = 1.5 for someone whose labels are in all of them" in flat(shown)
+    sums = [line.split() for line in shown.splitlines() if line.startswith("not stated")]
+    assert sums == [["not", "stated", "a", "lab", "0.5", "1"], ["not", "stated", "the", "office", "1", "2"]]
+    (folder / "b.card.json").write_text("{}")
+    content = json.loads((folder / "c.card.json").read_text())
+    (folder / "c.card.json").write_text(forged({**content, "cost": {"epsilon": 0.1}}))
+    shown = flat(run("verify", folder, code=4, columns=200).output)
+    assert "2 of 4 cards valid: ε = 1 for" in shown
+    assert "NOT valid: agreement" in shown
+    data = json.loads(run("verify", folder / "a.card.json", folder / "b.card.json", "--json", code=4).stdout)
+    assert [one["valid"] for one in data["cards"]] == [True, False]
+    assert (data["valid"], data["epsilon"]) == (False, 0.5)
+
+
+def test_a_report_is_no_card_and_no_file_of_another_card(cards, tmp_path):
+    run("report", cards["release"], "-o", tmp_path / "b.html")
+    assert "not evidence" in run("verify", cards["release"], tmp_path / "b.html", code=2).output
+    assert "for one card" in run("verify", cards["release"], cards["rows"], "--file", cards["npz"], code=2).output
 
 
 def test_text_on_a_card_cannot_command_the_terminal(cards, tmp_path):
@@ -242,6 +271,10 @@ def test_a_damaged_ledger_is_exit_3_and_is_not_repaired(book):
         assert run("ledger", book, code=3).stdout == ""
         assert book.read_bytes() == damaged
     run("ledger", book.parent, code=3)
+
+
+def test_a_card_is_no_damaged_ledger(cards):
+    assert "is a card, and no ledger" in run("ledger", cards["release"], code=2).output
 
 
 def test_an_extract_is_all_that_a_reviewer_reads_of_a_ledger(book, tmp_path):

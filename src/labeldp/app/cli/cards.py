@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -14,16 +14,18 @@ from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
 
+from labeldp.accounts.budget import rounded_up, sum_of
 from labeldp.accounts.ledger import Ledger, open_book
 from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.verification import Check, Verification, verify_card
-from labeldp.app.card_files import KINDS, read_card_file, report_path, reports_beside
+from labeldp.app.card_files import KINDS, cards_in, read_card_file, report_path, reports_beside
 from labeldp.app.cli.commands import command
+from labeldp.app.cli.ledgers import print_sums, print_table
 from labeldp.app.cli.own_mechanisms import import_modules
-from labeldp.app.cli.shell import EXIT, PlainConsole, print_json, print_status
+from labeldp.app.cli.shell import EXIT, PlainConsole, finite, print_json, print_result, print_status
 from labeldp.app.options import AsJson, CardFile, Force, Modules, PaidFrom
-from labeldp.app.sentences import as_flag, printable, spelled
-from labeldp.errors import ParameterError
+from labeldp.app.sentences import as_flag, counted, printable, spelled
+from labeldp.errors import LabelDPError, ParameterError, Setting
 
 # ---- explain ------------------------------------------------------------------------------------------
 
@@ -56,10 +58,16 @@ def explain(card_file: CardFile, modules: Modules = ()) -> None:
 
 @command("Check", "private.parquet --ledger budget.json")
 def verify(
-    card_file: CardFile,
+    card_files: Annotated[
+        list[Path],
+        Argument(
+            metavar="CARD...",
+            help="A card, the file it lies beside, or a model's folder; of several, or of a folder, all cards.",
+        ),
+    ],
     file: Annotated[
         Path | None,
-        Argument(metavar="FILE", help="The file of the release; found by its name beside the card."),
+        Option(metavar="FILE", help="The file of one card; found by its name beside the card."),
     ] = None,
     model_folder: Annotated[
         Path | None,
@@ -81,13 +89,23 @@ def verify(
     A report or a summary is not evidence, and is not compared: write your own from the card with labeldp report.
     The last line names all that was not compared.
 
+    Of several cards, or of a folder, it prints a table of verdicts, and the cost of the valid ones by intended use
+    and recipient. The exit code is that of the worst.
+
     Releases: nothing. A card holds no label, and nothing is written.
     """
     import_modules(modules)
     if file is not None and not file.exists():
         raise ParameterError(f"there is no file {file}")
     extract = None if paid_from is None else Extract.load(paid_from)
-    path, _, result = _verified(card_file, file, extract, model_folder)
+    paths = [path for named in card_files for path in _cards_of(named)]
+    if len(paths) > 1 or paths != card_files:
+        for option, value in {"file": file, "model_folder": model_folder}.items():
+            if value is not None:
+                raise ParameterError(Setting(option), " is for one card: name that alone")
+        _verify_all(paths, extract, as_json=as_json)
+        return
+    path, _, result = _verified(paths[0], file, extract, model_folder)
     result = replace(result, checks=(*result.checks, *_skipped_files(path)))
     checks = [replace(check, detail=printable(spelled(check.detail, as_flag))) for check in result.checks]
     if as_json:
@@ -97,6 +115,57 @@ def verify(
         _show_checks(replace(result, checks=tuple(checks)))
     if not result.holds:
         raise typer.Exit(_EXIT_CODES[result.verdict])
+
+
+def _cards_of(named: Path) -> list[Path]:
+    """Return all cards of a folder, or the path itself: of a file, a model, or a folder that is one table."""
+    is_table = named.with_name(f"{named.name}.card.json").exists()
+    cards = cards_in(named) if named.is_dir() and not is_table else []
+    return cards if set(cards) - {named / "card.json"} else [named]
+
+
+def _verify_all(paths: Sequence[Path], ledger: Extract | None, *, as_json: bool) -> None:
+    """Print the verdict of each card, and the sums of charges of those that are valid."""
+    results = {path: _verified_or_refused(path, ledger) for path in dict.fromkeys(paths)}
+    valid = [result.card.terms for result in results.values() if result.holds and result.card is not None]
+    stated = [replace(charge, declaration=terms.declaration) for terms in valid for charge in terms.charges]
+    charges = list(dict.fromkeys(stated))  # a model and the table of its labels have the same
+    if as_json:
+        cards = [
+            {"card": str(path), "verdict": result.verdict, "valid": result.holds, "why": _verdict(result)}
+            for path, result in results.items()
+        ]
+        print_json(valid=all(results.values()), cards=cards, epsilon=finite(sum_of(charges).epsilon))
+    else:
+        rows = [[path, *_summary(result)] for path, result in results.items()]
+        print_table(["card", "verdict", "ε", "intended use", "recipient"], rows)
+        print_sums(charges, several=True)
+        cost = f"{sum_of(charges)} for someone whose labels are in all of them" if charges else "no charges"
+        print_result(f"\n{len(valid)} of {counted(len(results), 'card')} valid: {cost}.\n", style="bold")
+    codes = {_EXIT_CODES[result.verdict] for result in results.values() if not result.holds}
+    if codes:
+        raise typer.Exit(min(codes))  # what is not valid outweighs what cannot be verified
+
+
+def _verified_or_refused(path: Path, ledger: Extract | None) -> Verification:
+    """Return the checks of a card; one that cannot be read is not valid."""
+    try:
+        return _verified(path, None, ledger)[2]
+    except ParameterError:
+        raise  # it is no card
+    except (LabelDPError, OSError) as error:
+        return Verification((Check("card", False, str(error)),), None)
+
+
+def _summary(result: Verification) -> list[str]:
+    """Return the verdict of a card, its cost, and the owner's statements, which nobody can check."""
+    if result.card is None:
+        return [f"NOT valid: {result.checks[-1].detail}" if not result.holds else "", "", "", ""]
+    if not result.holds:
+        return [_verdict(result), "", "", ""]
+    terms = result.card.terms
+    cost = rounded_up(terms.cost.epsilon) if terms.charges else ""
+    return ["valid", cost, terms.declaration.intended_use or "", terms.declaration.recipient or ""]
 
 
 def _skipped_files(card: Path) -> Iterator[Check]:

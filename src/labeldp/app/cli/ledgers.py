@@ -18,7 +18,7 @@ from labeldp.accounts.ledger import Ledger, open_book
 from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.ledger_file import restore_ledger
 from labeldp.accounts.ledger_totals import describe_totals
-from labeldp.app.card_files import is_card_name, read_card_file
+from labeldp.app.card_files import cards_in, is_card_name, read_card_file
 from labeldp.app.cli.commands import command
 from labeldp.app.cli.shell import EXIT, PlainConsole, print_result, print_status
 from labeldp.app.options import Force
@@ -61,6 +61,8 @@ def ledger(
     for file in ledgers:
         if not file.exists():
             raise ParameterError(f"there is no ledger {file}")
+        if is_card_name(file.name):
+            raise ParameterError(f"{file} is a card, and no ledger: see its charges with labeldp explain")
     if backup is not None:
         Ledger.open(_only(ledgers, "backup"), create=False).backup(backup, force=force)
         print_status(f"The copy is in {backup}")
@@ -99,7 +101,7 @@ def _compare_cards(folder: Path, recorded: Sequence[Charge]) -> None:
     if not folder.is_dir():
         raise ParameterError(Setting("cards"), f" must be a folder, got {folder}")
     rows, missing, unread = [], dict[tuple[object, ...], Charge](), 0
-    paths = [path for path in sorted(folder.rglob("*card.json")) if is_card_name(path.name)]
+    paths = cards_in(folder)
     for path in paths:
         try:
             card = Card.parse(read_card_file(path)[1])
@@ -110,7 +112,7 @@ def _compare_cards(folder: Path, recorded: Sequence[Charge]) -> None:
         for charge in missing_charges(card.terms.charges, recorded):
             rows.append([*_when_and_cost(charge), charge.description, path.relative_to(folder)])
             missing[charge.key] = charge
-    _print_table(["when (UTC)", "ε", "for", "card"], rows)
+    print_table(["when (UTC)", "ε", "for", "card"], rows)
     compared = counted(len(paths) - unread, "card")
     if missing:
         lacks = f"The ledger lacks {counted(len(missing), 'charge')}, {sum_of(missing.values())}"
@@ -124,7 +126,7 @@ def _show(books: Sequence[Ledger | Extract]) -> None:
     charges = [charge for book in books for charge in book.charges]
     if len(books) == 1:
         _print_charges(charges)
-    _print_sums(charges, several=len(books) > 1)
+    print_sums(charges, several=len(books) > 1)
     total, limit = reduce(add, (book.total for book in books)), books[0].limit
     if len(books) > 1:
         note = f"Spent {total} in {len(books)} ledgers, for someone whose labels are in all of them."
@@ -150,10 +152,10 @@ def _print_charges(charges: Sequence[Charge]) -> None:
         header.insert(3, "segment")
         for row, charge in zip(rows, charges, strict=True):
             row.insert(3, charge.segments or "all")
-    _print_table(header, rows)
+    print_table(header, rows)
 
 
-def _print_sums(charges: Sequence[Charge], *, several: bool) -> None:
+def print_sums(charges: Sequence[Charge], *, several: bool) -> None:
     """Print totals by intended use and recipient: of several ledgers, or where a charge states one of them."""
     total = sum_of if several else total_of
     groups = dict[tuple[str, str], list[Charge]]()
@@ -165,10 +167,10 @@ def _print_sums(charges: Sequence[Charge], *, several: bool) -> None:
         rows = [
             [*group, rounded_up(total(members).epsilon), len(members)] for group, members in sorted(groups.items())
         ]
-        _print_table(["intended use", "recipient", "ε", "charges"], rows)
+        print_table(["intended use", "recipient", "ε", "charges"], rows)
 
 
-def _print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table without lines, if it has rows; figures stand on the right of their columns."""
     if not rows:
         return

@@ -70,7 +70,8 @@ def render_report(
     >>> "at most e^ε = 2.72×" in render_report(card), "Text for the assessment" in render_report(card, "summary")
     (True, True)
     """
-    card = (verification or verify_card(card_text)).require_card(allow_open=kind == "report")
+    verification = verify_card(card_text) if verification is None else verification
+    card = verification.require_card(allow_open=kind == "report")
     charges = card.terms.charges
     explanation = card.explain(None if ledger is None else ledger.charges)
     sections = dict(explanation.sections)
