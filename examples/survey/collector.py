@@ -45,6 +45,8 @@ def read_report(body: bytes) -> list[str]:
 class Collector(SimpleHTTPRequestHandler):
     """The form's files, and the address that takes its reports."""
 
+    timeout = 60  # seconds: a connection that sends nothing holds no thread for longer
+
     def __init__(self, *arguments, table: Path, **options):
         self.table = table
         super().__init__(*arguments, **options)

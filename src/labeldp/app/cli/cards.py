@@ -98,7 +98,7 @@ def verify(
     if file is not None and not file.exists():
         raise ParameterError(f"there is no file {file}")
     extract = None if paid_from is None else Extract.load(paid_from)
-    paths = [path for named in card_files for path in _cards_of(named)]
+    paths = [card for path in card_files for card in _cards_of(path)]
     if len(paths) > 1 or paths != card_files:
         for option, value in {"file": file, "model_folder": model_folder}.items():
             if value is not None:
@@ -117,19 +117,19 @@ def verify(
         raise typer.Exit(_EXIT_CODES[result.verdict])
 
 
-def _cards_of(named: Path) -> list[Path]:
+def _cards_of(path: Path) -> list[Path]:
     """Return all cards of a folder, or the path itself: of a file, a model, or a folder that is one table."""
-    is_table = named.with_name(f"{named.name}.card.json").exists()
-    cards = cards_in(named) if named.is_dir() and not is_table else []
-    return cards if set(cards) - {named / "card.json"} else [named]
+    is_table = path.with_name(f"{path.name}.card.json").exists()
+    cards = cards_in(path) if path.is_dir() and not is_table else []
+    return cards if set(cards) - {path / "card.json"} else [path]
 
 
 def _verify_all(paths: Sequence[Path], ledger: Extract | None, *, as_json: bool) -> None:
     """Print the verdict of each card, and the sums of charges of those that are valid."""
     results = {path: _verified_or_refused(path, ledger) for path in dict.fromkeys(paths)}
     valid = [result.card.terms for result in results.values() if result.holds and result.card is not None]
-    stated = [replace(charge, declaration=terms.declaration) for terms in valid for charge in terms.charges]
-    charges = list(dict.fromkeys(stated))  # a model and the table of its labels have the same
+    charges = [replace(charge, declaration=terms.declaration) for terms in valid for charge in terms.charges]
+    charges = list(dict.fromkeys(charges))  # a model and the table of its labels have the same
     if as_json:
         cards = [
             {"card": str(path), "verdict": result.verdict, "valid": result.holds, "why": _verdict(result)}
