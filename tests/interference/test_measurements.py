@@ -13,7 +13,7 @@ from interference import changes
 from interference.harness import Way, assert_nothing_leaks, compared, overspending
 from interference.replay import replaced
 from labeldp.exact import SecureWords
-from labeldp.learning import epsilon_split, label_queries, label_rounds
+from labeldp.learning import epsilon_split, label_queries, label_rounds, private_scores
 from labeldp.release.label_access import LabelAccess
 from labeldp.release.queries import BinCounts, Cells
 
@@ -39,6 +39,17 @@ def scored(labels):
     return ldp.private_score(Middle(), np.zeros((ROWS, 1)), labels, epsilon=2.0, bounds=BOUNDS).rmse
 
 
+def scored_in_groups(labels):
+    class Middle:
+        def predict(self, X):
+            return np.full(len(X), 2.0)
+
+    half = np.arange(ROWS) % 2
+    shared = {"by": half, "epsilon": 4.0, "bounds": BOUNDS}
+    scores = private_scores(Middle(), np.zeros((ROWS, 1)), labels, **shared)
+    return [risk.rmse for risk in scores.values()]
+
+
 def regressed(labels):
     X = np.random.default_rng(1).normal(size=(ROWS, 1))
     return ldp.private_ols(X, labels, epsilon=4.0, bounds=BOUNDS).params
@@ -48,7 +59,7 @@ def released(labels):
     return ldp.privatize(labels, epsilon=8.0, bounds=BOUNDS).labels
 
 
-WAYS = [fitted, estimated, scored, regressed, released]
+WAYS = [fitted, estimated, scored, scored_in_groups, regressed, released]
 each_way = pytest.mark.parametrize("act", WAYS, ids=lambda act: act.__name__)
 
 

@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 import labeldp as ldp
 from helpers import paid_access, seeded
 from labeldp.accounts.statistic import RULES
-from labeldp.learning import score_sums
+from labeldp.learning import private_scores, score_sums
 from labeldp.learning.score_sums import ScorePlan
 
 RNG = np.random.default_rng(8)
@@ -45,6 +45,24 @@ def test_a_score_is_the_error_on_fresh_labels_for_its_price():
     assert score(epsilon=0.25, rows_per_person=2).cost.epsilon == 0.5
     with pytest.raises(ldp.BudgetError):
         score(epsilon=0.6, ledger=ledger)
+
+
+def test_groups_are_scored_for_one_charge_each_by_its_own_rows():
+    """Six standard errors of noise and chance: the north is two units off, the south right but for its noise."""
+    ledger, region = ldp.Ledger(), np.where(np.arange(ROWS) % 3 == 0, "north", "south")
+    labels = np.where(region == "north", 5.0, Y)
+    given = {"epsilon": 1.0, "bounds": BOUNDS, "ledger": ledger}
+    scores = private_scores(MODELS["constant"], X, labels, by=region, **given)
+    assert {name: risk.rows for name, risk in scores.items()} == {"north": ROWS // 3, "south": ROWS * 2 // 3}
+    for name, risk in scores.items():
+        mae = np.abs(3.0 - labels[region == name]).mean()
+        assert abs(risk.mae - mae) < 6 * risk.figures["mae"].standard_error < 0.5
+        assert risk.cost == ldp.Budget(1.0)
+    assert (ledger.total, len(ledger.charges)) == (ldp.Budget(1.0), 1)
+    for by in (region[:5], np.where(np.arange(ROWS) < 3, "few", "many"), [None, "x"] * (ROWS // 2)):
+        with pytest.raises(ldp.errors.ParameterError):
+            private_scores(MODELS["constant"], X, labels, by=by, **given)
+    assert len(ledger.charges) == 1
 
 
 def figures(plan, predicted, labels, source):

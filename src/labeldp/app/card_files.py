@@ -47,7 +47,7 @@ def read_card_file(path: Path) -> tuple[Path, str]:
 
 def _cards_of(path: Path) -> list[Path]:
     """Return where the card of a file or of a model's folder may be."""
-    return [path / "card.json", path.with_name(f"{path.name}.card.json")]
+    return [path / "card.json", Path(f"{path}.card.json")]
 
 
 def cards_in(folder: Path) -> list[Path]:

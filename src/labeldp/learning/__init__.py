@@ -7,7 +7,7 @@ from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk
 from labeldp.learning.released_labels import Release, ReleasedColumn
 from labeldp.learning.row_release import RowRelease
-from labeldp.learning.score import fit_and_score, private_score
+from labeldp.learning.score import fit_and_score, private_score, private_scores
 
 __all__ = [
     "IntervalModel",
@@ -20,5 +20,6 @@ __all__ = [
     "fit_and_score",
     "private_intervals",
     "private_score",
+    "private_scores",
     "privatize",
 ]

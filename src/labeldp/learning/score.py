@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
@@ -97,20 +98,113 @@ def private_score(
     >>> sorted(risk.figures), risk.cost
     (['mae', 'mse', 'rmse'], Budget(epsilon=0.5))
     """
+    scope = Scope.parse(rows_per_person, **rows)
+    (risk,) = _score_groups(model, X, y, None, epsilon, bounds, ledger, scope, random_state).values()
+    return risk
+
+
+def private_scores(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    by: ArrayLike,
+    epsilon: float,
+    bounds: tuple[float, float],
+    ledger: Ledger | None = None,
+    rows_per_person: int = 1,
+    random_state: int | WordSource | None = None,
+    **rows: Unpack[RowOptions],
+) -> dict[Any, Risk]:
+    """Return how wrong a model is in each public group of rows, for one ε: each row is in one group.
+
+    The noise is the same in all groups, so a small group has larger standard errors. The model may be worse in a
+    small group, too: noise in training hides what is special about few rows.
+
+    Parameters
+    ----------
+    by : array-like
+        The public group of each row.
+    **others
+        As in `private_score`.
+
+    Returns
+    -------
+    dict of Risk
+        By group. Each states the ε that was charged once for all.
+
+    Raises
+    ------
+    ParameterError
+        Before anything is charged, if noise would hide the errors of a group: join it with another.
+
+    Examples
+    --------
+    >>> import numpy as np, labeldp as ldp
+    >>> from labeldp.learning import private_scores
+    >>> X = np.random.default_rng(0).normal(size=(4000, 3))
+    >>> y, ledger = np.clip(2.5 + X[:, 0], 0, 5), ldp.Ledger()
+    >>> model = ldp.ModelReleaseRegressor(epsilon=1.0, bounds=(0, 5)).fit(X[:2000], y[:2000])
+    >>> region = np.where(X[2000:, 1] > 1, "north", "south")
+    >>> scores = private_scores(model, X[2000:], y[2000:], by=region, epsilon=1.0, bounds=(0, 5), ledger=ledger)
+    >>> sorted(scores), ledger.total, scores["north"].rows < scores["south"].rows
+    (['north', 'south'], Budget(epsilon=1.0), True)
+    """
+    scope = Scope.parse(rows_per_person, **rows)
+    return _score_groups(model, X, y, by, epsilon, bounds, ledger, scope, random_state)
+
+
+def _score_groups(
+    model: Any,
+    X: Any,
+    y: Any,
+    by: ArrayLike | None,
+    epsilon: float,
+    bounds: tuple[float, float],
+    ledger: Ledger | None,
+    scope: Scope,
+    random_state: int | WordSource | None,
+) -> dict[Any, Risk]:
+    """Return the score of each group of rows, or of all rows, for one charge."""
     budget = as_fraction(Epsilon(epsilon))
     bounds = LabelBounds(bounds)
     why = "and a score would be too good; keep rows out of the fit, and score those"
     labels, predicted = fresh_predictions(model, X, y, why)
     predicted = np.clip(predicted, *bounds)
-    scope, ledger = Scope.parse(rows_per_person, **rows), as_ledger(ledger)
+    names, groups = _parse_groups(by, labels.size)
+    ledger = as_ledger(ledger)
     scope = (ledger or Ledger()).admit(scope, labels.size, budget)
-    labels, predicted = scope.select(labels), scope.select(predicted)
+    labels, predicted, groups = (scope.select(array) for array in (labels, predicted, groups))
     largest = float(max(predicted.max() - bounds[0], bounds[1] - predicted.min()))
-    plan = ScorePlan.of(labels.size, budget, bounds, largest)
-    charges, access = plan.charges(scope), LabelAccess(labels, resolve_source(random_state), "score")
-    access.charge(ledger_to_charge(ledger, y), charges, scope, epsilon=plan.epsilon)
-    risk = _measure(plan, predicted, access, scope.rows_per_person)
-    return replace(risk, charge=charges[0], fit_charges=_fit_charges(innermost(model)[0]))
+    present = np.unique(groups).tolist()
+    members = [np.flatnonzero(groups == group) for group in present]
+    plans = [ScorePlan.of(rows.size, budget, bounds, largest) for rows in members]
+    source, charges = resolve_source(random_state), plans[0].charges(scope)
+    accesses = [LabelAccess(labels[rows], source, "score") for rows in members]
+    paid = ledger_to_charge(ledger, y)
+    for number, access in enumerate(accesses):
+        access.charge(paid, [] if number else charges, None if number else scope, epsilon=budget)
+    fit_charges = _fit_charges(innermost(model)[0])
+    risks = [
+        _measure(plan, predicted[rows], access, scope.rows_per_person)
+        for plan, rows, access in zip(plans, members, accesses, strict=True)
+    ]
+    return {
+        names[group]: replace(risk, charge=charges[0], fit_charges=fit_charges)
+        for group, risk in zip(present, risks, strict=True)
+    }
+
+
+def _parse_groups(by: ArrayLike | None, rows: int) -> tuple[list[Any], Index]:
+    """Return the names of groups, and the number of each row's group; one for all rows without groups."""
+    groups = np.zeros(rows) if by is None else np.asarray(by).reshape(-1)
+    if groups.size != rows:
+        raise ParameterError(f"by must name a group for each of the {rows:,} rows, got {groups.size:,}")
+    try:
+        names, numbers = np.unique(groups, return_inverse=True)
+    except TypeError:
+        raise ParameterError("by must have names of one type, without missing ones: text, or numbers") from None
+    return names.tolist(), numbers
 
 
 def _measure(plan: ScorePlan | ErrorPlan, predicted: Array, access: LabelAccess, rows_per_person: int) -> Risk:

@@ -198,7 +198,7 @@ def test_a_saved_release_of_rows_is_compared_with_its_card(cards, tmp_path):
         verify_fails(cards["rows"], "--file", tmp_path / wrong, check="file")
 
 
-def test_a_folder_has_one_table_of_verdicts_and_counts_what_is_valid_alone(tmp_path):
+def test_a_folder_has_one_table_of_verdicts_and_counts_what_is_valid_alone(tmp_path, monkeypatch):
     folder = tmp_path / "handed over"
     (folder / "model").mkdir(parents=True)
     ledger, common = ldp.Ledger(), {"epsilon": 0.5, "bounds": BOUNDS, "mechanism": "laplace"}
@@ -210,6 +210,10 @@ def test_a_folder_has_one_table_of_verdicts_and_counts_what_is_valid_alone(tmp_p
     assert "4 of 4 cards valid: ε = 1.5 for someone whose labels are in all of them" in flat(shown)
     sums = [line.split() for line in shown.splitlines() if line.startswith("not stated")]
     assert sums == [["not", "stated", "a", "lab", "0.5", "1"], ["not", "stated", "the", "office", "1", "2"]]
+    monkeypatch.chdir(folder)
+    assert "4 of 4 cards valid" in said("verify", ".")
+    monkeypatch.chdir(folder / "model")
+    assert "Valid." in said("verify", ".")
     (folder / "b.card.json").write_text("{}")
     content = json.loads((folder / "c.card.json").read_text())
     (folder / "c.card.json").write_text(forged({**content, "cost": {"epsilon": 0.1}}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -119,7 +120,7 @@ def verify(
 
 def _cards_of(path: Path) -> list[Path]:
     """Return all cards of a folder, or the path itself: of a file, a model, or a folder that is one table."""
-    is_table = path.with_name(f"{path.name}.card.json").exists()
+    is_table = Path(f"{path}.card.json").exists()
     cards = cards_in(path) if path.is_dir() and not is_table else []
     return cards if set(cards) - {path / "card.json"} else [path]
 
@@ -137,7 +138,8 @@ def _verify_all(paths: Sequence[Path], ledger: Extract | None, *, as_json: bool)
         ]
         print_json(valid=all(results.values()), cards=cards, epsilon=finite(sum_of(charges).epsilon))
     else:
-        rows = [[path, *_summary(result)] for path, result in results.items()]
+        folder = os.path.commonpath([path.absolute().parent for path in results])
+        rows = [[path.absolute().relative_to(folder), *_summary(result)] for path, result in results.items()]
         print_table(["card", "verdict", "ε", "intended use", "recipient"], rows)
         print_sums(charges, several=True)
         cost = f"{sum_of(charges)} for someone whose labels are in all of them" if charges else "no charges"
@@ -159,9 +161,7 @@ def _verified_or_refused(path: Path, ledger: Extract | None) -> Verification:
 
 def _summary(result: Verification) -> list[str]:
     """Return the verdict of a card, its cost, and the owner's statements, which nobody can check."""
-    if result.card is None:
-        return [f"NOT valid: {result.checks[-1].detail}" if not result.holds else "", "", "", ""]
-    if not result.holds:
+    if not result.holds or result.card is None:
         return [_verdict(result), "", "", ""]
     terms = result.card.terms
     cost = rounded_up(terms.cost.epsilon) if terms.charges else ""
