@@ -16,6 +16,7 @@ equations of a whole fit.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import get_lapack_funcs
 
-from labeldp._values import Array, Numbers, Small
+from labeldp._values import Array, Index, Mask, Numbers, Small
 
 _NONE: Numbers = np.zeros((0, 0))
 
@@ -295,6 +296,81 @@ class DualGaussian(LinearGaussian):
         spread = _solve(self.factor, self.half_design[:, features], transposed=True)
         slopes = np.outer(self.residuals, self.coefficients[features]) - spread * self.variances[features]
         return np.asarray(slopes)
+
+
+def solve_priors(
+    observations: Sequence[Observation],
+    owner: Index,
+    strengths: Array,
+    block_variances: Array,
+    residual_variance: float,
+) -> tuple[Array, Array]:
+    """Return the log evidence of each prior, and the posterior mean of the weights, priors × features.
+
+    The posterior is in the dimension of values if all values have a design and are far fewer than features.
+
+    Parameters
+    ----------
+    observations : sequence of Observation
+    owner : array
+        The block of each feature, with the constant.
+    strengths : array
+        The prior variance of the weight of each feature over that of its block.
+    block_variances : array, priors × blocks
+        The prior variance of weights of each block. Weights of blocks whose variance is 0 are 0.
+    residual_variance : float
+    """
+    count = sum(some.count for some in observations)
+    is_few = all(some.design is not None for some in observations) and 3 * count < owner.size
+    whitened = (_WhitenedValues if is_few else _WhitenedProducts)(observations, residual_variance)
+    log_evidence, weights = np.zeros(len(block_variances)), np.zeros((len(block_variances), owner.size))
+    for k, by_block in enumerate(block_variances):
+        is_used = (by_block > 0)[owner]
+        model = whitened.condition((by_block[owner] * strengths)[is_used], is_used)
+        log_evidence[k], weights[k, is_used] = model.log_evidence, model.coefficients
+    return log_evidence, weights
+
+
+class _WhitenedValues:
+    """A few values and their design, divided by the standard deviations of their errors."""
+
+    def __init__(self, observations: Sequence[Observation], residual_variance: float) -> None:
+        noise = np.concatenate([np.full(some.count, some.variance(residual_variance)) for some in observations])
+        root = 1 / np.sqrt(noise)
+        design = np.concatenate([some.design for some in observations if some.design is not None])
+        values = np.concatenate([some.values for some in observations if some.values is not None])
+        self.design, self.values, self.log_noise = (
+            design * root[:, None],
+            values * root,
+            float(np.log(noise).sum()),
+        )
+
+    def condition(self, variances: Array, is_used: Mask) -> LinearGaussian:
+        """Return the model of some weights for their prior variances; others are 0."""
+        return DualGaussian(variances, self.design[:, is_used], self.values, log_noise=self.log_noise)
+
+
+class _WhitenedProducts:
+    """Sums of products of the design and the values, divided by the variances of their errors."""
+
+    def __init__(self, observations: Sequence[Observation], residual_variance: float) -> None:
+        pairs = [(some, some.variance(residual_variance)) for some in observations]
+        self.gram: Small = np.sum([some.gram / np.float32(variance) for some, variance in pairs], axis=0)
+        self.moment: Array = np.sum([some.moment / variance for some, variance in pairs], axis=0)
+        self.square = float(sum(some.square / variance for some, variance in pairs))
+        self.log_noise = float(sum(some.count * np.log(variance) for some, variance in pairs))
+
+    def condition(self, variances: Array, is_used: Mask) -> LinearGaussian:
+        """Return the model of some weights for their prior variances; others are 0."""
+        gram = _submatrix(self.gram, is_used)
+        return PrimalGaussian(variances, gram, self.moment[is_used], self.square, log_noise=self.log_noise)
+
+
+def _submatrix(matrix: Small, is_used: Mask) -> Small:
+    """Return the rows and columns of used features, copied by runs of neighbouring features."""
+    edges = np.flatnonzero(np.diff(is_used, prepend=False, append=False))
+    runs = [slice(*edge) for edge in edges.reshape(-1, 2).tolist()]
+    return np.concatenate([np.concatenate([matrix[rows, columns] for columns in runs], axis=1) for rows in runs])
 
 
 def explained_risk(spectrum: Array, signal: float, noise: float) -> float:

@@ -7,17 +7,15 @@ average is the mean of the labels, and with more data it is close to ridge, addi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from labeldp._values import Array, Index, Small
+from labeldp._values import Array, Index, Mask, Small
 from labeldp.learning.feature_maps import BLOCKS, INTERACTIONS
-from labeldp.learning.linear_gaussian import DualGaussian, LinearGaussian, Observation, PrimalGaussian
+from labeldp.learning.linear_gaussian import Observation, solve_priors
 
 BLOCK_SHARES = (
     (1.0, 0.0, 0.0, 0.0, 0.0),
@@ -67,15 +65,6 @@ class Prior(NamedTuple):
     block_shares: tuple[float, ...]
     signal_variance: float
     residual_variance: float
-
-    def variances(self, mean_variance: float) -> Array:
-        """Return the prior variance of a weight, for each block and for the constant."""
-        return np.append(np.asarray(self.block_shares) * self.signal_variance, mean_variance)
-
-    @property
-    def uses(self) -> tuple[bool, ...]:
-        """Whether it gives each block a share."""
-        return tuple(share > 0 for share in self.block_shares)
 
 
 Priors = tuple[Prior, ...]
@@ -156,66 +145,49 @@ def average_priors(
     if block[-1] != INTERACTIONS:
         priors = tuple(prior for prior in priors if not prior.block_shares[INTERACTIONS])
     totals = sorted({prior.signal_variance + prior.residual_variance for prior in priors})
-    without_signal = tuple(Prior((0.0,) * BLOCKS, 0.0, total) for total in totals)
-    options = (*without_signal, *priors)
-    relative = np.ones(block.size + 1)
-    if strengths is not None:
-        relative[:-1] = strengths
-    log_evidence, weights = _solve(observations, block, options, mean_variance, relative)
-    has_signal = np.arange(len(options)) >= len(totals)
-    share = (1 - _PROBABILITY_NO_SIGNAL) / max(1, len(priors))
-    chance = np.where(has_signal, share, _PROBABILITY_NO_SIGNAL / len(totals))
-    interacts = np.array([prior.block_shares[INTERACTIONS] > 0 for prior in options])
-    score = log_evidence + np.log(chance) + log_prior_odds * interacts
-    probability = np.exp(score - score.max())
-    probability /= probability.sum()
+    options = (*(Prior((0.0,) * BLOCKS, 0.0, total) for total in totals), *priors)
     shares, signal, residual = (np.array(column) for column in zip(*options, strict=True))
+    owner = np.append(block, BLOCKS)  # the constant is a block of its own
+    relative = np.append(np.ones(block.size) if strengths is None else strengths, 1.0)
+    block_variances = np.column_stack([shares * signal[:, None], np.full(len(options), mean_variance)])
+    search = _GridSearch(shares, signal, residual, block)
+    log_evidence = np.full(len(options), -np.inf)
+    weights = np.zeros((len(options), owner.size))
+    while (reached := search.reach(log_evidence)).size:
+        for variance in np.unique(residual[reached]):
+            same = reached[residual[reached] == variance]
+            log_evidence[same], weights[same] = solve_priors(
+                observations, owner, relative, block_variances[same], variance
+            )
+    probability = _probabilities(log_evidence + log_prior_odds * (shares[:, INTERACTIONS] > 0), len(totals))
     return Posterior(
         weights=(probability @ weights).astype(np.float32),
         mean=mean,
         signal_variance=float(probability @ signal),
         residual_variance=float(probability @ residual),
-        top_priors=_top_priors(options, probability, has_signal),
+        top_priors=_top_priors(options, probability, len(totals)),
         block_variances=tuple((probability * signal) @ shares),
     )
 
 
-def _top_priors(options: Priors, probability: Array, has_signal: NDArray[np.bool_]) -> Priors:
+def _probabilities(log_evidence: Array, without_signal: int) -> Array:
+    """Return posterior probabilities of priors, of which the first ones have no signal."""
+    with_signal = log_evidence.size - without_signal
+    prior = np.repeat(
+        [_PROBABILITY_NO_SIGNAL / without_signal, (1 - _PROBABILITY_NO_SIGNAL) / max(1, with_signal)],
+        [without_signal, with_signal],
+    )
+    score = log_evidence + np.log(prior)
+    likelihood = np.exp(score - score.max())
+    return np.asarray(likelihood / likelihood.sum())
+
+
+def _top_priors(options: Priors, probability: Array, without_signal: int) -> Priors:
     """Return the likeliest priors with a signal; none if one without a signal is likelier than all others."""
-    if not has_signal[np.argmax(probability)] and probability.max() > 0.5:
+    if np.argmax(probability) < without_signal and probability.max() > 0.5:
         return ()
     best_first = np.argsort(-probability, kind="stable")
-    return tuple(options[k] for k in best_first if has_signal[k])[:_TOP_PRIORS]
-
-
-Solver = Callable[[Prior], LinearGaussian]
-"""Returns the model for a prior; its weights are those of the blocks that the prior uses, and of the constant."""
-
-
-def _solve(
-    observations: Sequence[Observation], block: Index, priors: Priors, mean_variance: float, strengths: Array
-) -> tuple[Array, Array]:
-    """Return the log evidence of each prior, -∞ if the search does not reach the prior, and the weights."""
-    count = sum(observation.count for observation in observations)
-    is_few = all(observation.design is not None for observation in observations) and 3 * count <= block.size
-    owner = np.append(block, BLOCKS)  # the constant is a block of its own
-    solver = (_dual_solver if is_few else _primal_solver)(observations, owner, mean_variance, strengths)
-    log_evidence = np.full(len(priors), -np.inf)
-    weights = np.zeros((len(priors), owner.size))
-    search = _GridSearch(priors, block)
-    wanted = search.start()
-    while wanted.size:
-        for k in sorted(wanted, key=lambda k: (priors[k].uses, priors[k].residual_variance)):
-            model = solver(priors[k])
-            log_evidence[k] = model.log_evidence
-            weights[k, _is_used(priors[k], owner)] = model.coefficients
-        wanted = search.reach(log_evidence)
-    return log_evidence, weights
-
-
-def _is_used(prior: Prior, owner: Index) -> NDArray[np.bool_]:
-    """Return which weights belong to blocks that a prior uses; the constant always does."""
-    return np.append(prior.uses, True)[owner]
+    return tuple(options[k] for k in best_first if k >= without_signal)[:_TOP_PRIORS]
 
 
 class _GridSearch:
@@ -225,8 +197,7 @@ class _GridSearch:
     with the fewest features, and goes on from likely priors and from the best one of the same shares.
     """
 
-    def __init__(self, priors: Priors, block: Index) -> None:
-        shares, signal, residual = (np.array(column) for column in zip(*priors, strict=True))
+    def __init__(self, shares: Array, signal: Array, residual: Array, block: Index) -> None:
         features = (shares[:, block] > 0).sum(axis=1)
         self.has_signal = features > 0
         self.is_simplest = features == np.min(features[self.has_signal], initial=block.size)
@@ -235,87 +206,20 @@ class _GridSearch:
         distance = np.abs(self.position[:, :, None] - self.position[:, None])
         self.neighbours = self.same_shares & (distance <= 1).all(axis=0)
 
-    def start(self) -> Index:
-        """Return the first priors to solve: all of them if there are few."""
-        if len(self.has_signal) <= _MAX_PRIORS_WITHOUT_SEARCH:
-            return np.arange(len(self.has_signal))
-        return np.flatnonzero(self.is_simplest | ~self.has_signal)
-
     def reach(self, log_evidence: Array) -> Index:
-        """Return further priors to solve, by the log evidence of those that are solved."""
+        """Return further priors to solve, by the log evidence of those that are solved; -∞ stands for others."""
+        is_solved = np.isfinite(log_evidence)
+        if not is_solved.any():
+            is_small = self.has_signal.size <= _MAX_PRIORS_WITHOUT_SEARCH
+            return np.flatnonzero(is_small | self.is_simplest | ~self.has_signal)
         best_simple = np.argmax(np.where(self.is_simplest, log_evidence, -np.inf))
         is_start = (self.position == self.position[:, [best_simple]]).all(axis=0)
         is_best = log_evidence == np.where(self.same_shares, log_evidence, -np.inf).max(axis=1)
         is_likely = log_evidence > log_evidence.max() - _MAX_EVIDENCE_GAP
-        is_solved = np.isfinite(log_evidence)
         is_neighbour = self.neighbours[is_solved & (is_best | is_likely)].any(axis=0)
         return np.flatnonzero(self.has_signal & (is_neighbour | is_start) & ~is_solved)
 
 
-def _positions(values: Array, used: NDArray[np.bool_]) -> Index:
+def _positions(values: Array, is_on_grid: Mask) -> Index:
     """Return the positions of values on the grid of distinct values."""
-    return np.searchsorted(np.unique(values[used]), values)
-
-
-def _dual_solver(
-    observations: Sequence[Observation], owner: Index, mean_variance: float, strengths: Array
-) -> Solver:
-    """Return a solver in the dimension of values; the products of each block are computed once."""
-    design = np.concatenate([each.design for each in observations if each.design is not None]).astype(np.float64)
-    values = np.concatenate([each.values for each in observations if each.values is not None])
-    counts = [observation.count for observation in observations]
-    scaled = design * np.sqrt(strengths)
-    products = np.array([scaled[:, owner == k] @ scaled[:, owner == k].T for k in range(BLOCKS + 1)])
-
-    def solve(prior: Prior) -> LinearGaussian:
-        noise = np.repeat([each.variance(prior.residual_variance) for each in observations], counts)
-        root = 1 / np.sqrt(noise)
-        is_used, variances = _is_used(prior, owner), prior.variances(mean_variance)
-        return DualGaussian(
-            (variances[owner] * strengths)[is_used],
-            design[:, is_used] * root[:, None],
-            values * root,
-            products=np.tensordot(variances, products, 1) * root * root[:, None],
-            log_noise=float(np.log(noise).sum()),
-        )
-
-    return solve
-
-
-def _primal_solver(
-    observations: Sequence[Observation], owner: Index, mean_variance: float, strengths: Array
-) -> Solver:
-    """Return a solver in the dimension of features.
-
-    Priors that use the same blocks, and have the same residual variance, share sums of products.
-    """
-
-    @lru_cache(maxsize=1)
-    def select(uses: tuple[bool, ...]) -> tuple[NDArray[np.bool_], list[Small]]:
-        is_used = np.append(uses, True)[owner]
-        return is_used, [_submatrix(observation.gram, is_used) for observation in observations]
-
-    @lru_cache(maxsize=1)
-    def weigh(uses: tuple[bool, ...], residual_variance: float) -> tuple[Any, Any, float, float]:
-        is_used, grams = select(uses)
-        noise = [observation.variance(residual_variance) for observation in observations]
-        pairs = list(zip(observations, noise, strict=True))
-        gram = sum(part / np.float32(variance) for part, variance in zip(grams, noise, strict=True))
-        moment = sum(observation.moment[is_used] / variance for observation, variance in pairs)
-        square = sum(observation.square / variance for observation, variance in pairs)
-        log_noise = sum(observation.count * np.log(variance) for observation, variance in pairs)
-        return gram, moment, float(square), float(log_noise)
-
-    def solve(prior: Prior) -> LinearGaussian:
-        gram, moment, square, log_noise = weigh(prior.uses, prior.residual_variance)
-        variances = (prior.variances(mean_variance)[owner] * strengths)[_is_used(prior, owner)]
-        return PrimalGaussian(variances, gram, moment, square, log_noise=log_noise)
-
-    return solve
-
-
-def _submatrix(matrix: Small, is_used: NDArray[np.bool_]) -> Small:
-    """Return the rows and columns of used features, copied by runs of neighbouring features."""
-    edges = np.flatnonzero(np.diff(is_used, prepend=False, append=False))
-    runs = [slice(*edge) for edge in edges.reshape(-1, 2).tolist()]
-    return np.concatenate([np.concatenate([matrix[rows, columns] for columns in runs], axis=1) for rows in runs])
+    return np.searchsorted(np.unique(values[is_on_grid]), values)
