@@ -184,7 +184,7 @@ def _finite(labels: Any, allow_empty: bool) -> NDArray[Any]:
     if array is None or array.dtype.kind not in "fiu":
         # raised out here, where no original error, which may quote a label, is attached
         raise LabelError(
-            "labels must be real numbers; some are missing, or text, booleans, dates or something else: convert "
+            "labels must be real numbers or booleans; some are missing, text, dates or something else: convert "
             "the column to numbers first"
         )
     if array.dtype.itemsize > 8:
@@ -207,6 +207,8 @@ def _converted(labels: Any) -> NDArray[Any] | None:
             array = np.asarray(labels)
         except OverflowError:  # an integer beyond floats among floats
             array = np.asarray(labels, dtype=object)
+        if array.dtype == bool or (array.size and all(isinstance(item, bool) for item in array.flat)):
+            return array.astype(np.uint8)  # 0 and 1
         if array.dtype != object:
             return array
         if not all(map(_is_real, array.flat)):

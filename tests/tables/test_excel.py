@@ -226,9 +226,6 @@ def test_a_formula_in_the_header_leaves_no_column_out(place):
 HIDDEN = {
     "hidden": lambda book, sheet: setattr(sheet.column_dimensions["E"], "hidden", True),
     "in a folded group": lambda book, sheet: sheet.column_dimensions.group("D", "E", hidden=True),
-    "a format that shows nothing": lambda book, sheet: setattr(sheet["E3"], "number_format", ";;;"),
-    "a format of asterisks": lambda book, sheet: setattr(sheet["E3"], "number_format", '"***"'),
-    "less than a pixel wide": lambda book, sheet: setattr(sheet.column_dimensions["E"], "width", 0.1),
 }
 
 

@@ -91,6 +91,15 @@ def _file_checks(card: Card, path: Path | None, folder: StrPath | None, model: P
             yield describe_features(card) if model is None else recompute_labels(card, path, model)
 
 
+def find_release(card: Card, folder: Path) -> tuple[Path, list[str]]:
+    """Return the file of a card, or its folder, and the names of files in it; a single file has no name."""
+    name, hashes = _checksums(card)
+    path = _find_beside(name, folder)
+    if path is None or not hashes:
+        raise ParameterError("the card names no file, or none beside it")
+    return path, sorted(set(hashes) - {"card.json"})
+
+
 def _checks_without_checksum(card: Card, path: Path | None, folder: StrPath | None) -> Iterator[Check]:
     """Compare a table of a cluster with its card, and refuse a file that no card names."""
     if card.kind == "release" and "release" in card.content:

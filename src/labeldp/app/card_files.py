@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal
 
 from labeldp._atomic import read_regular
 from labeldp.errors import CardError, ParameterError
 from labeldp.mechanisms.card_format import MAX_TEXT
 
-KINDS = ("report", "summary")
+KINDS: tuple[Literal["report", "summary"], ...] = ("report", "summary")
 """Pages that ``labeldp report`` writes."""
 
 

@@ -84,7 +84,7 @@ def predict_file(
     pa, saved = arrow(), load_model(model)
     progress = progress or (lambda *_: None)
     progress("Reading", 0, None)
-    table = _open_features(source, saved, keep, format, dialect)
+    table = open_features(source, saved, keep, format, dialect)
     output = table.as_text()
     fields = [field for field in output.schema if field.name in {*saved.encoder.names, *keep}]
     names = [field.name for field in fields]
@@ -114,7 +114,7 @@ def _predict(saved: SavedModel, features: Any, tally: Tally) -> Array:
     return np.round(saved.predict(features, tally), digits)
 
 
-def _open_features(
+def open_features(
     source: StrPath, saved: SavedModel, keep: Sequence[str], format: str | None, dialect: Dialect | None
 ) -> Table:
     """Open a table of which only the columns of a model and those to copy are read."""

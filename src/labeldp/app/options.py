@@ -116,8 +116,6 @@ PaidFrom = Annotated[
         "of your own, the ledger. It must hold these charges.",
     ),
 ]
-Csv = Annotated[File, Option(help="Write every figure in full, as CSV.")]
-Latex = Annotated[File, Option(help="Write the tables for a paper, as LaTeX with booktabs.")]
 AsJson = Annotated[bool, Option("--json", help="For scripts: the same as JSON.")]
 
 

@@ -178,9 +178,9 @@ def as_floats(array: Any) -> Any:
 
 
 def refuse_other_than_numbers(kind: Any, name: str) -> None:
-    """Refuse a label column of this Arrow type if it holds no real numbers."""
+    """Refuse a label column of this Arrow type if it holds no numbers or booleans; of nulls all are missing."""
     values = value_type(kind)
-    checks = (types.is_integer, types.is_floating, types.is_decimal, types.is_null)  # null: all are missing
+    checks = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal, types.is_null)
     if not any(check(values) for check in checks):
         raise LabelError(
             f"the label {name!r} must be a column of numbers, and is of type {values}: name another column, or "

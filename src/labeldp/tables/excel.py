@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import cache
 from itertools import chain, compress, cycle, islice, product
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -48,13 +47,6 @@ _PLAIN = re.compile(
 
 _TEXT = re.compile(r'"[^"]*"')
 """Text in a formula."""
-
-_LITERAL = re.compile(r'"[^"]*"?|\\.?|[_*].?|\[[^\]]*\]?', re.DOTALL)
-"""Text, blanks, colours and conditions in a number format, which show nothing of the value."""
-
-NARROWEST_COLUMN = 0.2
-"""Characters; a narrower column is less than a pixel wide."""
-
 
 Formulas = dict[tuple[int, int], str]
 """Formulas of a sheet by row and column."""
@@ -183,11 +175,7 @@ def read_sheet(source: SourceFile, dialect: Dialect) -> Sheet:
 def _read_sheet(source: SourceFile, dialect: Dialect) -> Sheet:
     layout = _chosen_sheet(_load(source, stored=False), source.path, dialect)
     formulas = _formulas(layout, source.path)
-    hidden = [
-        (group.min, group.max)
-        for group in layout.column_dimensions.values()
-        if group.hidden or group.width < NARROWEST_COLUMN
-    ]
+    hidden = [(group.min, group.max) for group in layout.column_dimensions.values() if group.hidden]
     del layout  # before the values take as much memory
     sheet = _chosen_sheet(_load(source, stored=True), source.path, dialect)
     top, *table = _stored_rows(sheet, formulas, dialect.skip) or [(0, {})]
@@ -297,19 +285,10 @@ def _marks(cell: Any, formula: str | None) -> Iterator[str]:
         yield "error"
     if cell.data_type == "d" or (is_error and is_date_format(cell.number_format)):  # also where it can be no date
         yield "date"
-    if cell.data_type in {"n", "s"} and _shows_nothing(cell.number_format or "General"):
-        yield "hidden"
     if formula is not None:
         yield "formula"
     if formula and cell.value is None and cell.data_type == "n":
         yield "unsaved"
-
-
-@cache
-def _shows_nothing(number_format: str) -> bool:
-    """Return whether a format leaves positive or negative numbers blank, as ``;;;`` does."""
-    positive_negative = _LITERAL.sub("", number_format).split(";")[:2]
-    return any(not re.search("[0#?@A-Za-z]", section) for section in positive_negative)
 
 
 def _uses_other_rows(formulas: Formulas, row: int, column: int, columns: Collection[int]) -> bool:

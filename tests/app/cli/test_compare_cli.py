@@ -1,7 +1,5 @@
 """``labeldp compare``: only for labels that are said to be public; errors and curves."""
 
-import csv
-import io
 import json
 import math
 
@@ -30,19 +28,12 @@ def test_without_the_word_public_it_stops_before_it_opens_anything(tmp_path):
 
 def test_it_warns_that_nothing_is_private_and_shows_both_curves(table, tmp_path):
     plot = tmp_path / "compare.png"
-    figures, paper = tmp_path / "compare.csv", tmp_path / "compare.tex"
-    shown = said("compare", table, *OPTIONS, "--public", "--plot", plot, "--csv", figures, "--latex", paper)
+    shown = said("compare", table, *OPTIONS, "--public", "--plot", plot)
     for words in ("PUBLIC", "labels released", "model released", "private constant", "rr-on-bins"):
         assert words in shown
     assert shown.index("ε = 0.5") < shown.index("ε = 3")
     assert f"{5 * math.sqrt(2) / 0.5:.3g}" in shown  # Laplace at ε = 0.5: width · √2/ε
     assert plot.read_bytes().startswith(b"\x89PNG")
-    assert paper.read_text().count(r"\toprule") == 2  # of labels and of models
-    rows = {
-        (row["name"], row["epsilon"]): float(row["error"])
-        for row in csv.DictReader(io.StringIO(figures.read_text()))
-    }
-    assert rows["laplace", "0.5"] == pytest.approx(5 * math.sqrt(2) / 0.5, rel=1e-3)
     assert shown.count(" ± ") >= 8  # of two regressors, the constant and what is not private, at two budgets
 
 
@@ -53,7 +44,6 @@ def test_it_warns_that_nothing_is_private_and_shows_both_curves(table, tmp_path)
         (["--mechanisms", "laplas"], "--mechanisms"),
         (["--mechanisms", "gaussian"], "--mechanisms"),
         (["--plot", "compare.doc"], "--plot"),
-        (["--csv", "both.txt", "--latex", "both.txt"], "both.txt"),
         (["--label", "prise"], "price"),
     ],
 )
@@ -62,15 +52,9 @@ def test_what_cannot_be_compared_is_refused_before_any_work(options, named, tabl
     assert files_in(tmp_path) == ["homes.parquet"]
 
 
-def test_figures_are_written_as_csv_and_latex_and_replace_nothing_by_themselves(place):
-    options = ("preview", "--rows", 20_000, "--bounds", 0, 200, "--epsilon", "0.3,1", "--csv", "a.csv")
-    shown = json.loads(run(*options, "--latex", "a.tex", "--json").stdout)
-    with (place / "a.csv").open(newline="") as file:
-        assert [float(row["figure"]) for row in csv.DictReader(file)] == [
-            one["figure"] for one in shown["figures"]
-        ]
-    latex = (place / "a.tex").read_text(encoding="utf-8")
-    assert r" & $\varepsilon$ = 0.3 & $\varepsilon$ = 1 \\" in latex
-    assert not set("ε±×≈–") & set(latex.split("\n", 1)[1])
-    assert "a.csv" in said(*options, code=2)
-    run(*options, "--force")
+def test_every_figure_is_printed_in_full_for_scripts():
+    options = ("preview", "--rows", 20_000, "--bounds", 0, 200, "--epsilon", "0.3,1")
+    figures = json.loads(run(*options, "--json").stdout)["figures"]
+    assert len(figures) == 14
+    (found,) = json.loads(run(*options[:-2], "--target-error", 2, "--json").stdout)["figures"][4:5]
+    assert (found["of"], found["epsilon"]) == ("the mean alone", 0.71)

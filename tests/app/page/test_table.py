@@ -129,3 +129,11 @@ def shown_fields(html, button):
     """Return what the form of a button sends with it."""
     start = html[: html.index(button)].rpartition("<form")[2]
     return dict(re.findall('name="([a-z_]+)" value="([^"]*)"', start))
+
+
+def test_a_folder_without_a_table_offers_a_sample_to_try(tmp_path):
+    client = Client(tmp_path).enter()
+    assert "Try a sample table" in client.get("/").words
+    begun = client.unfinished(client.post("/sample"))
+    assert begun.header.names[-1] == "income"
+    assert "Try a sample table" not in client.get("/").words

@@ -12,7 +12,6 @@ from typer import Option
 from labeldp._atomic import atomic_file
 from labeldp._values import Data, Epsilon, parse_choice, parse_integer
 from labeldp.accounts.budget import rounded_up
-from labeldp.accounts.cells import as_csv, latex_tabular
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.numbers import number
 from labeldp.app.cli.commands import command
@@ -31,22 +30,21 @@ from labeldp.app.options import (
     AsJson,
     Bounds,
     Categories,
-    Csv,
     DialectOptions,
     Drop,
     Epsilons,
     Features,
+    Field,
     Force,
     Format,
     Label,
-    Latex,
     Missing,
     Modules,
     Names,
     RowsPerPerson,
     Source,
 )
-from labeldp.app.sentences import as_flag, spelled, without_controls
+from labeldp.app.sentences import as_flag, spelled
 from labeldp.errors import ParameterError, Setting
 from labeldp.evidence import previews
 from labeldp.evidence.survey import make_survey
@@ -61,26 +59,6 @@ MODEL_ROWS = 8000
 
 Figures = Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]]
 """Tables by their titles, each with its header and its lines."""
-
-
-def _refuse(files: Mapping[str, Path | None], *, force: bool, source: str | None = None) -> None:
-    """Refuse files that cannot be written, before any work."""
-    refuse_same({f"the {kind} file": path for kind, path in files.items()}, {"the table": source})
-    for path in filter(None, files.values()):
-        Target(str(path), force).refuse()
-
-
-def _write(tables: Figures, records: Sequence[Data], csv: Path | None, latex: Path | None, *, force: bool) -> None:
-    """Write every figure as CSV, and the tables as LaTeX, where these files are named."""
-    rows = as_csv([records[0], *(record.values() for record in records)])
-    lines: list[str] = []
-    for title, (header, body) in tables.items():
-        lines += [f"% {without_controls(title)}", *latex_tabular([header, *body]), ""]
-    for path, text in ((csv, rows), (latex, "\n".join(lines))):
-        if path is not None:
-            with atomic_file(path, public=True, replace=force) as unfinished:
-                unfinished.write_text(text, encoding="utf-8", newline="\n")
-            print_status(f"The figures are in {path}.")
 
 
 def _show(tables: Figures, notes: Sequence[str], records: Sequence[Data] | None = None) -> None:
@@ -175,16 +153,17 @@ def preview(
         int | None, Option(help="Columns of a regression table, to show the ± of its intervals.")
     ] = None,
     target_error: Annotated[
-        float | None, Option(help="Find the ε that reaches this error, in place of --epsilon.")
+        float | None,
+        Option(help="Find the ε that reaches this error, in place of --epsilon."),
+        Field("The error that you can accept"),
     ] = None,
     target: Annotated[
-        str, Option(help=f"The figure that has --target-error: {', '.join(previews.TARGETS)}.")
+        str,
+        Option(help=f"The figure that has --target-error: {', '.join(previews.TARGETS)}."),
+        Field("In", {name: text.replace("label", "private label") for name, text in previews.NAMES.items()}),
     ] = "mean",
     rows_per_person: RowsPerPerson = 1,
-    csv: Csv = None,
-    latex: Latex = None,
     as_json: AsJson = False,
-    force: Force = False,
 ) -> None:
     """Show expected errors at each ε: noise of labels and means, and the best error of a score or a model.
 
@@ -192,7 +171,6 @@ def preview(
 
     Releases: nothing. No table is read, so no label can be, and nothing is spent.
     """
-    _refuse({"CSV": csv, "LaTeX": latex}, force=force)
     result = previews.preview(
         rows=rows,
         bounds=bounds,
@@ -204,7 +182,6 @@ def preview(
     )
     tables = {f"{rows:,} rows, by ε": result.table()}
     _show(tables, [*result.notes(), *result.cautions()], result.records() if as_json else None)
-    _write(tables, result.records(), csv, latex, force=force)
 
 
 # ---- compare --------------------------------------------------------------------------------------------
@@ -231,8 +208,6 @@ def compare(
     categories: Categories = (),
     missing: Missing = "error",
     plot: Annotated[Path | None, Option(help="Draw the curves: a .png, .svg or .pdf file.")] = None,
-    csv: Csv = None,
-    latex: Latex = None,
     as_json: AsJson = False,
     force: Force = False,
     format: Format = None,
@@ -259,7 +234,9 @@ def compare(
         if plot.suffix not in (".png", ".svg", ".pdf"):
             raise ParameterError(Setting("plot"), f" must end in .png, .svg or .pdf, got {plot}")
         import matplotlib  # noqa: F401
-    _refuse({"plot": plot, "CSV": csv, "LaTeX": latex}, force=force, source=source)
+
+        refuse_same({"the plot": plot}, {"the table": source})
+        Target(str(plot), force).refuse()
     choices = mechanism_choices()
     for name in mechanisms:
         parse_choice(name, "mechanisms", choices)
@@ -282,7 +259,6 @@ def compare(
         )
     tables = _tables(result, label)
     _show(tables, result.notes(), result.records() if as_json else None)
-    _write(tables, result.records(), csv, latex, force=force)
     if plot is not None:
         _save(result.plot(label), plot, force=force)
         print_status(f"The curves are in {plot}.")

@@ -19,7 +19,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from labeldp.app import report
-from labeldp.app.page import budget_step, release_step, releases, table_step
+from labeldp.app.page import budget_step, handover_step, release_step, releases, table_step
 from labeldp.app.page.forms import explain
 from labeldp.app.page.guard import LOCAL_HOSTS, OwnerOnly, SafeAnswers
 from labeldp.app.page.site import Site, go, show, site_of
@@ -113,13 +113,17 @@ def build_app(site: Site) -> ASGIApp:
         "/releases": releases.releases_page,
         "/card": releases.card_page,
         "/report": releases.report_page,
+        "/archive": handover_step.archive_page,
         "/style.css": style_sheet,
         "/alive": alive,
     }
     forms: dict[str, Callable[..., Response]] = {
         "/open": table_step.open_form,
         "/upload": table_step.upload_form,
+        "/sample": table_step.sample_form,
         "/work/{work}/stop": release_step.stop_form,
+        "/folder": handover_step.folder_form,
+        "/predict": handover_step.predict_form,
         "/end": end_form,
     }
     routes = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.datastructures import FormData
@@ -47,9 +48,19 @@ KIND_OPTIONS = {
 }
 """Options of one kind alone."""
 
+SHOWN = {
+    "statistics": (("one label", "mean of "), [0]),
+    "training": (("model quality",), [2]),
+    "model": (("error a score shows", "model quality"), [1, 2]),
+    "regression": (("coefficient",), [3]),
+}
+"""Figures of a preview by the beginnings of their names, and its notes by number, for what is released."""
+
 FIELDS = (
     "kind",
     "epsilon",
+    "target_error",
+    "target",
     "purpose",
     "model",
     "label_transform",
@@ -96,14 +107,17 @@ def figures_page(request: Request) -> Response:
 
 def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems: dict[str, str]) -> dict[str, Any]:
     """Return the forecast for the ε of a form, and all costs with it; for an example without one."""
-    options = parse_fields(["epsilon", "score", "limit"], form, {})
+    options = parse_fields(["epsilon", "score", "limit", "target_error", "target", "purpose"], form, {})
     book = None
     with collect_problem(problems, "ledger"):
         path = folder.target(str(form.get("ledger")))
         if path.exists():
             book = Ledger.open(path, create=False)
-    plan = preview_of(unfinished, options.get("epsilon", EXAMPLE))
-    score = options.get("score") if form.get("kind") == "model" else None
+    kind = str(form.get("kind"))
+    columns = min(len(_regressors(unfinished)), unfinished.rows // 3 - 1) if kind == "regression" else 0
+    plan = preview_of(unfinished, options.get("epsilon", EXAMPLE), columns if columns > 0 else None)
+    names, notes = SHOWN.get(options.get("purpose", "") if kind == "table" else kind, SHOWN["statistics"])
+    score = options.get("score") if kind == "model" else None
     release_cost = group_budget(Budget(plan.budgets[0].epsilon), unfinished.rows_per_person)
     score_cost = group_budget(
         Budget(max((score or 0.0) - plan.budgets[0].epsilon, 0.0)), unfinished.rows_per_person
@@ -112,6 +126,8 @@ def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems:
     return {
         "book": book,
         "plan": plan,
+        "lines": [line for line in plan.table()[1] if line[0].startswith(names)],
+        "notes": [note for number, note in enumerate(plan.notes()) if number in notes],
         "odds": odds_figures((past_cost + release_cost + score_cost).epsilon),
         "costs": {
             "for this release": release_cost,
@@ -119,8 +135,20 @@ def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems:
             "that the ledger has spent before": past_cost,
         },
         "cautions": plan.cautions(past_cost + score_cost),
+        "reached": _reach_error(unfinished, options, problems),
         "is_example": "epsilon" not in options,
     }
+
+
+def _reach_error(unfinished: Unfinished, options: Mapping[str, Any], problems: dict[str, str]) -> float | None:
+    """Return the least ε that reaches the error that was typed, if one was."""
+    if options.get("target_error") is None:
+        return None
+    with collect_problem(problems, "target_error"):
+        bounds = (unfinished.options or {})["bounds"]
+        error = {"target_error": options["target_error"], "target": options.get("target", "mean")}
+        return preview(rows=unfinished.rows, bounds=bounds, **error).budgets[0].epsilon
+    return None
 
 
 def _suggestions(unfinished: Unfinished) -> dict[str, list[str]]:
@@ -128,6 +156,7 @@ def _suggestions(unfinished: Unfinished) -> dict[str, list[str]]:
     column = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in str(unfinished.label))
     suggestions = {name: [""] for name in FIELDS}
     suggestions["kind"] = ["table"]
+    suggestions["target"] = ["mean"]
     suggestions["ledger"] = [f"{_stem(unfinished)}.{column}.ledger.db"]
     suggestions["regressor"] = _regressors(unfinished)
     return suggestions
@@ -147,11 +176,11 @@ def _stem(unfinished: Unfinished) -> str:
     return unfinished.source.name.partition(".")[0] or "table"
 
 
-def preview_of(unfinished: Unfinished, epsilon: float) -> Preview:
-    """Return the forecast for an ε, which uses no label."""
+def preview_of(unfinished: Unfinished, epsilon: float, columns: int | None = None) -> Preview:
+    """Return the forecast for an ε, which uses no label, and for a regression of some columns."""
     bounds = (unfinished.options or {})["bounds"]
     people = unfinished.rows_per_person
-    return preview(rows=unfinished.rows, bounds=bounds, epsilon=epsilon, rows_per_person=people)
+    return preview(rows=unfinished.rows, bounds=bounds, epsilon=epsilon, rows_per_person=people, columns=columns)
 
 
 def score_of(release: ReleaseRequest, rows: int) -> ScorePlan | None:

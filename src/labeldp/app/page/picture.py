@@ -8,21 +8,32 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from labeldp._values import Array
 from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.card import Card
 from labeldp.accounts.numbers import number
+from labeldp.app.handover import open_release
+from labeldp.app.model_predictions import open_features
 from labeldp.inference.regression_table import RegressionTable
+from labeldp.learning.models import load_model
 from labeldp.tables.batches import label_values
 from labeldp.tables.dialect import Dialect
-from labeldp.tables.opening import open_table
 
 FIRST_ROWS = 8
+MOST_GROUPS = 12
+"""The most categories of a column, and columns of a model, that are shown."""
+
+MOST_ROWS = 1_000_000
+"""Rows of a table whose means by a column are shown."""
+
+MODEL_ROWS = 2000
+"""Rows whose predictions show the importance of columns."""
 
 Picture = dict[str, Any]
-"""An image of a release, its text alternative, and rows of a table below the names of columns."""
+"""A title, an image or none, its text, and rows of a table below the names of columns, with a caption."""
 
 
 _DRAWN = (
@@ -53,21 +64,22 @@ class _Mean(NamedTuple):
         return cls(mean, text, accuracy.describe_mean(values.size))
 
 
-def draw_table(path: Path, card_text: str) -> Picture:
-    """Return the released values of a table, their mean with its error, and the first rows."""
+def draw_table(path: Path, card_text: str) -> list[Picture]:
+    """Return the released values of a table and its first rows, and means by a public column."""
     card = Card.parse(card_text)
-    facts = card.content["file"]
-    label = str(facts["column"])
-    dialect = Dialect(**{name: facts[name] for name in ("separator", "decimal", "encoding") if name in facts})
-    batches = open_table(path, label=label, dialect=dialect).batches([label])
-    values = np.concatenate([label_values(batch.column(label), allow_missing=True)[0] for batch in batches])
-    table = open_table(path, as_written=True, dialect=dialect)
-    first = next(iter(table.batches())).slice(0, FIRST_ROWS).to_pylist()
-    bounds, mean = card.terms.bounds[0], _Mean.of(card, values)
+    label = str(card.content["file"]["column"])
+    names = [label] if card.terms.rows > MOST_ROWS else None  # a large table need not fit into memory
+    table = pa.Table.from_batches(list(open_release(path, card).batches(names)))
+    values = label_values(table.column(label).combine_chunks(), allow_missing=True)[0]
+    bounds, prior, mean = card.terms.bounds[0], card.terms.priors[0], _Mean.of(card, values)
 
     def plot(axes: Any) -> None:
         axes.axvspan(*bounds, color="#1b7a43", alpha=0.13, label="the bounds")
-        axes.hist(values, bins=50, color="#0057a3", alpha=0.6, label="released values")
+        _, edges, _ = axes.hist(values, bins=50, color="#0057a3", alpha=0.6, label="released values")
+        if prior is not None:
+            counts = prior.density * (values.size * (edges[1] - edges[0]))
+            axes.stairs(counts, prior.nodes, color="#7b3f98", label="likely distribution")
+            axes.set_ylim(0, 1.1 * max(patch.get_height() for patch in axes.patches[1:51]))
         if mean is not None:
             axes.axvline(mean.value, color="#b04a00", lw=2, label=mean.text)
         axes.set(xlabel=label, ylabel="rows")
@@ -76,14 +88,78 @@ def draw_table(path: Path, card_text: str) -> Picture:
     text = f"{values.size:,} released values of {label}. {_MODELLED}"
     if mean is not None:
         text = f"{values.size:,} released values of {label}, and {mean.text}. {mean.note} {_DRAWN}"
-    rows = [["" if value is None else str(value) for value in row.values()] for row in first]
-    return {"image": _draw(plot, 3.4), "text": text, "rows": [table.schema.names, *rows]}
+    if prior is not None:
+        text += " The line is a rough picture of the true values, which is private and was paid for."
+    rows = first_rows(open_release(path, card, as_written=True))
+    column = {"title": "The private column now", "image": _draw(plot, 3.4), "text": text, "caption": "First rows"}
+    groups = [] if mean is None else _draw_groups(card, table, values)
+    return [{**column, "rows": rows}, *groups]
+
+
+def _draw_groups(card: Card, table: Any, values: Array) -> list[Picture]:
+    """Return the mean of each category of the first public column that has few, with its error."""
+    label, terms = str(card.content["file"]["column"]), card.terms
+    accuracy = Accuracy.under(terms.mechanisms[0], terms.priors[0], terms.bounds[0])
+    for name in table.schema.names:
+        categories = pc.fill_null(table.column(name).cast(pa.string()), "") if name != label else pa.array([""])
+        names = pc.unique(categories).to_pylist()
+        if not 2 <= len(names) <= MOST_GROUPS:
+            continue
+        rows = [[name, "rows", f"mean {label}", "± (typical error)"]]
+        places = categories.to_numpy()
+        for category in sorted(names):
+            group = values[places == category]
+            error = float(accuracy.error_of_mean(group.size))
+            rows.append([category or "missing", f"{group.size:,}", number(float(group.mean())), number(error, 2)])
+        text = "These means cost nothing more. Any other public column, or several at once, works the same way."
+        return [{"title": f"Means by {name}", "image": "", "text": text, "caption": f"By {name}", "rows": rows}]
+    return []
+
+
+def draw_model(folder: Path, source: Path, dialect: Dialect) -> Picture:
+    """Return the importances of the public columns, by the model's own predictions for some rows of the table."""
+    saved = load_model(folder)
+    table, rows = open_features(source, saved, (), None, dialect), list[Any]()
+    for batch in table.batches():
+        rows.append(table.parse(batch, saved.encoder.names))
+        if sum(map(len, rows)) >= MODEL_ROWS:
+            break
+    found = saved.importances(pa.Table.from_batches(rows).slice(0, MODEL_ROWS))
+    names = list(found)[:MOST_GROUPS]
+    changes = [found[name] for name in names]
+
+    def plot(axes: Any) -> None:
+        axes.barh(names[::-1], changes[::-1], color="#0057a3")
+        axes.set(xlabel=f"typical change of a predicted {saved.label}")
+
+    text = (
+        f"How much each public column moves the model's predictions of {saved.label}, in its unit: the typical "
+        "change if the column's rows are shuffled. It follows from the model alone, and costs nothing."
+    )
+    lines = [["column", "typical change"], *([name, number(found[name], 3)] for name in names)]
+    return {
+        "title": "What the model uses",
+        "image": _draw(plot, 1.2 + 0.35 * len(names)),
+        "text": text,
+        "caption": "Importances of columns",
+        "rows": lines,
+    }
+
+
+def first_rows(table: Any) -> list[list[str]]:
+    """Return the names of columns, and the first rows as text."""
+    first = next(iter(table.batches())).slice(0, FIRST_ROWS).to_pylist()
+    return [
+        table.schema.names,
+        *(["" if value is None else str(value) for value in row.values()] for row in first),
+    ]
 
 
 def draw_regression(table: RegressionTable) -> Picture:
     """Return the coefficients of a regression table with their intervals, and the table."""
     text = f"What explains {table.label}: coefficients with their 95 % intervals."
-    return {"image": _draw(table.plot, 1.4 + 0.4 * len(table.names)), "text": text, "rows": table.cells()}
+    image = _draw(table.plot, 1.4 + 0.4 * len(table.names))
+    return {"title": "The table", "image": image, "text": text, "caption": "The table", "rows": table.cells()}
 
 
 def _draw(plot: Callable[[Any], object], height: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import FormData
@@ -12,15 +13,18 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from labeldp._atomic import atomic_file
 from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger, note_other_ledgers
 from labeldp.accounts.numbers import odds_figures
+from labeldp.app.card_files import KINDS
 from labeldp.app.file_release import privatize_file
+from labeldp.app.handover import as_workbook
 from labeldp.app.model_fit import fit_file, no_score
 from labeldp.app.page.budget_step import preview_of, score_of
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import explain
-from labeldp.app.page.picture import draw_regression, draw_table
+from labeldp.app.page.picture import Picture, draw_model, draw_regression, draw_table
 from labeldp.app.page.site import SOON, Site, go, site_of
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished
 from labeldp.app.page.work import Work
@@ -28,6 +32,7 @@ from labeldp.app.regression import regress_file
 from labeldp.app.report import render_report, write_page
 from labeldp.app.sentences import printable
 from labeldp.errors import Message, ParameterError, Setting
+from labeldp.tables.paths import format_in
 
 
 def refuse_without_model(sentence: Message) -> None:
@@ -85,6 +90,7 @@ def release_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
             book, {name: site.folder.target(name) for name in site.folder.ledgers()}
         ),
         "result": work.result if work and state == "done" else None,
+        "tables": site.folder.tables() if release.kind == "model" else [],
     }
 
 
@@ -94,28 +100,51 @@ def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, wo
     result: Any = COMMANDS[kind](release.source, out, **release.options, ledger=ledger, progress=work.progress)
     card_path = out / "card.json" if kind == "model" else out.with_name(f"{out.name}.card.json")
     card = card_path.read_text(encoding="utf-8")
+    problems = list[str]()
     files = {OUTPUTS[kind]: out, "The certificate (card)": card_path}
-    problems, picture = list[str](), None
-    if kind != "regression":  # which is a report itself
-        with _collect_failure(problems, "The report could not be written"):
-            report = out.with_name(f"{out.name}.report.html")
-            write_page(report, render_report(card, ledger=ledger), subject=card_path)
-            files["The report"] = report
+    files |= _write_copies(release, card_path, ledger, problems)
+    pictures = list[Picture]()
     with _collect_failure(problems, "The result cannot be shown here"):
-        if kind == "table":
-            picture = draw_table(out, card)
-        elif kind == "regression":
-            picture = draw_regression(result.table)
-        elif result.score_error is not None:
-            problems.append(f"How good the model is could not be measured: {explain(result.score_error)}")
+        pictures = _draw_result(release, result, card)
+    if kind == "model" and result.score_error is not None:
+        problems.append(f"How good the model is could not be measured: {explain(result.score_error)}")
     notes = [note for note in result.notes if not isinstance(note, Message)]  # advice, which is paid again
     return {
         "card": folder.name(card_path),
         "files": {name: folder.name(file) for name, file in files.items()},
         "notes": [printable(line) for note in [*problems, *notes] for line in note.splitlines()],
         "explanation": Card.parse(card).explain(ledger.charges),
-        "picture": picture,
+        "pictures": pictures,
     }
+
+
+def _write_copies(
+    release: ReleaseRequest, card_path: Path, ledger: Ledger, problems: list[str]
+) -> dict[str, Path]:
+    """Write what follows from a release: an Excel sheet of a table from Excel, the report, and the summary."""
+    out, card, files = release.out, card_path.read_text(encoding="utf-8"), dict[str, Path]()
+    if release.kind == "table" and format_in(release.source.name) == "xlsx":
+        with _collect_failure(problems, "The Excel sheet could not be written"):
+            sheet = out.with_suffix(".xlsx")
+            with atomic_file(sheet, public=True, max_rights=out.stat().st_mode, replace=False) as file:
+                file.write_bytes(as_workbook(out, Card.parse(card)))
+            files["The same as an Excel sheet"] = sheet
+    pages = KINDS[1:] if release.kind == "regression" else KINDS  # its table is a report itself
+    for page in pages:
+        with _collect_failure(problems, f"The {page} could not be written"):
+            target = out.with_name(f"{out.name}.{page}.html")
+            write_page(target, render_report(card, page, ledger=ledger), subject=card_path)
+            files[f"The {page}"] = target
+    return files
+
+
+def _draw_result(release: ReleaseRequest, result: Any, card: str) -> list[Picture]:
+    """Return pictures and tables of a release, from what can be shared and public columns."""
+    if release.kind == "table":
+        return draw_table(release.out, card)
+    if release.kind == "regression":
+        return [draw_regression(result.table)]
+    return [draw_model(release.out, release.source, release.options["dialect"])]
 
 
 @contextmanager

@@ -69,7 +69,8 @@ def card_page(request: Request) -> Response:
         ledger = _ledger_of(result.card, _ledgers_in(folder)[0].values())
         explanation = result.card.explain(ledger.charges if ledger else None)
     report = _report_of(folder, path)
-    return show(request, "card", name=name, result=result, explanation=explanation, report=report)
+    tables = folder.tables() if path.name == "card.json" and result.holds else []
+    return show(request, "card", name=name, result=result, explanation=explanation, report=report, tables=tables)
 
 
 def _ledger_of(card: Card, ledgers: Iterable[Ledger]) -> Ledger | None:
@@ -78,9 +79,9 @@ def _ledger_of(card: Card, ledgers: Iterable[Ledger]) -> Ledger | None:
     return max(candidates, key=lambda ledger: ledger.total.epsilon, default=None) if card.terms.charges else None
 
 
-def _report_of(folder: ChosenFolder, card: Path) -> Path | None:
-    """Return the report of a card, or the page of a regression, if the folder has it."""
-    pages = reports_beside(card)
+def _report_of(folder: ChosenFolder, card: Path, kind: str = "report") -> Path | None:
+    """Return the report or the summary of a card, or the page of a regression, if the folder has it."""
+    pages = reports_beside(card, kind)
     subject = card.with_name(card.name.removesuffix(".card.json"))
     if subject.suffix == ".html":
         pages.append(subject)
@@ -88,9 +89,10 @@ def _report_of(folder: ChosenFolder, card: Path) -> Path | None:
 
 
 def report_page(request: Request) -> Response:
-    """Show the report of a card."""
+    """Show the report of a card, or its summary."""
     folder = site_of(request).folder
-    report = _report_of(folder, folder.card(request.query_params.get("card", "")))
+    kind = "summary" if request.query_params.get("kind") == "summary" else "report"
+    report = _report_of(folder, folder.card(request.query_params.get("card", "")), kind)
     if report is None:
         raise ParameterError("there is no report beside this certificate")
     return FileResponse(report, media_type="text/html", headers=REPORT_POLICY)

@@ -7,20 +7,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
 from labeldp._atomic import atomic_file
 from labeldp._values import parse_integer
+from labeldp.accounts.cells import as_csv
 from labeldp.app.page.forms import collect_problem, parse_fields
 from labeldp.app.page.site import Site, go, show, site_of
 from labeldp.app.page.unfinished import Unfinished, typed_texts
 from labeldp.app.sentences import counted
 from labeldp.errors import LabelDPError, ParameterError
+from labeldp.evidence.survey import make_survey
 from labeldp.release.names import as_label_name
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.overview import count_titles
+
+SAMPLE_ROWS = 5000
+"""Rows of the table to try the page with."""
 
 DIALECT = Dialect.__slots__
 """Options of how a table is written."""
@@ -63,6 +69,16 @@ def upload_form(request: Request, form: FormData) -> Response:
     except BaseException:
         path.unlink()
         raise
+
+
+def sample_form(request: Request, form: FormData) -> Response:
+    """Begin with a synthetic survey, which is written to the folder: nobody's values are in it."""
+    folder, survey = site_of(request).folder, make_survey(SAMPLE_ROWS)
+    path = folder.root / folder.free_name("sample-survey", ".csv")
+    lines = [[*survey.feature_names, "income"], *np.column_stack([survey.features, survey.income]).astype(int)]
+    with atomic_file(path, replace=False) as file:
+        file.write_text(as_csv(lines), encoding="utf-8", newline="\n")
+    return _begin(request, path)
 
 
 def _begin(request: Request, source: Path) -> Response:

@@ -65,6 +65,7 @@ function askFigures() {
     .then((html) => {
       const parts = new DOMParser().parseFromString(html, "text/html"), exists = "exists" in parts.getElementById("spent").dataset;
       for (const id of ["figures", "spent"]) document.getElementById(id).innerHTML = parts.getElementById(id).innerHTML;
+      addButtons(document.getElementById("figures"));
       if (limit !== document.activeElement) limit.disabled = limit.closest("div").hidden = exists;
       document.querySelector("[role=status]").textContent = document.querySelector("#figures figcaption").textContent;
     })
@@ -82,7 +83,10 @@ function leave(form, step) {
 }
 
 // What can be typed into a field is a button, which is marked while the field has that value.
-for (const choice of document.querySelectorAll("[data-fill]")) {
+function addButtons(part) {
+  for (const choice of part.querySelectorAll("[data-fill]")) addButton(choice);
+}
+function addButton(choice) {
   const button = document.createElement("button"), { fill, into, typed } = choice.dataset;
   const field = [...document.getElementsByName(into)].find((each) => typed === undefined || each.value === typed);
   const mark = () => button.setAttribute("aria-pressed", field.value.trim() === fill);
@@ -96,6 +100,7 @@ for (const choice of document.querySelectorAll("[data-fill]")) {
   mark();
   choice.replaceWith(button);
 }
+addButtons(document);
 
 // A link to another step takes what was typed with it.
 const kept = document.querySelector("form[data-keep]");
