@@ -373,7 +373,7 @@ class _Output:
 
     @property
     def is_text(self) -> bool:
-        """Whether it is a text file, to which public columns are copied as text."""
+        """True for a text file, to which public columns are copied as text."""
         return self.format in DELIMITERS
 
     def columns_of(self, table: Table) -> Table:

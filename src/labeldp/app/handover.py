@@ -26,7 +26,7 @@ MAX_SHEET_ROWS = 1_048_575
 def pack_release(card: Path, text: str) -> bytes:
     """Return an archive of the files of a card, which are verified first.
 
-    Only what the card has checksums of goes in, and pages that follow from the card.
+    It has the files that the card has checksums of, and pages that follow from the card.
 
     Parameters
     ----------

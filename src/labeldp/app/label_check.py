@@ -25,8 +25,8 @@ TOLERANCE = 1e-9
 
 def describe_features(card: Card) -> Check:
     """Say which columns labels know: those are public columns of the file, as the card agrees with itself."""
-    known = ", ".join(card.content["features"]) or "no column"
-    detail = f"by the card, they are means under a model of {known}"
+    features = ", ".join(card.content["features"]) or "no column"
+    detail = f"by the card, they are means under a model of {features}"
     return Check(NAME, None, f"{detail}; give the folder of the model to compute them again")
 
 
@@ -38,7 +38,7 @@ def recompute_labels(card: Card, path: Path, folder: Path) -> Check:
     if obstacle := _obstacle(card):
         return Check(NAME, None, obstacle)
     try:
-        found, expected, step = _labels(card, path, folder)
+        labels, expected, step = _labels(card, path, folder)
     except ImportError:
         return Check(NAME, None, 'not compared: pip install "labeldp[files]"')
     except DataError as error:
@@ -46,11 +46,11 @@ def recompute_labels(card: Card, path: Path, folder: Path) -> Check:
     except LabelDPError as error:
         return Check(NAME, False, f"they cannot be computed again: {error}")
     tolerance = (step or 0.0) + TOLERANCE * (card.terms.bounds[0][1] - card.terms.bounds[0][0])
-    count = int(np.sum(~(np.abs(found - expected) <= tolerance)))
+    count = int(np.sum(~(np.abs(labels - expected) <= tolerance)))
     if count:
-        return Check(NAME, False, f"{count:,} of {found.size:,} are not those that the model and its labels give")
+        return Check(NAME, False, f"{count:,} of {labels.size:,} are not those that the model and its labels give")
     return Check(
-        NAME, True, f"all {found.size:,} are, as rounded, those that the model and its private labels give"
+        NAME, True, f"all {labels.size:,} are, as rounded, those that the model and its private labels give"
     )
 
 
@@ -71,11 +71,11 @@ def _labels(card: Card, path: Path, folder: Path) -> tuple[Array, Array, float |
 
     model, release = load_model(folder), RowRelease.load(folder / RELEASE)
     terms = card.terms
-    for other in (model.card.terms, release.terms):
-        if fit_times(other.charges) != fit_times(terms.charges):
+    for source in (model.card.terms, release.terms):
+        if fit_times(source.charges) != fit_times(terms.charges):
             raise CardError("the model is of another release")
-    table, found = _read(card.content["file"], path, model.encoder)
-    if found.size != terms.rows:
+    table, labels = _read(card.content["file"], path, model.encoder)
+    if labels.size != terms.rows:
         raise CardError("the table has another number of rows than the card")
     rows = np.arange(terms.rows) if terms.split is None else terms.split.indices()[0]
     if rows.size != release.labels.size:
@@ -85,7 +85,7 @@ def _labels(card: Card, path: Path, folder: Path) -> tuple[Array, Array, float |
     with np.errstate(all="ignore"):  # numbers of a hostile model may be anything
         expected = means_given_labels(predicted, release, rows, residual, terms.bounds[0])
     (step,) = card.content["rounding"]
-    return found, round_to(expected, step), step
+    return labels, round_to(expected, step), step
 
 
 def _read(facts: Data, path: Path, encoder: TableEncoder) -> tuple[Any, Array]:

@@ -124,28 +124,30 @@ def regress_file(
         raise ParameterError(
             Setting("weights", weights), " needs a formula of the other columns: give ", Setting("on")
         )
-    used = [] if weights is None else [weights]
+    weight_columns = [] if weights is None else [weights]
     columns = (
-        {} if formula is None else {"features": [*formula.columns, *used], "categories": list(formula.levels)}
+        {}
+        if formula is None
+        else {"features": [*formula.columns, *weight_columns], "categories": list(formula.levels)}
     )
     progress = progress or (lambda *_: None)
     scope = RowColumns(segment, segment_by, id, person, most_rows_per_person)
     reading: Data = {"missing": missing, "format": format, "dialect": dialect, "scope": scope}
     reading["bounds"] = options.get("bounds")
-    with ExitStack() as places:
-        for place in outputs.values():
-            places.enter_context(place)
+    with ExitStack() as stack:
+        for output in outputs.values():
+            stack.enter_context(output)
         rows = read_rows(source, label, columns=columns, complete=True, progress=progress, hints=hints, **reading)
         progress("Fitting", 0, None)
         shared = {"family": family, "ledger": ledger, "label": label, **options, **rows.scope}
         moments = private_moments(rows.public, rows.labels, on=texts or None, weights=weights, **shared)
         notes = [note for note in rows.notes if note.startswith(LEFT_OUT)]
         tables = _estimate(moments, family, texts or [None], notes)
-        for path, place in outputs.items():
+        for path, output in outputs.items():
             text = _WRITERS[path.suffix](tables, ledger)
             checksum = hashlib.sha256(text.encode()).hexdigest()
-            place.put_card(_card(tables, files={path.name: checksum}), rows.rights)
-            place.put_text(path, text, rows.rights)
+            output.put_card(_card(tables, files={path.name: checksum}), rows.rights)
+            output.put_text(path, text, rows.rights)
     return FileRegression(outputs[paths[0]].card, tables, rows.notes)
 
 
@@ -168,24 +170,22 @@ def _estimate(
     """
     tables: list[RegressionTable] = []
     for text in texts:
-        more = notes
+        table_notes = notes
         try:
             table: RegressionTable = getattr(moments, family)(text)
         except NoSolutionError as error:
-            table, more = (
-                moments.ols(text),
-                [*notes, f"A linear regression, because another was impossible. {error}"],
-            )
-        estimates = replace(table.estimates, notes=[*table.estimates.notes, *more])
+            table = moments.ols(text)
+            table_notes = [*notes, f"A linear regression, because another was impossible. {error}"]
+        estimates = replace(table.estimates, notes=[*table.estimates.notes, *table_notes])
         tables.append(replace(table, estimates=estimates))
     return tables
 
 
-def _card(tables: Sequence[RegressionTable], **more: Any) -> str:
+def _card(tables: Sequence[RegressionTable], **entries: Any) -> str:
     """Return the card of the last table, with all tables side by side if there are several."""
     if len(tables) > 1:
-        more["side_by_side"] = side_by_side(*tables).cells
-    return tables[-1].to_card(**more)
+        entries["side_by_side"] = side_by_side(*tables).cells
+    return tables[-1].to_card(**entries)
 
 
 def _as_html(tables: Sequence[RegressionTable], ledger: Ledger) -> str:

@@ -42,8 +42,8 @@ class RowColumns:
     @property
     def columns(self) -> dict[str, str]:
         """The name of the column for each option that has one."""
-        named = {name: getattr(self, name) for name in ("segment_by", "id", "person")}
-        return {name: column for name, column in named.items() if column is not None}
+        options = {name: getattr(self, name) for name in ("segment_by", "id", "person")}
+        return {name: column for name, column in options.items() if column is not None}
 
     def hidden(self, drop: Collection[str]) -> list[str]:
         """Return the columns that are read, though they are left out of the release."""

@@ -176,8 +176,8 @@ class Categories:
         columns = np.array([*(position.get(value, -1) for value in values), self._missing_column])
         codes = coded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
         if len(self.rare_values) < MAX_RARE_VALUES:  # else some rare values are not known, and look like new ones
-            known = {*self.values, *self.rare_values}
-            is_new = np.array([*(value not in known for value in values), False])
+            levels = {*self.values, *self.rare_values}
+            is_new = np.array([*(value not in levels for value in values), False])
             tally[self.name, "new"] += int(is_new[codes].sum())
         tally[self.name, "missing"] += int((codes == len(values)).sum())
         numbers = np.zeros((codes.size, self.width))

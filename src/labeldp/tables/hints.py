@@ -125,11 +125,11 @@ class HintSampler:
         outside = float(np.mean((labels < bounds[0]) | (labels > bounds[1])))
         if outside > _MOST_OUTSIDE:
             problem = f"About {100 * outside:.0f} % of {self._label!r} lie outside the bounds"
-        elif high - low < _NARROW * (bounds[1] - bounds[0]):
+        elif 0 < high - low < _NARROW * (bounds[1] - bounds[0]):
             problem = f"Nearly all of {self._label!r} lie within a hundredth of the bounds’ width"
         else:
             return []
-        advice = ": check that both are in the same unit, in what the form or the law allows, with "
+        advice = ": check that bounds and values are in the same unit. Bounds come from the form or the law: "
         return [Message(problem, advice, Setting("bounds"))]
 
 

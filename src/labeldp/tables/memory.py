@@ -79,8 +79,8 @@ def fit_size(rows: int, width: int) -> int:
     >>> fit_size(2_000_000, 4) >> 20
     854
     """
-    kept = min(KEPT_ROW_BYTES * rows, MOST_KEPT_BYTES)
-    return FIT_BYTES + kept + rows * (ROW_BYTES + CELL_BYTES * width)
+    row_bytes = min(KEPT_ROW_BYTES * rows, MOST_KEPT_BYTES)
+    return FIT_BYTES + row_bytes + rows * (ROW_BYTES + CELL_BYTES * width)
 
 
 def has_memory(size: int) -> bool:

@@ -31,6 +31,7 @@ def test_a_table_is_released_with_its_card_and_report_and_all_that_was_chosen(cl
         "homes.private.csv",
         "homes.private.csv.card.json",
         "homes.private.csv.report.html",
+        "homes.private.csv.summary.html",
     }
     assert spent(client) == 1  # for two rows of a person
     assert ldp.Ledger.open(root / "book.db", create=False).limit == ldp.Budget(3)

@@ -36,10 +36,10 @@ Picture = dict[str, Any]
 """A title, an image or none, its text, and rows of a table below the names of columns, with a caption."""
 
 
-_DRAWN = (
+_NOISE_NOTE = (
     "One value says little: most of it is noise. Clumps are those of the noise, and not where true values are."
 )
-_MODELLED = (
+_MODEL_NOTE = (
     "They are means under a private model of the other columns, and vary less than true values do. Train models "
     "on them; the certificate says how wrong the model is."
 )
@@ -71,7 +71,8 @@ def draw_table(path: Path, card_text: str) -> list[Picture]:
     names = [label] if card.terms.rows > MOST_ROWS else None  # a large table need not fit into memory
     table = pa.Table.from_batches(list(open_release(path, card).batches(names)))
     values = label_values(table.column(label).combine_chunks(), allow_missing=True)[0]
-    bounds, prior, mean = card.terms.bounds[0], card.terms.priors[0], _Mean.of(card, values)
+    bounds, mean = card.terms.bounds[0], _Mean.of(card, values)
+    prior = None if mean is None else card.terms.priors[0]
 
     def plot(axes: Any) -> None:
         axes.axvspan(*bounds, color="#1b7a43", alpha=0.13, label="the bounds")
@@ -85,9 +86,9 @@ def draw_table(path: Path, card_text: str) -> list[Picture]:
         axes.set(xlabel=label, ylabel="rows")
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=9)
 
-    text = f"{values.size:,} released values of {label}. {_MODELLED}"
+    text = f"{values.size:,} released values of {label}. {_MODEL_NOTE}"
     if mean is not None:
-        text = f"{values.size:,} released values of {label}, and {mean.text}. {mean.note} {_DRAWN}"
+        text = f"{values.size:,} released values of {label}, and {mean.text}. {mean.note} {_NOISE_NOTE}"
     if prior is not None:
         text += " The line is a rough picture of the true values, which is private and was paid for."
     rows = first_rows(open_release(path, card, as_written=True))
@@ -106,9 +107,9 @@ def _draw_groups(card: Card, table: Any, values: Array) -> list[Picture]:
         if not 2 <= len(names) <= MOST_GROUPS:
             continue
         rows = [[name, "rows", f"mean {label}", "± (typical error)"]]
-        places = categories.to_numpy()
+        codes = categories.to_numpy()
         for category in sorted(names):
-            group = values[places == category]
+            group = values[codes == category]
             error = float(accuracy.error_of_mean(group.size))
             rows.append([category or "missing", f"{group.size:,}", number(float(group.mean())), number(error, 2)])
         text = "These means cost nothing more. Any other public column, or several at once, works the same way."
@@ -124,21 +125,21 @@ def draw_model(folder: Path, source: Path, dialect: Dialect) -> Picture:
         rows.append(table.parse(batch, saved.encoder.names))
         if sum(map(len, rows)) >= MODEL_ROWS:
             break
-    found = saved.importances(pa.Table.from_batches(rows).slice(0, MODEL_ROWS))
-    names = list(found)[:MOST_GROUPS]
-    changes = [found[name] for name in names]
+    importances = saved.importances(pa.Table.from_batches(rows).slice(0, MODEL_ROWS))
+    names = list(importances)[:MOST_GROUPS]
+    changes = [importances[name] for name in names]
 
     def plot(axes: Any) -> None:
         axes.barh(names[::-1], changes[::-1], color="#0057a3")
         axes.set(xlabel=f"typical change of a predicted {saved.label}")
 
     text = (
-        f"How much each public column moves the model's predictions of {saved.label}, in its unit: the typical "
-        "change if the column's rows are shuffled. It follows from the model alone, and costs nothing."
+        f"The typical change of a prediction of {saved.label}, in its unit, if the rows of one public column are "
+        "shuffled. It follows from the model alone, and costs nothing."
     )
-    lines = [["column", "typical change"], *([name, number(found[name], 3)] for name in names)]
+    lines = [["column", "typical change"], *([name, number(importances[name], 3)] for name in names)]
     return {
-        "title": "What the model uses",
+        "title": "Importance of columns",
         "image": _draw(plot, 1.2 + 0.35 * len(names)),
         "text": text,
         "caption": "Importances of columns",

@@ -121,7 +121,7 @@ def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, wo
 def _write_copies(
     release: ReleaseRequest, card_path: Path, ledger: Ledger, problems: list[str]
 ) -> dict[str, Path]:
-    """Write what follows from a release: an Excel sheet of a table from Excel, the report, and the summary."""
+    """Write an Excel sheet of a table that came from Excel, the report, and the summary."""
     out, card, files = release.out, card_path.read_text(encoding="utf-8"), dict[str, Path]()
     if release.kind == "table" and format_in(release.source.name) == "xlsx":
         with _collect_failure(problems, "The Excel sheet could not be written"):
@@ -139,7 +139,7 @@ def _write_copies(
 
 
 def _draw_result(release: ReleaseRequest, result: Any, card: str) -> list[Picture]:
-    """Return pictures and tables of a release, from what can be shared and public columns."""
+    """Return pictures and tables of a release, from its files and public columns."""
     if release.kind == "table":
         return draw_table(release.out, card)
     if release.kind == "regression":
