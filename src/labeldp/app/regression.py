@@ -125,11 +125,9 @@ def regress_file(
             Setting("weights", weights), " needs a formula of the other columns: give ", Setting("on")
         )
     weight_columns = [] if weights is None else [weights]
-    columns = (
-        {}
-        if formula is None
-        else {"features": [*formula.columns, *weight_columns], "categories": list(formula.levels)}
-    )
+    columns: Data = {}
+    if formula is not None:
+        columns = {"features": [*formula.columns, *weight_columns], "categories": list(formula.levels)}
     progress = progress or (lambda *_: None)
     scope = RowColumns(segment, segment_by, id, person, most_rows_per_person)
     reading: Data = {"missing": missing, "format": format, "dialect": dialect, "scope": scope}

@@ -116,9 +116,8 @@ def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems:
     kind = str(form.get("kind"))
     columns = min(len(_regressors(unfinished)), unfinished.rows // 3 - 1) if kind == "regression" else 0
     plan = preview_of(unfinished, options.get("epsilon", EXAMPLE), columns if columns > 0 else None)
-    names, notes = KIND_FIGURES.get(
-        options.get("purpose", "") if kind == "table" else kind, KIND_FIGURES["statistics"]
-    )
+    topic = options.get("purpose") if kind == "table" else kind
+    names, notes = KIND_FIGURES.get(str(topic), KIND_FIGURES["statistics"])
     score = options.get("score") if kind == "model" else None
     release_cost = group_budget(Budget(plan.budgets[0].epsilon), unfinished.rows_per_person)
     score_cost = group_budget(
