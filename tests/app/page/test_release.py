@@ -301,3 +301,32 @@ def test_nothing_can_be_chosen_again_while_it_is_released(client):
     assert all("Working" in answer.words and "released before" not in answer.words for answer in answers)
     assert begun.release is running
     assert (begun.request.options["bounds"], spent(client)) == ((0, 100), 1)
+
+
+FIGURES = {
+    "statistics": ({"kind": "table", "purpose": "statistics"}, "mean of 100", "model quality"),
+    "training": ({"kind": "table", "purpose": "training"}, "model quality", "mean of 100"),
+    "model": ({"kind": "model"}, "error a score shows", "mean of 100"),
+    "regression": ({"kind": "regression"}, "coefficient per SD", "model quality"),
+}
+
+
+@pytest.mark.parametrize("choice", FIGURES)
+def test_only_the_figures_of_what_is_released_are_shown(client, choice):
+    begun = client.read("homes.csv", "price")
+    client.describe(begun, missing="drop")
+    client.show(begun, "budget")
+    fields, shown, left_out = FIGURES[choice]
+    words = client.figures(begun, epsilon=1, ledger="book.db", **fields).words
+    assert shown in words
+    assert left_out not in words
+
+
+def test_the_error_that_one_can_accept_gives_an_epsilon_or_says_why_not(client):
+    begun = client.read("homes.csv", "price")
+    client.describe(begun, missing="drop")
+    client.show(begun, "budget")
+    fields = {"kind": "table", "purpose": "statistics", "ledger": "book.db", "target": "mean"}
+    epsilon = ldp.preview(rows=301, bounds=(0, 100), target_error=5.0).budgets[0].epsilon
+    assert f"This error takes ε = {epsilon:g}" in client.figures(begun, target_error="5", **fields).words
+    assert "is not reached" in client.figures(begun, target_error="0,0001", **fields).words
