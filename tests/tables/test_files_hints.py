@@ -122,6 +122,15 @@ def test_every_reading_of_a_table_with_a_private_column_gives_hints_before_the_c
     assert ledger.charges == ()
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("labels", [[1.7e308, -1.7e308], [0.0, 1.0], [5e-324, 1e300], [1.0, 1.0]])
+def test_no_labels_make_hints_on_bounds_warn_or_fail(labels):
+    schema = pa.schema([("x", pa.float64()), ("price", pa.float64())])
+    sampler = HintSampler(schema, "price", seeded(0), Dialect())
+    sampler.update([pa.array(np.arange(100.0))], np.array(labels * 50))
+    assert len(sampler.bound_hints((0, 1))) <= 1
+
+
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("bounds", [(0, 0.001), (0, 20_000)])
 def test_bounds_of_another_unit_are_told_to_the_owner_before_the_charge(tmp_path, entry, bounds):

@@ -120,12 +120,14 @@ class HintSampler:
         labels = self._rows.column("label").to_numpy()
         if labels.size < FEWEST:
             return []
-        low, high = np.quantile(labels, [_TAIL, 1 - _TAIL])
         bounds = LabelBounds(bounds)
+        width = bounds[1] - bounds[0]
         outside = float(np.mean((labels < bounds[0]) | (labels > bounds[1])))
+        clipped = np.clip(labels, bounds[0] - width, bounds[1] + width)  # huge ones would overflow, and warn
+        low, high = np.quantile(clipped, [_TAIL, 1 - _TAIL])
         if outside > _MOST_OUTSIDE:
             problem = f"About {100 * outside:.0f} % of {self._label!r} lie outside the bounds"
-        elif 0 < high - low < _NARROW * (bounds[1] - bounds[0]):
+        elif 0 < high - low < _NARROW * width:
             problem = f"Nearly all of {self._label!r} lie within a hundredth of the bounds’ width"
         else:
             return []
