@@ -90,7 +90,7 @@ def test_a_damaged_or_forged_card_is_red_and_not_explained(cards, name, damage, 
 
 
 def test_the_file_beside_the_card_is_checked_and_one_that_was_changed_is_red(cards, tmp_path):
-    assert f"{ROWS} rows in the file, {ROWS} on the card" in said("verify", cards["file"])
+    assert f"{ROWS} rows of the file, {ROWS} on the card" in said("verify", cards["file"])
     card, table = tmp_path / "private.csv.card.json", tmp_path / "private.csv"
     card.write_text(cards["file"].read_text())
     assert "is not beside the card" in said("verify", card)
