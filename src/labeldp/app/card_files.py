@@ -62,7 +62,7 @@ def cards_in(folder: Path) -> list[Path]:
     >>> [path.name for path in cards_in(folder)]
     ['sales.csv.card.json']
     """
-    return sorted(path for path in folder.rglob("*card.json") if is_card_name(path.name))
+    return sorted(path for path in folder.rglob("*card.json") if is_card_name(path.name) and not path.is_dir())
 
 
 def is_card_name(name: str) -> bool:

@@ -201,6 +201,7 @@ def test_a_saved_release_of_rows_is_compared_with_its_card(cards, tmp_path):
 def test_a_folder_has_one_table_of_verdicts_and_counts_what_is_valid_alone(tmp_path, monkeypatch):
     folder = tmp_path / "handed over"
     (folder / "model").mkdir(parents=True)
+    (folder / "no.card.json").mkdir()  # a folder is no card, whatever its name
     ledger, common = ldp.Ledger(), {"epsilon": 0.5, "bounds": BOUNDS, "mechanism": "laplace"}
     for name, recipient in {"a": "the office", "b": "the office", "c": "a lab"}.items():
         release = ldp.privatize(np.linspace(1, 4, ROWS), **common, ledger=ledger, recipient=recipient)
