@@ -125,7 +125,7 @@ def private_scores(
     ----------
     by : array-like
         The public group of each row.
-    **others
+    model, X, y, epsilon, bounds, ledger, rows_per_person, random_state, **rows
         As in `private_score`.
 
     Returns
