@@ -18,10 +18,7 @@ ROOMY_POWER = 1000
 """The rows × ε from which loose bounds cost little: ``benchmarks/accuracy.md``."""
 
 NOTES = {
-    "basis": (
-        "No label is used for this, and nothing was spent. {labels} Groups are drawn at random. The last mean is "
-        "that of all labels, with noise of its own, where neither a table nor a model is released."
-    ),
+    "basis": ("No label is used for this, and nothing was spent. {labels} Groups are drawn at random."),
     "even": (
         "Labels are assumed to spread evenly over the bounds. Noise is mostly less: a release takes up to 3/10 "
         "of ε for a private estimate of the range of most labels, and clips the others to that range."
@@ -39,6 +36,7 @@ NOTES = {
         "outside: a label that is skewed in wide bounds, or that features hardly explain, keeps less."
     ),
     "unknown": "A model: labeldp was measured (its accuracy suite) on too few tables with as many rows × ε.",
+    "alone": "The mean alone: with noise of its own, where neither a table nor a model is released.",
     "coefficient": "Coefficients: the ± of a 95 % interval, per standard deviation (SD) of its column.",
 }
 """The basis of the figures."""

@@ -179,7 +179,7 @@ class Preview:
         ]
         if self.columns is not None:
             notes.append(NOTES["coefficient"])
-        return notes
+        return [*notes, NOTES["alone"]]
 
     def cautions(self, besides: Budget = Budget(0)) -> list[str]:  # noqa: B008 (it cannot change)
         """Return cautions about these budgets, in sentences; ``besides`` is spent on the same labels too."""

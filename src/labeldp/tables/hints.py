@@ -131,8 +131,8 @@ class HintSampler:
             problem = f"Nearly all of {self._label!r} lie within a hundredth of the bounds’ width"
         else:
             return []
-        advice = " is in the same unit; bounds come from the form or the law, and not from the data"
-        return [Message(problem, ": check that ", Setting("bounds"), advice)]
+        advice = ", which come from the form or the law, and not from the data"
+        return [Message(problem, ": check that values have the same unit as ", Setting("bounds"), advice)]
 
 
 def table_hints(

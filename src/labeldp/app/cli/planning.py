@@ -57,6 +57,9 @@ if TYPE_CHECKING:
 MODEL_ROWS = 8000
 """Rows of the demo's models: enough to show the price, and no long wait."""
 
+PAGE_TARGETS = {name: text for name, text in previews.NAMES.items() if name != "curator_mean"}
+"""Errors that the page can choose an ε by: it releases no mean alone."""
+
 Figures = Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]]
 """Tables by their titles, each with its header and its lines."""
 
@@ -160,7 +163,7 @@ def preview(
     target: Annotated[
         str,
         Option(help=f"The figure that has --target-error: {', '.join(previews.TARGETS)}."),
-        Field("In", {name: text.replace("label", "private label") for name, text in previews.NAMES.items()}),
+        Field("In", {name: text.replace("label", "noisy value") for name, text in PAGE_TARGETS.items()}),
     ] = "mean",
     rows_per_person: RowsPerPerson = 1,
     as_json: AsJson = False,
