@@ -6,6 +6,7 @@ import io
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import fill
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -21,6 +22,9 @@ from labeldp.inference.regression_table import RegressionTable
 from labeldp.learning.models import load_model
 from labeldp.tables.batches import label_values
 from labeldp.tables.dialect import Dialect
+
+LINE = 50
+"""Characters of a line below a picture."""
 
 FIRST_ROWS = 8
 MOST_GROUPS = 12
@@ -159,7 +163,12 @@ def first_rows(table: Any) -> list[list[str]]:
 def draw_regression(table: RegressionTable) -> Picture:
     """Return the coefficients of a regression table with their intervals, and the table."""
     text = f"What explains {table.label}: coefficients with their 95 % intervals."
-    image = _draw(table.plot, 1.4 + 0.4 * len(table.names))
+
+    def plot(axes: Any) -> None:
+        table.plot(axes)
+        axes.set_xlabel(fill(axes.get_xlabel(), LINE))
+
+    image = _draw(plot, 1.6 + 0.4 * len(table.names))
     return {"title": "The table", "image": image, "text": text, "caption": "The table", "rows": table.cells()}
 
 
