@@ -13,7 +13,7 @@ from interference import changes
 from interference.harness import Way, assert_nothing_leaks, compared, overspending
 from interference.replay import replaced
 from labeldp.exact import SecureWords
-from labeldp.learning import epsilon_split, label_queries, label_rounds, private_scores
+from labeldp.learning import epsilon_split, label_queries, private_scores, sum_model
 from labeldp.release.label_access import LabelAccess
 from labeldp.release.queries import BinCounts, Cells
 
@@ -111,7 +111,7 @@ def test_a_measurement_of_something_private_is_detected(tmp_path):
         return 0.0, float(1 - np.argmax(counts[::-1] > 0) / counts.size)
 
     few = [(epsilon_split, f"FEWEST_FOR_{name}", 0.0) for name in ("RANGE", "GROUPS")]
-    with replaced(*few, (label_rounds, "find_range", raw_range)):
+    with replaced(*few, (sum_model, "find_range", raw_range)):
         assert "calls" in compared(Way(fitted), PAIR[0], PAIR[0] / 2, tmp_path)[1]
 
 
