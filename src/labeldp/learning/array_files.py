@@ -107,7 +107,7 @@ def read_arrays(
     Traceback (most recent call last):
     labeldp.errors.CardError: ...numbers.npz is damaged, or was not written by labeldp: a number is not ...
     """
-    found = dict(sizes)
+    known_sizes = dict(sizes)
     try:
         with open_regular(path) as stream:
             memory = MAX_MEMORY + MAX_EXPANSION * _refuse_directory(stream)
@@ -117,7 +117,7 @@ def read_arrays(
                 _refuse_names(names, specs, optional)
                 arrays = {name: stored[name] for name in names}
         for name, array in arrays.items():
-            specs[name].refuse_other(array, found)
+            specs[name].refuse_other(array, known_sizes)
     except LabelDPError:
         raise
     except Exception as error:  # whatever a hostile archive makes NumPy and zlib raise
@@ -151,12 +151,12 @@ def _refuse_members(members: Sequence[zipfile.ZipInfo], memory: int) -> None:
 
 
 def _refuse_names(names: Sequence[str], specs: Mapping[str, ArraySpec], optional: Sequence[str]) -> None:
-    there, known = set(names), set(specs)
-    if len(there) < len(names) or there - known:
+    present, expected = set(names), set(specs)
+    if len(present) < len(names) or present - expected:
         raise ValueError("it holds an array that is not expected")
-    missing = known - there
+    missing = expected - present
     for prefix in optional:
-        group = {name for name in known if name.startswith(prefix)}
-        missing -= group if not group & there else set()
+        group = {name for name in expected if name.startswith(prefix)}
+        missing -= group if not group & present else set()
     if missing:
         raise ValueError(f"it lacks {', '.join(sorted(missing))}")

@@ -96,14 +96,18 @@ def column_encoder(model: PrivateRegressor, fills: Array | None = None) -> Table
     if encoder is not None:
         return encoder
     count = model.n_features_in_
-    names = getattr(model, "feature_names_in_", [f"x{place}" for place in range(count)])
+    names = getattr(model, "feature_names_in_", [f"x{k}" for k in range(count)])
     return TableEncoder.for_numbers(dict(zip(names, np.zeros(count) if fills is None else fills, strict=True)))
 
 
 def row_digests(X: Any) -> NDArray[np.uint64]:
     """Return 64 bits for each row of checked public features, equal for equal rows, dense or sparse."""
-    odd = np.random.default_rng(0).integers(0, 1 << 63, X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    return np.concatenate([_mixed(X[start : start + PIECE]) @ odd for start in range(0, X.shape[0], PIECE)])
+    multipliers = np.random.default_rng(0).integers(0, 1 << 63, X.shape[1], dtype=np.uint64) * np.uint64(
+        2
+    ) + np.uint64(1)
+    return np.concatenate(
+        [_mixed(X[start : start + PIECE]) @ multipliers for start in range(0, X.shape[0], PIECE)]
+    )
 
 
 def _mixed(X: Any) -> Any:
@@ -173,8 +177,8 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
         if self.encoder_.left_out:
-            listed = "; ".join(f"{name!r}: {why}" for name, why in self.encoder_.left_out)
-            warn(f"columns of no use were left out ({listed})")
+            reasons = "; ".join(f"{name!r}: {why}" for name, why in self.encoder_.left_out)
+            warn(f"columns of no use were left out ({reasons})")
         return self.encoder_.transform(table)
 
     def _features(self, X: Any) -> FeatureTable:

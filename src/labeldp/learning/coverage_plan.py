@@ -58,13 +58,13 @@ class CoveragePlan:
         return DiscreteLaplace.calibrated(sensitivity=1, epsilon=self.epsilon / self.counts)
 
     @property
-    def least(self) -> int:
+    def min_count(self) -> int:
         """The noisy count that a half width must have to pass."""
         return self.rows + 1 - self.slack
 
-    def half_width(self, place: int, width: float) -> float:
-        """Return a half width of the public grid; the last place, 2^counts, is the whole width of the bounds."""
-        return width * math.exp2(_OCTAVES * (place / (1 << self.counts) - 1))
+    def half_width(self, position: int, width: float) -> float:
+        """Return a half width of the public grid; the last one, 2^counts, is the width of the bounds."""
+        return width * math.exp2(_OCTAVES * (position / (1 << self.counts) - 1))
 
     @property
     def excess(self) -> float:
@@ -128,8 +128,8 @@ def most_misses(slack: int, rows: int, scale: float, counts: int) -> float:
     return float(value[0])
 
 
-def _tail(least: Array, scale: float) -> Array:
+def _tail(threshold: Array, scale: float) -> Array:
     """Return the probability that the noise of a count is at least so much, by its geometric tails."""
     ratio = math.exp(-1 / scale)
-    up, down = np.maximum(least, 1), np.minimum(least, 0)
-    return np.where(least >= 1, ratio**up, 1 + ratio - ratio ** (1 - down)) / (1 + ratio)
+    up, down = np.maximum(threshold, 1), np.minimum(threshold, 0)
+    return np.where(threshold >= 1, ratio**up, 1 + ratio - ratio ** (1 - down)) / (1 + ratio)

@@ -30,14 +30,14 @@ from labeldp.release.label_access import LabelAccess
 
 
 class Share(NamedTuple):
-    """A share of the remaining ε: ``fraction`` of it, but at most the ε for which rows · ε is ``most``."""
+    """A share of the remaining ε: ``fraction`` of it, but rows · ε is at most ``max_rows_epsilon``."""
 
     fraction: float
-    most: float = math.inf
+    max_rows_epsilon: float = math.inf
 
     def of(self, access: LabelAccess) -> Fraction:
         """Return this share of the ε that is left for measurements of all rows, without spending it."""
-        epsilon = min(self.fraction * float(access.remaining), self.most / access.rows)
+        epsilon = min(self.fraction * float(access.remaining), self.max_rows_epsilon / access.rows)
         return min(Fraction(f"{epsilon:.4g}"), access.remaining)
 
 

@@ -125,29 +125,29 @@ class RankMap:
     @classmethod
     def of(cls, quantiles: Array, tolerance: Array) -> RankMap:
         """Return the map of quantiles, grid × columns, with a tolerance for each column."""
-        known = np.ascontiguousarray(quantiles.T)
-        last = known.shape[1] - 1
-        reached = np.concatenate([known[:, :1], known], axis=1)
+        grid = np.ascontiguousarray(quantiles.T)
+        last = grid.shape[1] - 1
+        reached = np.concatenate([grid[:, :1], grid], axis=1)
         with np.errstate(all="ignore"):  # columns of any size
             slope = np.nan_to_num(1 / (last * np.diff(reached, axis=1, append=np.inf)), posinf=0.0)
-        first = np.array([np.searchsorted(*each) for each in zip(known, reached, strict=True)])
+        first = np.array([np.searchsorted(*pair) for pair in zip(grid, reached, strict=True)])
         tied_rank = np.maximum(first + np.arange(last + 2) - 1, 0) / 2 / last
-        return cls(known, reached, slope, tied_rank, tolerance[:, None])
+        return cls(grid, reached, slope, tied_rank, tolerance[:, None])
 
     def codes(self, values: Array) -> Codes:
         """Return the code of each value, columns × rows."""
         codes = np.empty(values.shape, dtype=np.uint8)
-        for j, (column, known) in enumerate(zip(values + self.tolerance, self.quantiles, strict=True)):
-            codes[j] = np.searchsorted(known, column, side="right")
+        for j, (column, grid) in enumerate(zip(values + self.tolerance, self.quantiles, strict=True)):
+            codes[j] = np.searchsorted(grid, column, side="right")
         return codes
 
     def ranks(self, values: Array, codes: Codes) -> Small:
         """Return the rank of each value by its code, columns × rows."""
         at = codes + np.arange(0, self.reached.size, self.reached.shape[1])[:, None]
-        beyond = values - self.reached.ravel()[at]
+        distance = values - self.reached.ravel()[at]
         last = self.quantiles.shape[1] - 1
-        between = (np.maximum(codes, 1) - 1) / last + beyond * self.slope.ravel()[at]
-        ranks = np.where(np.abs(beyond) <= self.tolerance, self.tied_rank.ravel()[at], between)
+        between = (np.maximum(codes, 1) - 1) / last + distance * self.slope.ravel()[at]
+        ranks = np.where(np.abs(distance) <= self.tolerance, self.tied_rank.ravel()[at], between)
         return np.asarray(np.clip(ranks, 0.0, 1.0), dtype=np.float32)
 
 

@@ -152,7 +152,7 @@ class PublicFeatures:
             narrowing = Projection.fit(quantities, rng)
             quantities = narrowing.apply(quantities, exact=False)
             rng = np.random.default_rng(0)
-        columns = _beside(quantities, X, sources)
+        columns = _join_columns(quantities, X, sources)
         count = quantities.shape[1]
         center = columns.mean(axis=0)
         scale = columns.std(axis=0)
@@ -287,7 +287,7 @@ class PublicFeatures:
         quantities = self.sources.select_quantities(X)
         if self.narrowing is not None:
             quantities = self.narrowing.apply(quantities, exact=self.exact)
-        columns = _beside(np.asarray(quantities), X, self.sources)
+        columns = _join_columns(np.asarray(quantities), X, self.sources)
         codes = np.empty((len(self._rank_map.quantiles), len(columns)), dtype=np.uint8)
         ranks = np.empty(codes.shape, dtype=np.float32)
 
@@ -349,7 +349,7 @@ class PublicFeatures:
         features /= self.norms[first : first + len(features), None].astype(np.float32)
 
 
-def _beside(quantities: Array, X: Any, sources: SourceColumns) -> Array:
+def _join_columns(quantities: Array, X: Any, sources: SourceColumns) -> Array:
     """Return columns: quantities, and the levels of rows X beside them."""
     return np.concatenate([quantities, X[:, sources.levels]], axis=1) if sources.levels.size else quantities
 
@@ -369,9 +369,9 @@ def slices(rows: int) -> list[slice]:
     return [slice(start, min(start + PIECE, rows)) for start in range(0, rows, PIECE)]
 
 
-def even_rows(rows: int, most: int) -> Index:
+def even_rows(rows: int, max_rows: int) -> Index:
     """Return all rows, or so many of them, evenly spread."""
-    count = min(rows, most)
+    count = min(rows, max_rows)
     return np.arange(count) * rows // max(1, count)
 
 

@@ -86,7 +86,7 @@ class Groups:
         The number of all rows of each group, in the table or not.
     features : array, groups × features
         Sums of the features of a sample of each group's rows.
-    seen : array
+    sample_sizes : array
         The number of rows in each sample.
     rule : Grouping or None
         The rule that assigns rows to groups; None if there is one group.
@@ -95,15 +95,15 @@ class Groups:
     group: Index
     sizes: Array
     features: Small
-    seen: Array
+    sample_sizes: Array
     rule: Grouping | None = None
 
     @classmethod
     def of_all(cls, table: FeatureTable, rows: int) -> Groups:
         """Return one group of all rows, of which the table may be a sample."""
-        seen = table.sample_rows().size
-        features = (table.moments[-1:] * seen).astype(np.float32)
-        return cls(np.zeros(table.rows, np.int64), np.array([float(rows)]), features, np.array([float(seen)]))
+        sampled = table.sample_rows().size
+        features = (table.moments[-1:] * sampled).astype(np.float32)
+        return cls(np.zeros(table.rows, np.int64), np.array([float(rows)]), features, np.array([float(sampled)]))
 
     @classmethod
     def by_rule(cls, table: FeatureTable, rule: Grouping) -> Groups:
@@ -116,12 +116,12 @@ class Groups:
 
         sums = np.zeros((count, table.public.size), np.float32)
         groups = []
-        for some, some_sums in table.map(add_up):
-            groups.append(some)
-            sums += some_sums
-        used, group = np.unique(np.concatenate(groups), return_inverse=True)
+        for piece_groups, piece_sums in table.map(add_up):
+            groups.append(piece_groups)
+            sums += piece_sums
+        occupied, group = np.unique(np.concatenate(groups), return_inverse=True)
         sizes = np.bincount(group).astype(np.float64)
-        return cls(group, sizes, sums[used], sizes, replace(rule, scores=rule.scores[:, used]))
+        return cls(group, sizes, sums[occupied], sizes, replace(rule, scores=rule.scores[:, occupied]))
 
     def with_interactions(self, interactions: Small, fixed: int) -> Groups:
         """Return the groups with other sums of interactions, which are between fixed features and the constant."""
@@ -163,7 +163,7 @@ class NoisySums:
             The expected variance of a label that features do not explain.
         """
         sizes = self.groups.sizes
-        rows_a_sample = sizes / self.groups.seen
+        rows_a_sample = sizes / self.groups.sample_sizes
         variance = sizes * rows_a_sample * residual_variance + self.noise_variance
         root = 1 / np.sqrt(variance)
         scaled = (self.groups.features * (rows_a_sample * root)[:, None]).astype(np.float32)
@@ -277,29 +277,34 @@ class GroupSearch:
         rows_a_sample = rows / len(self.sample)
 
         def assess(group: Index, count: int) -> tuple[float, Array]:
-            ones = np.ones(group.size, dtype=np.float32)
-            members = csc_array((ones, group, np.arange(group.size + 1)), shape=(count, group.size))
-            sums = rows_a_sample * np.asarray(members @ self.sample, dtype=np.float64)
             sizes = rows_a_sample * np.bincount(group, minlength=count)
             root = 1 / np.sqrt(noise + sizes * residual_variance)
-            design = sums * root[:, None]
-            size = len(precision)
-            model = PrimalGaussian(
-                np.ones(size), precision + design.T @ design, np.zeros(size), 0.0, design=design
-            )
+            design = rows_a_sample * self._add_up(group, count) * root[:, None]
+            gram = precision + design.T @ design
+            model = PrimalGaussian(np.ones(len(gram)), gram, np.zeros(len(gram)), 0.0, design=design)
             return model.risk(self.gram), -root * model.risk_gradient(self.gram).T
 
-        largest = max(1, table.rows // _MIN_ROWS_A_GROUP)
-        least, best, worse = np.inf, np.zeros((len(self.gram), 1), dtype=np.float32), 0
+        return Groups.by_rule(table, self._rule(table, self._best_scores(table.rows, assess)))
+
+    def _add_up(self, group: Index, count: int) -> Array:
+        """Return sums of coordinates by group."""
+        ones = np.ones(group.size, dtype=np.float32)
+        members = csc_array((ones, group, np.arange(group.size + 1)), shape=(count, group.size))
+        return np.asarray(members @ self.sample, dtype=np.float64)
+
+    def _best_scores(self, rows: int, assess: Assess) -> Small:
+        """Return the scores of least risk among several numbers of groups."""
+        largest = max(1, rows // _MIN_ROWS_A_GROUP)
+        least_risk, best_scores, failures = np.inf, np.zeros((len(self.gram), 1), dtype=np.float32), 0
         for count in takewhile(lambda count: count <= largest, _COUNTS):
             risk, scores = self._search(count, assess)
-            if risk < least:
-                least, best, worse = risk, scores, 0
+            if risk < least_risk:
+                least_risk, best_scores, failures = risk, scores, 0
             else:
-                worse += 1
-            if worse == _PATIENCE:
+                failures += 1
+            if failures == _PATIENCE:
                 break
-        return Groups.by_rule(table, self._rule(table, best))
+        return best_scores
 
     def _search(self, count: int, assess: Assess) -> tuple[float, Small]:
         """Return the least risk of so many groups, and scores: a row's group has its largest one.
@@ -310,19 +315,20 @@ class GroupSearch:
         rng = np.random.default_rng(0)
         scores = self._first_scores(count, rng)
         group = np.argmax(self.sample @ scores, axis=1)
-        least, descent = assess(group, count)
-        best = (least, scores)
+        risk, descent = assess(group, count)
+        best = (risk, scores)
         share = 1.0
         for _ in range(_STEPS):
             scores = descent.astype(np.float32)
-            moved = np.argmax(self.sample @ scores, axis=1)
-            moved_risk, moved_descent = assess(moved, count)
-            best = min(best, (moved_risk, scores), key=lambda pair: pair[0])
+            next_group = np.argmax(self.sample @ scores, axis=1)
+            next_risk, next_descent = assess(next_group, count)
+            if next_risk < best[0]:
+                best = (next_risk, scores)
             if share < 1:
-                moved = np.where(rng.random(len(self.sample)) < share, moved, group)
-                moved_risk, moved_descent = assess(moved, count)
-            if moved_risk < least:
-                group, least, descent = moved, moved_risk, moved_descent
+                next_group = np.where(rng.random(len(self.sample)) < share, next_group, group)
+                next_risk, next_descent = assess(next_group, count)
+            if next_risk < risk:
+                group, risk, descent = next_group, next_risk, next_descent
             else:
                 share /= 2
             if share < _MIN_SHARE:
@@ -337,8 +343,8 @@ class GroupSearch:
         axes = np.arange(1, min(size, count))
         scores[axes - 1, axes] = 1
         if count > size:
-            some = rng.choice(len(self.sample), count - size, replace=len(self.sample) < count - size)
-            rows = self.sample[some]
+            indices = rng.choice(len(self.sample), count - size, replace=len(self.sample) < count - size)
+            rows = self.sample[indices]
             scores[:, size:] = (rows / np.maximum(np.linalg.norm(rows, axis=1), 1e-12)[:, None]).T
         spread = np.linalg.norm(self.sample @ scores, axis=0) / np.sqrt(len(self.sample))
         return np.asarray(scores / np.maximum(spread, 1e-12), dtype=np.float32)

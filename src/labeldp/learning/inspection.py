@@ -25,9 +25,9 @@ def importances(
     squares = dict.fromkeys(columns, 0.0)
     for _ in range(parse_integer(repeats, "repeats", high=1000)):
         order = rng.permutation(len(X))
-        for name, place in columns.items():
+        for name, numbers in columns.items():
             shuffled = X.copy()
-            shuffled[:, place] = X[order, place]
+            shuffled[:, numbers] = X[order, numbers]
             squares[name] += float(np.mean((predict(shuffled) - before) ** 2)) / repeats
-    found = {name: math.sqrt(square) for name, square in squares.items()}
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    changes = {name: math.sqrt(square) for name, square in squares.items()}
+    return dict(sorted(changes.items(), key=lambda item: -item[1]))

@@ -254,10 +254,10 @@ class LabelsInside(IntegerQuery):
 def _search(plan: CoveragePlan, predicted: Array, access: LabelAccess, bounds: Interval) -> float:
     """Return a half width, by bisection with noisy counts of the labels inside."""
     width = bounds[1] - bounds[0]
-    below, place = 0, 1 << plan.counts
+    below, above = 0, 1 << plan.counts
     for _ in range(plan.counts):
-        middle = (below + place) // 2
+        middle = (below + above) // 2
         inside = LabelsInside(*_ends(predicted, plan.half_width(middle, width), bounds))
-        passes = access.measure(inside, plan.epsilon / plan.counts).values[0] >= plan.least
-        below, place = (below, middle) if passes else (middle, place)
-    return plan.half_width(place, width)
+        passes = access.measure(inside, plan.epsilon / plan.counts).values[0] >= plan.min_count
+        below, above = (below, middle) if passes else (middle, above)
+    return plan.half_width(above, width)

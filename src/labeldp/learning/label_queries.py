@@ -58,10 +58,10 @@ def find_range(access: LabelAccess, bounds: Pair) -> Pair | None:
         return None
     cells = Cells(bounds, CELLS)
 
-    def is_filled(level: int, epsilon: Fraction, most: float = MOST_LABELS) -> bool:
+    def is_filled(level: int, epsilon: Fraction, min_share: float = MOST_LABELS) -> bool:
         """Return whether a window of this level holds most labels, by a noisy count."""
         query = LargestWindow(cells, level, "largest count of a window")
-        return bool(access.measure(query, epsilon).values[0] >= most * access.rows)
+        return bool(access.measure(query, epsilon).values[0] >= min_share * access.rows)
 
     if access.rows_epsilon < split.FEWEST_FOR_RANGE:
         epsilon = split.BOUNDS_SUSPECTED.of(access)

@@ -150,10 +150,10 @@ def design_interval(
     deviation = math.sqrt(residuals.masses @ residuals.values**2)
     widths = np.minimum(_HALF_WIDTHS * deviation, residuals.values[-1])
     intervals = [ClippingInterval.of(residuals, half_width) for half_width in widths.tolist()]
-    squares = np.array([one.masses @ (one.units - 0.5) ** 2 for one in intervals])  # distances from the middle
-    scales = np.array([2 * one.half_width * one.slope for one in intervals])
+    squares = np.array([item.masses @ (item.units - 0.5) ** 2 for item in intervals])  # distances from the middle
+    scales = np.array([2 * item.half_width * item.slope for item in intervals])
     noises = scales**2 * unit_noise(squares)
-    risks = [risk(noise, one.hidden) for noise, one in zip(noises.tolist(), intervals, strict=True)]
+    risks = [risk(noise, item.hidden) for noise, item in zip(noises.tolist(), intervals, strict=True)]
     return intervals[int(np.argmin(risks))]
 
 

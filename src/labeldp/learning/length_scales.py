@@ -168,11 +168,11 @@ def learn_length_scales(
     strengths = np.ones(table.sources)
     equal = likelihood.maximize(np.log(equal_length_scales(table.sources)), origin, strengths, _STEPS_NEW_START)
     if start is not None:
-        other = likelihood.maximize(start.center, start.point, start.strengths, _STEPS_KNOWN_START)
+        second = likelihood.maximize(start.center, start.point, start.strengths, _STEPS_KNOWN_START)
     else:
         center = likelihood.center_by_effects(equal[1])
-        other = likelihood.maximize(center, origin, equal[1].strengths, _STEPS_NEW_START)
-    return max(equal, other, key=lambda result: result[0])[1]
+        second = likelihood.maximize(center, origin, equal[1].strengths, _STEPS_NEW_START)
+    return max(equal, second, key=lambda result: result[0])[1]
 
 
 def _expected_strengths(linear: Posterior, residual_variance: float, width: float) -> Array:
@@ -220,25 +220,27 @@ class Averages:
         """Return averages from released sums and labels."""
         rows = even_rows(table.rows, _MAX_ROWS_LABELS if labels else _MAX_ROWS_SUMS)
         fixed = int(np.count_nonzero(table.public.block < 2))  # linear and additive features
-        parts = [_averages_of_sums(each, rows, fixed, residual_variance) for each in sums]
-        parts += [_averages_of_labels(each, table, rows, fixed, limits, residual_variance) for each in labels]
+        averages = [_averages_of_sums(some, rows, fixed, residual_variance) for some in sums]
+        averages += [_averages_of_labels(some, table, rows, fixed, limits, residual_variance) for some in labels]
         return cls(
             rows,
-            vstack([part.matrix for part in parts], format="csr"),
-            np.concatenate([part.fixed for part in parts]),
-            np.concatenate([part.values for part in parts]) / limits.width,
-            np.concatenate([part.variances for part in parts]) / limits.width**2,
+            vstack([item.matrix for item in averages], format="csr"),
+            np.concatenate([item.fixed for item in averages]),
+            np.concatenate([item.values for item in averages]) / limits.width,
+            np.concatenate([item.variances for item in averages]) / limits.width**2,
         )
 
 
 def _averages_of_sums(sums: NoisySums, rows: Index, fixed: int, residual_variance: float) -> Averages:
     """Return averages of groups that have rows in the sample."""
-    used, group = np.unique(sums.groups.group[rows], return_inverse=True)
-    sizes = sums.groups.sizes[used]
-    design: Any = sums.groups.features[used, :fixed] / sums.groups.seen[used, None].astype(np.float32)
+    sampled_groups, group = np.unique(sums.groups.group[rows], return_inverse=True)
+    sizes = sums.groups.sizes[sampled_groups]
+    design: Any = sums.groups.features[sampled_groups, :fixed] / sums.groups.sample_sizes[
+        sampled_groups, None
+    ].astype(np.float32)
     variances = (residual_variance + sums.noise_variance / sizes) / sizes
     matrix = _averaging(group, np.arange(rows.size), rows.size)
-    return Averages(rows, matrix, design, sums.values[used] / sizes, variances)
+    return Averages(rows, matrix, design, sums.values[sampled_groups] / sizes, variances)
 
 
 def _averages_of_labels(
@@ -282,30 +284,38 @@ class MarginalLikelihood:
         root = (1 / np.sqrt(averages.variances)).astype(np.float32)[:, None]
         signal_to_noise = float(np.square(root, dtype=np.float64).sum() * np.exp(strengths).sum())
         self.kind: Any = np.float64 if signal_to_noise >= _MAX_SIGNAL_TO_NOISE else np.float32
-        self.root: Numbers = root.astype(self.kind)
-        self.matrix = averages.matrix.astype(self.kind)
-        self.transposed = self.matrix.T.tocsr()
-        self.values: Numbers = averages.values * self.root[:, 0]
         self.strengths = strengths
-        ranks = table.ranks(averages.rows) - np.float32(0.5)
-        self.ranks: Numbers = np.ascontiguousarray(ranks.T, dtype=self.kind)
-        self.frequencies: Numbers = frequencies(table.columns).astype(self.kind)
-        self.source = table.public.source
-        self.feature_source = table.public.feature_source
-        self.level_shares = table.level_shares()
-        constant = np.full((self.values.size, 1), math.sqrt(MEAN_VARIANCE))
-        design = np.concatenate([averages.fixed, constant], axis=1)
-        self.fixed: Numbers = design.astype(self.kind) * self.root
+        self._set_columns(table)
+        self._set_values(table, averages, root.astype(self.kind))
         block = table.public.block[: averages.fixed.shape[1]]
         interactions = np.full(2 * FREQUENCIES, _BLOCKS - 1)
         self.owner = np.concatenate([block, [_BLOCKS], interactions])  # the constant is a block of its own
         self.interactions = slice(self.fixed.shape[1], self.owner.size)
-        self.levels = slice(table.public.quantities, table.columns)
-        self.category = table.public.sources.category
-        self.categories = table.sources - table.public.quantities
-        self.sds = np.repeat([_SD_LOG_STRENGTH, _SD_LOG_CATEGORY], [_BLOCKS, self.categories])
         self.is_dual = self.values.size <= self.owner.size
         self.products = self._products() if self.is_dual else np.dot(self.fixed.T, self.fixed)
+
+    def _set_columns(self, table: FeatureTable) -> None:
+        """Set the sources and the categories of the table's columns."""
+        public = table.public
+        self.frequencies: Numbers = frequencies(table.columns).astype(self.kind)
+        self.source, self.feature_source = public.source, public.feature_source
+        self.level_shares = table.level_shares()
+        self.levels = slice(public.quantities, table.columns)
+        self.category = public.sources.category
+        self.categories = table.sources - public.quantities
+        self.sds = np.repeat([_SD_LOG_STRENGTH, _SD_LOG_CATEGORY], [_BLOCKS, self.categories])
+
+    def _set_values(self, table: FeatureTable, averages: Averages, root: Numbers) -> None:
+        """Set the averages and their fixed features, divided by the standard deviations of their errors."""
+        self.root = root
+        self.matrix = averages.matrix.astype(self.kind)
+        self.transposed = self.matrix.T.tocsr()
+        self.values: Numbers = averages.values * root[:, 0]
+        ranks = table.ranks(averages.rows) - np.float32(0.5)
+        self.ranks: Numbers = np.ascontiguousarray(ranks.T, dtype=self.kind)
+        constant = np.full((self.values.size, 1), math.sqrt(MEAN_VARIANCE))
+        design = np.concatenate([averages.fixed, constant], axis=1)
+        self.fixed: Numbers = design.astype(self.kind) * root
 
     def _products(self) -> Numbers:
         """Return AAᵀ for the columns A of each block of fixed features but levels, and of the constant."""
@@ -342,9 +352,11 @@ class MarginalLikelihood:
         log_volume = 0.5 * float(np.log(variances).sum())
         point = optimum.x[self.sds.size :]
         log_prior_odds = _LOG_PRIOR_ODDS - 0.5 * float(point @ point) + log_volume
-        found = np.ones(start.size - 1)
-        found[found.size - self.categories :] = np.exp(_SD_LOG_CATEGORY * optimum.x[_BLOCKS : self.sds.size])
-        learnt = LengthScales(_length_scales(center, point), found, log_prior_odds, center, point)
+        strengths = np.ones(start.size - 1)
+        strengths[strengths.size - self.categories :] = np.exp(
+            _SD_LOG_CATEGORY * optimum.x[_BLOCKS : self.sds.size]
+        )
+        learnt = LengthScales(_length_scales(center, point), strengths, log_prior_odds, center, point)
         return log_volume - float(optimum.fun), learnt
 
     def center_by_effects(self, learnt: LengthScales) -> Array:
@@ -396,19 +408,30 @@ class MarginalLikelihood:
         design = np.concatenate([self.fixed, averages], axis=1)
         if self.is_dual:
             design = design.astype(np.float64)
-            products = np.tensordot(strengths, self.products, 1)
-            for varying in (self.levels, self.interactions):
-                products += (design[:, varying] * variances[varying]) @ design[:, varying].T
-            products[np.diag_indices_from(products)] *= 1 + _GUARD
+            products = self._dual_products(strengths, variances, design)
             return DualGaussian(variances, design, self.values, products=products)
+        values = self.values.astype(self.kind)
+        moment = (values @ design).astype(np.float64)
+        square = float(self.values @ self.values)
+        return PrimalGaussian(
+            variances, self._primal_products(averages), moment, square, design=design, values=self.values
+        )
+
+    def _dual_products(self, strengths: Array, variances: Array, design: Array) -> Array:
+        """Return AVAᵀ; the products of blocks whose weights share one variance are known."""
+        products = np.tensordot(strengths, self.products, 1)
+        for varying in (self.levels, self.interactions):
+            products += (design[:, varying] * variances[varying]) @ design[:, varying].T
+        products[np.diag_indices_from(products)] *= 1 + _GUARD
+        return np.asarray(products)
+
+    def _primal_products(self, averages: Numbers) -> Array:
+        """Return AᵀA; the products of fixed features are known."""
         across = averages.T @ self.fixed
         gram = np.block([[self.products, across.T], [across, averages.T @ averages]]).astype(np.float64)
         if self.kind is np.float32:
             gram[np.diag_indices_from(gram)] *= 1 + _GUARD
-        values = self.values.astype(self.kind)
-        moment = (values @ design).astype(np.float64)
-        square = float(self.values @ self.values)
-        return PrimalGaussian(variances, gram, moment, square, design=design, values=self.values)
+        return gram
 
     def _chain_to_length_scales(self, length_scales: Array, features: Numbers, by_average: Numbers) -> Array:
         """Return the gradient in log length scales, from that in whitened averages."""
