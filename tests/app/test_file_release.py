@@ -355,3 +355,17 @@ def test_the_model_stays_when_its_table_cannot_be_written(source, monkeypatch):
     assert ledger.total == ldp.Budget(1.0)
     assert ldp.load_model("model").card.terms.charges == ledger.charges
     assert not list(Path().glob("out*"))
+
+
+@pytest.mark.filterwarnings("ignore::labeldp.errors.InsecureRandomnessWarning")
+def test_rows_of_a_query_are_released_as_those_of_a_file(source):
+    """Wherever the query cut its batches."""
+    table, outputs = pa.Table.from_pandas(pd.read_parquet("in.parquet")), []
+    for number, rows in enumerate((7, ROWS)):
+        reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=rows))
+        release(reader, f"{number}.csv", random_state=5)
+        outputs.append(Path(f"{number}.csv").read_bytes())
+    release("in.parquet", "file.csv", random_state=5)
+    assert outputs == [Path("file.csv").read_bytes()] * 2
+    refused(pa.RecordBatchReader.from_batches(table.schema, []), ldp.errors.DataError)
+    refused(table.select(["price", "area"]).rename_columns(["price", "price"]), ldp.errors.DataError)

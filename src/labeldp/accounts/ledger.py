@@ -14,10 +14,20 @@ from typing import Any, Unpack, get_args
 
 from labeldp._atomic import StrPath, open_regular
 from labeldp._values import parse_choice
-from labeldp.accounts.budget import Budget, Charge, Purpose, new_charge, parse_charge
+from labeldp.accounts.budget import (
+    Budget,
+    Charge,
+    Purpose,
+    Spending,
+    missing_charges,
+    new_charge,
+    parse_charge,
+    spent_before,
+)
 from labeldp.accounts.ledger_chain import Chain, Extract, Header, Unit, chain_text, record_of, write_extract
 from labeldp.accounts.ledger_file import LedgerFile, has_charges
 from labeldp.accounts.scope import IdColumn, RowOptions, Scope
+from labeldp.accounts.segments import Segments
 from labeldp.errors import (
     BudgetError,
     DataError,
@@ -478,15 +488,33 @@ def ledger_notes(ledger: Ledger) -> list[str]:
     if ledger.path is None:
         return ["No ledger was kept: another release of these labels costs again, and nobody counts it."]
     try:
-        if ledger.limit is None:
-            return [f"The ledger {ledger.path} has {ledger.total} in all, and no limit."]
-        return [f"The ledger {ledger.path} has {ledger.remaining()} left."]
+        return _balance_notes(ledger)
     except (LabelDPError, OSError):  # the release is in place
         return [f"The release was charged, but now the ledger {ledger.path} cannot be read: restore it."]
 
 
-def note_other_ledgers(ledger: Ledger, files: Mapping[str, StrPath]) -> Message | None:
-    """Return one sentence on other ledgers with charges, and how to use one of them; None if there are none.
+def _balance_notes(ledger: Ledger) -> list[str]:
+    """Return the remaining budget of the rows that were charged last, and whether they were charged before."""
+    charges, own = ledger.charges, ledger.own_charges
+    segments = own[-1].segments if own else None
+    where, remaining = "", ledger.remaining()
+    if ledger.unit == "person":
+        where = " for the person with the largest total"
+    elif segments is not None:
+        where = f" for rows of {segments}"
+        remaining = remaining and (ledger.limit or remaining).minus(spent_before(charges, segments))
+    if remaining is None:
+        notes = [f"The ledger {ledger.path} has {ledger.total} in all, and no limit."]
+    else:
+        notes = [f"The ledger {ledger.path} has {remaining} left{where}."]
+    earlier = Spending.of(missing_charges(charges, own)).by_segment
+    if segments is not None and (names := [name for name in segments.names if name in earlier]):
+        notes.append(f"Charged before: {Segments.of(names)}. Costs in one segment add up.")
+    return notes
+
+
+def note_other_ledgers(ledger: Ledger, files: Mapping[str, StrPath], label: str) -> Message | None:
+    """Return one sentence on other ledgers of the same column, and how to use one of them; None if there are none.
 
     Files that are not ledgers do not count, and no lock is waited for.
 
@@ -496,10 +524,12 @@ def note_other_ledgers(ledger: Ledger, files: Mapping[str, StrPath]) -> Message 
         The one that is about to be charged.
     files : mapping of str to path
         Possible ledgers, by the names to show.
+    label : str
+        The private column.
     """
     charged = os.path.realpath(ledger.path) if ledger.path else ""
     candidates = {name: path for name, path in files.items() if os.path.realpath(path) != charged}
-    ledgers = [name for name, path in candidates.items() if has_charges(path)]
+    ledgers = [name for name, path in candidates.items() if has_charges(path, label)]
     if not ledgers:
         return None
     names = ", ".join(ledgers[:3]) + (f" and {len(ledgers) - 3} more" if len(ledgers) > 3 else "")

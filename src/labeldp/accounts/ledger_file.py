@@ -11,6 +11,7 @@ whole process.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
 import sqlite3
@@ -295,14 +296,19 @@ def _refuse_newer(path: Path, copy: LedgerFile) -> None:
         )
 
 
-def has_charges(path: StrPath) -> bool:
-    """Return whether a file is a ledger with charges, without waiting for its lock."""
+def has_charges(path: StrPath, label: str) -> bool:
+    """Return whether a file is a ledger with charges of a private column, without waiting for its lock.
+
+    Charges that name no column may be of any.
+    """
     try:
         regular_status(path)
         with closing(_connect(os.path.abspath(path), mode="ro", seconds=0)) as connection:
             _require_tables(connection, str(path))
-            return bool(connection.execute("SELECT count(*) > 1 FROM records").fetchone()[0])
-    except (sqlite3.Error, UnicodeDecodeError, OSError, LedgerError, DataError):
+            records = connection.execute("SELECT record FROM records WHERE number > 0")
+            descriptions = (one["description"] for (text,) in records for one in json.loads(text)["charges"])
+            return any(" of '" not in one or one.endswith(f" of {label!r}") for one in descriptions)
+    except (sqlite3.Error, ValueError, TypeError, KeyError, OSError, LedgerError, DataError):
         return False
 
 

@@ -197,7 +197,8 @@ def _check_table(card: Card, path: Path, entry: Data) -> Iterator[Check]:
         yield Check("rows", False, f"the file cannot be read as a table: {error}")
         return
     expected, empty = card.terms.rows, card.content.get("people", {}).get("rows_left_out", 0)
-    result = f"{counted(filled, 'private label')} in {counted(rows, 'row')} of the file, {expected:,} on the card"
+    labelled = f", {filled:,} with a label" if filled < rows else ""
+    result = f"{counted(rows, 'row')} in the file{labelled}, {expected:,} on the card"
     yield Check("rows", (filled, rows) == (expected, expected + empty), result)
     yield _check_columns(columns, private, entry.get("columns", columns))
     for name, count in impossible.items():

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath
 from labeldp._values import Interval, parse_choice
-from labeldp.accounts.budget import declared
+from labeldp.accounts.budget import charges_name, declared
 from labeldp.accounts.card import Card
 from labeldp.accounts.explanation import SUMMARY
 from labeldp.accounts.ledger import Ledger, as_ledger
@@ -53,7 +53,7 @@ from labeldp.tables import Dialect, TableWriter
 from labeldp.tables.arrow import arrow
 from labeldp.tables.batches import MOST_SHUFFLED, draw_words, read_ahead, shuffle_rows, size_of
 from labeldp.tables.hints import Identifiers
-from labeldp.tables.opening import Progress, RowReader, TableInput, open_table
+from labeldp.tables.opening import Progress, RowReader, TableInput, in_memory, open_table
 from labeldp.tables.paths import DELIMITERS, as_format, format_in, output_format, refuse_same
 from labeldp.tables.placement import OutputsAndCard
 from labeldp.tables.tables import Table
@@ -114,7 +114,7 @@ class FileRelease:
 
 
 def privatize_file(
-    source: StrPath,
+    source: StrPath | Any,
     out: StrPath,
     *,
     label: str,
@@ -160,7 +160,8 @@ def privatize_file(
     Parameters
     ----------
     source, out : path-like
-        CSV, TSV or Parquet files; ``source`` may also be an Excel file.
+        CSV, TSV or Parquet files; ``source`` may also be an Excel file, or rows of Arrow in memory: a
+        `pyarrow.RecordBatchReader`, as queries return, or a data frame.
     label : str
         The private column. In ``out`` it is a column of float64 in the same place, rounded to a power of ten
         that is at most a hundredth of the noise, or of the deviation of labels from the model.
@@ -250,8 +251,15 @@ def privatize_file(
         progress=progress or (lambda *_: None),
         words=resolve_source(random_state),
     )
-    with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
-        return _release_table(os.fspath(source), output, reading, work, is_incomplete=missing == "drop")
+    statements = {"intended_use": intended_use, "recipient": recipient, "bounds_reason": bounds_reason}
+    with declared(**statements), charges_name(label):
+        return _release_table(
+            source if in_memory(source) else os.fspath(source),
+            output,
+            reading,
+            work,
+            is_incomplete=missing == "drop",
+        )
 
 
 def _warn(sentence: Message) -> None:
@@ -331,7 +339,7 @@ class _Work:
 
 
 def _release_table(
-    source: str, output: _Output, reading: dict[str, Any], work: _Work, *, is_incomplete: bool
+    source: Any, output: _Output, reading: dict[str, Any], work: _Work, *, is_incomplete: bool
 ) -> FileRelease:
     """Open a table, charge the ledger, write the table with private labels, and put its card."""
     output.refuse_same_place(source, work.ledger, work.save_model)
@@ -393,12 +401,12 @@ class _Output:
             reserved=True,
         )
 
-    def refuse_same_place(self, source: str, ledger: Ledger | None, model: StrPath | None) -> None:
+    def refuse_same_place(self, source: Any, ledger: Ledger | None, model: StrPath | None) -> None:
         """Refuse a file that would replace the source or the ledger."""
         card = f"{self.path}.card.json"
         ledger_path = None if ledger is None else ledger.path
         outputs = {"the output": self.path, "the card": card, "the ledger": ledger_path, "the model": model}
-        refuse_same(outputs, {"the source": source})
+        refuse_same(outputs, {} if in_memory(source) else {"the source": source})
 
     def facts(self, rows: TableInput, writer: TableWriter, terms: Terms) -> dict[str, Any]:
         """Return the facts about the file for its card, once all rows are written."""
@@ -418,10 +426,10 @@ class _Output:
 
 
 def _open_source(
-    source: str, scope: RowColumns, format: str | None, *, is_typed: bool, drop: Collection[str], **reading: Any
+    source: Any, scope: RowColumns, format: str | None, *, is_typed: bool, drop: Collection[str], **reading: Any
 ) -> Table:
     """Open the table, with columns of text in types to learn from, or as text; ids are as they are written."""
-    if format is not None:
+    if format is not None and not in_memory(source):
         option = as_format(format)
         format = option if format_in(source) is None else None
     ids = scope.columns.values()

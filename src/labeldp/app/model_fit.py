@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from labeldp._atomic import StrPath
 from labeldp._values import Array, Data, Epsilon, LabelBounds, parse_choice
-from labeldp.accounts.budget import declared
+from labeldp.accounts.budget import charges_name, declared
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
 from labeldp.app.inputs import Columns, Hints, Rows, read_rows, tally_notes
@@ -155,7 +155,8 @@ def fit_file(
     read = partial(
         read_rows, source, label, columns=columns, progress=progress, hints=hints, bounds=bounds, **reading
     )
-    with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
+    statements = {"intended_use": intended_use, "recipient": recipient, "bounds_reason": bounds_reason}
+    with declared(**statements), charges_name(label):
         return _fit_and_save(model, Path(out), read, label, columns, score, progress, force=force)
 
 

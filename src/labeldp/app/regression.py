@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from labeldp._atomic import StrPath
 from labeldp._values import Data, parse_choice
+from labeldp.accounts.budget import charges_name
 from labeldp.accounts.cells import as_csv
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.inputs import LEFT_OUT, Hints, read_rows
@@ -138,7 +139,8 @@ def regress_file(
         rows = read_rows(source, label, columns=columns, complete=True, progress=progress, hints=hints, **reading)
         progress("Fitting", 0, None)
         shared = {"family": family, "ledger": ledger, "label": label, **options, **rows.scope}
-        moments = private_moments(rows.public, rows.labels, on=texts or None, weights=weights, **shared)
+        with charges_name(label):
+            moments = private_moments(rows.public, rows.labels, on=texts or None, weights=weights, **shared)
         notes = [note for note in rows.notes if note.startswith(LEFT_OUT)]
         tables = _estimate(moments, family, texts or [None], notes)
         for path, output in outputs.items():

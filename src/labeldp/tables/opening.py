@@ -19,7 +19,7 @@ from labeldp.tables.batches import label_values, missing_labels, read_ahead
 from labeldp.tables.dialect import Dialect
 from labeldp.tables.excel import SheetTable, read_sheet, sheet_names
 from labeldp.tables.hints import HintSampler
-from labeldp.tables.parquet import ParquetTable, parquet_schema
+from labeldp.tables.parquet import MemoryFile, ParquetTable, parquet_schema
 from labeldp.tables.paths import DELIMITERS, find_table
 from labeldp.tables.source_file import SourceFile
 from labeldp.tables.tables import MAY_LACK_HEADER, Table, lacks_header
@@ -93,8 +93,13 @@ def _read_header(source: SourceFile, kind: str, dialect: Dialect) -> TableHeader
     return TableHeader(kind, dialect, () if is_values else tuple(names), tuple(sheets), is_values)
 
 
+def in_memory(source: Any) -> bool:
+    """Return whether a table is given as rows of Arrow, in place of the name of a file."""
+    return hasattr(source, "__arrow_c_stream__")
+
+
 def open_table(
-    source: StrPath,
+    source: StrPath | Any,
     format: str | None = None,
     *,
     label: str | None = None,
@@ -108,8 +113,8 @@ def open_table(
 
     Parameters
     ----------
-    source : path-like
-        A file.
+    source : path-like, or rows of Arrow
+        A file; or a `pyarrow.RecordBatchReader`, or a data frame, which is read once, into memory.
     format : str, optional
         One of ``csv``, ``tsv``, ``xlsx`` and ``parquet``; by default the name implies it.
     label : str, optional
@@ -144,6 +149,8 @@ def open_table(
     >>> table.schema.names, [batch.num_rows for batch in table.batches(["price"])]
     (['rooms', 'price'], [2])
     """
+    if in_memory(source):
+        return ParquetTable(MemoryFile(source), label, drop)
     path, kind = find_table(source, format)
     dialect, file = dialect or Dialect(), SourceFile(path)
     if only is not None:

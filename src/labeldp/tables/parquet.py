@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from labeldp.tables.batches import (
     refuse_other_than_numbers,
     rows_per_batch,
 )
+from labeldp.tables.memory import refuse_too_large
 from labeldp.tables.source_file import SourceFile
 from labeldp.tables.tables import Table
 
@@ -46,6 +48,37 @@ def parquet_schema(source: SourceFile) -> Any:
         return schema
 
     return _guard(source, read)
+
+
+class MemoryFile(SourceFile):
+    """Rows of Arrow in memory, as the Parquet file that they would be.
+
+    Parameters
+    ----------
+    rows : object with the method ``__arrow_c_stream__``
+        Is read once, to its end.
+    """
+
+    def __init__(self, rows: Any) -> None:
+        buffer = pa.BufferOutputStream()
+        guard_arrow(
+            lambda: _write_rows(rows, buffer), "the rows cannot be read, or Parquet lacks one of their types"
+        )
+        self.path, self.rights = Path("the table"), 0o666
+        self.file = pa.BufferReader(buffer.getvalue())
+
+    def refuse_change(self) -> None:
+        """Do nothing: nobody else has these bytes."""
+
+
+def _write_rows(rows: Any, stream: Any) -> None:
+    import pyarrow.parquet as pq  # noqa: PLC0415 (slow to import)
+
+    reader = pa.RecordBatchReader.from_stream(rows)
+    with pq.ParquetWriter(stream, reader.schema) as writer:
+        for batch in reader:
+            refuse_too_large(stream.tell() + batch.nbytes)
+            writer.write_batch(batch)
 
 
 class ParquetTable(Table):

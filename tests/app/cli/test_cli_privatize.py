@@ -54,6 +54,10 @@ def test_another_ledger_with_charges_is_named_before_the_charge(tmp_path, table)
     for ledger in ([], ["--ledger", first]):
         done = flat(run(*order(table, tmp_path / "c.csv", *ledger, "--force")).stderr)
         assert f"another ledger has charges, {second}. To charge it" in done
+    table.write_text(table.read_text().replace("price", "rent"))
+    rent = ["rent" if word == "price" else word for word in order(table, tmp_path / "d.csv", "--ledger", first)]
+    done = run(*rent).stderr
+    assert "For people whose labels" not in done, "charges of another column"
 
 
 @posix_only

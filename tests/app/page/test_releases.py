@@ -35,7 +35,7 @@ def test_the_list_shows_what_was_released_and_which_charge_paid_for_it(client, r
         f"{CARD} noisy values of price ε = 1",
         "broken.card.json a certificate that cannot be read",
         "broken.db",
-        f"values with noise {CARD}",
+        f"values with noise of 'price' {CARD}",
         "a survey not in this folder",
         "ε = 1.5 is left",
     ):

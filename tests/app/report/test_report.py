@@ -1,5 +1,6 @@
 """The report: says what the card says, shows nothing as code, and gives no figure that is too good."""
 
+import dataclasses
 import json
 import sys
 
@@ -13,6 +14,7 @@ from command_line import files_in, run, said
 from helpers import NAMES, mechanisms
 from labeldp.accounts.numbers import at_most
 from labeldp.app import report
+from labeldp.app.report.ledger_page import render_ledger, replay
 
 # ---- safe to open ---------------------------------------------------------------------------------------
 
@@ -142,3 +144,19 @@ def test_a_card_that_does_not_hold_gives_one_sentence_and_no_file(tmp_path, chan
     card.write_text(json.dumps({**json.loads(cases.card("release")), **change}) if change else "[1]")
     assert len(run("report", card, code=4).output.strip().splitlines()) == 1
     assert files_in(tmp_path) == ["x.card.json"]
+
+
+def test_the_page_of_a_ledger_shows_each_segment_and_refuses_a_time_that_nobody_can_read():
+    ledger = ldp.Ledger(limit=ldp.Budget(1.0))
+    for name in ("<b>Monday</b>", "Tuesday"):
+        ledger.charge("labels", epsilon=0.75, segment=name)
+    page = render_ledger(ledger)
+    assert "Spent ε = 0.75 of ε = 1 in 2 charges." in page
+    assert "&lt;b&gt;Monday&lt;/b&gt;" in page
+    assert "<b>Monday" not in page
+    assert [(balance.label, balance.person) for balance in replay(ledger)] == [(0.75, 0.75), (0.75, 1.5)]
+    ledger.charge_all(
+        [dataclasses.replace(ledger.charges[0], when="tomorrow", segments=None, budget=ldp.Budget(0.1))]
+    )
+    with pytest.raises(ldp.errors.LedgerError, match="time"):
+        render_ledger(ledger)

@@ -25,6 +25,7 @@ from labeldp.app.cli.shell import (
     plain_usage,
     print_status,
     transliterate_output,
+    warnings_as_status,
 )
 from labeldp.app.options import METAVARS, OPTIONS, TYPED, Declaration, arguments, parameters
 from labeldp.errors import LabelDPError
@@ -114,11 +115,11 @@ def command(
         @wraps(function)
         def run(**typed: Any) -> None:
             ledgers: list[Ledger] = []
-            with exit_on_error(stopped, ledgers):
+            with exit_on_error(stopped, ledgers), warnings_as_status():
                 values = arguments(function, typed)
                 if "ledger" in values:
                     ledgers.append(values["ledger"])
-                    _confirm_ledger(values["ledger"], values["out"])
+                    _confirm_ledger(values["ledger"], values["out"], values["label"])
                 try:
                     function(**values)
                 except LabelDPError as error:
@@ -157,10 +158,10 @@ def _text_parameter(option: Declaration) -> Parameter:
     return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[typed, info])
 
 
-def _confirm_ledger(ledger: Ledger, out: str | Path | list[Path]) -> None:
-    """Print a warning of another ledger with charges beside the one in use, and ask where somebody can answer."""
+def _confirm_ledger(ledger: Ledger, out: str | Path | list[Path], label: str) -> None:
+    """Warn of another ledger of the same column beside the one in use, and ask where somebody can answer."""
     folder = Path(ledger.path or (out[0] if isinstance(out, list) else out)).parent
-    note = note_other_ledgers(ledger, {str(path): path for path in sorted(folder.glob("*.db"))})
+    note = note_other_ledgers(ledger, {str(path): path for path in sorted(folder.glob("*.db"))}, label)
     if note is None:
         return
     print_status(note, style="yellow")

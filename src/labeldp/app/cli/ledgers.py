@@ -34,6 +34,9 @@ def ledger(
     extract: Annotated[
         bool, Option("--json", help="Write the extract for a reviewer: all charges, chained by hashes.")
     ] = False,
+    out: Annotated[
+        Path | None, Option("--out", "-o", metavar="PAGE", help="Write the ledger over time as an HTML page.")
+    ] = None,
     cards: Annotated[
         Path | None,
         Option(metavar="FOLDER", help="List charges on the cards of a folder that the ledger lacks."),
@@ -74,6 +77,13 @@ def ledger(
     if extract:
         _only(ledgers, "json")
         typer.echo(books[0].to_extract())
+        return
+    if out is not None:
+        from labeldp.app.report import render_ledger, write_page
+
+        _only(ledgers, "out")
+        write_page(out, render_ledger(books[0]), force=force, subject=ledgers[0])
+        print_status(f"The page is {out}")
         return
     if cards is not None:
         _compare_cards(cards, [charge for book in books for charge in book.charges])

@@ -11,6 +11,7 @@ import math
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
@@ -91,6 +92,14 @@ def exit_on_error(
 def _fail(sentence: str, code: int) -> NoReturn:
     print_status(sentence, style="red")
     raise typer.Exit(code) from None
+
+
+@contextmanager
+def warnings_as_status() -> Iterator[None]:
+    """Print each warning of the block as one sentence, without the line of the program that it is from."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: print_status(f"{message}.", style="yellow")
+        yield
 
 
 @contextmanager

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from base64 import b64encode
-from collections.abc import Callable
 from pathlib import Path
 from textwrap import fill
 from typing import Any, NamedTuple
@@ -18,6 +15,7 @@ from labeldp.accounts.card import Card
 from labeldp.accounts.numbers import number
 from labeldp.app.handover import open_release
 from labeldp.app.model_predictions import open_features
+from labeldp.app.report.drawing import draw
 from labeldp.inference.regression_table import RegressionTable
 from labeldp.learning.models import load_model
 from labeldp.tables.batches import label_values
@@ -96,7 +94,7 @@ def draw_table(path: Path, card_text: str) -> list[Picture]:
     if prior is not None:
         text += " The line is a rough picture of the true values, which is private and was paid for."
     rows = first_rows(open_release(path, card, as_written=True))
-    column = {"title": "The private column now", "image": _draw(plot, 3.4), "text": text, "caption": "First rows"}
+    column = {"title": "The private column now", "image": draw(plot, 3.4), "text": text, "caption": "First rows"}
     groups = [] if mean is None else _draw_groups(card, table, values)
     return [{**column, "rows": rows}, *groups]
 
@@ -144,7 +142,7 @@ def draw_model(folder: Path, source: Path, dialect: Dialect) -> Picture:
     lines = [["column", "typical change"], *([name, number(importances[name], 3)] for name in names)]
     return {
         "title": "Importance of columns",
-        "image": _draw(plot, 1.2 + 0.35 * len(names)),
+        "image": draw(plot, 1.2 + 0.35 * len(names)),
         "text": text,
         "caption": "Importances of columns",
         "rows": lines,
@@ -168,16 +166,5 @@ def draw_regression(table: RegressionTable) -> Picture:
         table.plot(axes)
         axes.set_xlabel(fill(axes.get_xlabel(), LINE))
 
-    image = _draw(plot, 1.6 + 0.4 * len(table.names))
+    image = draw(plot, 1.6 + 0.4 * len(table.names))
     return {"title": "The table", "image": image, "text": text, "caption": "The table", "rows": table.cells()}
-
-
-def _draw(plot: Callable[[Any], object], height: float) -> str:
-    """Return a drawing as an address that holds it."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
-
-    figure, file = Figure(figsize=(5.2, height), layout="constrained"), io.BytesIO()
-    axes = figure.subplots()
-    plot(axes)
-    figure.savefig(file, format="png", dpi=140, transparent=True)
-    return f"data:image/png;base64,{b64encode(file.getvalue()).decode()}"

@@ -87,7 +87,7 @@ def release_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
         "score": score_of(release, rows),
         "no_score": no_score(rows),
         "other_ledgers": note_other_ledgers(
-            book, {name: site.folder.target(name) for name in site.folder.ledgers()}
+            book, {name: site.folder.target(name) for name in site.folder.ledgers()}, str(unfinished.label)
         ),
         "result": work.result if work and state == "done" else None,
         "tables": site.folder.tables() if release.kind == "model" else [],
