@@ -198,7 +198,7 @@ def _check_table(card: Card, path: Path, entry: Data) -> Iterator[Check]:
         return
     expected, empty = card.terms.rows, card.content.get("people", {}).get("rows_left_out", 0)
     labelled = f", {filled:,} with a label" if filled < rows else ""
-    result = f"{counted(rows, 'row')} in the file{labelled}, {expected:,} on the card"
+    result = f"{counted(rows, 'row')} of the file{labelled}, {expected:,} on the card"
     yield Check("rows", (filled, rows) == (expected, expected + empty), result)
     yield _check_columns(columns, private, entry.get("columns", columns))
     for name, count in impossible.items():
