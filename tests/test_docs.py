@@ -53,3 +53,17 @@ def test_every_page_is_reached_from_a_table_of_contents():
         for line in "\n".join(TOCTREE.findall(read(page))).split("\n"):
             entries.add((page.parent / line.rpartition("<")[2].rstrip(">")).resolve())
     assert {page for page in PAGES if page.with_suffix("") not in entries} == set()
+
+
+def test_every_symbol_of_the_method_is_a_name_in_the_code():
+    """Words in code of docs/method.md, but for its own path and mathematical expressions."""
+    text = (ROOT / "docs/method.md").read_text("utf-8")
+    quoted = {word for code in re.findall(r"`([A-Za-z_][\w.]*)(?:\(G\))?`", text) for word in code.split(".")}
+    source = "\n".join(path.read_text("utf-8") for path in (ROOT / "src/labeldp").rglob("*.py"))
+    modules = {path.stem for path in (ROOT / "src/labeldp").rglob("*.py")} | {"learning", "inference", "release"}
+    names = set(re.findall(r"(?:^|\W)(?:def|class) (\w+)", source)) | set(
+        re.findall(r"(\w+)(?:: [^\n]+)? =", source)
+    )
+    names |= set(re.findall(r"^    (\w+): ", source, re.M)) | modules
+    assert len(quoted) > 60
+    assert quoted - names == set()
