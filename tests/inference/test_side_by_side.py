@@ -11,6 +11,7 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp.inference import RegressionTable
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +81,41 @@ def test_the_cost_is_that_of_all_releases_and_several_rows_of_a_person_are_in_th
     assert "one release, and cost ε = 0.5 for one label" in " ".join(
         str(ldp.side_by_side(one, moments[0].ols())).split()
     )
+    loaded = RegressionTable.from_card(one.to_card())
+    assert "one release, and cost ε = 0.5 for" in " ".join(str(ldp.side_by_side(loaded, one)).split())
     both = str(ldp.side_by_side(one, other))
     assert "Together the columns cost ε = 2.5 for one person" in " ".join(both.split())
     assert "independent rows" in both
     assert "independent rows" in other.summary().splitlines()[0]
     assert "independent rows" in other.to_card()
     assert "independent rows" not in one.summary()
+
+
+def test_a_table_that_is_loaded_from_its_card_prints_the_same(tables, tmp_path):
+    table = tables[1]
+    table.save(tmp_path / "table.json")
+    again = RegressionTable.load(tmp_path / "table.json")
+    for show in (
+        RegressionTable.summary,
+        RegressionTable.to_latex,
+        RegressionTable.to_html,
+        RegressionTable.to_csv,
+        RegressionTable.cells,
+        lambda table: str(ldp.side_by_side(table, stars=True)),
+        lambda table: str(ldp.side_by_side(table, ratios=True)),
+    ):
+        assert show(again) == show(table)
+    assert again.to_frame().equals(table.to_frame())
+    np.testing.assert_allclose(again.conf_int(), table.conf_int(), rtol=1e-12)
+    assert again.plot().get_xscale() == "log"
+    for missing in (
+        again.cov_params,
+        again.margins,
+        lambda: again.wald_test("x1 = 0"),
+        lambda: again.conf_int(0.1),
+    ):
+        with pytest.raises(ldp.LabelDPError, match="card"):
+            missing()
+    (tmp_path / "mechanism.json").write_text(ldp.TwoPoint(bounds=(0, 3), epsilon=1.0).to_json())
+    with pytest.raises(ldp.LabelDPError, match="not that of a regression"):
+        RegressionTable.load(tmp_path / "mechanism.json")

@@ -39,8 +39,13 @@ def as_latex(text: str) -> str:
     return re.sub(r"\*\*(\d)", r"$^\1$", "".join(_LATEX.get(character, character) for character in text))
 
 
-def latex_tabular(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table: names on the left, figures on the right of their columns; first the header."""
+def latex_tabular(rows: Iterable[Sequence[str]], align: str = "r", fact_rows: int = 0) -> list[str]:
+    """Return the lines of a table: names on the left, then columns of figures; first the header.
+
+    The last ``fact_rows`` rows stand below a rule.
+    """
     head, *body = (" & ".join(map(as_latex, row)) + r" \\" for row in rows)
-    start = rf"\begin{{tabular}}{{l{'r' * head.count(' & ')}}}"
+    if fact_rows:
+        body.insert(len(body) - fact_rows, r"\midrule")
+    start = rf"\begin{{tabular}}{{l{align * head.count(' & ')}}}"
     return [start, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from labeldp._atomic import StrPath
 from labeldp._values import Data, parse_choice
 from labeldp.accounts.budget import charges_name
-from labeldp.accounts.cells import as_csv
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.inputs import LEFT_OUT, Hints, read_rows
 from labeldp.app.report import render_report
@@ -24,7 +24,7 @@ from labeldp.inference.formula import Formula
 from labeldp.inference.regression_table import RegressionTable
 from labeldp.inference.regressions import private_moments
 from labeldp.inference.released_moments import PrivateMoments
-from labeldp.inference.table_columns import side_by_side
+from labeldp.inference.table_columns import side_by_side, stated_columns
 from labeldp.tables.paths import refuse_same
 from labeldp.tables.placement import OutputsAndCard
 
@@ -33,7 +33,11 @@ if TYPE_CHECKING:
     from labeldp.tables.opening import Progress
 
 
-_LINEAR_INSTEAD = "A linear regression, because another was impossible."
+REPORT = ".html"
+"""The ending of reports."""
+
+TABLES = (".csv", ".tex", ".txt")
+"""The endings of files that have a table alone."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -144,18 +148,25 @@ def regress_file(
         notes = [note for note in rows.notes if note.startswith(LEFT_OUT)]
         tables = _estimate(moments, family, texts or [None], notes)
         for path, output in outputs.items():
-            text = _WRITERS[path.suffix](tables, ledger)
+            text = _file_text(_card(tables), path.suffix, ledger)
             checksum = hashlib.sha256(text.encode()).hexdigest()
             output.put_card(_card(tables, files={path.name: checksum}), rows.rights)
             output.put_text(path, text, rows.rights)
     return FileRegression(outputs[paths[0]].card, tables, rows.notes)
 
 
+def _file_text(card: str, ending: str, ledger: Ledger) -> str:
+    """Return the text of a file: a report, or the table alone."""
+    if ending == REPORT:
+        return render_report(card, ledger=ledger if ledger.path else None)
+    return write_card_table(card, ending)
+
+
 def _refuse_outputs(paths: Sequence[Path], source: StrPath, ledger: Ledger) -> None:
     """Refuse files of other formats, and files in each other's places."""
     for path in paths:
-        if path.suffix not in _WRITERS:
-            raise ParameterError(Setting("out"), f" must end in {', '.join(_WRITERS)}, got {path}")
+        if path.suffix not in (REPORT, *TABLES):
+            raise ParameterError(Setting("out"), f" must end in {', '.join((REPORT, *TABLES))}, got {path}")
     files = {f"the table {path.name}": path for path in paths}
     cards = {f"the card of {path.name}": path.with_name(f"{path.name}.card.json") for path in paths}
     refuse_same(files | cards | {"the ledger": ledger.path}, {"the source": source})
@@ -176,8 +187,7 @@ def _estimate(
         except NoSolutionError as error:
             table = moments.ols(text)
             table_notes = [*notes, f"A linear regression, because another was impossible. {error}"]
-        estimates = replace(table.estimates, notes=[*table.estimates.notes, *table_notes])
-        tables.append(replace(table, estimates=estimates))
+        tables.append(replace(table, remarks=[*table.remarks, *table_notes]))
     return tables
 
 
@@ -188,29 +198,19 @@ def _card(tables: Sequence[RegressionTable], **entries: Any) -> str:
     return tables[-1].to_card(**entries)
 
 
-def _as_html(tables: Sequence[RegressionTable], ledger: Ledger) -> str:
-    return render_report(_card(tables), ledger=ledger if ledger.path else None)
+def write_card_table(card: str, ending: str) -> str:
+    """Return the regression table of a card, or its tables side by side, as text of a file.
 
-
-def _as_csv(tables: Sequence[RegressionTable], _: Ledger) -> str:
-    if len(tables) > 1:
-        return side_by_side(*tables).to_csv()
-    columns = tables[0].columns_of()
-    return as_csv([columns, *zip(*columns.values(), strict=True)])
-
-
-def _as_latex(tables: Sequence[RegressionTable], _: Ledger) -> str:
-    table = tables[0] if len(tables) == 1 else side_by_side(*tables)
-    return table.to_latex() + "\n"
-
-
-def _as_text(tables: Sequence[RegressionTable], _: Ledger) -> str:
-    return f"{tables[0].summary() if len(tables) == 1 else side_by_side(*tables)}\n"
-
-
-_WRITERS: dict[str, Callable[[Sequence[RegressionTable], Ledger], str]] = {
-    ".html": _as_html,
-    ".csv": _as_csv,
-    ".tex": _as_latex,
-    ".txt": _as_text,
-}
+    Parameters
+    ----------
+    card : str
+    ending : {".csv", ".tex", ".txt"}
+    """
+    table = RegressionTable.from_card(card)
+    columns = stated_columns(table, json.loads(card).get("side_by_side"))
+    printed = table if columns is None else columns
+    if ending == ".csv":
+        return printed.to_csv()
+    if ending == ".tex":
+        return f"{printed.to_latex()}\n"
+    return f"{table.summary() if columns is None else columns}\n"

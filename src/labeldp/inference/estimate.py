@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from labeldp._values import Array
 from labeldp.accounts.numbers import number
+from labeldp.errors import ParameterError
 from labeldp.inference.design import Design
 from labeldp.inference.distribution import NormalLaplaceMixture, VarianceDistribution, variance_posteriors
 from labeldp.inference.moments import Moments, PairProducts
@@ -17,6 +19,9 @@ from labeldp.inference.robust_variances import estimate_variances
 from labeldp.inference.solution import Solution
 from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT
 from labeldp.learning.fit_plan import Pair
+
+STATED_LEVEL = 0.05
+"""Intervals on a card miss with this probability."""
 
 _NEAR_BOUND = 0.05
 """Fitted values lie at a bound if they are within this fraction of the bounds' width."""
@@ -35,6 +40,33 @@ _CLIPPED = (
     "label by about {} on average at most; standard errors include it."
 )
 _EDGE = "Nearly all fitted values lie at the bound {}: check that bounds and labels have the same unit."
+
+
+class StatedError(NamedTuple):
+    """The error of a coefficient as a card states it.
+
+    Attributes
+    ----------
+    standard_deviation : float
+    pvalue : float
+        The probability of an error beyond the coefficient.
+    half_width : float
+        Of the interval of 95 %.
+    """
+
+    standard_deviation: float
+    pvalue: float
+    half_width: float
+
+    def tail(self, distance: float) -> float:
+        """Return the probability of an error beyond ± the coefficient, which is the only known distance."""
+        return self.pvalue
+
+    def quantile(self, alpha: float) -> float:
+        """Return the distance that an error exceeds with probability ``alpha``, which must be 0.05."""
+        if alpha != STATED_LEVEL:
+            raise ParameterError(f"a card has intervals for alpha = {STATED_LEVEL} alone, got {alpha}")
+        return self.half_width
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +94,7 @@ class Estimates:
     """
 
     coefficients: Array
-    distributions: list[NormalLaplaceMixture]
+    distributions: Sequence[NormalLaplaceMixture | StatedError]
     covariance: Array
     noise_scales: Array
     residual_variance: VarianceDistribution
@@ -89,6 +121,23 @@ class Estimates:
         normal = rng.normal(size=(number, len(root))) @ root.T
         noise = rng.laplace(size=(number, self.noise_scales.shape[1])) @ self.noise_scales.T
         return np.asarray(np.sqrt(ratios)[:, None] * normal + noise)
+
+
+def stated_estimates(figures: Mapping[str, Any], fit: dict[str, float]) -> Estimates:
+    """Return the estimates of a card's figures; covariances are not among them."""
+    values, hidden = np.array(figures["params"]), np.full(len(figures["params"]), math.nan)
+    half_widths = np.diff(figures["conf_int"]).ravel() / 2
+    errors = np.column_stack([figures["bse"], figures["pvalues"], half_widths])
+    return Estimates(
+        coefficients=values,
+        distributions=[StatedError(*row) for row in errors.tolist()],
+        covariance=np.diag(hidden),
+        noise_scales=np.diag(hidden),
+        residual_variance=VarianceDistribution(hidden[:1], np.ones(1)),
+        ordinary_errors=np.array(figures.get("bse_ols", hidden)),
+        fit=fit,
+        notes=[],
+    )
 
 
 def describe_errors(design: Design, moments: Moments, solution: Solution, bounds: Pair) -> Estimates:

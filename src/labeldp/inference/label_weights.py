@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from labeldp._values import Array
+from labeldp._values import Array, Index
 from labeldp.errors import DataError
 from labeldp.inference.design import Design, residuals
 from labeldp.inference.weighted_sums import MAX_ROW_WEIGHT
@@ -28,7 +28,7 @@ _MULTIPLIERS = 2.0 ** (np.arange(-24, 13) / 4)
 """Multiples of the whitened values to try before the projection."""
 
 _SAMPLE_ROWS = 4000
-"""The number of rows on which weights are compared."""
+"""The largest number of rows on which weights are compared."""
 
 _INTERCEPT_IMPORTANCE = 0.3
 """The weight of the intercept's variance in the risk; each slope has weight 1."""
@@ -107,9 +107,43 @@ class Candidate(NamedTuple):
 
     def shares(self, design: Design) -> Array:
         """Return the weights of labels in sums, rows × sums; absolute values add up to 1 at most in each row."""
-        slopes = _project_centered(self.multiplier * design.whitened, design.row_weights)
+        ones = np.ones(len(design.matrix))
+        slopes = _project_centered(self.multiplier * design.whitened, design.row_weights, ones)
         intercept = self.intercept_share * design.row_weights / design.row_weights.max()
         return np.insert((1 - self.intercept_share) * slopes, 0, intercept, axis=1)
+
+
+class Sample(NamedTuple):
+    """Rows on which weights are compared.
+
+    Attributes
+    ----------
+    rows : array of int
+    counts : array
+        The number of rows for which each of them stands.
+    """
+
+    rows: Index
+    counts: Array
+
+    @classmethod
+    def all_rows(cls, design: Design) -> Sample:
+        """Return the sample of all rows."""
+        rows = np.arange(len(design.matrix))
+        return cls(rows, np.ones(rows.size))
+
+    @classmethod
+    def of(cls, design: Design) -> Sample:
+        """Return the rows that the projection shrinks most, and evenly spaced ones for all others."""
+        rows = len(design.matrix)
+        if rows <= _SAMPLE_ROWS:
+            return cls.all_rows(design)
+        half = _SAMPLE_ROWS // 2
+        by_size = np.argpartition(np.abs(design.whitened).sum(axis=1) * design.row_weights, rows - half)
+        others = np.sort(by_size[:-half])
+        spaced = others[np.linspace(0, others.size - 1, half).astype(int)]
+        counts = np.repeat([1.0, others.size / half], half)
+        return cls(np.append(by_size[-half:], spaced), counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +165,7 @@ class WeightCandidates:
     @classmethod
     def of(cls, design: Design) -> WeightCandidates:
         """Return candidates that are compared on a sample of rows, or on all where a sample lacks a rare level."""
-        rows = len(design.matrix)
-        candidates = _candidates(design, min(rows, _SAMPLE_ROWS)) or _candidates(design, rows)
+        candidates = _candidates(design, Sample.of(design)) or _candidates(design, Sample.all_rows(design))
         if not candidates:
             raise DataError("columns are too nearly collinear: leave out one that nearly follows from the others")
         ordinary = (design.least_squares_weights() ** 2).sum(axis=0)
@@ -171,23 +204,24 @@ class WeightCandidates:
         return float(deviations[1:].min())
 
 
-def _candidates(design: Design, sample_rows: int) -> list[Candidate]:
-    """Return all candidates that leave a system of equations with a solution, compared on evenly spaced rows."""
-    sample = np.linspace(0, len(design.matrix) - 1, sample_rows).astype(int)
-    matrix, whitened, row_weights = design.matrix[sample], design.whitened[sample], design.row_weights[sample]
-    curvature = _curvature(whitened, matrix, row_weights)
+def _candidates(design: Design, sample: Sample) -> list[Candidate]:
+    """Return all candidates that leave a system of equations with a solution, compared on a sample of rows."""
+    matrix, whitened, row_weights = (
+        values[sample.rows] for values in (design.matrix, design.whitened, design.row_weights)
+    )
+    curvature = sample.counts[:, None] * _curvature(whitened, matrix, row_weights, sample.counts)
     candidates = []
     for multiplier in _MULTIPLIERS.tolist():
-        slopes = _project_centered(multiplier * whitened, row_weights)
+        slopes = _project_centered(multiplier * whitened, row_weights, sample.counts)
         weights = np.insert(slopes, 0, row_weights / row_weights.max(), axis=1)
-        gram = weights.T @ matrix
+        gram = (sample.counts[:, None] * weights).T @ matrix
         if np.linalg.cond(gram) > _MAX_CONDITION:
             continue
         solution = design.rescaling @ np.linalg.inv(gram)
         label_weights = weights @ solution.T
-        sampling = (label_weights**2).sum(axis=0) * sample_rows / len(design.matrix)
+        sampling = sample.counts @ label_weights**2
         bias = np.abs(label_weights.T @ curvature).max(axis=1, initial=0.0)
-        squares = (solution * sample_rows / len(design.matrix)) ** 2
+        squares = solution**2
         for share in _INTERCEPT_SHARES:
             noise = np.vstack([squares[:, 0] / share**2, squares[:, 1:].sum(axis=1) / (1 - share) ** 2])
             candidates.append(Candidate(multiplier, share, sampling, noise, bias))
@@ -211,21 +245,22 @@ def project(rows: Array) -> Array:
     return np.asarray(np.sign(rows) * np.maximum(sizes - threshold[:, None], 0))
 
 
-def _project_centered(rows: Array, row_weights: Array) -> Array:
+def _project_centered(rows: Array, row_weights: Array, counts: Array) -> Array:
     """Return projected rows of norm 1 at most, whose columns add up to 0, because clipped errors may not.
 
-    Rows are multiplied by their weights before.
+    Rows are multiplied by their weights before, and each stands for a number of rows.
     """
     weights = project(rows * row_weights[:, None])
-    weights -= np.outer(row_weights, weights.mean(axis=0) / row_weights.mean())
+    weights -= np.outer(row_weights, counts @ weights / (counts @ row_weights))
     return np.asarray(weights / np.abs(weights).sum(axis=1).max())
 
 
-def _curvature(whitened: Array, matrix: Array, row_weights: Array) -> Array:
+def _curvature(whitened: Array, matrix: Array, row_weights: Array, counts: Array) -> Array:
     """Return the part of each squared direction that the model does not explain, with standard deviation 1."""
-    root = np.sqrt(row_weights)[:, None]
+    root = np.sqrt(row_weights * counts)[:, None]
     unexplained = residuals(root * matrix, root * np.minimum(whitened**2, _CURVATURE_END**2)) / root
-    deviation = unexplained.std(axis=0)
+    centered = unexplained - np.average(unexplained, 0, counts)
+    deviation = np.sqrt(np.average(centered**2, 0, counts))
     return np.asarray(unexplained[:, deviation > 1e-3] / deviation[deviation > 1e-3])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ from labeldp.release.names import nearest
 
 _STEP = 1e-4
 """The step of numerical derivatives, in standard deviations of the column."""
+
+_NUMBER = r"\d+\.?\d*(?:e[+-]?\d+)?"
 
 _TEST_DRAWS = 100_000
 """Draws of errors for a joint test; no p-value is below 1 over this."""
@@ -139,24 +142,41 @@ def joint_test(estimates: Estimates, names: Sequence[str], restrictions: str | S
 
 def _restriction(text: str, names: Sequence[str]) -> tuple[Array, float]:
     """Return a restriction as weights of coefficients, and the value of their sum."""
-    left, equals, right = (part.strip() for part in text.partition("="))
-    weights = np.zeros(len(names))
-    if not equals or left not in names:
-        similar = nearest(left, names)
-        hint = f": {similar!r}?" if similar else ""
-        raise ParameterError(
-            Setting("restrictions"), f" are such as 'age = 0, age:income = 0', got {text.strip()!r}{hint}"
-        )
-    weights[names.index(left)] = 1
-    if right in names:
-        weights[names.index(right)] -= 1
-        return weights, 0.0
-    try:
-        return weights, float(right)
-    except ValueError:
-        raise ParameterError(
-            Setting("restrictions"), f" compare {left!r} with {right!r}, which is no number and no coefficient"
-        ) from None
+    sides = text.split("=")
+    if len(sides) != 2:
+        raise _restriction_error(text, names)
+    left, right = (_weighted_sum(side, names) for side in sides)
+    difference = left - right
+    if not difference[:-1].any():
+        raise _restriction_error(text, names)
+    return difference[:-1], -difference[-1]
+
+
+def _weighted_sum(text: str, names: Sequence[str]) -> Array:
+    """Return the weights of coefficients in a sum such as ``2*age - income + 1``, and the number in it last."""
+    longest_first = sorted(names, key=len, reverse=True)
+    term = re.compile(
+        rf"\s*(?P<sign>[+-]?)\s*(?:(?P<factor>{_NUMBER})\s*\*\s*)?"
+        rf"(?:(?P<name>{'|'.join(map(re.escape, longest_first))})|(?P<number>{_NUMBER}))\s*(?=[+-]|\Z)"
+    )
+    weights, position = np.zeros(len(names) + 1), 0
+    while position < max(len(text), 1):
+        match = term.match(text, position)
+        if match is None or (position and not match["sign"]):
+            raise _restriction_error(text, names)
+        size = float(match["factor"] or 1) * float(match["number"] or 1)
+        place = len(names) if match["name"] is None else names.index(match["name"])
+        weights[place] += -size if match["sign"] == "-" else size
+        position = match.end()
+    return weights
+
+
+def _restriction_error(text: str, names: Sequence[str]) -> ParameterError:
+    similar = nearest(text.partition("=")[0].strip(), names)
+    hint = f": {similar!r}?" if similar else ""
+    return ParameterError(
+        Setting("restrictions"), f" are such as 'age = 0, age + 10*age:income = 2', got {text.strip()!r}{hint}"
+    )
 
 
 def mean_intervals(estimates: Estimates, family: Family, rows: Array, alpha: float) -> Array:

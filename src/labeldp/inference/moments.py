@@ -32,9 +32,9 @@ _SEARCHES: dict[str, WindowSearch] = {
 _ALLOWED_BIAS = 0.25
 """The bias, in standard errors, that a curvature of the mean may cause by the weights of rows."""
 
-_ROWS_OF_COUNTS = 10_000
-"""Beyond this many rows, less bias is allowed for counts: an exponential mean that bounds cut off may be far more
-curved than is assumed."""
+_ROWS_OF_BIAS = 10_000
+"""Beyond this many rows, less bias is allowed: a misfit that grows with leverage does not shrink with rows, and
+standard errors do."""
 
 _PAIRS_SHARE = 0.1
 """The largest fraction of ε for products of distances of one person."""
@@ -165,9 +165,12 @@ def _measure_pairs(labels: PrivateLabels, window: ClipWindow, people: People) ->
 
 
 def _allowed_bias(rows: int, family: Family) -> float:
-    """Return the bias that a curvature of the mean may cause, in standard errors."""
-    excess = rows / _ROWS_OF_COUNTS if family is POISSON else 1.0
-    return _ALLOWED_BIAS / math.sqrt(max(excess, 1.0))
+    """Return the bias that a curvature of the mean may cause, in standard errors.
+
+    An exponential mean that the bounds cut off may be far more curved than is assumed.
+    """
+    excess = max(rows / _ROWS_OF_BIAS, 1.0)
+    return _ALLOWED_BIAS / (excess if family is POISSON else math.sqrt(excess))
 
 
 def _reset_weights(design: Design, window: ClipWindow, epsilon: float) -> Array:

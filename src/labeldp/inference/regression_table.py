@@ -5,45 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from statistics import NormalDist
 from textwrap import fill
 from typing import Any
 
 import numpy as np
 
-from labeldp._atomic import StrPath, atomic_file
+from labeldp._atomic import StrPath, atomic_file, read_regular
 from labeldp._values import Array
 from labeldp.accounts.budget import Budget
-from labeldp.accounts.cells import as_latex, latex_tabular
+from labeldp.accounts.cells import as_csv
 from labeldp.accounts.numbers import number
 from labeldp.accounts.scores import coefficient_cells, coefficient_columns, describe_fit
 from labeldp.accounts.terms import Terms
-from labeldp.errors import DataError, MissingExtraError, ParameterError
-from labeldp.inference.estimate import Estimates
-from labeldp.inference.families import OLS, Family
+from labeldp.accounts.verification import verify_card
+from labeldp.errors import CardError, DataError, ParameterError
+from labeldp.inference.coefficient_plot import draw_effects, normal_half_widths
+from labeldp.inference.estimate import Estimates, stated_estimates
+from labeldp.inference.families import FAMILIES, Family
 from labeldp.inference.formula import Formula
 from labeldp.inference.margins import Margin, WaldTest, average_effects, joint_test, mean_intervals, with_constant
+from labeldp.inference.printed_table import PrintedTable
+from labeldp.inference.remarks import INDEPENDENT
+from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.tables.frames import is_frame
-
-_ROBUST = (
-    "Standard errors include the noise. They allow for unequal variances of labels around the fitted line and for "
-    "its misfit, as robust errors (HC1) do without privacy."
-)
-_DISPERSED = (
-    "Standard errors include the noise. The variance of labels is a multiple of the model's: the dispersion is "
-    "estimated for the rows that matter for each coefficient."
-)
-INDEPENDENT = "Intervals assume independent rows: with several rows of a person they may be too narrow."
-_CLUSTERED = (
-    "Rows of one person are taken to be equally correlated, by about {:.2f} at most, as one noisy sum shows. "
-    "Standard errors allow for that."
-)
-_EFRON = "R² is Efron's: the part of the labels' variance that fitted means explain."
-_LAW = "Intervals and p-values follow from the exact distribution of the noise."
-_CLIPPED = (
-    "Coefficients are those of {}. Where the true relation is of another form, the weights of rows may move them "
-    "by a fraction of a standard error."
-)
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -60,12 +44,14 @@ class RegressionTable:
         The statistics that were released, and their cost.
     estimates : Estimates
         Coefficients and the distributions of their errors.
-    rows : Arrow table
-        The public columns, over which effects are averaged.
+    rows : Arrow table, optional
+        The public columns, over which effects are averaged; None for a table that was read from its card.
     row_weights : array
         Public weights of rows, with a mean of 1.
     family : Family
         Linear, logistic or Poisson.
+    remarks : list of str
+        Sentences on the method, for below the table.
     columns : Formula, optional
         Turns the columns of a data frame into those of the regression; None for an array.
     frame : bool
@@ -86,7 +72,8 @@ class RegressionTable:
     estimates: Estimates = field(repr=False)
     rows: Any = field(repr=False)
     row_weights: Array = field(repr=False)
-    family: Family = OLS
+    family: Family
+    remarks: list[str] = field(repr=False)
     columns: Formula | None = None
     frame: bool = False
 
@@ -133,6 +120,7 @@ class RegressionTable:
 
     def cov_params(self) -> Any:
         """Return the covariance of the coefficients."""
+        self._refuse_figures_alone()
         return self._named(self.estimates.covariance, self.names)
 
     @property
@@ -153,7 +141,7 @@ class RegressionTable:
     @property
     def assumes_independence(self) -> bool:
         """True if people may have several rows and are not known, so that intervals may be too narrow."""
-        return self.terms.rows_per_person > 1 and self.estimates.correlation is None
+        return INDEPENDENT in self.remarks
 
     @property
     def cost(self) -> Budget:
@@ -182,6 +170,7 @@ class RegressionTable:
         rows = with_constant(columns)
         if alpha is None:
             return np.asarray(self.family.mean(rows @ self.estimates.coefficients))
+        self._refuse_figures_alone()
         return mean_intervals(self.estimates, self.family, rows, parse_level(alpha))
 
     def margins(self, column: str | None = None, alpha: float = 0.05) -> list[Margin]:
@@ -194,6 +183,7 @@ class RegressionTable:
         alpha : float
             Intervals miss an effect with this probability.
         """
+        self._refuse_figures_alone()
         formula = self.columns or Formula.plain(self.names[1:])
         chosen = formula.columns if column is None else [column]
         arguments = self.estimates, self.family, formula, self.rows, self.row_weights
@@ -206,8 +196,9 @@ class RegressionTable:
         Parameters
         ----------
         restrictions : str or list of str
-            A coefficient and its value, or two coefficients, with ``=`` between them.
+            Sums of coefficients and numbers with ``=`` between them, such as ``"age + 10*age:income = 0"``.
         """
+        self._refuse_figures_alone()
         return joint_test(self.estimates, self.names, restrictions)
 
     # ---- to print and publish -------------------------------------------------------------------------
@@ -230,6 +221,15 @@ class RegressionTable:
         columns = self.columns_of(alpha)
         return pandas.DataFrame(columns, columns.pop(""))
 
+    def to_csv(self) -> str:
+        """Return the figures of the table, not rounded, as CSV."""
+        columns = self.columns_of()
+        return as_csv([columns, *zip(*columns.values(), strict=True)])
+
+    def to_html(self) -> str:
+        """Return the table in HTML that can be pasted into a text processor."""
+        return self._printed().to_html()
+
     def to_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
         """Return the table in LaTeX with its notes below, for the package booktabs.
 
@@ -240,23 +240,19 @@ class RegressionTable:
         label : str, optional
             The key for cross-references.
         """
+        return self._printed().to_latex(caption=caption, label=label)
+
+    def _printed(self) -> PrintedTable:
+        """Return the table as text, with its facts among the notes."""
         facts = f"Dependent variable: {self.label}. N = {self.nobs:,}. Bounds: {self._bounds()}."
-        lines = [
-            *(r"\begin{table}", r"\centering"),
-            *([rf"\caption{{{as_latex(caption)}}}"] if caption else []),
-            *([rf"\label{{{label}}}"] if label else []),
-            *latex_tabular(self.cells()),
-            r"\par\smallskip\footnotesize",
-            *map(as_latex, [facts, *self.notes()]),
-            r"\end{table}",
-        ]
-        return "\n".join(lines)
+        return PrintedTable(self.cells(), [facts, *self.notes()], align="r")
 
     def plot(self, ax: Any = None, alpha: float = 0.05) -> Any:
         """Draw effects with their intervals, beside the widths of intervals without privacy.
 
         An effect is that of one standard deviation more of a column, or of a change from 0 to 1: in the label's
-        unit, or as a ratio on a logarithmic axis.
+        unit, or as a ratio on a logarithmic axis. A card does not have columns, so for a table that was read from
+        its card an effect is that of one more of a column.
 
         Parameters
         ----------
@@ -269,39 +265,27 @@ class RegressionTable:
         -------
         matplotlib axes
         """
-        ax = ax or _new_axes(len(self.names))
-        places = np.arange(1, len(self.names))
         scales = self._column_scales()
-        effects = self.estimates.coefficients[1:] * scales
-        reach = np.diff(self.conf_int(alpha)).ravel()[1:] / 2 * scales
-        intervals = [(0.0, reach, "C0", f"{100 * (1 - alpha):g} % interval")]
+        intervals = {f"{100 * (1 - alpha):g} % interval": np.diff(self.conf_int(alpha)).ravel()[1:] / 2 * scales}
         if not self._is_hidden:
-            ordinary = NormalDist().inv_cdf(1 - alpha / 2) * self.estimates.ordinary_errors[1:] * scales
-            intervals.append((0.2, ordinary, "C1", "its width without privacy"))
-        shown = np.asarray if self.family.is_linear else np.exp
-        for shift, half_widths, color, text in intervals:
-            ax.hlines(
-                places + shift, shown(effects - half_widths), shown(effects + half_widths), color, label=text
-            )
-        ax.plot(shown(effects), places, "oC0")
-        ax.axvline(shown(0.0), color="#777777", linewidth=0.8)
-        if not self.family.is_linear:
-            ax.set_xscale("log")
-            for set_format in (ax.xaxis.set_major_formatter, ax.xaxis.set_minor_formatter):
-                set_format("{x:g}")
-        ax.set_yticks(places, self.names[1:])
-        ax.set_ylim(places.size + 0.5, 0.5)
-        effect = (
-            f"difference of {self.label}" if self.family.is_linear else f"{self.family.ratios} of {self.label}"
+            errors = self.estimates.ordinary_errors[1:] * scales
+            intervals["its width without privacy"] = normal_half_widths(errors, alpha)
+        effect = f"{self.family.ratios} of" if self.family.ratios else "difference of"
+        unit = "one more" if self.rows is None else "one standard deviation more or from 0 to 1"
+        return draw_effects(
+            ax,
+            self.names[1:],
+            self.estimates.coefficients[1:] * scales,
+            intervals,
+            f"{effect} {self.label}, for {unit}",
+            ratios=not self.family.is_linear,
         )
-        ax.set_xlabel(f"{effect}, for one standard deviation more or from 0 to 1")
-        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=9)
-        return ax
 
     def _column_scales(self) -> Array:
         """Return the standard deviation of each column, and 1 for columns of 0 and 1."""
-        formula = self.columns or Formula.plain(self.names[1:])
-        columns = formula.transform(self.rows)
+        if self.rows is None:
+            return np.ones(len(self.names) - 1)
+        columns = (self.columns or Formula.plain(self.names[1:])).transform(self.rows)
         is_binary = np.isin(columns, (0, 1)).all(axis=0)
         return np.where(is_binary, 1.0, columns.std(axis=0))
 
@@ -315,14 +299,66 @@ class RegressionTable:
         """
         if self.estimates.fit:
             more["fit"] = self.estimates.fit
-        more |= {"label": self.label, "features": self.names[1:], "note": "\n".join(self._notes())}
+        more |= {"label": self.label, "features": self.names[1:], "note": "\n".join(self.remarks)}
         model = f"private_{self.family.name}"
         return self.terms.to_card("labeldp.model", model=model, regression=self._figures(), **more)
 
     def save(self, path: StrPath) -> None:
-        """Write the card to a file, whole or not at all; ``labeldp verify`` reads it."""
+        """Write the card to a file, whole or not at all; `load` and ``labeldp verify`` read it."""
         with atomic_file(path, public=True) as file:
             file.write_text(self.to_card(), encoding="utf-8", newline="\n")
+
+    @classmethod
+    def load(cls, path: StrPath) -> RegressionTable:
+        """Return the table of a card that `save` wrote: its figures, to print and to put beside others.
+
+        Parameters
+        ----------
+        path : path
+            The card. Its privacy is proven again.
+
+        Raises
+        ------
+        CardError, PrivacyProofError
+            If the card is damaged, not valid, or not that of a regression table.
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np, labeldp as ldp
+        >>> from labeldp.inference import RegressionTable
+        >>> X = np.random.default_rng(0).normal(size=(4000, 1))
+        >>> table = ldp.private_ols(X, 5 + X[:, 0], epsilon=1.0, bounds=(0, 10))
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     table.save(f"{place}/table.json")
+        ...     again = RegressionTable.load(f"{place}/table.json")
+        >>> again.summary() == table.summary()
+        True
+        """
+        return cls.from_card(read_regular(path, MAX_TEXT).decode(errors="replace"))
+
+    @classmethod
+    def from_card(cls, text: str) -> RegressionTable:
+        """Return the table of a card's text, as `load` does of a file."""
+        card = verify_card(text).require_card()
+        content, family = card.content, FAMILIES.get(card.content.get("model", "").removeprefix("private_"))
+        figures = content.get("regression", {})
+        if family is None or not {"pvalues", "conf_int"} <= figures.keys():
+            raise CardError("the card is not that of a regression table")
+        return cls(
+            names=figures["names"],
+            label=content.get("label", "label"),
+            terms=card.terms,
+            estimates=stated_estimates(figures, content.get("fit", {})),
+            rows=None,
+            row_weights=np.ones(1),
+            family=family,
+            remarks=content.get("note", "").splitlines(),
+        )
+
+    def _refuse_figures_alone(self) -> None:
+        """Refuse what does not follow from the figures of a card."""
+        if self.rows is None:
+            raise DataError("a table that was read from its card has figures alone: use the table of the release")
 
     def __repr__(self) -> str:
         secure = "secure" if self.terms.secure else "NOT PRIVATE"
@@ -363,26 +399,7 @@ class RegressionTable:
     def notes(self) -> list[str]:
         """Return sentences on how the table was made and how well it fits; the last is the guarantee."""
         guarantee = self.terms.guarantee.replace("this card lists", "this table shows")
-        return [*self._notes(), *describe_fit(self.estimates.fit), f"{guarantee[0].upper()}{guarantee[1:]}."]
-
-    def _notes(self) -> list[str]:
-        """Return the notes that do not follow from the figures on a card."""
-        levels = {} if self.columns is None else self.columns.levels
-        compared = ", ".join(f"{name} = {listed[0]}" for name, listed in levels.items())
-        correlation = self.estimates.correlation
-        linear = self.family.is_linear
-        model = "for equal variances" if linear else "for the model's variances"
-        ordinary = "hidden by noise" if self._is_hidden else f"estimated {model}"
-        return [
-            *(["Rows have public weights."] if np.ptp(self.row_weights) > 0 else []),
-            *([INDEPENDENT] if self.assumes_independence else []),
-            *([_CLUSTERED.format(correlation)] if correlation is not None else []),
-            *([f"Categories are compared with: {compared}."] if compared else []),
-            f"{_ROBUST if linear else _DISPERSED} {_LAW}",
-            *(_CLIPPED.format(self.family.estimand), *self.estimates.notes),
-            *([] if linear else [_EFRON]),
-            f"Standard errors without privacy are {ordinary}.",
-        ]
+        return [*self.remarks, *describe_fit(self.estimates.fit), f"{guarantee[0].upper()}{guarantee[1:]}."]
 
     def _facts(self) -> list[tuple[str, str]]:
         """Return the lines above the coefficients, each in two parts."""
@@ -421,12 +438,3 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows of cells as lines of one width, names on the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["   ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
-
-
-def _new_axes(rows: int) -> Any:
-    """Return the axes of a new figure."""
-    try:
-        from matplotlib import pyplot  # noqa: PLC0415 (an extra)
-    except ImportError:
-        raise MissingExtraError('a plot needs Matplotlib: pip install "labeldp[plots]"') from None
-    return pyplot.subplots(figsize=(7, 1.2 + 0.4 * rows), layout="constrained")[1]

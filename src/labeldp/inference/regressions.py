@@ -17,13 +17,14 @@ from labeldp._values import Array, Labels, parse_choice, parse_numbers
 from labeldp.accounts.budget import declared, rounded_up
 from labeldp.accounts.ledger import Ledger, as_ledger, ledger_to_charge
 from labeldp.accounts.scope import RowOptions, Scope
+from labeldp.accounts.terms import Terms
 from labeldp.errors import DataError, LabelError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.inference.design import Design
 from labeldp.inference.families import FAMILIES, LOGIT, OLS, POISSON, Family
 from labeldp.inference.formula import Formula
 from labeldp.inference.label_weights import WeightCandidates
-from labeldp.inference.moments import measure
+from labeldp.inference.moments import Moments, measure
 from labeldp.inference.regression_table import RegressionTable
 from labeldp.inference.released_moments import PrivateMoments
 from labeldp.inference.weighted_sums import People, PrivateLabels
@@ -128,32 +129,39 @@ def private_moments(
     """
     scope = Scope.parse(rows_per_person, **rows)
     request = FitRequest(epsilon=epsilon, bounds=bounds, scope=scope, labels=False)
-    planned = _family(family, request.bounds)
+    weights_family = _family(family, request.bounds)
     ledger = as_ledger(ledger)
     label_names = _label_names(X, y, on, label)
     if ledger is not None or rows:
         request = request.admit(ledger or Ledger(), row_count(X))
-        X, y = take_kept(request.scope, X), take_kept(request.scope, y)
+        X, y, weights = (take_kept(request.scope, values) for values in (X, y, weights))
     formula = _formula(X, on, label_names)
-    row_weights = _row_weights(X, take_kept(request.scope, weights), label_names)
-    candidates = WeightCandidates.of(_design(X, formula, row_weights))
+    design = _design(X, formula, _row_weights(X, weights, label_names))
+    candidates = WeightCandidates.of(design)
     _refuse_noise(candidates, float(request.epsilon))
-    units = _units(y, len(candidates.design.matrix), request.bounds, positive)
-    source, ledger = resolve_source(random_state), ledger_to_charge(ledger, y)
-    plan = Plan(request, units.size, Fraction(0), for_sums=request.epsilon.exact)
-    access = LabelAccess(units, source)
+    access = LabelAccess(_units(y, len(design.matrix), request.bounds, positive), resolve_source(random_state))
+    ledger = ledger_to_charge(ledger, y)
     with declared(intended_use=intended_use, recipient=recipient, bounds_reason=bounds_reason):
-        charges = plan.pay(ledger, access)
-    with np.errstate(all="ignore"):  # strict settings of the user must not lose a release that is paid for
-        moments = measure(candidates, PrivateLabels(access), planned, _people(request.scope))
+        moments, terms = _pay_and_measure(request, candidates, weights_family, access, ledger)
     return PrivateMoments(
         moments=moments,
         label=next(iter(label_names), UNNAMED),
-        terms=state_terms(plan, charges, access, statistics=access.statistics),
-        rows=_public_rows(X, formula, candidates.design),
+        terms=terms,
+        rows=_public_rows(X, formula, design),
         columns=formula,
         frame=hasattr(X, "iloc"),
     )
+
+
+def _pay_and_measure(
+    request: FitRequest, candidates: WeightCandidates, family: Family, access: LabelAccess, ledger: Ledger
+) -> tuple[Moments, Terms]:
+    """Charge a ledger for a request, and return the moments of labels and their terms."""
+    plan = Plan(request, access.rows, Fraction(0), for_sums=request.epsilon.exact)
+    charges = plan.pay(ledger, access)
+    with np.errstate(all="ignore"):  # strict settings of the user must not lose a release that is paid for
+        moments = measure(candidates, PrivateLabels(access), family, _people(request.scope))
+    return moments, state_terms(plan, charges, access, statistics=access.statistics)
 
 
 def private_ols(X: Any, y: Any, *, epsilon: float, bounds: tuple[float, float], **options: Any) -> RegressionTable:
@@ -282,6 +290,8 @@ def _family(name: str | None, bounds: Pair) -> Family:
 
 def _label_names(X: Any, y: Any, on: str | Sequence[str] | None, label: str | None) -> list[str]:
     """Return the names of the label; without a formula, X must not have a column of such a name."""
+    if isinstance(y, str):
+        raise LabelError("y must be the labels, such as survey['income'], not the name of their column")
     features = X if on is None else None
     labels = [y] if label is None else [SimpleNamespace(name=label), y]
     names = [name_of_labels(one, features, advice=_ADVICE) for one in labels]

@@ -16,6 +16,7 @@ from labeldp.inference.families import LOGIT, OLS, POISSON, Family
 from labeldp.inference.formula import Formula
 from labeldp.inference.moments import Moments
 from labeldp.inference.regression_table import RegressionTable
+from labeldp.inference.remarks import describe_method
 from labeldp.inference.solution import solve
 from labeldp.learning.threads import limit_libraries
 
@@ -121,6 +122,7 @@ class PrivateMoments:
             terms=self.terms,
             estimates=estimates,
             family=family,
+            remarks=describe_method(estimates, family, self.terms, design.row_weights, formula),
             rows=self.rows,
             row_weights=design.row_weights,
             columns=formula,

@@ -1,20 +1,17 @@
-"""Regression tables side by side, as papers print them: text, HTML, LaTeX, CSV."""
+"""Regression tables side by side, as papers print them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from textwrap import fill
-from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
 from labeldp.accounts.budget import Budget
-from labeldp.accounts.cells import as_csv, as_latex
 from labeldp.accounts.numbers import number
-from labeldp.errors import ParameterError, Setting
-from labeldp.inference.regression_table import INDEPENDENT, RegressionTable
+from labeldp.errors import CardError, ParameterError, Setting
+from labeldp.inference.printed_table import PrintedTable
+from labeldp.inference.regression_table import RegressionTable
+from labeldp.inference.remarks import EFRON, INDEPENDENT
 
 _STARS = ((0.01, "***"), (0.05, "**"), (0.1, "*"))
 
@@ -22,106 +19,9 @@ _LEVEL = 0.05
 """Intervals miss with this probability."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class SideBySide:
-    """Regression tables in columns.
-
-    Attributes
-    ----------
-    cells : list of list of str
-        The rows of the table, the header first; what belongs to a coefficient stands below it.
-    body_rows : int
-        The number of rows with coefficients, behind the header.
-    notes : list of str
-        The lines below the table.
-
-    Examples
-    --------
-    >>> import numpy as np, labeldp as ldp
-    >>> X = np.random.default_rng(0).normal(size=(5000, 2))
-    >>> moments = ldp.private_moments(X, np.clip(2 + X[:, 0], 0, 5), epsilon=1.0, bounds=(0, 5))
-    >>> columns = ldp.side_by_side(moments.ols("x1"), moments.ols(), names=["small", "all"])
-    >>> columns.cells[0], columns.to_csv().splitlines()[1].split(",")[0]
-    (['', 'small', 'all'], 'Intercept')
-    """
-
-    cells: list[list[str]]
-    body_rows: int
-    notes: list[str]
-
-    def to_frame(self) -> Any:
-        """Return the table as a pandas data frame of text."""
-        import pandas  # noqa: PLC0415 (not needed otherwise)
-
-        header, *rows = self.cells
-        return pandas.DataFrame([row[1:] for row in rows], [row[0] for row in rows], header[1:])
-
-    def to_csv(self) -> str:
-        """Return the table as CSV."""
-        return as_csv(self.cells)
-
-    def to_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
-        """Return the table in LaTeX with its notes below, for the package booktabs.
-
-        Parameters
-        ----------
-        caption : str, optional
-            Plain text; special characters are escaped.
-        label : str, optional
-            The key for cross-references.
-        """
-        rows = [" & ".join(map(as_latex, row)) + r" \\" for row in self.cells]
-        split = 1 + self.body_rows
-        lines = [
-            *(r"\begin{table}", r"\centering"),
-            *([rf"\caption{{{as_latex(caption)}}}"] if caption else []),
-            *([rf"\label{{{label}}}"] if label else []),
-            rf"\begin{{tabular}}{{l{'c' * (len(self.cells[0]) - 1)}}}",
-            *(r"\toprule", rows[0], r"\midrule"),
-            *rows[1:split],
-            r"\midrule",
-            *rows[split:],
-            *(r"\bottomrule", r"\end{tabular}", r"\par\smallskip\footnotesize"),
-            *map(as_latex, self.notes),
-            r"\end{table}",
-        ]
-        return "\n".join(lines)
-
-    def to_html(self) -> str:
-        """Return the table in HTML that can be pasted into a text processor."""
-        root = ElementTree.Element("div")
-        table = ElementTree.SubElement(root, "table", style="border-collapse: collapse; text-align: center")
-        rules = {0, self.body_rows, len(self.cells) - 1}
-        for k, row in enumerate(self.cells):
-            line = ElementTree.SubElement(table, "tr", style="border-bottom: 1px solid" if k in rules else "")
-            for position, text in enumerate(row):
-                cell = ElementTree.SubElement(line, "td" if k and position else "th")
-                cell.set("style", "padding: 0 0.7em" if position else "text-align: left; font-weight: normal")
-                cell.text = text
-        for note in self.notes:
-            ElementTree.SubElement(root, "p").text = note
-        return ElementTree.tostring(root, encoding="unicode", method="html")
-
-    def __str__(self) -> str:
-        widths = [max(map(len, column)) for column in zip(*self.cells, strict=True)]
-        lines = [
-            "   ".join([row[0].ljust(widths[0]), *map(str.center, row[1:], widths[1:])]).rstrip()
-            for row in self.cells
-        ]
-        rule = "-" * (sum(widths) + 3 * (len(widths) - 1))
-        split = 1 + self.body_rows
-        parts = [lines[0], rule, *lines[1:split], rule, *lines[split:], rule]
-        return "\n".join([*parts, *(fill(note, max(len(rule), 60)) for note in self.notes)])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
-
 def side_by_side(
     *tables: RegressionTable, names: Sequence[str] | None = None, stars: bool = False, ratios: bool = False
-) -> SideBySide:
+) -> PrintedTable:
     """Return regression tables in columns, with standard errors in brackets below coefficients.
 
     Parameters
@@ -136,7 +36,7 @@ def side_by_side(
 
     Returns
     -------
-    SideBySide
+    PrintedTable
         Prints itself; ``to_latex()``, ``to_html()``, ``to_csv()`` and ``to_frame()`` give other forms.
 
     Examples
@@ -163,7 +63,23 @@ def side_by_side(
         for line, title in enumerate((name, ""))
     ]
     facts = [[title, *map(fact, tables)] for title, fact in _FACTS.items()]
-    return SideBySide([["", *titles], *body, *facts], len(body), _notes(tables, stars=stars, ratios=ratios))
+    return PrintedTable([["", *titles], *body, *facts], _notes(tables, stars=stars, ratios=ratios), len(facts))
+
+
+def stated_columns(table: RegressionTable, cells: list[list[str]] | None) -> PrintedTable | None:
+    """Return the tables of a card in columns, as its cells have them; None if there are no cells.
+
+    Parameters
+    ----------
+    table : RegressionTable
+        The last of the tables.
+    cells : list of list of str, optional
+    """
+    if cells is None:
+        return None
+    if len({len(row) for row in cells}) != 1 or len(cells) <= len(_FACTS):
+        raise CardError("the card's tables side by side do not have rows of one length")
+    return PrintedTable(cells, _notes([table], stars=False, ratios=False), len(_FACTS))
 
 
 def _coefficient_cells(table: RegressionTable, stars: bool) -> dict[str, tuple[str, str]]:
@@ -208,20 +124,21 @@ _FACTS: dict[str, Callable[[RegressionTable], str]] = {
 def _notes(tables: Sequence[RegressionTable], *, stars: bool, ratios: bool) -> list[str]:
     """Return the sentences below the table."""
     below = "95 % intervals" if ratios else "standard errors"
-    releases = {id(table.terms): table.terms for table in tables}  # tables of one release share its terms
-    cost = sum((terms.cost for terms in releases.values()), Budget(0))
-    people = max(terms.rows_per_person for terms in releases.values())
-    unit = "label" if people == 1 else "person"
-    joint = "All columns follow from one release, and cost" if len(releases) == 1 else "Together the columns cost"
-    secure = all(terms.secure for terms in releases.values())
     return [
         f"In brackets: {below}, which include the noise.",
         *(["Stars: p < 0.1 (*), 0.05 (**), 0.01 (***)."] if stars else []),
         *([INDEPENDENT] if any(table.assumes_independence for table in tables) else []),
-        *(
-            ["R² of logistic and Poisson models is Efron's."]
-            if any(not t.family.is_linear for t in tables)
-            else []
-        ),
-        f"{joint} {cost} for one {unit}." if secure else "NOT PRIVATE: the noise came from a seed.",
+        *([] if all(table.family.is_linear for table in tables) else [EFRON]),
+        _price(tables),
     ]
+
+
+def _price(tables: Sequence[RegressionTable]) -> str:
+    """Return the cost of the releases behind tables: those of one release cost together what it cost."""
+    releases = {tuple(charge.key for charge in table.terms.charges): table.terms for table in tables}
+    if not all(terms.secure for terms in releases.values()):
+        return "NOT PRIVATE: the noise came from a seed."
+    cost = sum((terms.cost for terms in releases.values()), Budget(0))
+    unit = "label" if all(terms.rows_per_person == 1 for terms in releases.values()) else "person"
+    joint = "All columns follow from one release, and cost" if len(releases) == 1 else "Together the columns cost"
+    return f"{joint} {cost} for one {unit}."

@@ -111,6 +111,11 @@ def test_several_formulas_and_files_cost_one_charge_and_each_file_has_its_card(s
     assert "In words" in files[0].read_text(encoding="utf-8")
     card = json.loads((tmp_path / "table.csv.card.json").read_text())
     assert card["side_by_side"] == list(csv.reader(files[1].read_text(encoding="utf-8").splitlines()))
+    for file in files[1:]:
+        again = tmp_path / f"again{file.suffix}"
+        said("report", f"{files[0]}.card.json", "-o", again)
+        assert again.read_bytes() == file.read_bytes()
+    assert ".tex" in said("report", f"{files[0]}.card.json", "-o", tmp_path / "table.docx", code=2)
 
 
 @pytest.mark.parametrize("family", ["logit", "poisson"])

@@ -233,7 +233,12 @@ def report(
     card_file: CardFile,
     out: Annotated[
         Path | None,
-        Option("--out", "-o", help="The page to write; by default beside the card, or beside a model's folder."),
+        Option(
+            "--out",
+            "-o",
+            help="The page to write; by default beside the card or a model's folder. "
+            "Of a regression table also .csv, .tex (LaTeX) or .txt.",
+        ),
     ] = None,
     summary: Annotated[bool, Option(help="One A4 page for a data-protection impact assessment.")] = False,
     paid_from: PaidFrom = None,
@@ -249,6 +254,7 @@ def report(
     Releases: the page. It follows from the card, and from the ledger if there is one; neither has a label.
     """
     import_modules(modules)
+    from labeldp.app.regression import REPORT, TABLES, write_card_table
     from labeldp.app.report import Kind, render_report, write_page
     from labeldp.tables.paths import Target, refuse_same
 
@@ -257,6 +263,14 @@ def report(
     kind: Kind = "summary" if summary else "report"
     target = out or report_path(card_file.resolve() if card_file.is_dir() else path, kind)
     refuse_same({f"the {kind}": target}, {"the card": path, "the ledger": paid_from})
+    endings = (REPORT,) if summary else (REPORT, *TABLES)
+    if target.suffix.lower() not in endings:
+        raise ParameterError(Setting("out"), f" must end in {', '.join(endings)}, got {target.name}")
     Target(str(target), force).refuse()
-    write_page(target, render_report(text, kind, ledger=ledger, verification=result), force=force, subject=path)
-    print_status(f"The {kind} is in {target}")
+    is_table = target.suffix.lower() in TABLES
+    if is_table:
+        page = write_card_table(text, target.suffix.lower())
+    else:
+        page = render_report(text, kind, ledger=ledger, verification=result)
+    write_page(target, page, force=force, subject=path)
+    print_status(f"The {'table' if is_table else kind} is in {target}")
