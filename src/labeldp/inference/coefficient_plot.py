@@ -24,18 +24,18 @@ def draw_effects(
         Half the widths of intervals, by the names of the intervals.
     """
     ax = ax or _new_axes(len(names) + 1)
-    places = np.arange(1, len(names) + 1)
-    shown = np.exp if ratios else np.asarray
+    heights = np.arange(1, len(names) + 1)
+    scaled = np.exp if ratios else np.asarray
     for k, (text, reach) in enumerate(half_widths.items()):
-        ax.hlines(places + k / 5, shown(effects - reach), shown(effects + reach), f"C{k}", label=text)
-    ax.plot(shown(effects), places, "oC0")
-    ax.axvline(shown(0.0), color="#777777", linewidth=0.8)
+        ax.hlines(heights + k / 5, scaled(effects - reach), scaled(effects + reach), f"C{k}", label=text)
+    ax.plot(scaled(effects), heights, "oC0")
+    ax.axvline(scaled(0.0), color="#777777", linewidth=0.8)
     if ratios:
         ax.set_xscale("log")
         for set_format in (ax.xaxis.set_major_formatter, ax.xaxis.set_minor_formatter):
             set_format("{x:g}")
-    ax.set_yticks(places, names)
-    ax.set_ylim(places.size + 0.5, 0.5)
+    ax.set_yticks(heights, names)
+    ax.set_ylim(heights.size + 0.5, 0.5)
     ax.set_xlabel(xlabel)
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=9)
     return ax

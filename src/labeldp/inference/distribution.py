@@ -143,13 +143,13 @@ def variance_posteriors(mean: VarianceEstimate, *robust: VarianceEstimate) -> li
     *robust : VarianceEstimate
         For each coefficient, of the mean with the squared weights of labels in the coefficient.
     """
-    alone = mean.mean_posterior()
-    mean_logs = np.log(alone.values)
+    mean_posterior = mean.mean_posterior()
+    mean_logs = np.log(mean_posterior.values)
     low = float(mean_logs.min()) - 2
     high = min(float(mean_logs.max()) + 4, math.log(_LARGEST_VARIANCE))
     evidence = [estimate.log_evidence(mean_logs, low, high) for estimate in robust]
-    total = np.log(alone.probabilities) + sum(evidence)
-    posteriors = [VarianceDistribution(alone.values, _normalized(total))]
+    total = np.log(mean_posterior.probabilities) + sum(evidence)
+    posteriors = [VarianceDistribution(mean_posterior.values, _normalized(total))]
     for estimate, contribution in zip(robust, evidence, strict=True):
         posteriors.append(estimate.posterior(mean_logs, _normalized(total - contribution), low, high))
     return posteriors

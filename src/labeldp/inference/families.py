@@ -77,7 +77,7 @@ class Family:
         raise ParameterError(Setting("bounds"), f" {problem}, got ({low:g}, {high:g})")
 
     def clipped_shares(self, mean: Array, limit: float, bounds: Pair) -> Array:
-        """Return the expected share of each row in what a limit cuts off; equal shares but for counts."""
+        """Return the expected share of each row in the amount a limit cuts off; equal unless for counts."""
         if self is not POISSON:
             return np.full(mean.size, 1 / mean.size)
         counts, largest = bounds[1] * mean, bounds[1] * limit
@@ -85,7 +85,7 @@ class Family:
         return np.asarray(excess / excess.sum())
 
     def units(self, bounds: Pair) -> tuple[float, float]:
-        """Return the factor of coefficients, and what is added to the intercept, in the label's unit."""
+        """Return the factor of coefficients, and the term added to the intercept, in the label's unit."""
         low, high = bounds
         if self.is_linear:
             return high - low, low

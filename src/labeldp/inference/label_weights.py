@@ -140,9 +140,9 @@ class Sample(NamedTuple):
             return cls.all_rows(design)
         half = _SAMPLE_ROWS // 2
         by_size = np.argpartition(np.abs(design.whitened).sum(axis=1) * design.row_weights, rows - half)
-        others = np.sort(by_size[:-half])
-        spaced = others[np.linspace(0, others.size - 1, half).astype(int)]
-        counts = np.repeat([1.0, others.size / half], half)
+        small_rows = np.sort(by_size[:-half])
+        spaced = small_rows[np.linspace(0, small_rows.size - 1, half).astype(int)]
+        counts = np.repeat([1.0, small_rows.size / half], half)
         return cls(np.append(by_size[-half:], spaced), counts)
 
 

@@ -1,4 +1,4 @@
-"""What follows from coefficients and the distribution of their errors: margins, joint tests, intervals."""
+"""Margins, joint tests and intervals of means, from coefficients and the distribution of their errors."""
 
 from __future__ import annotations
 

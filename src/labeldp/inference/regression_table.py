@@ -82,24 +82,24 @@ class RegressionTable:
     @property
     def params(self) -> Any:
         """The coefficients."""
-        return self._named(self.estimates.coefficients)
+        return self._as_series(self.estimates.coefficients)
 
     @property
     def ratios(self) -> Any:
         """Odds ratios or rate ratios, the exponentials of the coefficients; for a linear model there are none."""
         if self.family.is_linear:
             raise ParameterError("a linear regression has no ratios: its coefficients are differences of means")
-        return self._named(np.exp(self.estimates.coefficients))
+        return self._as_series(np.exp(self.estimates.coefficients))
 
     @property
     def bse(self) -> Any:
         """Their standard errors, from sampling and noise together."""
-        return self._named(np.array([law.standard_deviation for law in self.estimates.distributions]))
+        return self._as_series(np.array([law.standard_deviation for law in self.estimates.distributions]))
 
     @property
     def bse_without_privacy(self) -> Any:
         """Estimates for least squares on the true labels, for equal variances; NaN if noise hides them."""
-        return self._named(self.estimates.ordinary_errors)
+        return self._as_series(self.estimates.ordinary_errors)
 
     @property
     def tvalues(self) -> Any:
@@ -110,18 +110,18 @@ class RegressionTable:
     def pvalues(self) -> Any:
         """The probability of an estimate this far from 0, or farther, if the coefficient is 0."""
         pairs = zip(self.estimates.distributions, self.estimates.coefficients.tolist(), strict=True)
-        return self._named(np.array([law.tail(value) for law, value in pairs]))
+        return self._as_series(np.array([law.tail(value) for law, value in pairs]))
 
     def conf_int(self, alpha: float = 0.05) -> Any:
         """Return intervals that cover with probability 1 − ``alpha``, a row (low, high) for each coefficient."""
         level = parse_level(alpha)
         reach = np.array([law.quantile(level) for law in self.estimates.distributions])
-        return self._named(self.estimates.coefficients[:, None] + np.outer(reach, [-1, 1]), [0, 1])
+        return self._as_series(self.estimates.coefficients[:, None] + np.outer(reach, [-1, 1]), [0, 1])
 
     def cov_params(self) -> Any:
         """Return the covariance of the coefficients."""
         self._refuse_figures_alone()
-        return self._named(self.estimates.covariance, self.names)
+        return self._as_series(self.estimates.covariance, self.names)
 
     @property
     def nobs(self) -> int:
@@ -289,19 +289,19 @@ class RegressionTable:
         is_binary = np.isin(columns, (0, 1)).all(axis=0)
         return np.where(is_binary, 1.0, columns.std(axis=0))
 
-    def to_card(self, **more: Any) -> str:
+    def to_card(self, **entries: Any) -> str:
         """Return the card of the table: JSON with a checksum, without labels.
 
         Parameters
         ----------
-        **more : pure data
+        **entries : pure data
             Further public entries, such as the file of the table.
         """
         if self.estimates.fit:
-            more["fit"] = self.estimates.fit
-        more |= {"label": self.label, "features": self.names[1:], "note": "\n".join(self.remarks)}
+            entries["fit"] = self.estimates.fit
+        entries |= {"label": self.label, "features": self.names[1:], "note": "\n".join(self.remarks)}
         model = f"private_{self.family.name}"
-        return self.terms.to_card("labeldp.model", model=model, regression=self._figures(), **more)
+        return self.terms.to_card("labeldp.model", model=model, regression=self._figures(), **entries)
 
     def save(self, path: StrPath) -> None:
         """Write the card to a file, whole or not at all; `load` and ``labeldp verify`` read it."""
@@ -356,7 +356,7 @@ class RegressionTable:
         )
 
     def _refuse_figures_alone(self) -> None:
-        """Refuse what does not follow from the figures of a card."""
+        """Refuse what takes more than the figures of a card."""
         if self.rows is None:
             raise DataError("a table that was read from its card has figures alone: use the table of the release")
 
@@ -417,7 +417,7 @@ class RegressionTable:
     def _bounds(self) -> str:
         return " to ".join(map(number, self.terms.bounds[0]))
 
-    def _named(self, values: Array, columns: list[Any] | None = None) -> Any:
+    def _as_series(self, values: Array, columns: list[Any] | None = None) -> Any:
         if not self.frame:
             return values
         import pandas  # noqa: PLC0415 (a data frame of it was given)

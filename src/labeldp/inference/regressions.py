@@ -216,7 +216,7 @@ def private_logit(
     Raises
     ------
     NoSolutionError
-        After the charge, if no logistic model fits the noisy sums. Its ``moments`` are what was released.
+        After the charge, if no logistic model fits the noisy sums. Its ``moments`` are the release.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def private_poisson(
     Raises
     ------
     NoSolutionError
-        After the charge, if no Poisson model fits the noisy sums. Its ``moments`` are what was released.
+        After the charge, if no Poisson model fits the noisy sums. Its ``moments`` are the release.
 
     Examples
     --------
@@ -313,7 +313,7 @@ def _formula(X: Any, on: str | Sequence[str] | None, label_names: Sequence[str])
 
 
 def _row_weights(X: Any, weights: Any, label_names: Sequence[str]) -> Array | None:
-    """Return public weights of rows; what is no weight is refused, and so are weights far above the others."""
+    """Return public weights of rows; weights that are not positive, or far above the others, are refused."""
     if weights is None:
         return None
     if isinstance(weights, str):

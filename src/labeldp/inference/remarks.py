@@ -1,4 +1,4 @@
-"""Remarks below a regression table: how its figures were made, and what they allow for."""
+"""Remarks below a regression table, on the method of its figures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def describe_method(
     """Return remarks on the method of a table."""
     correlation = estimates.correlation
     levels = {} if formula is None else formula.levels
-    references = ", ".join(f"{name} = {listed[0]}" for name, listed in levels.items())
+    references = ", ".join(f"{name} = {values[0]}" for name, values in levels.items())
     model = "for equal variances" if family.is_linear else "for the model's variances"
     remarks = []
     if np.ptp(row_weights) > 0:

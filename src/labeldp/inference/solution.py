@@ -26,7 +26,7 @@ _TOLERANCE = 1e-11
 _MAX_CONDITION = 1e12
 """Equations with a larger condition number have no solution that can be computed."""
 
-_BEYOND = (
+_MEAN_OUTSIDE = (
     "The noisy mean is beyond every {family.quantity}, so the {family.title} model has no solution: estimate "
     "another family from the same moments at no further cost, or release anew with a larger ε or more rows."
 )
@@ -135,7 +135,7 @@ def _solve_equations(instruments: Array, matrix: Array, sums: Array, family: Fam
     mean = sums[0] / rows
     low, high = family.limits
     if not low < mean < high:
-        raise NoSolutionError(_BEYOND.format(family=family))
+        raise NoSolutionError(_MEAN_OUTSIDE.format(family=family))
     values = np.zeros(size)
     start = values[0] = float(family.link(mean))
     predictor = matrix @ values
@@ -151,8 +151,8 @@ def _solve_equations(instruments: Array, matrix: Array, sums: Array, family: Fam
         fraction, size_of_gap = 1.0, np.linalg.norm(gap)
         while fraction > _MIN_STEP:
             trial = matrix @ (values + fraction * step)
-            left = np.linalg.norm(sums - instruments.T @ family.mean(trial))
-            if left < size_of_gap:
+            remaining_gap = np.linalg.norm(sums - instruments.T @ family.mean(trial))
+            if remaining_gap < size_of_gap:
                 break
             fraction /= 2
         else:

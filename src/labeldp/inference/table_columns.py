@@ -134,7 +134,7 @@ def _notes(tables: Sequence[RegressionTable], *, stars: bool, ratios: bool) -> l
 
 
 def _price(tables: Sequence[RegressionTable]) -> str:
-    """Return the cost of the releases behind tables: those of one release cost together what it cost."""
+    """Return the cost of the releases behind tables: tables of one release share its cost."""
     releases = {tuple(charge.key for charge in table.terms.charges): table.terms for table in tables}
     if not all(terms.secure for terms in releases.values()):
         return "NOT PRIVATE: the noise came from a seed."
