@@ -27,6 +27,7 @@ class PrintedTable:
 
     Examples
     --------
+    >>> from labeldp.inference import PrintedTable
     >>> table = PrintedTable([["", "(1)"], ["age", "0.3"], ["N", "500"]], ["Standard errors in brackets."], 1)
     >>> print(table)
           (1)
