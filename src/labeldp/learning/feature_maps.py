@@ -25,8 +25,11 @@ INTERACTIONS = BLOCKS - 1
 _TILE = 256
 """Rows that are multiplied at once: they fit into a processor's cache."""
 
-_VALUE_LIMIT, _VALUE_STEPS = 32, 2.0**16
-"""Values are clipped to ± the limit and rounded to so many steps a unit."""
+_VALUE_LIMIT = 32
+"""Values are clipped to ± this."""
+
+_VALUE_STEPS = 2.0**16
+"""Values are rounded to this number of steps a unit."""
 
 _WEIGHT_BITS = 31
 """Weights are rounded so that those of a column add up to about 2³¹ steps."""

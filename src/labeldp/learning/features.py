@@ -63,27 +63,50 @@ again whenever they are needed: this takes less time than their products."""
 WIDE = 300
 """Tables with more columns are projected first: the work grows with the cube of the columns."""
 
-ALL_PAIRS, PAIRED = 12, 8
-"""With more columns than the first, so many leading directions are paired instead of columns: 28 pairs."""
+ALL_PAIRS = 12
+"""The largest number of columns that are paired themselves; else leading directions are."""
 
-_PAIR_WAVES, _PAIR_WAVES_OF_MANY, _MANY_PAIRED = 4, 2, 8
-"""Waves of each column of a pair, and where more columns than the last are paired: 16 or 4 products a pair."""
+PAIRED = 8
+"""The number of leading directions that are paired: 28 pairs."""
+
+_PAIR_WAVES = 4
+"""Waves of each column of a pair: 16 products."""
+
+_PAIR_WAVES_OF_MANY = 2
+"""Waves of each column of a pair if many columns are paired: 4 products."""
+
+_MANY_PAIRED = 8
+"""With more columns than this, many columns are paired."""
 
 FOURIER = 300
 """Features of the Fourier block."""
 
-WAVES, FEW_WAVES, FEW_COLUMNS = 14, 3, 20
-"""Waves of each column, and of each of more columns than the last: shapes down to a 14th, or a third, of the
-rows."""
+WAVES = 14
+"""Waves of each column: shapes down to a 14th of the rows."""
+
+FEW_WAVES = 3
+"""Waves of each column of a table with many columns."""
+
+FEW_COLUMNS = 20
+"""The largest number of columns with all waves."""
 
 TREE_LEVELS = 20
 """The largest number of columns of categories that trees see."""
 
-_OUTLIER, _FOURIER_OUTLIER = 5.0, 3
-"""Standard deviations to which columns are clipped, for the linear block and for the Fourier block."""
+_OUTLIER = 5.0
+"""Standard deviations to which columns are clipped for the linear block."""
 
-_MAP_ROWS, _DIRECTION_ROWS, _SCALE_ROWS = 100_000, 10_000, 2 * PIECE
-"""Rows at most by which maps are fitted, directions found and features scaled."""
+_FOURIER_OUTLIER = 3
+"""Standard deviations to which columns are clipped for the Fourier block."""
+
+_MAP_ROWS = 100_000
+"""The largest number of rows by which maps are fitted."""
+
+_DIRECTION_ROWS = 10_000
+"""The largest number of rows by which directions are found."""
+
+_SCALE_ROWS = 2 * PIECE
+"""The largest number of rows by which features are scaled."""
 
 _TIED = 1e-9
 """Values of a direction, which are sums of about 1, are equal if they differ by no more."""

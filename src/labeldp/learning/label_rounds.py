@@ -212,9 +212,9 @@ class RowPart:
 
 def place_intervals(centre: Array, interval: ClippingInterval, mechanism: Mechanism, limits: Limits) -> Intervals:
     """Return an interval for each row around its centre and inside the limits, in unit scale."""
-    least = MIN_WIDTH * limits.width  # that much of an interval stays inside the limits
-    low = np.clip(centre - interval.half_width, limits.low, limits.high - least)
-    high = np.clip(centre + interval.half_width, low + least, limits.high)
+    margin = MIN_WIDTH * limits.width  # that much of an interval stays inside the limits
+    low = np.clip(centre - interval.half_width, limits.low, limits.high - margin)
+    high = np.clip(centre + interval.half_width, low + margin, limits.high)
     prior = interval.unit_prior()
     unit_variance = float(prior.masses @ mechanism.unbiased_variance(prior.centers))
     scale = interval.slope * (high - low)

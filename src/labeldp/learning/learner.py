@@ -148,11 +148,11 @@ def describe_weakness(units: Array, spread: float, bounds: Pair) -> str | None:
     >>> print(describe_weakness(np.full(100, 0.999), 0.01, (0.0, 5.0)))
     100 % of the fitted values lie at the bound 5: check that labels and bounds are in the same unit, or ...
     """
-    near = _AT_BOUND
+    max_distance = _AT_BOUND
     if spread:  # in wide bounds all is near the bounds
-        near = min(near, max(_OTHER_UNIT, _AT_BOUND_DEVIATIONS * math.sqrt(spread)))
+        max_distance = min(max_distance, max(_OTHER_UNIT, _AT_BOUND_DEVIATIONS * math.sqrt(spread)))
     for bound, distance in zip(bounds, (units, 1 - units), strict=True):
-        share = float(np.mean(distance < near))
+        share = float(np.mean(distance < max_distance))
         if share > _MAX_SHARE_AT_BOUND:
             return (
                 f"{percent(share)} of the fitted values lie at the bound {number(bound)}: check that labels and "
@@ -368,16 +368,16 @@ def _predict_held_out(
     summary, last = plain.label_summary, parts[-1]
     fold = rng.permutation(last.rows.size) % (3 if growth.quick else 2)
     first = last.where(fold == 0).observation(table, summary.middle)
-    *earlier, whole = observations
-    others = whole.without(first)
+    *earlier, last_round = observations
+    remainder = last_round.without(first)
     priors = plain.linear.top_priors or prior_grid(summary.width, few=True)
     labels = LabelRows.of(table, parts)
     weights = labels.weights(plain.rest)
     folds = []
-    for k, kept in enumerate((others,) if growth.quick else (others, first)):
+    for k, training in enumerate((remainder,) if growth.quick else (remainder, first)):
         is_test = np.append(np.zeros(labels.labels.size - fold.size, dtype=np.bool_), fold == k)
         train, test = labels.take(np.flatnonzero(~is_test)), labels.take(np.flatnonzero(is_test))
-        model = table.fit_linear([*sums, *earlier, kept], summary.limits, priors)
+        model = table.fit_linear([*sums, *earlier, training], summary.limits, priors)
         linear = summary.clip(table.predict(model, last.rows[fold == k]))
         booster = growth.grow(growth.stages[-1], k, train.codes, train.labels, weights[~is_test])
         staged = enumerate(booster.staged_predict(test.codes), start=1)

@@ -220,8 +220,8 @@ class Averages:
         """Return averages from released sums and labels."""
         rows = even_rows(table.rows, _MAX_ROWS_LABELS if labels else _MAX_ROWS_SUMS)
         fixed = int(np.count_nonzero(table.public.block < 2))  # linear and additive features
-        averages = [_averages_of_sums(some, rows, fixed, residual_variance) for some in sums]
-        averages += [_averages_of_labels(some, table, rows, fixed, limits, residual_variance) for some in labels]
+        averages = [_averages_of_sums(item, rows, fixed, residual_variance) for item in sums]
+        averages += [_averages_of_labels(item, table, rows, fixed, limits, residual_variance) for item in labels]
         return cls(
             rows,
             vstack([item.matrix for item in averages], format="csr"),

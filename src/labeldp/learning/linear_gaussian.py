@@ -320,8 +320,8 @@ def solve_priors(
         The prior variance of weights of each block. Weights of blocks whose variance is 0 are 0.
     residual_variance : float
     """
-    count = sum(some.count for some in observations)
-    is_few = all(some.design is not None for some in observations) and 3 * count < owner.size
+    count = sum(item.count for item in observations)
+    is_few = all(item.design is not None for item in observations) and 3 * count < owner.size
     whitened = (_WhitenedValues if is_few else _WhitenedProducts)(observations, residual_variance)
     log_evidence, weights = np.zeros(len(block_variances)), np.zeros((len(block_variances), owner.size))
     for k, by_block in enumerate(block_variances):
@@ -335,10 +335,10 @@ class _WhitenedValues:
     """A few values and their design, divided by the standard deviations of their errors."""
 
     def __init__(self, observations: Sequence[Observation], residual_variance: float) -> None:
-        noise = np.concatenate([np.full(some.count, some.variance(residual_variance)) for some in observations])
+        noise = np.concatenate([np.full(item.count, item.variance(residual_variance)) for item in observations])
         root = 1 / np.sqrt(noise)
-        design = np.concatenate([some.design for some in observations if some.design is not None])
-        values = np.concatenate([some.values for some in observations if some.values is not None])
+        design = np.concatenate([item.design for item in observations if item.design is not None])
+        values = np.concatenate([item.values for item in observations if item.values is not None])
         self.design, self.values, self.log_noise = (
             design * root[:, None],
             values * root,
@@ -346,7 +346,7 @@ class _WhitenedValues:
         )
 
     def condition(self, variances: Array, is_used: Mask) -> LinearGaussian:
-        """Return the model of some weights for their prior variances; others are 0."""
+        """Return the model of item weights for their prior variances; others are 0."""
         return DualGaussian(variances, self.design[:, is_used], self.values, log_noise=self.log_noise)
 
 
@@ -354,14 +354,14 @@ class _WhitenedProducts:
     """Sums of products of the design and the values, divided by the variances of their errors."""
 
     def __init__(self, observations: Sequence[Observation], residual_variance: float) -> None:
-        pairs = [(some, some.variance(residual_variance)) for some in observations]
-        self.gram: Small = np.sum([some.gram / np.float32(variance) for some, variance in pairs], axis=0)
-        self.moment: Array = np.sum([some.moment / variance for some, variance in pairs], axis=0)
-        self.square = float(sum(some.square / variance for some, variance in pairs))
-        self.log_noise = float(sum(some.count * np.log(variance) for some, variance in pairs))
+        pairs = [(item, item.variance(residual_variance)) for item in observations]
+        self.gram: Small = np.sum([item.gram / np.float32(variance) for item, variance in pairs], axis=0)
+        self.moment: Array = np.sum([item.moment / variance for item, variance in pairs], axis=0)
+        self.square = float(sum(item.square / variance for item, variance in pairs))
+        self.log_noise = float(sum(item.count * np.log(variance) for item, variance in pairs))
 
     def condition(self, variances: Array, is_used: Mask) -> LinearGaussian:
-        """Return the model of some weights for their prior variances; others are 0."""
+        """Return the model of item weights for their prior variances; others are 0."""
         gram = _submatrix(self.gram, is_used)
         return PrimalGaussian(variances, gram, self.moment[is_used], self.square, log_noise=self.log_noise)
 

@@ -24,8 +24,11 @@ from labeldp.learning.learner import Ensemble
 from labeldp.learning.model_average import Posterior
 from labeldp.learning.sources import MAX_LEVELS, SourceColumns
 
-_MAX_TREES, _MAX_TREE = 1_000, 127
-"""Trees of a model, and nodes of a tree; labeldp grows 250 trees of 61 nodes at most."""
+_MAX_TREES = 1_000
+"""Trees of a model; labeldp grows 250 at most."""
+
+_MAX_TREE = 127
+"""Nodes of a tree; labeldp grows 61 at most."""
 
 _TINY = float(np.finfo(np.float64).smallest_subnormal)
 

@@ -155,9 +155,9 @@ def average_priors(
     weights = np.zeros((len(options), owner.size))
     while (reached := search.reach(log_evidence)).size:
         for variance in np.unique(residual[reached]):
-            same = reached[residual[reached] == variance]
-            log_evidence[same], weights[same] = solve_priors(
-                observations, owner, relative, block_variances[same], variance
+            selected = reached[residual[reached] == variance]
+            log_evidence[selected], weights[selected] = solve_priors(
+                observations, owner, relative, block_variances[selected], variance
             )
     probability = _probabilities(log_evidence + log_prior_odds * (shares[:, INTERACTIONS] > 0), len(totals))
     return Posterior(
