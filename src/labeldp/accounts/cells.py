@@ -40,11 +40,25 @@ def as_latex(text: str) -> str:
 
 
 def latex_tabular(rows: Iterable[Sequence[str]], align: str = "r", fact_rows: int = 0) -> list[str]:
-    """Return the lines of a table: names on the left, then columns of figures; first the header.
+    r"""Return the lines of a table: names on the left, then columns of figures; first the header.
 
     The last ``fact_rows`` rows stand below a rule.
+
+    Examples
+    --------
+    >>> print(*latex_tabular([["", "(1)"], ["[age]", "0.3"], ["N", "50"]], "c", 1), sep="\n")
+    \begin{tabular}{lc}
+    \toprule
+     & (1) \\
+    \midrule
+    {}[age] & 0.3 \\
+    \midrule
+    N & 50 \\
+    \bottomrule
+    \end{tabular}
     """
     head, *body = (" & ".join(map(as_latex, row)) + r" \\" for row in rows)
+    body = [f"{{}}{row}" if row.startswith(("[", "*")) else row for row in body]  # else options of the row above
     if fact_rows:
         body.insert(len(body) - fact_rows, r"\midrule")
     start = rf"\begin{{tabular}}{{l{align * head.count(' & ')}}}"
