@@ -104,12 +104,20 @@ def read_card(data: bytes) -> Card:
     for part in card["labels"] if schema == "labeldp.releases" else ():
         require(not {"schema", "version", "checksum", "file"} & part.keys(), "a label has fields of a card")
         conform(as_release(part), "labeldp.release")
+    for part in card["fits"] if schema == "labeldp.updated-model" else ():
+        require(not {"schema", "version", "checksum", "model"} & part.keys(), "a fit has fields of a card")
+        conform(as_model(part), "labeldp.model")
     return card
 
 
 def as_release(part: Card) -> Card:
     """Return one of several labels as the card of a release."""
     return {**part, "schema": "labeldp.release", "version": 1, "checksum": ""}
+
+
+def as_model(part: Card) -> Card:
+    """Return one of several fits as the card of a model."""
+    return {**part, "schema": "labeldp.model", "version": 1, "checksum": "", "model": ""}
 
 
 # ---- "Every object below has the fields listed for it and no others." -------------------------------------------
@@ -185,6 +193,9 @@ FIELDS = {  # field:type, or field?:type if optional; type* is a list, type& a p
         quality?:quality split?:split file?:file label?:text id?:text release?:text""",
     "labeldp.releases": """schema:text version:integer checksum:text guarantee:text cost:cost secure:boolean
         rows:size labels:any%* file?:file""",
+    "labeldp.updated-model": """schema:text version:integer checksum:text guarantee:text cost:cost secure:boolean
+        rows:size fits:any%* model:text label?:text note?:text features?:text* format?:integer files?:hash%
+        versions?:text%""",
     "labeldp.row-release": COMMON + "rounds:size arrays?:hash% knowledge:knowledge label_transform?:log/sqrt",
     "labeldp.model": COMMON + """model:text label?:text note?:text features?:text* format?:integer files?:hash%
         versions?:text% quality?:quality split?:split regression?:regression
@@ -468,25 +479,53 @@ def check_labels_together(card: Card) -> str:
     return check_cost({**card, "charges": charges})
 
 
+def check_fits_together(card: Card) -> str:
+    """Check "Models that learnt on": each fit is a model, and their charges make up the cost of a label."""
+    fits = card["fits"]
+    require(1 < len(fits) <= 512, "there are not 2 to 512 fits")
+    same = {canonical([fit["bounds"], fit.get("label_transform"), fit["trust"]]) for fit in fits}
+    require(len(same) == 1, "fits have different bounds, label_transform or trust")
+    charges = [one for fit in fits for one in fit["charges"]]
+    scored = {"split", "quality"} & {name for fit in fits for name in fit}
+    require(not scored and all(one["purpose"] != "score" for one in charges), "a fit has a score")
+    names = ("when", "budget", "purpose", "rows_per_person", "segments")
+    require(
+        len({canonical([one.get(name) for name in names]) for one in charges}) == len(charges), "a charge twice"
+    )
+    partitions = {one["segments"].get("partition") for one in charges if "segments" in one} - {None}
+    require(len(partitions) <= 1, "segments are of different partitions")
+    require(card["rows"] == sum(fit["rows"] for fit in fits), "rows are not those of all fits")
+    require(card["secure"] == all(fit["secure"] for fit in fits), "it is as secure as its fits")
+    return check_cost({**card, "charges": charges})
+
+
 def check_cost(card: Card) -> str:
     """Check (1) to (3): the cost is the sum of all charges, and the guarantee states it."""
-    charges, k, most = card["charges"], card["charges"][0]["rows_per_person"], Fraction(sys.float_info.max)
-    require(all(one["rows_per_person"] == k for one in charges), "charges have different rows_per_person")
+    charges, most, fits = card["charges"], Fraction(sys.float_info.max), card.get("fits", [card])
+    times = [fit["charges"][0]["rows_per_person"] for fit in fits]
+    k, people = max(times), "fits" in card and any("people" in fit for fit in fits)
+    right = "fits" in card or all(one["rows_per_person"] == k for one in charges)
+    require(right, "charges have different rows_per_person")
     mixed = card.get("file", {}).get("row_order") == "shuffled"
-    epsilon = total(charges, 1)
-    require(epsilon <= most, "the charges make up more than a double can say")
-    stated = {"epsilon": as_double(epsilon), "label": as_double(total(charges, k))}
-    require(card["cost"] == stated, f"the charges make up {stated}")
+    epsilon = total(charges)
     all_segments = exact_sum(Fraction(one["budget"]) for one in charges)
+    widest = epsilon
+    if "fits" in card and (k > 1 or people):  # a person may be in every fit
+        epsilon = exact_sum(total(fit["charges"]) for fit in fits)
+    require(epsilon <= most, "the charges make up more than a double can say")
+    stated = {"epsilon": as_double(epsilon), "label": as_double(total(charges, of_label=True))}
+    require(card["cost"] == stated, f"the charges make up {stated}")
     rounded = Context(prec=6, rounding=ROUND_CEILING).divide(*map(Decimal, epsilon.as_integer_ratio()))
     E = f"{float(rounded):.6g}"
     whose = f"all {len(card['labels'])} labels of one row" if "labels" in card else "one row's label"
     whose = f"all labels of a person with up to {k} rows" if k > 1 else whose
+    if "fits" in card and (k > 1 or people):
+        whose = f"all labels of a person with up to {', '.join(map(str, times))} rows in its {len(fits)} fits"
     says = (
         f"label differential privacy with ε = {E} for all that this card lists: changing "
         f"{whose} changes the probability of any of it by at most a factor e^{E}"
         + "; no row is in both the model and its score" * ("split" in card)
-        + "; no row is in two of the segments charged" * (all_segments != epsilon)
+        + "; no row is in two of the segments charged" * (all_segments != widest)
         + "; features, the number and order of rows, and bounds are public"
     )
     require(card["secure"], "NOT PRIVATE: the noise can be repeated from a seed")
@@ -499,12 +538,13 @@ def as_double(amount: Fraction) -> float:
     return smallest_double(lambda double: Fraction(repr(double)), amount, sys.float_info.max)
 
 
-def total(charges: list[Card], k: int) -> Fraction:
-    """Return "the charges without segments, and the largest sum of one segment", for one of k rows."""
+def total(charges: list[Card], of_label: bool = False) -> Fraction:
+    """Return "the charges without segments, and the largest sum of one segment", of a person or a label."""
     sums: dict[str | None, list[Fraction]] = {None: []}
     for one in charges:
         for name in one.get("segments", {"names": [None]})["names"]:
-            sums.setdefault(name, []).append(Fraction(one["budget"]) / k)
+            rows = one["rows_per_person"] if of_label else 1
+            sums.setdefault(name, []).append(Fraction(one["budget"]) / rows)
     common = exact_sum(sums.pop(None))
     return exact_sum([common, max(map(exact_sum, sums.values()), default=Fraction(0))])
 
@@ -696,6 +736,11 @@ def checks(card: Card) -> Iterator[tuple[str, Callable[[Card], str], Card]]:
             yield from checks(as_release(part))
         yield "labels together", check_labels_together, card
         return
+    if "fits" in card:
+        for part in card["fits"]:
+            yield from checks(as_model(part))
+        yield "fits together", check_fits_together, card
+        return
     proven: dict[str, Proof] = {}
     mechanisms = card.get("mechanisms", [card])
     held = [part["origin"] for part in [*mechanisms, *card.get("priors", [])] if part and "origin" in part]
@@ -759,7 +804,7 @@ def check_extract(data: bytes) -> list[Card]:
     )
     require(len(named) <= 1, "its segments are of several partitions")
     held = max((amount for amount, count in people.items() if count), default=Fraction(0))
-    summed = held if header["unit"] == "person" else total(charges, 1)
+    summed = held if header["unit"] == "person" else total(charges)
     require(str(summed) == extract["total"], f"its total is {summed}")
     require(header["limit"] is None or summed <= limit, "its total is above its limit")
     return charges
@@ -769,7 +814,8 @@ def check_in_ledger(card: Card, charges: list[Card]) -> str:
     """Look for the charges of a card in an extract, segments and rows of a person included."""
     names = ("when", "budget", "purpose", "rows_per_person", "segments")
     held = [canonical({name: one[name] for name in names if name in one}) for one in charges]
-    for one in card.get("charges", []):
+    parts = card.get("labels", card.get("fits", [card]))
+    for one in [one for part in parts for one in part.get("charges", [])]:
         key = canonical({name: one[name] for name in names if name in one})
         require(key in held, "a charge of the card is not in the ledger")
         held.remove(key)

@@ -314,7 +314,7 @@ def test_both_weigh_a_score_alike_if_one_part_is_false_and_another_is_open(cards
 
 def test_it_is_one_short_file_of_the_standard_library():
     text = FILE.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 850
+    assert len(text.splitlines()) <= 870
     names = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):

@@ -84,6 +84,21 @@ def test_everything_of_a_fitted_model(model, change, tmp_path):
     assert_nothing_leaks(Way(lambda labels: fitted(MODELS[model](), labels)), *pair(change), tmp_path)
 
 
+def updated(labels):
+    """Return all that a model gives away that learnt on from these labels, after others."""
+    model = sum_model(epsilon=8.0).fit(features(ROWS)[::-1], np.linspace(*BOUNDS, ROWS), segment="first")
+    ldp.save_model(model, "first", label="y")
+    model = ldp.load_model("first").regressor(epsilon=8.0, ledger=model.ledger)
+    model.update(features(labels.size), labels, segment="second")
+    ldp.save_model(model, "model", label="y", keep_rows=True)
+    return [model.predict(features(50)), model.to_card(), model.summary(), pickle.dumps(model)]
+
+
+@pytest.mark.parametrize("change", SOME if LONG else ("boundaries", "all rows, both at the ends"))
+def test_everything_of_a_model_that_learnt_on(change, tmp_path):
+    assert_nothing_leaks(Way(updated), *pair(change), tmp_path)
+
+
 def shared(labels, columns):
     """Return all that a release with features gives away, of one label or several."""
     X, ledger = features(len(labels)), ldp.Ledger.open("ledger.db")

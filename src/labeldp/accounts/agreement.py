@@ -81,6 +81,22 @@ def require_joint_agreement(entries: Data, terms: Terms, labels: Sequence[Data])
     require("column" not in entries.get("file", {}), "its file has several private columns")
 
 
+def require_fits_agreement(entries: Data, terms: Terms) -> None:
+    """Refuse the card of a model that learnt on if it contradicts itself; each of its fits agrees with itself."""
+    fits = terms.fits
+    same = {(fit.bounds, fit.label_transform, fit.trust) for fit in fits}
+    require(len(same) == 1, "its fits are of labels in different units, or of different trust")
+    require(not any(fit.charges_for("score") or fit.split for fit in fits), "a score is of one of its fits alone")
+    require(entries["rows"] == terms.rows, "its rows are those of all fits")
+    require(entries["guarantee"] == terms.guarantee, _OTHER_GUARANTEE)
+    require(entries["cost"] == terms.stated_cost, _OTHER_COST)
+    require(entries["secure"] == terms.secure, "it is as secure as the least secure of its fits")
+    keys = [charge.key for charge in terms.charges]
+    require(len(set(keys)) == len(keys), "a charge pays for one of its fits alone")
+    partitions = {charge.segments.partition for charge in terms.charges if charge.segments is not None}
+    require(len(partitions - {None}) <= 1, "its segments are of different partitions")
+
+
 def cost_of_statistics(terms: Terms, purpose: str) -> Fraction:
     """Return the cost of a card's statistics of a purpose, for all rows of a person."""
     costs = (statistic.epsilon for statistic in terms.statistics if statistic.purpose == purpose)

@@ -7,11 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from labeldp._values import Data
-from labeldp.accounts.agreement import charge_of_origin, require, require_agreement, require_joint_agreement
+from labeldp.accounts.agreement import (
+    charge_of_origin,
+    require,
+    require_agreement,
+    require_fits_agreement,
+    require_joint_agreement,
+)
 from labeldp.accounts.budget import Charge, Declaration, missing_charges, spent_before
 from labeldp.accounts.explanation import Explanation, explain, explain_labels
 from labeldp.accounts.schema import CARDS
-from labeldp.accounts.terms import Terms, join_terms
+from labeldp.accounts.terms import Terms, join_fits, join_terms
 from labeldp.errors import CardError
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.base import Mechanism
@@ -25,13 +31,15 @@ class Card:
     Attributes
     ----------
     kind : {"mechanism", "release", "releases", "row-release", "model"}
-        The subject of the card; "releases" are several labels of the same rows.
+        The subject of the card; "releases" are several labels of the same rows. A model may have learnt on.
     content : dict
         All entries, as docs/formats.md has them.
     terms : Terms
         With mechanisms built anew from their parameters. Those of a mechanism alone have no rows and no charges.
     labels : dict of Card
         By name, each of several labels as a release of its own; empty for another kind.
+    fits : sequence of Card
+        The first fit and the updates of a model that learnt on, each as a model of its own.
 
     Examples
     --------
@@ -46,6 +54,7 @@ class Card:
     content: Data
     terms: Terms
     labels: Mapping[str, Card] = field(default_factory=dict)
+    fits: Sequence[Card] = ()
 
     @classmethod
     def parse(cls, text: str) -> Card:
@@ -70,6 +79,8 @@ class Card:
             return cls(kind, content, _terms_of_mechanism(content))
         if kind == "releases":
             return cls._of_labels(content, entries)
+        if kind == "updated-model":
+            return cls._of_fits(content, entries)
         terms = _terms(kind, entries)
         require_agreement(kind, entries, terms)
         return cls(kind, content, terms)
@@ -78,11 +89,21 @@ class Card:
     def _of_labels(cls, content: Data, entries: Data) -> Card:
         """Return the card of several labels, each of which is read as a release."""
         require(len(entries["labels"]) > 1, "it must have several labels")
-        parts = [cls.of_content(_release_entries(part)) for part in entries["labels"]]
+        parts = [cls.of_content(_part_entries(part, "labeldp.release", {})) for part in entries["labels"]]
         terms = join_terms([part.terms for part in parts])
         require_joint_agreement(entries, terms, [part.content for part in parts])
         labels = {part.content["label"]: part for part in parts}
         return cls("releases", content, terms, labels)
+
+    @classmethod
+    def _of_fits(cls, content: Data, entries: Data) -> Card:
+        """Return the card of a model that learnt on, each of whose fits is read as a model."""
+        require(len(entries["fits"]) > 1, "it must have several fits")
+        shared = {"model": entries["model"]}
+        parts = [cls.of_content(_part_entries(part, "labeldp.model", shared)) for part in entries["fits"]]
+        terms = join_fits([part.terms for part in parts])
+        require_fits_agreement(entries, terms)
+        return cls("model", content, terms, fits=tuple(parts))
 
     def explain(self, recorded: Sequence[Charge] | None = None) -> Explanation:
         """Return the meaning of the card, in sentences.
@@ -128,11 +149,11 @@ def load_mechanism(text: str) -> Any:
         return Card.of_content(card_format.parse(text)).terms.mechanisms[0]
 
 
-def _release_entries(part: Data) -> Data:
-    """Return one of several labels as the content of the card of a release."""
-    if {"schema", "version", "file"} & part.keys():
-        raise CardError("one of several labels must have no schema, version or file of its own")
-    return {**part, "schema": "labeldp.release", "version": card_format.VERSION}
+def _part_entries(part: Data, schema: str, shared: Data) -> Data:
+    """Return one of several labels, or of several fits, as the content of a card of its own."""
+    if {"schema", "version", "file", *shared} & part.keys():
+        raise CardError("a part of a card must have no schema, version, file or model of its own")
+    return {**part, **shared, "schema": schema, "version": card_format.VERSION}
 
 
 def _terms_of_mechanism(content: Data) -> Terms:

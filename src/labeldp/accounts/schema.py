@@ -25,6 +25,8 @@ MAX_MECHANISMS = 16
 """A card with more distinct ones is refused: proving one can take a second."""
 MAX_LABELS = 16
 """A card of more labels is refused: each has mechanisms of its own."""
+MAX_FITS = 512
+"""A card of more fits and updates of a model is refused: each has mechanisms of its own."""
 Trust = Literal["curator", "local"]
 Transform = Literal["log", "sqrt"]
 ReleasePurpose = Literal["training", "statistics", "values"]
@@ -205,12 +207,30 @@ class ModelCard(Common):
     fit: NotRequired[FitEntry]
 
 
+class UpdatedModelCard(Envelope):
+    """The card of a model that learnt on; each fit has the entries of a model, and is read as one."""
+
+    guarantee: str
+    cost: Amounts
+    secure: bool
+    rows: Positive
+    fits: Annotated[list[Data], at_most(MAX_FITS)]
+    model: str
+    label: NotRequired[str]
+    note: NotRequired[str]
+    features: NotRequired[list[str]]
+    format: NotRequired[Natural]
+    files: NotRequired[dict[str, Hash]]
+    versions: NotRequired[dict[str, str]]
+
+
 CARDS: dict[str, Any] = {
     "labeldp.mechanism": MechanismCard,
     "labeldp.release": ReleaseCard,
     "labeldp.releases": ReleasesCard,
     "labeldp.row-release": RowsCard,
     "labeldp.model": ModelCard,
+    "labeldp.updated-model": UpdatedModelCard,
 }
 """The schema of each kind of card."""
 

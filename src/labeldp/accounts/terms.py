@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import chain
 from typing import Any, Literal
@@ -12,7 +12,16 @@ from typing import Any, Literal
 import numpy as np
 
 from labeldp._values import Array, Data, Index, Interval
-from labeldp.accounts.budget import Budget, Charge, Declaration, label_cost, rounded_up, sum_of, total_of
+from labeldp.accounts.budget import (
+    Budget,
+    Charge,
+    Declaration,
+    exact_sum,
+    label_cost,
+    rounded_up,
+    sum_of,
+    total_of,
+)
 from labeldp.accounts.explanation import SUMMARY, explain
 from labeldp.accounts.scope import People
 from labeldp.accounts.segments import Segments
@@ -116,6 +125,8 @@ class Terms:
         The function of the label that a model learned.
     people : People or None
         The people whose rows were counted; None where the owner states their number of rows.
+    fits : tuple of Terms
+        The first fit and the updates of a model that learnt on; empty for all else.
 
     Examples
     --------
@@ -140,11 +151,31 @@ class Terms:
     declaration: Declaration = Declaration()
     label_transform: str | None = None
     people: People | None = None
+    fits: tuple[Terms, ...] = field(default=(), repr=False)
+
+    def updated(self, terms: Terms) -> Terms:
+        """Return the terms of a model with those of an update; scores of the model before are not of this one."""
+        return join_fits([*(self.fits or [self.without_score()]), terms])
+
+    def without_score(self) -> Terms:
+        """Return the terms of a model alone."""
+        charges = tuple(charge for charge in self.charges if charge.purpose != "score")
+        statistics = tuple(statistic for statistic in self.statistics if statistic.purpose != "score")
+        return replace(self, charges=charges, statistics=statistics, split=None)
 
     @property
     def cost(self) -> Budget:
-        """The total of all charges: the largest cost of one label, or of all labels of a person in a segment."""
-        return total_of(self.charges)
+        """The total of all charges: the largest cost of one label, or of all labels of a person in a segment.
+
+        Of a model with updates, and rows counted by people: the sum over all of them, as a person may be in each.
+        """
+        return sum_of_costs(self.fits) if self.counts_people and self.fits else total_of(self.charges)
+
+    @property
+    def counts_people(self) -> bool:
+        """True if a person may have several rows, or the rows of people were counted."""
+        parts = self.fits or (self,)
+        return any(part.rows_per_person > 1 or part.people is not None for part in parts)
 
     @property
     def label_cost(self) -> Budget:
@@ -158,7 +189,9 @@ class Terms:
 
     @property
     def segments(self) -> Segments | None:
-        """The segments of the rows; None if the charges count for the rows of all."""
+        """The segments of the rows; None if the charges count for the rows of all, or a model has updates."""
+        if self.fits:
+            return None
         return next((charge.segments for charge in self.charges if charge.purpose != "prior"), None)
 
     def charges_for(self, purpose: str) -> list[Charge]:
@@ -180,14 +213,17 @@ class Terms:
         """The promise, in a sentence."""
         if not self.secure:
             return "NOT PRIVATE: the noise can be repeated from a seed"
-        cost, people, count = self.cost, self.rows_per_person, len(self.bounds)
+        cost, total, people, count = self.cost, total_of(self.charges), self.rows_per_person, len(self.bounds)
         unit = "one row's label" if count == 1 else f"all {count} labels of one row"
         unit = unit if people == 1 else f"all labels of a person with up to {people} rows"
+        if self.fits and self.counts_people:
+            times = ", ".join(str(fit.rows_per_person) for fit in self.fits)
+            unit = f"all labels of a person with up to {times} rows in its {len(self.fits)} fits"
         return (
             f"label differential privacy with {cost} for all that this card lists: changing {unit} changes the "
             f"probability of any of it by at most a factor e^{rounded_up(cost.epsilon)}"
             + ("; no row is in both the model and its score" if self.split else "")
-            + ("; no row is in two of the segments charged" if cost != sum_of(self.charges) else "")
+            + ("; no row is in two of the segments charged" if total != sum_of(self.charges) else "")
             + "; features, the number and order of rows, and bounds are public"
         )
 
@@ -219,7 +255,7 @@ class Terms:
         **entries : pure data
             Further public entries, such as which file the labels are in.
         """
-        return card_format.dump(self.content(**entries), schema)
+        return card_format.dump(self.content(**entries), "labeldp.updated-model" if self.fits else schema)
 
     def joint_content(self) -> dict[str, Any]:
         """Return the common entries of the card of several labels."""
@@ -232,6 +268,8 @@ class Terms:
 
     def content(self, **entries: Any) -> dict[str, Any]:
         """Return the entries of a card, but for schema, version and checksum."""
+        if self.fits:
+            return {**entries, **self.joint_content(), "fits": [fit.content() for fit in self.fits]}
         once = {id(mechanism): canonical(plain(mechanism)) for mechanism in self.mechanisms}
         texts = [once[id(mechanism)] for mechanism in self.mechanisms]
         distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
@@ -278,6 +316,37 @@ def join_terms(terms: Sequence[Terms]) -> Terms:
         statistics=tuple(chain.from_iterable(one.statistics for one in terms)),
         declaration=terms[0].declaration,
         people=terms[0].people,
+    )
+
+
+def sum_of_costs(parts: Sequence[Terms]) -> Budget:
+    """Return the sum of costs, for a person who is in all parts."""
+    return Budget(exact_sum(part.cost.exact_epsilon for part in parts))
+
+
+def join_fits(fits: Sequence[Terms]) -> Terms:
+    """Return the terms of a model that learnt from several sets of rows: a first fit and its updates.
+
+    Examples
+    --------
+    >>> import labeldp as ldp
+    >>> how = {"bounds": (0, 5), "mechanism": "laplace", "ledger": ldp.Ledger()}
+    >>> parts = [ldp.privatize([2.5], epsilon=0.5, segment=day, **how).terms for day in ("Monday", "Tuesday")]
+    >>> join_fits(parts).cost, join_fits(parts).rows
+    (Budget(epsilon=0.5), 2)
+    """
+    return Terms(
+        rows=sum(fit.rows for fit in fits),
+        mechanisms=tuple(chain.from_iterable(fit.mechanisms for fit in fits)),
+        priors=(),
+        charges=tuple(chain.from_iterable(fit.charges for fit in fits)),
+        bounds=fits[0].bounds,
+        trust="curator" if any(fit.trust == "curator" for fit in fits) else "local",
+        secure=all(fit.secure for fit in fits),
+        statistics=tuple(chain.from_iterable(fit.statistics for fit in fits)),
+        declaration=fits[0].declaration,
+        label_transform=fits[0].label_transform,
+        fits=tuple(fits),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -41,6 +41,7 @@ _UNEXPLAINED = Fraction(1, 100)
 _UNDAMAGED = "the card is undamaged; anyone can compute a checksum, a forger too"
 _AGREEMENT = "its charges pay for all it shows, and give the cost and guarantee it states"
 _AGREEMENT_OF_LABELS = "the charges of its labels differ, and add up to the cost and guarantee it states"
+_AGREEMENT_OF_FITS = "the charges of its fits differ, and make up the cost and guarantee it states"
 _AGREEMENT_OF_MECHANISM = "its counts follow from its parameters, and its proof from its counts"
 
 _UNSIGNED = "who wrote the card: its checksum finds damage, but it is no signature"
@@ -216,7 +217,11 @@ def verify_card(text: str) -> Verification:
 def _evidence(card: Card) -> list[Check]:
     """Return the checks of a card that agrees with itself: its proofs, its noise, and whether it is private."""
     if card.labels:
-        return [Check("agreement", True, _AGREEMENT_OF_LABELS), *_label_checks(card), _privacy(card)]
+        checks = _part_checks("label", card.labels.values())
+        return [Check("agreement", True, _AGREEMENT_OF_LABELS), *checks, _privacy(card)]
+    if card.fits:
+        checks = _part_checks("fit", card.fits)
+        return [Check("agreement", True, _AGREEMENT_OF_FITS), *checks, _fits(card.terms), _privacy(card)]
     mechanisms = card.terms.mechanisms
     names = _numbered("proof", len(mechanisms))
     proofs = [_proof(mechanism, name) for name, mechanism in zip(names, mechanisms, strict=True)]
@@ -224,11 +229,11 @@ def _evidence(card: Card) -> list[Check]:
     return [Check("agreement", True, agreement), *proofs, *noise_checks(card), _privacy(card)]
 
 
-def _label_checks(card: Card) -> Iterator[Check]:
-    """Yield the checks of each of several labels, with its number."""
-    for number, label in enumerate(card.labels.values(), 1):
-        for check in _evidence(label):
-            yield replace(check, name=f"label {number}, {check.name}")
+def _part_checks(name: str, parts: Iterable[Card]) -> Iterator[Check]:
+    """Yield the checks of each of several labels or fits, with its number."""
+    for number, part in enumerate(parts, 1):
+        for check in _evidence(part):
+            yield replace(check, name=f"{name} {number}, {check.name}")
 
 
 def _numbered(name: str, count: int) -> list[str]:
@@ -250,6 +255,16 @@ def noise_checks(card: Card) -> Iterator[Check]:
     if split is None and "quality" in card.content:
         detail = "the card may say that scored rows were held out, which nobody can check: both costs are counted"
         yield Check("held out", None, detail)
+
+
+def _fits(terms: Terms) -> Check:
+    """Say what one label and one person cost in all fits, and who vouches for it."""
+    people = f", {terms.cost} for a person in all of them" if terms.counts_people else ""
+    detail = (
+        f"{terms.label_cost} for a label in {len(terms.fits)} fits{people}: charges without a segment and the "
+        "largest sum of one segment; that segments have different rows is the owner's word, or of the ids compared"
+    )
+    return Check("fits", None, detail)
 
 
 def _scope_checks(terms: Terms) -> Iterator[Check]:

@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labeldp._atomic import StrPath
+from labeldp._atomic import StrPath, as_path
 from labeldp._values import Array, Data, Epsilon, LabelBounds, parse_choice
 from labeldp.accounts.budget import charges_name, declared
 from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
 from labeldp.app.inputs import Columns, Hints, Rows, read_rows, tally_notes
 from labeldp.app.row_columns import RowColumns
-from labeldp.errors import Message, Setting, WeakModelWarning
+from labeldp.errors import Message, ParameterError, Setting, WeakModelWarning
 from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
@@ -84,6 +84,8 @@ def fit_file(
     bounds_reason: str | None = None,
     label_transform: str | None = None,
     score: float | None = None,
+    update: StrPath | None = None,
+    keep_rows: bool = False,
     format: str | None = None,
     dialect: Dialect | None = None,
     force: bool = False,
@@ -120,6 +122,11 @@ def fit_file(
         Learn this function of the label, as the regressors do.
     score : float, optional
         ε of a tenth of the rows, held out to measure the error. No more than ``epsilon`` costs nothing beyond it.
+    update : path, optional
+        The folder of a model that learns on from these rows, instead of a new one; ``out`` may be the same folder.
+        Columns, bounds and transform are those of the model.
+    keep_rows : bool
+        As in `labeldp.save_model`; a model that kept them keeps those of its updates too.
     progress : callable, optional
         As in `labeldp.privatize_file`; its exception before the charge stops the fit, and nothing is spent.
     hints : callable, optional
@@ -142,12 +149,23 @@ def fit_file(
     """
     epsilon, bounds = Epsilon(epsilon), LabelBounds(bounds)
     LabelScale.parse(bounds, label_transform)
+    given = {"release": release != "model", "score": score, "features": features, "drop": drop}
+    for name, value in ({**given, "categories": categories} if update is not None else {}).items():
+        if value:
+            raise ParameterError(
+                Setting(name), " is not for ", Setting("update"), ": a model learns on as it began"
+            )
     parse_choice(release, "release", ("model", "labels"))
     score = None if score is None else Epsilon(score, "score")
     refuse_same({"the model": out, "the ledger": ledger.path}, {"the table": source})
     regressor: Any = LabelReleaseRegressor if release == "labels" else ModelReleaseRegressor
-    budget = {"epsilon": epsilon, "bounds": bounds, "rows_per_person": rows_per_person, "ledger": ledger}
-    model = regressor(label_transform=label_transform, **budget)
+    how = {"epsilon": epsilon, "rows_per_person": rows_per_person, "ledger": ledger}
+    if update is None:
+        model = regressor(label_transform=label_transform, bounds=bounds, **how)
+    else:
+        model = _model_to_update(update, label, bounds, label_transform, how)
+        force = force or as_path(out).resolve() == as_path(update).resolve()
+        keep_rows = keep_rows or model.measurements.has_rows
     columns = {"features": features, "drop": drop, "categories": categories}
     progress = progress or (lambda *_: None)
     scope = RowColumns(segment, segment_by, id, person, most_rows_per_person)
@@ -157,7 +175,24 @@ def fit_file(
     )
     statements = {"intended_use": intended_use, "recipient": recipient, "bounds_reason": bounds_reason}
     with declared(**statements), charges_name(label):
-        return _fit_and_save(model, Path(out), read, label, columns, score, progress, force=force)
+        saving = {"force": force, "keep_rows": keep_rows}
+        return _fit_and_save(model, Path(out), read, label, columns, score, progress, **saving)
+
+
+def _model_to_update(
+    folder: StrPath, label: str, bounds: tuple[float, float], label_transform: str | None, how: Data
+) -> Any:
+    """Return a saved model as a regressor that can learn on, or refuse other labels than its own."""
+    from labeldp.learning.models import load_model  # noqa: PLC0415
+
+    saved = load_model(folder)
+    terms = saved.terms_
+    stated = {"label": label, "bounds": tuple(bounds), "label_transform": label_transform}
+    learnt = {"label": saved.label, "bounds": tuple(terms.bounds[0]), "label_transform": terms.label_transform}
+    for name, value in stated.items():
+        if value != learnt[name]:
+            raise ParameterError(Setting(name, value), f" is not that of the model, {learnt[name]}")
+    return saved.regressor(**how)
 
 
 def _fit_and_save(
@@ -170,6 +205,7 @@ def _fit_and_save(
     progress: Progress,
     *,
     force: bool,
+    keep_rows: bool,
 ) -> FileFit:
     """Read a table, fit a model to it, and save the model; only the fit charges the ledger."""
     from labeldp.learning.models import columns_text, reserve_model, write_model  # noqa: PLC0415
@@ -178,8 +214,7 @@ def _fit_and_save(
     with reserve_model(out, force=force) as open_draft, open_draft() as draft:
         table = read()
         rows = len(table.labels)
-        names, categories = table.public.column_names, columns["categories"]
-        encoder = TableEncoder.fit(table.public, names, categories=categories, strict=bool(columns["features"]))
+        encoder = getattr(model, "encoder_", None) or _fit_encoder(table, columns)
         refuse_too_large(8 * rows * encoder.width)
         X, notes = _encode(encoder, table, label)
         columns_text(encoder, label)  # refuses names and values that a model cannot hold
@@ -187,11 +222,23 @@ def _fit_and_save(
             notes.append(plan_test(rows, score, model.bounds).describe())
         refuse_size(f"{out}/", 80 * rows if isinstance(model, LabelReleaseRegressor) else 0)
         progress("Fitting", 0, None)
-        risk, error = _fit(model, X, table, score)
+        if hasattr(model, "terms_"):
+            risk, error = None, None
+            model.update(table.public, table.labels, **table.scope)
+        else:
+            risk, error = _fit(model, X, table, score)
         summary, note = _summarize(model, risk)
         notes += _result_notes(model, risk, note)
-        card = write_model(model, encoder, draft, label=label, note=note or None, quality=risk)
+        card = write_model(
+            model, encoder, draft, label=label, note=note or None, quality=risk, keep_rows=keep_rows
+        )
     return FileFit(out, card, summary, notes, error)
+
+
+def _fit_encoder(table: Rows, columns: Columns) -> TableEncoder:
+    """Learn how the public columns of a table become numbers."""
+    strict, categories = bool(columns["features"]), columns["categories"]
+    return TableEncoder.fit(table.public, table.public.column_names, categories=categories, strict=strict)
 
 
 def _encode(encoder: TableEncoder, read: Rows, label: str) -> tuple[Array, list[str]]:

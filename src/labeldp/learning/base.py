@@ -20,10 +20,11 @@ Only steps 4, 5 and 8 measure labels, by `LabelAccess`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -43,15 +44,23 @@ from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures, even_rows
 from labeldp.learning.fit_plan import FitRequest, LabelScale
 from labeldp.learning.inspection import importances
-from labeldp.learning.label_rounds import RowPart, draw_rounds, ensemble_of, learn_interactions, report_step
+from labeldp.learning.label_rounds import (
+    Announce,
+    RowPart,
+    draw_rounds,
+    ensemble_of,
+    learn_interactions,
+    report_step,
+)
 from labeldp.learning.learner import WEAKNESS_ROWS, Ensemble, describe_weakness
+from labeldp.learning.measurements import Measurements
 from labeldp.learning.model_average import Posterior
 from labeldp.learning.sum_model import SumModel, release_sums
 from labeldp.learning.threads import limit_libraries
 from labeldp.mechanisms.base import Mechanism
 from labeldp.release.label_access import LabelAccess
 from labeldp.release.names import name_of_labels
-from labeldp.release.plan import state_terms
+from labeldp.release.plan import Plan, state_terms
 from labeldp.tables.feature_encoder import TableEncoder
 from labeldp.tables.frames import as_table, frame_names, is_frame, refuse_other_order
 from labeldp.tables.memory import refuse_too_large
@@ -142,6 +151,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     weakness_: str | None
     _public: PublicFeatures
     _ensemble: Ensemble | None
+    _measurements: Measurements | None = None
     _charged: Ledger | None = None
     _scope: Scope | None = None
     _rows_seen: NDArray[np.uint64]
@@ -194,11 +204,12 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         if is_frame(X):
             return encoder.transform(as_table(X))
-        warn(
-            f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names: its "
-            "columns are taken in the order of the fit"
-        )
-        return encoder.transform(as_table(X, list(self.feature_names_in_)))
+        if hasattr(self, "feature_names_in_"):
+            warn(
+                f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names: "
+                "its columns are taken in the order of the fit"
+            )
+        return encoder.transform(as_table(X, encoder.names))
 
     def remembers(self, X: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint64] | None]:
         """Return digests of these rows, and of the rows of the fit; None if the latter were not kept."""
@@ -257,15 +268,39 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         ``y`` is the object that has the labels: a warning is given if it is released again without a ledger.
         """
-        plan = request.plan(access.rows)
+        plan, measure = request.plan(access.rows), partial(release_sums, table, access)
         ends = request.round_ends(access.rows)
+        parts, sum_model, linear, terms = self._release(request, plan, table, access, measure, ends, y=y)
+        self.terms_ = replace(terms, label_transform=request.label_transform)
+        self._set_model(sum_model, None)
+        self._learn(parts, sum_model, linear)
+        if self._ensemble is not None and request.label_transform is not None:
+            errors = [self._ensemble.rest, self._ensemble.error]  # the smallest of all private estimates
+            self._ensemble = replace(self._ensemble, error=min(errors + [sum_model.error] * bool(sum_model.sums)))
+        self.weakness_ = self._weakness(table.X)
+
+    def _release(
+        self,
+        request: FitRequest,
+        plan: Plan,
+        table: FeatureTable,
+        access: LabelAccess,
+        measure_sums: Callable[[Plan, Announce], SumModel],
+        ends: Array,
+        *,
+        y: Any,
+    ) -> tuple[list[RowPart], SumModel, Posterior, Terms]:
+        """Charge the ledger, and release sums and labels; return them with their terms.
+
+        Also returned is the linear model on which the last round of labels was centred.
+        """
         noise = request.unit_noise(plan.epsilon) if plan.for_labels else None
         _ = table.spectrum  # may need more memory than there is: before the charge
         if self.ledger is None and y is not None:
             warn_if_seen(y)
         self.ledger_ = self._get_ledger()
         charges = plan.pay(self.ledger_, access)
-        sum_model = release_sums(table, access, plan, self._announce)
+        sum_model = measure_sums(plan, self._announce)
         parts: list[RowPart] = []
         linear = sum_model.linear
         if noise is not None:
@@ -276,13 +311,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             parts, linear = draw_rounds(access, sum_model, plan, noise, ends, self._announce)
         mechanisms = [part.mechanism for part in parts]
         terms = state_terms(plan, charges, access, mechanisms=mechanisms, statistics=access.statistics)
-        self.terms_ = replace(terms, label_transform=request.label_transform)
-        self._set_model(sum_model, None)
-        self._learn(parts, sum_model, linear)
-        if self._ensemble is not None and request.label_transform is not None:
-            errors = [self._ensemble.rest, self._ensemble.error]  # the smallest of all private estimates
-            self._ensemble = replace(self._ensemble, error=min(errors + [sum_model.error] * bool(sum_model.sums)))
-        self.weakness_ = self._weakness(table.X)
+        return parts, sum_model, linear, terms
 
     @limit_libraries()
     def _learn(self, parts: list[RowPart], sum_model: SumModel, linear: Posterior) -> None:
@@ -290,12 +319,14 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         ``linear`` is the model before the last round of labels.
         """
-        if not parts:
-            self._set_model(sum_model, sum_model.ensemble())
-            return
-        self._announce("model")
-        parts, sum_model = learn_interactions(parts, sum_model, linear)
-        self._set_model(sum_model, ensemble_of(parts, sum_model))
+        if parts:
+            self._announce("model")
+            parts, sum_model = learn_interactions(parts, sum_model, linear)
+        ensemble = ensemble_of(parts, sum_model) if parts else sum_model.ensemble()
+        self._set_model(sum_model, ensemble)
+        self._measurements = Measurements.of_fit(
+            self.terms_.charges[0].when, self.terms_.rows, parts, sum_model, ensemble.linear.residual_variance
+        )
 
     def _set_model(self, sum_model: SumModel, ensemble: Ensemble | None) -> None:
         self._public, self._ensemble = replace(sum_model.table.public, exact=False), ensemble
@@ -432,6 +463,11 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ['x1', 'x0']
         """
         return importances(self._predict, self._inputs(X), column_encoder(self).slices(), repeats)
+
+    @property
+    def measurements(self) -> Measurements | None:
+        """The measurements of labels, as a linear model takes them; None with an estimator of the user."""
+        return self._measurements
 
     def public_model(self) -> tuple[PublicFeatures, Ensemble]:
         """Return what predicts, in units of the bounds, as plain numbers.

@@ -258,14 +258,14 @@ def draw_rounds(
         announce(f"round {number + 1} of {ends.size - 1}")
         if parts:
             ensemble = ensemble_of(parts, sum_model, quick=True)
-        if parts or sum_model.sums:
+        if parts or sum_model.sums or sum_model.earlier is not None:
             residuals = Residuals.of_variance(ensemble.error, label_summary.width)
         risk = partial(
             learner_risk,
             spectrum=table.spectrum,
             signal_variance=label_summary.variance / 2,
             residual_variance=ensemble.rest,
-            rows=table.rows,
+            rows=table.rows + (0 if sum_model.earlier is None else sum_model.earlier.rows),
         )
         interval = design_interval(residuals, noise, risk)
         mechanism = plan.request.design(interval.unit_prior(), plan.epsilon, access.rows)
@@ -306,6 +306,7 @@ def ensemble_of(parts: Sequence[RowPart], sum_model: SumModel, *, quick: bool = 
         observations=[part.observation for part in parts],
         sums=sum_model.observations,
         quick=quick,
+        earlier=sum_model.earlier_labels,
     )
 
 

@@ -10,7 +10,7 @@ rows, at no cost in ε.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -87,6 +87,17 @@ class LabelRows:
         noise = np.repeat([part.noise for part in parts], [part.rows.size for part in parts])
         return cls(table.codes(rows), labels, noise)
 
+    @classmethod
+    def join(cls, parts: Sequence[LabelRows]) -> LabelRows:
+        """Return the labels of all parts; there is at least one."""
+        names = ("codes", "labels", "noise")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    def thin(self, most: int, rng: np.random.Generator) -> LabelRows:
+        """Return a random sample of about this many labels at most."""
+        total = self.labels.size
+        return self if total <= most else self.take(np.flatnonzero(rng.random(total) < most / total))
+
     def take(self, rows: Index) -> LabelRows:
         """Return some of the labels."""
         return LabelRows(self.codes[rows], self.labels[rows], self.noise[rows])
@@ -95,6 +106,34 @@ class LabelRows:
         """Return the precisions of the labels, divided by their mean."""
         precision = 1 / (self.noise + residual_variance)
         return np.asarray(precision / precision.mean())
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierLabels:
+    """Private labels of rows that a table does not have.
+
+    Attributes
+    ----------
+    observation : Observation or None
+        The labels as a linear model takes them.
+    rows : LabelRows or None
+        The labels as trees take them, if they were kept.
+    trees : HistGradientBoostingRegressor or None
+        Trees that were fitted to them.
+    """
+
+    observation: Observation | None = None
+    rows: LabelRows | None = None
+    trees: HistGradientBoostingRegressor | None = None
+
+    @property
+    def observations(self) -> list[Observation]:
+        """The labels as a linear model takes them, if there are any."""
+        return [] if self.observation is None else [self.observation]
+
+
+NO_LABELS = EarlierLabels()
+"""The labels of other rows in a first fit: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +169,31 @@ class Ensemble:
             return linear
         trees = self.label_summary.clip(self.trees.predict(table.codes(rows)))
         return np.asarray(linear + self.weight * (trees - linear))
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierFit:
+    """A model that further rows update, and its measurements.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+    sums : function
+        Returns its noisy sums as a linear model takes them, by the residual variance of a label.
+    labels : function
+        Returns its private labels, by the same.
+    rows : int
+        The number of rows that it learnt from.
+    """
+
+    ensemble: Ensemble
+    sums: Callable[[float], list[Observation]]
+    labels: Callable[[float], EarlierLabels]
+    rows: int
+
+    def observations(self, residual_variance: float) -> list[Observation]:
+        """Return all measurements as a linear model takes them."""
+        return [*self.sums(residual_variance), *self.labels(residual_variance).observations]
 
 
 def describe_weakness(units: Array, spread: float, bounds: Pair) -> str | None:
@@ -267,6 +331,7 @@ def add_trees(
     sums: Sequence[Observation],
     plain: Ensemble,
     growth: Growth,
+    earlier: EarlierLabels,
 ) -> Ensemble:
     """Return the ensemble with trees beside its linear model, or as it is if they do not help.
 
@@ -282,12 +347,16 @@ def add_trees(
     plain : Ensemble
         The linear model, fitted to all parts and sums.
     growth : Growth
+    earlier : EarlierLabels
+        Labels of other rows.
     """
     rng = np.random.default_rng(0)
     sample = _thin(parts, _MAX_ROWS_VALIDATION, rng)
     if sample is not parts:
         observations = [part.observation(table, plain.label_summary.middle) for part in sample]
-    held_out = _predict_held_out(table, sample, observations, sums, plain, growth, rng)
+    known = None if earlier.rows is None else earlier.rows.thin(_MAX_ROWS_VALIDATION, rng)
+    others, sums = replace(earlier, rows=known), [*sums, *earlier.observations]
+    held_out = _predict_held_out(table, sample, observations, sums, plain, growth, rng, others)
     stages, share = held_out.best_trees()
     if stages is None:
         return plain
@@ -296,8 +365,12 @@ def add_trees(
     if deviation < _MAX_RELATIVE_DEVIATION * error:
         error = float(np.clip(measured + deviation, error / _MAX_CHANGE, 2 * error))
         rest = min(rest, max((1 - _FIT_ERROR) * error, rest / _MAX_CHANGE))
+    if stages == _EARLIER:
+        return replace(plain, trees=earlier.trees, weight=share, rest=rest, error=error)
     max_rows = _MAX_ROWS_QUICK if growth.quick else MAX_ROWS_FINAL_TREES
     rows = LabelRows.of(table, _thin(parts, max_rows, rng))
+    if earlier.rows is not None:
+        rows = LabelRows.join([earlier.rows.thin(max_rows, rng), rows])
     trees = growth.grow(stages, 0, rows.codes, rows.labels, rows.weights(rest))
     return replace(plain, trees=trees, weight=share, rest=rest, error=error)
 
@@ -363,6 +436,7 @@ def _predict_held_out(
     plain: Ensemble,
     growth: Growth,
     rng: np.random.Generator,
+    known: EarlierLabels,
 ) -> _HeldOut:
     """Return predictions for held-out rows of the last round, by models fitted to all other rows."""
     summary, last = plain.label_summary, parts[-1]
@@ -379,9 +453,15 @@ def _predict_held_out(
         train, test = labels.take(np.flatnonzero(~is_test)), labels.take(np.flatnonzero(is_test))
         model = table.fit_linear([*sums, *earlier, training], summary.limits, priors)
         linear = summary.clip(table.predict(model, last.rows[fold == k]))
-        booster = growth.grow(growth.stages[-1], k, train.codes, train.labels, weights[~is_test])
+        weight = weights[~is_test]
+        if known.rows is not None:
+            train = LabelRows.join([known.rows, train])
+            weight = train.weights(plain.rest)
+        booster = growth.grow(growth.stages[-1], k, train.codes, train.labels, weight)
         staged = enumerate(booster.staged_predict(test.codes), start=1)
         trees = {stages: summary.clip(prediction) for stages, prediction in staged if stages in growth.stages}
+        if known.rows is None and known.trees is not None:
+            trees[_EARLIER] = summary.clip(known.trees.predict(test.codes))
         folds.append(_HeldOut(test.labels, test.noise, weights[is_test], linear, trees))
     return _HeldOut.join(folds)
 
@@ -393,6 +473,9 @@ def _thin(parts: list[PrivateRows], most: int, rng: np.random.Generator) -> list
         return parts
     return [part.where(rng.random(part.rows.size) < most / total) for part in parts]
 
+
+_EARLIER = 0
+"""Stands for the trees of an earlier fit among numbers of trees."""
 
 _WORTH = 60
 """Trees are tried only if the noise variance over the number of rows is below 1/60 of the labels' variance."""
@@ -406,6 +489,7 @@ def fit_ensemble(
     observations: Sequence[Observation],
     sums: Sequence[Observation] = (),
     quick: bool = False,
+    earlier: EarlierLabels = NO_LABELS,
 ) -> Ensemble:
     """Fit the model to private labels and noisy sums.
 
@@ -421,16 +505,20 @@ def fit_ensemble(
         The noisy sums.
     quick : bool
         Whether to save time, as between rounds: fewer priors are averaged, and there are fewer trees.
+    earlier : EarlierLabels
+        Labels of other rows.
     """
     priors = prior_grid(label_summary.width, few=quick)
-    linear = table.fit_linear([*sums, *observations], label_summary.limits, priors)
-    rows = sum(part.count for part in observations)
-    precisions = [part.count / (part.noise_variance + linear.residual_variance) for part in observations]
+    labels = [*earlier.observations, *observations]
+    linear = table.fit_linear([*sums, *labels], label_summary.limits, priors)
+    rows = sum(part.count for part in labels)
+    precisions = [part.count / (part.noise_variance + linear.residual_variance) for part in labels]
     noise = rows / sum(precisions)  # of a row, harmonic mean
     variance = linear.signal_variance + linear.residual_variance
     error = linear.residual_variance + explained_risk(table.spectrum, linear.signal_variance, noise / rows)
     plain = Ensemble(linear, None, 0.0, linear.residual_variance, min(variance, error), label_summary)
     if noise / rows * _WORTH > variance:
         return plain
-    growth = Growth.for_noise(noise / variance, sum(part.rows.size for part in parts), quick=quick)
-    return add_trees(table, parts, observations, sums, plain, growth)
+    known = 0 if earlier.rows is None else earlier.rows.labels.size
+    growth = Growth.for_noise(noise / variance, known + sum(part.rows.size for part in parts), quick=quick)
+    return add_trees(table, parts, observations, sums, plain, growth, earlier)

@@ -93,6 +93,31 @@ class Observation:
         square = float(values @ values)
         return cls(design.T @ design, moment, square, values.size, rows, noise_variance, design, values)
 
+    @classmethod
+    def pool(cls, observations: Sequence[Observation], residual_variance: float) -> Observation:
+        """Return several observations as one: values weighted by their precision, with their mean variance.
+
+        Weights have the mean 1, so that the sums of products of equally noisy observations add up as they are.
+        """
+        if len(observations) == 1:
+            return observations[0]
+        precision = np.array([1 / each.variance(residual_variance) for each in observations])
+        counts = np.array([each.count for each in observations], dtype=np.float64)
+        weights = precision * (counts.sum() / (counts @ precision))
+        pairs = list(zip(weights.tolist(), observations, strict=True))
+        gram = np.zeros_like(observations[0].gram)
+        for weight, each in pairs:
+            gram += np.float32(weight) * each.gram
+        shares = weights * counts / counts.sum()
+        return cls(
+            gram,
+            np.asarray(sum(weight * each.moment for weight, each in pairs)),
+            float(sum(weight * each.square for weight, each in pairs)),
+            int(counts.sum()),
+            float(shares @ [each.rows for each in observations]),
+            float(shares @ [each.noise_variance for each in observations]),
+        )
+
     def without(self, held_out: Observation) -> Observation:
         """Return the observation without some of its values."""
         return replace(

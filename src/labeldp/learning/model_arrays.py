@@ -76,7 +76,12 @@ def _as_spec(dtype: str, dimensions: str, *limits: str) -> ArraySpec:
     return ArraySpec(dtype, shape, *(_TINY if limit == "positive" else float(limit) for limit in limits))
 
 
-MODEL_ARRAYS = {name: _as_spec(*rest) for name, *rest in map(str.split, _TABLE.strip().splitlines())}
+def parse_specs(table: str) -> dict[str, ArraySpec]:
+    """Return the specifications of arrays, one in a line: name, dtype, dimensions, least and largest number."""
+    return {name: _as_spec(*rest) for name, *rest in map(str.split, table.strip().splitlines())}
+
+
+MODEL_ARRAYS = parse_specs(_TABLE)
 
 _OPTIONAL = ("public_direction", "public_turns", "narrow_", "trees_")
 """Few columns are paired without directions and not narrowed; not every model has interactions, or trees."""
@@ -131,7 +136,9 @@ class Forest:
 
     @classmethod
     def of(cls, booster: Any) -> Forest:
-        """Return the trees of a fitted booster."""
+        """Return the trees of a fitted booster, or of a model that was read."""
+        if isinstance(booster, cls):
+            return booster
         trees = [tree.nodes for (tree,) in booster._predictors]
         sizes = np.array([len(tree) for tree in trees])
         return cls(booster._baseline_prediction.item(), booster.n_features_in_, sizes, np.concatenate(trees))

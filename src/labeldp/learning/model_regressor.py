@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, Self, Unpack
 
+import numpy as np
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from labeldp._values import Array, Labels
 from labeldp.accounts.ledger import Ledger
-from labeldp.accounts.scope import Scope
-from labeldp.exact.word_sources import WordSource
-from labeldp.learning.base import PrivateRegressor
+from labeldp.accounts.scope import RowOptions, Scope
+from labeldp.errors import ParameterError
+from labeldp.exact.word_sources import WordSource, resolve_source
+from labeldp.learning.base import PrivateRegressor, refuse_arguments, row_digests, single_column
+from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FitRequest
+from labeldp.learning.updates import Update
+from labeldp.release.label_access import LabelAccess
+from labeldp.release.names import name_of_labels
+from labeldp.tables.frames import refuse_other_order
 
 
 class ModelReleaseRegressor(PrivateRegressor):
@@ -78,6 +90,77 @@ class ModelReleaseRegressor(PrivateRegressor):
         self.rows_per_person = rows_per_person
         self.random_state = random_state
         self.verbose = verbose
+
+    def update(self, X: Any, y: Any = None, **rows: Unpack[RowOptions]) -> Self:
+        """Learn on from further rows, which cost ε for themselves; features stay those of the first fit.
+
+        All that was fitted changes at once, at the end. Without ``segment``, the ledger and the card add the cost
+        to that of earlier rows.
+
+        Parameters
+        ----------
+        X : array-like, rows × columns, or a data frame
+            Public features of rows that the model did not learn from, with the columns of the fit. A new level of
+            a category counts as a row without a level.
+        y : array-like
+            Their private labels, in the unit and the bounds of the fit.
+        **rows
+            As in `fit`. With ``segment``, the ledger must have the charges of the model.
+
+        Examples
+        --------
+        >>> import numpy as np, labeldp as ldp
+        >>> X = np.random.default_rng(0).normal(size=(600, 3))
+        >>> y, ledger = np.clip(2.5 + X[:, 0], 0, 5), ldp.Ledger(limit=ldp.Budget(0.5))
+        >>> model = ldp.ModelReleaseRegressor(epsilon=0.5, bounds=(0, 5), ledger=ledger)
+        >>> model = model.fit(X[:300], y[:300], segment="May").update(X[300:], y[300:], segment="June")
+        >>> model.terms_.rows, model.terms_.cost
+        (600, Budget(epsilon=0.5))
+        """
+        check_is_fitted(self)
+        refuse_arguments(y, rows)
+        fitting = self._copy_for_fit()
+        request = fitting.request().with_scope(Scope.parse(self.rows_per_person, **rows))
+        update = Update.of(self, request)
+        X, labels = fitting._check_update(X, y)
+        update.refuse_other_ledger(request, fitting._get_ledger())
+        request = request.admit(fitting._get_ledger(), labels.size)
+        X, labels = request.scope.select(X), request.scope.select(labels)
+        source = resolve_source(self.random_state)
+        table = update.known.table(FeatureTable(replace(self._public, exact=True), X))
+        update.refuse_predictions(table)
+        access = LabelAccess(self._scale.units(labels), source)
+        fitting._update_table(update, request, table, access, y)
+        self._replace_state(fitting)
+        return self
+
+    def _check_update(self, X: Any, y: Any) -> tuple[Any, Array]:
+        """Return X and y of further rows, after every check that needs no label's value."""
+        refuse_other_order(X, y)
+        name = name_of_labels(y, X)
+        own = getattr(self, "label_name_", None)
+        if name is not None and own is not None and name != own:
+            raise ParameterError(f"the model predicts {own!r}, and these labels are called {name!r}")
+        X = self._inputs(X)
+        labels = single_column(Labels.parse(y).values)
+        check_consistent_length(X, labels)
+        return X, labels
+
+    @np.errstate(all="ignore")  # a user's strict settings must not lose what is paid for
+    def _update_table(
+        self, update: Update, request: FitRequest, table: FeatureTable, access: LabelAccess, y: Any
+    ) -> None:
+        """Charge the ledger, release sums and labels of further rows, and fit the model to all measurements."""
+        plan, ends = update.plan(request, access.rows)
+        measure = partial(update.measure_sums, table, access)
+        parts, sum_model, _, terms = self._release(request, plan, table, access, measure, ends, y=y)
+        self._announce("model")
+        fit = terms.charges[0].when
+        self._ensemble, self._measurements = update.learn(fit, parts, sum_model)
+        self.terms_ = self.terms_.updated(terms)
+        if hasattr(self, "_rows_seen"):  # a model that was loaded does not know the rows of its fit
+            self._rows_seen = np.append(self._rows_seen, row_digests(table.X))
+        self.weakness_ = self._weakness(table.X)
 
     def request(self) -> FitRequest:
         """Return the parameters, checked."""

@@ -1,11 +1,12 @@
 """Fitted models in folders: plain numbers and JSON, safe to load from an untrusted source.
 
-==================  =====================================================================================
-``card.json``       the card: what the model cost and promises, and the hashes of the other files
-``columns.json``    how a table's public columns become numbers
-``model.npz``       the model's numbers, arrays without any Python object in them
-``release.npz``     the private labels, if they were released too; `RowRelease.load` reads it
-==================  =====================================================================================
+====================  ===================================================================================
+``card.json``         the card: what the model cost and promises, and the hashes of the other files
+``columns.json``      how a table's public columns become numbers
+``model.npz``         the model's numbers, arrays without any Python object in them
+``release.npz``       the private labels, if they were released too; `RowRelease.load` reads it
+``measurements.npz``  what was measured of labels: the model follows from it, and learns on with it
+====================  ===================================================================================
 
 Nothing is unpickled and nothing imported by name. A card that was changed, or files that do not belong to it, are
 refused; so are numbers that do not make a model, even if whoever wrote them made the hashes fit.
@@ -20,15 +21,18 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from labeldp._atomic import StrPath, as_path, atomic_folder, read_regular
 from labeldp._values import Array
 from labeldp.accounts.card import Card
+from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.scope import RowOptions
 from labeldp.accounts.terms import Terms
 from labeldp.errors import CardError, DataNotFoundError, LabelDPError, ParameterError
+from labeldp.exact.word_sources import WordSource
 from labeldp.learning.array_files import MAX_FILE
 from labeldp.learning.base import column_encoder
 from labeldp.learning.features import FeatureTable, PublicFeatures
@@ -36,9 +40,12 @@ from labeldp.learning.fit_plan import UNIT, LabelScale
 from labeldp.learning.inspection import importances
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.learner import Ensemble
+from labeldp.learning.measurement_files import MEASUREMENTS, read_measurements, save_measurements
+from labeldp.learning.measurements import Measurements
 from labeldp.learning.model_arrays import as_arrays, read_model_arrays
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
+from labeldp.learning.updates import Update
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.typed_data import canonical
 from labeldp.release.names import UNNAMED, as_label_name
@@ -84,6 +91,7 @@ def save_model(
     *,
     label: str | None = None,
     quality: Risk | None = None,
+    keep_rows: bool = False,
     force: bool = False,
 ) -> None:
     """Write a fitted regressor of either kind into a new folder, whole or not at all; no true label is in it.
@@ -102,6 +110,9 @@ def save_model(
         "label".
     quality : Risk, optional
         How good it is, from `fit_and_score` or `private_score`, to be said on its card and in its report.
+    keep_rows : bool
+        Whether private labels are kept one by one, with the public columns of their rows as codes of a byte each.
+        Trees of a model that learns on are better with them.
     force : bool
         Whether a model that is there may be replaced.
 
@@ -119,7 +130,7 @@ def save_model(
     encoder = encoder_of(model)
     with model_folder(path, force=force) as folder:
         called = as_label_name(label or getattr(model, "label_name_", None) or UNNAMED)
-        write_model(model, encoder, folder, label=called, quality=quality)
+        write_model(model, encoder, folder, label=called, quality=quality, keep_rows=keep_rows)
 
 
 def encoder_of(model: LabelReleaseRegressor | ModelReleaseRegressor) -> TableEncoder:
@@ -143,6 +154,7 @@ def write_model(
     label: str,
     note: str | None = None,
     quality: Risk | None = None,
+    keep_rows: bool = False,
 ) -> str:
     """Write a fitted regressor of either kind into a folder that is there, and return its card.
 
@@ -156,13 +168,20 @@ def write_model(
         What else to say on the card; it must be public.
     quality : Risk, optional
         Its score.
+    keep_rows : bool
+        Whether private labels are kept with codes of the columns of their rows.
     """
+    if quality is not None and model.terms_.fits:
+        raise ParameterError("the card of a model that learnt on has no score: save it without quality")
     (folder / COLUMNS).write_text(columns_text(encoder, label), "utf-8", newline="\n")
     np.savez(folder / MODEL, allow_pickle=False, **as_arrays(*model.public_model()))
     names = [COLUMNS, MODEL]
     if isinstance(model, LabelReleaseRegressor):
         model.release_.save(folder / RELEASE)
         names.append(RELEASE)
+    if model.measurements is not None:
+        save_measurements(model.measurements, folder / MEASUREMENTS, keep_rows=keep_rows)
+        names.append(MEASUREMENTS)
     more: dict[str, Any] = {} if note is None else {"note": note}
     terms = model.terms_
     if quality is not None:
@@ -229,6 +248,7 @@ class SavedModel:
     _public: PublicFeatures
     _ensemble: Ensemble
     _scale: LabelScale
+    _folder: Path
 
     def __repr__(self) -> str:
         return f"<SavedModel of {self.label!r} from {len(self.encoder.names)} columns, {self.card.terms.cost}>"
@@ -267,6 +287,80 @@ class SavedModel:
         if not np.isfinite(result).all():
             raise CardError("the model's numbers are so large that a prediction is not a number: do not use it")
         return self._scale.from_units(result, self._ensemble.error)
+
+    def measurements(self) -> Measurements:
+        """Return what was measured of labels, from the file beside the model."""
+        path, expected = self._folder / MEASUREMENTS, self.card.content["files"].get(MEASUREMENTS)
+        if expected is None:
+            raise ParameterError("the model was saved without its measurements: it cannot learn on")
+        if sha256(path, MAX_FILE) != expected:
+            raise CardError(f"{path} is not what the card says: it was changed or mixed up")
+        terms = self.card.terms.without_score()
+        times = [fit.charges[0].when for fit in terms.fits or [terms]]
+        return read_measurements(path, self._public, times)
+
+    def regressor(
+        self,
+        *,
+        epsilon: float,
+        ledger: Ledger | None = None,
+        rows_per_person: int = 1,
+        random_state: int | WordSource | None = None,
+        verbose: bool = False,
+    ) -> ModelReleaseRegressor:
+        """Return the model as a fitted regressor that can learn on; parameters are those of its updates.
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np, labeldp as ldp
+        >>> X = np.random.default_rng(0).normal(size=(600, 3))
+        >>> y, ledger = np.clip(2.5 + X[:, 0], 0, 5), ldp.Ledger()
+        >>> model = ldp.ModelReleaseRegressor(epsilon=0.5, bounds=(0, 5), ledger=ledger)
+        >>> model = model.fit(X[:300], y[:300], segment="May")
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     ldp.save_model(model, f"{place}/model")
+        ...     model = ldp.load_model(f"{place}/model").regressor(epsilon=0.5, ledger=ledger)
+        ...     model = model.update(X[300:], y[300:], segment="June")
+        ...     ldp.save_model(model, f"{place}/model", force=True)
+        >>> model.terms_.rows, model.terms_.cost
+        (600, Budget(epsilon=0.5))
+        """
+        if self.card.content["model"] != ModelReleaseRegressor.__name__:
+            raise ParameterError("only a ModelReleaseRegressor learns on, and this is another model")
+        terms, names = self.card.terms, self.encoder.names
+        transform: Any = terms.label_transform
+        model = ModelReleaseRegressor(
+            epsilon=epsilon,
+            bounds=terms.bounds[0],
+            label_transform=transform,
+            ledger=ledger,
+            rows_per_person=rows_per_person,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        model.request()  # refuses parameters before anything is read
+        known = self.measurements()
+        is_array = names == [f"x{place}" for place in range(len(names))]
+        model.__dict__ |= {
+            "encoder_": self.encoder,
+            "label_name_": None if self.label == UNNAMED else self.label,
+            "n_features_in_": len(names),
+            "ledger_": ledger,
+            "terms_": terms.without_score(),
+            "weakness_": None,
+            "_public": self._public,
+            "_ensemble": Update.restore(self._public, self._ensemble, known),
+            "_measurements": known,
+        }
+        if not is_array:
+            model.feature_names_in_ = np.array(names, dtype=object)
+        return model
+
+    def update(
+        self, X: Any, y: Any = None, *, epsilon: float, ledger: Ledger | None = None, **rows: Unpack[RowOptions]
+    ) -> ModelReleaseRegressor:
+        """Return a fitted regressor that learnt on from further rows; as `regressor`, then its ``update``."""
+        return self.regressor(epsilon=epsilon, ledger=ledger).update(X, y, **rows)
 
 
 def load_model(folder: StrPath) -> SavedModel:
@@ -331,7 +425,7 @@ def _read_model(folder: Path) -> SavedModel:
     if not UNIT[0] <= summary.low < summary.high <= UNIT[1]:
         raise CardError("the model predicts outside the bounds on its card")
     scale = LabelScale(card.terms.bounds[0], card.terms.label_transform)
-    return SavedModel(card, label, encoder, public, ensemble, scale)
+    return SavedModel(card, label, encoder, public, ensemble, scale, folder)
 
 
 def _read_text(path: Path, limit: int) -> str:

@@ -22,7 +22,7 @@ from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FREE_SUMMARY, UNIT, LabelSummary, Limits
 from labeldp.learning.groups import Groups, GroupSearch, NoisySums, Predictor, with_length_scales
 from labeldp.learning.label_queries import OCTAVES, DistanceCounts, GroupSums, RowRules, find_range
-from labeldp.learning.learner import Ensemble
+from labeldp.learning.learner import NO_LABELS, EarlierFit, EarlierLabels, Ensemble
 from labeldp.learning.length_scales import (
     EXPECTED_CATEGORY_STRENGTH,
     LengthScales,
@@ -76,6 +76,8 @@ class SumModel:
     is_measured : bool
         Whether the error was measured.
     length_scales : LengthScales or None
+    earlier : EarlierFit or None
+        The model that these rows update; None for a first fit.
     """
 
     table: FeatureTable
@@ -87,6 +89,7 @@ class SumModel:
     sums: tuple[NoisySums, ...] = ()
     is_measured: bool = False
     length_scales: LengthScales | None = None
+    earlier: EarlierFit | None = None
 
     @classmethod
     def unmeasured(cls, table: FeatureTable) -> SumModel:
@@ -119,16 +122,28 @@ class SumModel:
     @property
     def observations(self) -> list[Observation]:
         """All sums, as a linear model takes them."""
-        return [sums.observation(self.residual_variance) for sums in self.sums]
+        known = [] if self.earlier is None else self.earlier.sums(self.residual_variance)
+        return [*known, *(sums.observation(self.residual_variance) for sums in self.sums)]
+
+    @property
+    def earlier_labels(self) -> EarlierLabels:
+        """The private labels of rows before these."""
+        return NO_LABELS if self.earlier is None else self.earlier.labels(self.residual_variance)
 
     @property
     def label_summary(self) -> LabelSummary:
         """The range and variance of labels."""
         variance = self.linear.signal_variance + self.linear.residual_variance
-        return LabelSummary(*self.limits, variance, sums=sum(sums.values.size for sums in self.sums))
+        known = 0 if self.earlier is None else self.earlier.ensemble.label_summary.sums
+        return LabelSummary(*self.limits, variance, sums=known + sum(sums.values.size for sums in self.sums))
 
     def ensemble(self) -> Ensemble:
-        """Return the model of sums alone."""
+        """Return the model of sums alone, with the trees of the model that it updates."""
+        if self.earlier is not None:
+            before = self.earlier.ensemble
+            lowest = self.error if before.trees is None else self.error / 2
+            error = float(np.clip(before.error, lowest, self.error))
+            return replace(before, linear=self.linear, error=error, label_summary=self.label_summary)
         return Ensemble(self.linear, None, 0.0, self.linear.residual_variance, self.error, self.label_summary)
 
     def predictor(self) -> Predictor:
@@ -145,25 +160,28 @@ class SumModel:
     def with_sums(self, sums: NoisySums) -> SumModel:
         """Return the model fitted to further sums."""
         model = replace(self, sums=(*self.sums, sums))._fitted()
-        if self.sums:
+        if self.sums or self.earlier is not None:
             return model
         linear = model.linear
         return replace(model, error=linear.residual_variance + linear.signal_variance / 2)
 
     def _fitted(self) -> SumModel:
         """Return the model fitted to its sums."""
-        priors = prior_grid(self.limits.width)
-        return replace(self, linear=self.table.fit_linear(self.observations, self.limits, priors))
+        observations = [*self.observations, *self.earlier_labels.observations]
+        return replace(
+            self, linear=self.table.fit_linear(observations, self.limits, prior_grid(self.limits.width))
+        )
 
     def _form_groups(self, rows: int, noise: float) -> Groups:
         """Return the groups that inform the model most, beside the sums that there are."""
         width, public = self.limits.width, self.table.public
         strengths = np.maximum(self.linear.block_variances, _MIN_STRENGTH * width**2)
         prior = strengths[public.block] * self.table.strengths
-        if not self.sums:
+        if not self.sums and self.earlier is None:
             prior[public.quantities : public.columns] *= EXPECTED_CATEGORY_STRENGTH
         search = GroupSearch.of(self.table, np.append(prior, MEAN_VARIANCE * width**2))
-        grams = [observation.gram for observation in self.observations]
+        observations = [*self.observations, *self.earlier_labels.observations]
+        grams = [one.gram / np.float32(one.variance(self.residual_variance)) for one in observations]
         return search.groups(
             self.table, rows, noise=noise, residual_variance=self.residual_variance, earlier_grams=grams
         )
@@ -228,6 +246,37 @@ def release_sums(
         if limits is None or not table.spectrum.any():  # residuals would be clipped for features that are none
             return fit_mean(table, Limits(*(limits or UNIT)), access)
         return fit_sums(table, Limits(*limits), access, plan.labels_share)
+
+
+def update_sums(table: FeatureTable, access: LabelAccess, earlier: EarlierFit) -> SumModel:
+    """Spend the ε that is left on noisy sums of residuals from a model, and return the model fitted to them too.
+
+    Parameters
+    ----------
+    table : FeatureTable
+        Rows that the model did not learn from, with its features.
+    access : LabelAccess
+    earlier : EarlierFit
+    """
+    linear, limits = earlier.ensemble.linear, earlier.ensemble.label_summary.limits
+    predictor = Predictor(table.public, linear, limits)
+    prediction = predictor.of(table)
+    row_rules = RowRules(predictor=predictor, prediction=prediction)
+    model = SumModel(
+        table=table,
+        limits=limits,
+        linear=linear,
+        residual_variance=linear.residual_variance,
+        error=earlier.ensemble.error,
+        start=prediction,
+        earlier=earlier,
+    )
+    if not access.remaining:
+        return model
+    model = replace(model, error=linear.residual_variance + linear.signal_variance / 2)
+    model = model.measure_error(access, row_rules)
+    query = model.residual_sums(row_rules, access.remaining)
+    return model.add_sums(access, query, access.remaining).finished()
 
 
 def fit_mean(table: FeatureTable, limits: Limits, access: LabelAccess) -> SumModel:

@@ -28,7 +28,7 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 PACKED = ".gz"
 """The end of the names of CSV and TSV files that are compressed; they are read, and not written."""
 
-MODEL_FILES = {"columns.json", "model.npz", "release.npz"}
+MODEL_FILES = {"columns.json", "measurements.npz", "model.npz", "release.npz"}
 """Files in the folder of a model beside its card."""
 
 _ENDINGS = {

@@ -26,6 +26,7 @@ from labeldp.app.options import (
     ReleaseOptions,
     Source,
 )
+from labeldp.errors import ParameterError, Setting
 
 
 @command(
@@ -35,9 +36,28 @@ from labeldp.app.options import (
 )
 def fit(
     source: Source,
-    out: Annotated[Path, Option("--out", "-o", metavar="FOLDER", help="The folder for the model.")],
+    out: Annotated[
+        Path | None,
+        Option("--out", "-o", metavar="FOLDER", help="The folder for the model; with --update, by default that."),
+    ] = None,
     *,
     ledger: LedgerOptions,
+    update: Annotated[
+        Path | None,
+        Option(
+            metavar="FOLDER",
+            help="The folder of a model that learns on from these rows: they alone cost, and with --segment they "
+            "do not add to the rows before. Columns, bounds and transform stay those of the model.",
+        ),
+    ] = None,
+    keep_rows: Annotated[
+        bool,
+        Option(
+            "--keep-rows",
+            help="Keep private labels one by one in the folder, with the public columns of their rows as codes: "
+            "trees learn on from them.",
+        ),
+    ] = False,
     release: Annotated[
         str,
         Option(
@@ -75,17 +95,22 @@ def fit(
     All other columns are public features: numbers, booleans, dates and text, and values may be missing. The budget
     is charged after everything that can be checked without labels.
 
-    Releases: the model's folder, with the model as plain numbers and its card. With --release labels,
-    private labels are in it too; true labels never are.
+    Releases: the model's folder, with the model as plain numbers, what was measured of labels, and its card. With
+    --release labels, private labels are in it too; true labels never are.
     """
     from labeldp.app.model_fit import fit_file
 
+    folder = out or update
+    if folder is None:
+        raise ParameterError(Setting("out"), " is missing: give the folder for the model")
     with progress() as bars:
         hints = hint_prompt(bars, "Fit a model to these columns?")
         model = fit_file(
             source,
-            out,
+            folder,
             ledger=ledger,
+            update=update,
+            keep_rows=keep_rows,
             release=release,
             features=features,
             drop=drop,
@@ -96,9 +121,9 @@ def fit(
             hints=hints,
             **shared,
         )
-    locations = [f"The model is in {out}:  labeldp predict {shlex.quote(str(out))} TABLE -o OUT"]
+    locations = [f"The model is in {folder}:  labeldp predict {shlex.quote(str(folder))} TABLE -o OUT"]
     if release == "labels":
-        locations.append(f"The private labels are in {out / 'release.npz'} too; both may be made public.")
+        locations.append(f"The private labels are in {folder / 'release.npz'} too; both may be made public.")
     print_result(model.summary, *model.notes, *hints_note(hints), *locations, *ledger_notes(ledger))
     if model.score_error is not None:
         print_status("The error of the model could not be measured.", style="red")

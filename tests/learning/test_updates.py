@@ -1,0 +1,209 @@
+"""Models that learn on: what an update costs, keeps, adds and refuses."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import labeldp as ldp
+from forged_cards import forged
+from labeldp import errors
+from labeldp.accounts.budget import missing_charges
+from labeldp.learning.linear_gaussian import Observation
+
+BOUNDS = (0.0, 5.0)
+ROWS = 900
+
+
+def table(seed, rows=ROWS):
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame({"size": random.normal(size=rows), "town": random.choice(["York", "Bath"], rows)})
+    return frame, np.clip(2.5 + frame["size"] + (frame["town"] == "York"), 0, 5).rename("price")
+
+
+def regressor(ledger=None, **options):
+    return ldp.ModelReleaseRegressor(**{"epsilon": 1.0, "bounds": BOUNDS, "ledger": ledger, **options})
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Return the folder of a model of May, and the ledger that was charged."""
+    place = tmp_path_factory.mktemp("models")
+    ledger = ldp.Ledger.open(place / "ledger.db", limit=ldp.Budget(1.0))
+    ldp.save_model(regressor(ledger).fit(*table(0), segment="May"), place / "model")
+    return place / "model", ledger
+
+
+def state_of(model):
+    """Return what an update may change."""
+    return model.to_card(), model.predict(table(9)[0]).tolist(), model.measurements.fits
+
+
+def test_a_loaded_model_learns_on_from_new_rows_that_cost_only_themselves(saved, tmp_path):
+    folder, ledger = saved
+    model = ldp.load_model(folder).update(*table(1), epsilon=1.0, ledger=ledger, segment="June")
+    ldp.save_model(model, tmp_path / "model")
+    again = ldp.load_model(tmp_path / "model")
+    assert (ledger.total, again.terms_.cost, again.terms_.rows) == (ldp.Budget(1.0), ldp.Budget(1.0), 2 * ROWS)
+    X, y = table(9)
+    before, after = (np.mean((one.predict(X) - y) ** 2) for one in (ldp.load_model(folder), again))
+    assert after < before
+    np.testing.assert_allclose(again.predict(X), model.predict(X), atol=1e-6)
+
+
+def test_without_segments_charges_add_up_on_the_ledger_and_the_card():
+    ledger = ldp.Ledger()
+    model = regressor(ledger).fit(*table(0)).update(*table(1))
+    assert ledger.total == model.terms_.cost == model.terms_.label_cost == ldp.Budget(2.0)
+
+
+def test_people_pay_for_every_fit_and_labels_for_their_segment():
+    ledger, people = ldp.Ledger(), np.arange(ROWS) // 2
+    model = regressor(ledger).fit(*table(0), segment="May", person=people)
+    model.update(*table(1), segment="June", person=people // 2)
+    assert model.terms_.stated_cost == {"epsilon": 6.0, "label": 1.0}
+    assert "up to 2, 4 rows in its 2 fits" in model.terms_.guarantee
+    assert ldp.verify_card(model.to_card()).verdict == "valid"
+
+
+def test_rows_of_an_earlier_segment_are_refused_by_their_ids(tmp_path):
+    ledger, ids = ldp.Ledger.open(tmp_path / "ledger.db"), np.arange(ROWS)
+    model = regressor(ledger).fit(*table(0), segment="May", id=ids)
+    before = state_of(model)
+    with pytest.raises(errors.ParameterError, match="id"):
+        model.update(*table(1), segment="June", id=ids + ROWS - 1)
+    assert state_of(model) == before
+    assert len(ledger.charges) == 1
+
+
+REFUSED = {
+    "other columns": (lambda X, y: (X[["size"]], y), {}, "town"),
+    "another label": (lambda X, y: (X, y.rename("rent")), {}, "rent"),
+    "fewer labels": (lambda X, y: (X, y[:-1]), {}, "inconsistent"),
+    "other bounds": (lambda X, y: (X, y), {"bounds": (0.0, 6.0)}, "bounds"),
+    "another transform": (lambda X, y: (X, y), {"label_transform": "sqrt"}, "label_transform"),
+    "weights": (lambda X, y: (X, y), {"sample_weight": np.ones(ROWS)}, "weights"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_belong_to_the_model_is_refused_before_the_charge(case):
+    change, options, message = REFUSED[case]
+    ledger = ldp.Ledger()
+    model = regressor(ledger).fit(*table(0), segment="May")
+    before = state_of(model)
+    rows = {name: value for name, value in options.items() if name == "sample_weight"}
+    parameters = {name: value for name, value in options.items() if name not in rows}
+    with pytest.raises((ValueError, errors.LabelDPError), match=message):
+        model.set_params(**parameters).update(*change(*table(1)), segment="June", **rows)
+    assert (state_of(model), len(ledger.charges)) == (before, 1)
+
+
+def test_segments_of_a_ledger_that_lacks_the_charges_of_the_model_are_refused(saved):
+    other = ldp.Ledger()
+    with pytest.raises(errors.ParameterError, match="lacks its charges"):
+        ldp.load_model(saved[0]).update(*table(1), epsilon=1.0, ledger=other, segment="June")
+    assert not other.charges
+
+
+def test_an_update_beyond_the_limit_changes_nothing(saved):
+    folder, ledger = saved
+    model = ldp.load_model(folder).regressor(epsilon=1.0, ledger=ledger)
+    before = state_of(model)
+    with pytest.raises(errors.BudgetError):
+        model.update(*table(1), segment="May")
+    assert state_of(model) == before
+
+
+def test_a_new_level_of_a_category_is_predicted_and_learnt_from_as_a_row_without_a_level():
+    (X, y), (others, labels) = table(0), table(1)
+    model = regressor().fit(X, y).update(others.assign(town="Leeds"), labels)
+    assert np.isfinite(model.predict(others.assign(town="Hull"))).all()
+
+
+def test_measurements_are_the_same_after_a_file_with_rows_only_by_option(saved, tmp_path):
+    model = regressor(epsilon=2.0).fit(*table(0)).update(*table(1))
+    for keep_rows in (False, True):
+        ldp.save_model(model, tmp_path / "model", keep_rows=keep_rows, force=True)
+        read = ldp.load_model(tmp_path / "model").measurements()
+        for batch, known in zip(read.batches, model.measurements.batches, strict=True):
+            assert (batch.fits, batch.rows) == (known.fits, known.rows)
+            assert (batch.label_rows is not None) == keep_rows
+            np.testing.assert_array_equal(batch.sums.values, known.sums.values)
+            np.testing.assert_array_equal(np.triu(batch.labels.gram), np.triu(known.labels.gram))
+            assert batch.labels.variance(0.5) == known.labels.variance(0.5)
+
+
+def test_a_changed_file_of_measurements_is_refused(saved, tmp_path):
+    folder = tmp_path / "model"
+    ldp.save_model(ldp.load_model(saved[0]).regressor(epsilon=1.0), folder)
+    path = folder / "measurements.npz"
+    arrays = dict(np.load(path))
+    np.savez(path, **{**arrays, "sums_values": arrays["sums_values"] * 2})
+    with pytest.raises(errors.CardError, match="changed or mixed up"):
+        ldp.load_model(folder).update(*table(1), epsilon=1.0)
+
+
+@pytest.mark.parametrize("name", ["batch_fits", "sums_batch", "labels_batch"])
+def test_measurements_that_fit_no_card_are_refused(name, tmp_path):
+    from labeldp.learning.measurement_files import read_measurements, save_measurements
+
+    model = regressor(epsilon=2.0).fit(*table(0))
+    save_measurements(model.measurements, tmp_path / "measurements.npz", keep_rows=True)
+    arrays = dict(np.load(tmp_path / "measurements.npz"))
+    np.savez(tmp_path / "measurements.npz", **{**arrays, name: arrays[name] + 1})
+    with pytest.raises(errors.CardError):
+        read_measurements(tmp_path / "measurements.npz", model.public_model()[0], model.measurements.fits)
+
+
+def test_pooled_observations_add_up_where_they_are_equally_noisy():
+    random = np.random.default_rng(0)
+    design, values = random.normal(size=(40, 3)).astype(np.float32), random.normal(size=40)
+    whole = Observation.of_few(design, values, 1.0, 0.3)
+    halves = [Observation.of_few(design[part], values[part], 1.0, 0.3) for part in np.split(np.arange(40), 2)]
+    pooled = Observation.pool(halves, 0.2)
+    np.testing.assert_allclose(pooled.gram, whole.gram, rtol=1e-5)
+    np.testing.assert_allclose(pooled.moment, whole.moment, rtol=1e-5)
+    assert (pooled.count, pooled.variance(0.7)) == (40, pytest.approx(whole.variance(0.7)))
+
+
+FORGED = {
+    "a cheaper total": lambda card: card["cost"].update(epsilon=0.5, label=0.5),
+    "fewer rows": lambda card: card.update(rows=ROWS),
+    "an update less": lambda card: card.update(fits=card["fits"][:1]),
+    "an update twice": lambda card: card["fits"].append(card["fits"][0]),
+    "another segment": lambda card: card["fits"][1]["charges"][0]["segments"].update(names=["July"]),
+    "other bounds": lambda card: card["fits"][1].update(bounds=[[0.0, 6.0]]),
+}
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_cards_that_understate_what_updates_cost_are_refused(case):
+    ledger = ldp.Ledger()
+    card = json.loads(regressor(ledger).fit(*table(0), segment="May").update(*table(1), segment="May").to_card())
+    assert card["cost"] == {"epsilon": 2.0, "label": 2.0}
+    FORGED[case](card)
+    assert ldp.verify_card(forged(card)).verdict == "not valid"
+
+
+def charged_for_itself(ledger):
+    """Update a model, and return whether the ledger has all charges that the model states."""
+    model = regressor(ledger).fit(*table(0), segment="May").update(*table(1), segment="June")
+    return not missing_charges(model.terms_.charges, ledger.charges)
+
+
+def test_every_update_is_charged():
+    assert charged_for_itself(ldp.Ledger())
+
+
+def test_an_update_that_is_not_charged_would_be_found(monkeypatch):
+    charge_all, charged = ldp.Ledger.charge_all, []
+
+    def forget(ledger, charges, scope=None):
+        if not charged:
+            charge_all(ledger, charges, scope)
+        charged.extend(charges)
+
+    monkeypatch.setattr(ldp.Ledger, "charge_all", forget)
+    assert not charged_for_itself(ldp.Ledger())
