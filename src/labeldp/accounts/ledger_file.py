@@ -296,10 +296,10 @@ def _refuse_newer(path: Path, copy: LedgerFile) -> None:
         )
 
 
-def has_charges(path: StrPath, label: str) -> bool:
+def has_charges(path: StrPath, label: str, *, is_named: bool = False) -> bool:
     """Return whether a file is a ledger with charges of a private column, without waiting for its lock.
 
-    Charges that name no column may be of any.
+    Charges that name no column may be of any; they count unless ``is_named``.
     """
     try:
         regular_status(path)
@@ -307,7 +307,9 @@ def has_charges(path: StrPath, label: str) -> bool:
             _require_tables(connection, str(path))
             records = connection.execute("SELECT record FROM records WHERE number > 0")
             descriptions = (one["description"] for (text,) in records for one in json.loads(text)["charges"])
-            return any(" of '" not in one or one.endswith(f" of {label!r}") for one in descriptions)
+            return any(
+                (" of '" not in one and not is_named) or one.endswith(f" of {label!r}") for one in descriptions
+            )
     except (sqlite3.Error, ValueError, TypeError, KeyError, OSError, LedgerError, DataError):
         return False
 

@@ -168,7 +168,14 @@ class Client:
 
     def budget(self, unfinished, epsilon=1, ledger="book.db", **more):
         """Choose the budget."""
-        fields = {"kind": "table", "epsilon": epsilon, "ledger": ledger, **more}
+        is_new = not (self.site.folder.root / str(ledger)).exists()
+        fields = {
+            "kind": "table",
+            "epsilon": epsilon,
+            "ledger": ledger,
+            **({"limit": 30} if is_new else {}),
+            **more,
+        }
         return self.post(unfinished.at("budget"), **fields)
 
     def press(self, unfinished, **more):

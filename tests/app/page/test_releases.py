@@ -75,3 +75,46 @@ def test_the_time_on_a_card_of_somebody_else_commands_nothing(client, root):
     shown = client.get("/releases").html
     assert "2026" in shown
     assert not {"\u202e", "\x1b"} & set(shown)
+
+
+def test_next_months_file_is_released_again_with_all_settings_from_the_same_ledger(client, root):
+    """In a segment of its own it costs nothing of what is spent, and without one it is refused."""
+    settings = {"purpose": "statistics", "limit": 1.5, "intended_use": "rent index", "segment": "2026-10"}
+    begun = client.read("homes.csv", "price", drop=["side"])
+    client.describe(begun, bounds=(0, 77.5), shuffle="yes", missing="drop")
+    assert "A new ledger needs a limit" in client.budget(begun, 1, "rents.db", **{**settings, "limit": ""}).words
+    client.budget(begun, 1, "rents.db", **settings)
+    client.release(begun)
+    (root / "november.csv").write_text((root / "homes.csv").read_text())
+    again = client.unfinished(client.post("/again", card=CARD, path="november.csv"))
+    again.reading.wait()
+    assert (again.label, again.drop) == ("price", ("side",))
+    client.describe(again, bounds=again.typed["bounds"], shuffle=again.typed["shuffle"][0], missing="drop")
+    client.show(again, "budget")
+    fields = {name: again.typed[name][0] for name in ("intended_use", "purpose", "segment")}
+    assert fields == {"intended_use": "rent index", "purpose": "statistics", "segment": ""}
+    epsilon, ledger = again.typed["epsilon"][0], again.typed["ledger"][0]
+    assert (epsilon, ledger) == ("1", "rents.db")
+    assert "0.5 of 1.5 is left" in client.budget(again, epsilon, ledger, **fields).words
+    shown = client.budget(again, epsilon, ledger, **{**fields, "segment": "2026-11"}).words
+    assert "ε = 0 spent for rows of 2026-11, ε = 1.5 left of ε = 1.5" in shown
+    client.release(again)
+    ledger = ldp.Ledger.open(root / "rents.db")
+    assert (ledger.total, [charge.segments.names for charge in ledger.charges]) == (
+        ldp.Budget(1),
+        [("2026-10",), ("2026-11",)],
+    )
+
+
+def test_the_ledger_of_a_column_is_preselected_whatever_its_table_is_called(client, root):
+    def suggested():
+        begun = client.read("homes.csv", "price")
+        client.describe(begun, missing="drop")
+        client.show(begun, "budget")
+        return begun.typed["ledger"]
+
+    ldp.Ledger.open(root / "unnamed.db").charge("labels", epsilon=1)
+    ldp.Ledger.open(root / "rooms.db").charge("labels of 'rooms'", epsilon=1)
+    assert suggested() == ["price.ledger.db"]
+    ldp.Ledger.open(root / "rents.db").charge("labels of 'price'", epsilon=1)
+    assert suggested() == ["rents.db"]

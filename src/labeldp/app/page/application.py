@@ -120,6 +120,7 @@ def build_app(site: Site) -> ASGIApp:
     forms: dict[str, Callable[..., Response]] = {
         "/open": table_step.open_form,
         "/upload": table_step.upload_form,
+        "/again": releases.again_form,
         "/sample": table_step.sample_form,
         "/work/{work}/stop": release_step.stop_form,
         "/folder": handover_step.folder_form,

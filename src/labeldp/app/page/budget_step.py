@@ -9,9 +9,11 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from labeldp.accounts.budget import Budget, group_budget, refuse_overspend
+from labeldp.accounts.budget import Budget, group_budget, refuse_overspend, spent_before
 from labeldp.accounts.ledger import Ledger
+from labeldp.accounts.ledger_file import has_charges
 from labeldp.accounts.numbers import odds_figures
+from labeldp.accounts.scope import Scope
 from labeldp.app.options import RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import Form, collect_problem, parse_fields
@@ -70,6 +72,7 @@ FIELDS = (
     "regressor",
     "ledger",
     "limit",
+    "segment",
     *RECORD,
 )
 
@@ -90,7 +93,7 @@ def budget_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
     """Return the forecast for the typed ε, and the charges of the named ledger."""
     if unfinished.options is None:
         return unfinished.at("column")
-    typed = unfinished.typed = _suggestions(unfinished) | unfinished.typed
+    typed = unfinished.typed = _suggestions(site.folder, unfinished) | unfinished.typed
     form = FormData([(name, text) for name, texts in typed.items() for text in texts])
     problems = dict(unfinished.problems.get("budget", {}))
     figures = _figures(site.folder, unfinished, form, problems)
@@ -107,7 +110,7 @@ def figures_page(request: Request) -> Response:
 
 def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems: dict[str, str]) -> dict[str, Any]:
     """Return the forecast for the ε of a form, and all costs with it; for an example without one."""
-    options = parse_fields(["epsilon", "score", "limit", "target_error", "target", "purpose"], form, {})
+    options = parse_fields(["epsilon", "score", "limit", "segment", "target_error", "target", "purpose"], form, {})
     book = None
     with collect_problem(problems, "ledger"):
         path = folder.target(str(form.get("ledger")))
@@ -123,7 +126,9 @@ def _figures(folder: ChosenFolder, unfinished: Unfinished, form: Form, problems:
     score_cost = group_budget(
         Budget(max((score or 0.0) - plan.budgets[0].epsilon, 0.0)), unfinished.rows_per_person
     )
-    past_cost = Budget(0) if book is None else book.total
+    past_cost = Budget(0)
+    with collect_problem(problems, "segment"):
+        past_cost = spent_before(book.charges if book else (), Scope.parse(segment=options["segment"]).segments)
     return {
         "book": book,
         "plan": plan,
@@ -152,13 +157,15 @@ def _reach_error(unfinished: Unfinished, options: Mapping[str, Any], problems: d
     return None
 
 
-def _suggestions(unfinished: Unfinished) -> dict[str, list[str]]:
-    """Return values of fields that suit the table."""
-    column = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in str(unfinished.label))
+def _suggestions(folder: ChosenFolder, unfinished: Unfinished) -> dict[str, list[str]]:
+    """Return values of fields that suit the table; the ledger is that of its private column, if there is one."""
+    label = str(unfinished.label)
+    ledgers = [name for name in folder.ledgers() if has_charges(folder.target(name), label, is_named=True)]
+    column = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in label)
     suggestions = {name: [""] for name in FIELDS}
     suggestions["kind"] = ["table"]
     suggestions["target"] = ["mean"]
-    suggestions["ledger"] = [f"{_stem(unfinished)}.{column}.ledger.db"]
+    suggestions["ledger"] = [*ledgers, f"{column}.ledger.db"][:1]
     suggestions["regressor"] = _regressors(unfinished)
     return suggestions
 
@@ -198,7 +205,7 @@ def _parse(
     if kind not in KINDS:
         raise ParameterError("choose what to release")
     options = {**(unfinished.options or {}), "label": unfinished.label, "dialect": unfinished.dialect}
-    options |= parse_fields(["epsilon", "limit", *RECORD, *KIND_OPTIONS[kind]], form, problems)
+    options |= parse_fields(["epsilon", "limit", "segment", *RECORD, *KIND_OPTIONS[kind]], form, problems)
     if kind == "regression":
         with collect_problem(problems, "on"):
             options["on"] = options.get("on") or _formula(unfinished, form)
@@ -226,8 +233,14 @@ def _check(release: ReleaseRequest, rows: int, problems: dict[str, str]) -> None
     options = release.options
     with collect_problem(problems, "epsilon", FIELDS):
         LabelScale.parse(options["bounds"], options.get("label_transform"))
+    with collect_problem(problems, "segment"):
+        Scope.parse(segment=options["segment"])
+    if "segment" in problems:
+        return
     with collect_problem(problems, "ledger"):
         book = release.open_ledger()
+        if not release.ledger.exists() and release.limit is None:
+            problems["limit"] = "A new ledger needs a limit, such as 3: choose the most ε that may ever be spent"
         with collect_problem(problems, "epsilon"):
             refuse_overspend(book.limit, book.charges, [release.price])
     with collect_problem(problems, "score"):

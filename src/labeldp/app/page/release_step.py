@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from labeldp._atomic import atomic_file
+from labeldp.accounts.budget import spent_before
 from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger, note_other_ledgers
 from labeldp.accounts.numbers import odds_figures
@@ -74,15 +75,18 @@ def release_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
     if release is None or unfinished.overview is None:
         return unfinished.at("budget")
     state = work.state if work else "ready"  # once: the thread may end while the page is rendered
-    book = release.open_ledger()
+    book, segments = release.open_ledger(), release.price.segments
+    past = spent_before(book.charges, segments)
     return {
         "release": release,
         "work": work,
         "state": state,
         "book": book,
+        "past": past,
+        "remaining": book.remaining(release.options["segment"]),
         "seen": unfinished.overview,
-        "odds": odds_figures((book.total + release.price.budget).epsilon),
-        "cautions": preview_of(unfinished, release.options["epsilon"]).cautions(book.total),
+        "odds": odds_figures((past + release.price.budget).epsilon),
+        "cautions": preview_of(unfinished, release.options["epsilon"]).cautions(past),
         "rows": rows,
         "score": score_of(release, rows),
         "no_score": no_score(rows),

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from labeldp.accounts.budget import missing_charges
+from labeldp.accounts.budget import missing_charges, rounded_up
 from labeldp.accounts.card import Card
+from labeldp.accounts.explanation import private_column
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.card_check import verify_files
 from labeldp.app.card_files import read_card_file, reports_beside
+from labeldp.app.options import RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem
-from labeldp.app.page.site import show, site_of
+from labeldp.app.page.site import go, show, site_of
+from labeldp.app.page.table_step import new_release
 from labeldp.app.sentences import EXPLAINED
 from labeldp.errors import ParameterError
 
@@ -54,6 +59,44 @@ def _ledgers_in(folder: ChosenFolder) -> tuple[dict[str, Ledger], dict[str, str]
     return ledgers, problems
 
 
+def again_form(request: Request, form: FormData) -> Response:
+    """Begin a release of another table with all settings of an earlier one, to be checked step by step."""
+    site = site_of(request)
+    card = Card.parse(read_card_file(site.folder.card(str(form.get("card", ""))))[1])
+    begun = new_release(site.folder.source(str(form.get("path", "")).strip(" ")))
+    ledger = _ledger_of(card, _ledgers_in(site.folder)[0].values())
+    names = [] if ledger is None or ledger.path is None else [site.folder.name(Path(ledger.path))]
+    begun.typed = begun.typed | _settings(card) | ({"ledger": names} if names else {})
+    begun.label = private_column(card.content)
+    columns = card.content.get("file", {}).get("columns", card.content.get("features"))
+    if columns is not None:
+        begun.left_out = frozenset(begun.header.names).difference([*columns, str(begun.label)])
+    begun.begin(site)
+    return go(request, begun.at("table"))
+
+
+def _settings(card: Card) -> dict[str, list[str]]:
+    """Return the texts of the fields of forms that a card states."""
+    content, terms = card.content, card.terms
+    epsilon = rounded_up(terms.label_cost.epsilon, 15)
+    kind = "regression" if "regression" in content else {"model": "model"}.get(card.kind, "table")
+    has_score = kind == "model" and any(charge.purpose == "score" for charge in terms.charges)
+    is_shuffled = content.get("file", {}).get("row_order") == "shuffled"
+    values = {
+        "kind": kind,
+        "rows_per_person": terms.rows_per_person,
+        "epsilon": epsilon,
+        "score": epsilon if has_score else None,
+        "purpose": content.get("purpose", "training"),
+        "model": "yes" if kind == "table" and "features" not in content else None,
+        "label_transform": content.get("label_transform"),
+        "shuffle": "yes" if is_shuffled else None,
+        **{name: getattr(terms.declaration, name) for name in RECORD},
+    }
+    typed = {name: ["" if value is None else str(value)] for name, value in values.items()}
+    return typed | {"bounds": [f"{bound:.15g}" for bound in terms.bounds[0]]}
+
+
 # ---- one of them ----------------------------------------------------------------------------------------------
 
 
@@ -69,8 +112,10 @@ def card_page(request: Request) -> Response:
         ledger = _ledger_of(result.card, _ledgers_in(folder)[0].values())
         explanation = result.card.explain(ledger.charges if ledger else None)
     report = _report_of(folder, path)
-    tables = folder.tables() if path.name == "card.json" and result.holds else []
-    return show(request, "card", name=name, result=result, explanation=explanation, report=report, tables=tables)
+    sources = folder.tables() if result.holds else []
+    tables = sources if path.name == "card.json" else []
+    values: dict[str, Any] = {"explanation": explanation, "report": report, "tables": tables, "sources": sources}
+    return show(request, "card", name=name, result=result, **values)
 
 
 def _ledger_of(card: Card, ledgers: Iterable[Ledger]) -> Ledger | None:

@@ -82,10 +82,16 @@ def sample_form(request: Request, form: FormData) -> Response:
 
 
 def _begin(request: Request, source: Path) -> Response:
-    begun = _without_titles(source)
-    begun.typed = begun.written = {"skip": [str(begun.dialect.skip)], "encoding": [begun.dialect.encoding or ""]}
+    begun = new_release(source)
     begun.begin(site_of(request))
     return go(request, begun.at("table"))
+
+
+def new_release(source: Path) -> Unfinished:
+    """Return the beginning of a release: a table of which no more than the header is read."""
+    begun = _without_titles(source)
+    begun.typed = begun.written = {"skip": [str(begun.dialect.skip)], "encoding": [begun.dialect.encoding or ""]}
+    return begun
 
 
 def _without_titles(source: Path) -> Unfinished:

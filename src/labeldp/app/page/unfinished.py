@@ -70,7 +70,7 @@ class ReleaseRequest:
     def price(self) -> Charge:
         """The whole cost."""
         price = Budget(max(as_fraction(self.options["epsilon"]), as_fraction(self.options.get("score") or 0)))
-        scope = Scope.parse(self.options["rows_per_person"])
+        scope = Scope.parse(self.options["rows_per_person"], segment=self.options.get("segment"))
         return new_charge(self.kind, price, purpose="other", scope=scope)
 
     def open_ledger(self) -> Ledger:
