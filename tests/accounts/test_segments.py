@@ -29,8 +29,9 @@ from labeldp.accounts import Card, verify_card
 from labeldp.accounts.budget import missing_charges
 from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.ledger_file import restore_ledger
-from labeldp.accounts.scope import IdColumn
+from labeldp.accounts.scope import IdColumn, Scope
 from labeldp.errors import CardError, LedgerError, ParameterError
+from labeldp.release import LabelStream, Request
 
 pytestmark = pytest.mark.filterwarnings("ignore:The labels of")
 ROOT = Path(__file__).parents[2]
@@ -196,6 +197,18 @@ def test_returning_people_never_pass_their_limit_by_a_recount_from_cards(path):
     assert ledger.chain.people[Fraction(3)] or max(spent.values()) > 2
     assert {person: ledger.total_of_person(person).exact_epsilon for person in spent} == dict(spent)
     assert Extract(ledger.to_extract()).total == ledger.total == Budget(max(spent.values()))
+
+
+def test_a_stream_of_more_labels_than_it_has_ids_is_refused(path):
+    """Else one row of a person would pay for all labels."""
+    ledger = people_ledger(path)
+    for scope in (Scope.parse(person=["a"]), Scope.parse(person=["a"] * 40, most_rows_per_person=1)):
+        request = Request(epsilon=1.0, scope=scope, **HOW)
+        with pytest.raises(ParameterError):
+            LabelStream(lambda: [Y], request, ledger=ledger)
+    assert ledger.charges == ()
+    LabelStream(lambda: [Y], Request(epsilon=0.05, scope=Scope.parse(person=["a"] * 40), **HOW), ledger=ledger)
+    assert ledger.total_of_person("a") == Budget(2)
 
 
 def test_which_labels_stay_empty_depends_on_public_ids_alone(path):

@@ -103,6 +103,15 @@ def test_rows_of_people_without_budget_keep_their_place_with_an_empty_label(plac
     assert counted == {person: spent[person] for person in counted}
 
 
+def test_a_column_that_says_who_has_a_row_is_neither_its_id_nor_the_label(source):
+    for ids in (
+        {"person": "price"},
+        {"id": "price", "segment": "s"},
+        {"id": "name", "person": "name", "segment": "s"},
+    ):
+        assert refused(source, **ids).option in ids or "id of rows" in str(refused(source, **ids))
+
+
 def test_ids_of_text_files_are_text_for_every_command(place):
     """So 007 and 7 are two ids, and no guess at the type of a column changes whose account is charged."""
     frame = pd.DataFrame({"person": np.arange(ROWS), "area": AREA, "price": PRICE})

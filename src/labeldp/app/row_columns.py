@@ -38,6 +38,8 @@ class RowColumns:
             raise ParameterError(Setting("most_rows_per_person"), " needs ", Setting("person"))
         if self.segment is not None and self.segment_by is not None:
             raise ParameterError("give ", Setting("segment"), " or ", Setting("segment_by"), ", not both")
+        if self.id is not None and self.id == self.person:
+            raise ParameterError(Setting("person"), f" must be another column than the id of rows, {self.id!r}")
 
     @property
     def columns(self) -> dict[str, str]:

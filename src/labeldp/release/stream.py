@@ -73,6 +73,10 @@ class LabelStream(LabelAccess):
         self._rows = self._left
         if not self._rows:
             raise LabelError("there are no labels: give at least one")
+        if request.scope.for_rows(self._rows) is not request.scope:
+            raise ParameterError(
+                "a stream releases all of its labels: leave out rows of people with too many first"
+            )
         self.terms = prepare(request.plan(self._rows), ledger or Ledger(), self)
         self._owner = os.getpid()
 
