@@ -92,9 +92,6 @@ format: $(VENV)/.dev  ## Rewrite in the project's format
 
 bench: $(VENV)/.dev $(PEERS)/.done  ## Measure speed and memory beside other libraries, and put the figures into README.md
 	$(BIN)/python -m benchmarks.speed
-	$(BIN)/python -m benchmarks.release
-	$(BIN)/python -m benchmarks.interval
-	$(BIN)/python -m benchmarks.split
 	$(BIN)/python -m benchmarks.files --keep
 	$(BIN)/python -m benchmarks.readme
 
