@@ -267,6 +267,16 @@ def test_one_label_moves_products_of_a_person_by_the_sensitivity_of_the_card_at_
     assert 0.999 * 2**32 < max(sums) - min(sums) <= query.sensitivity <= 2**32
 
 
+def test_rows_of_people_beyond_the_most_are_left_out_of_moments():
+    rng, ledger = np.random.default_rng(3), ldp.Ledger()
+    person = np.arange(4000) % 1500
+    X = rng.normal(size=(4000, 1))
+    options = {"person": person, "most_rows_per_person": 2, "ledger": ledger}
+    moments = ldp.private_moments(X, X[:, 0] > 0, epsilon=2.0, bounds=(0, 1), **options)
+    assert (moments.terms.rows, len(moments.moments.pairs.people.codes)) == (3000, 3000)
+    assert ledger.total == moments.cost == ldp.Budget(4.0)
+
+
 # ---- weights of rows --------------------------------------------------------------------------------------------
 
 

@@ -108,6 +108,16 @@ def test_what_cannot_be_scored_is_refused_before_anything_is_charged(says):
     assert ledger.charges == ()
 
 
+def test_a_person_with_most_rows_is_in_the_fit_and_there_is_no_score():
+    ledger, person = ldp.Ledger(), np.minimum(np.arange(ROWS), 50)
+    with pytest.raises(ldp.errors.ParameterError, match="one person has 750 of 800 rows"):
+        both(regressor(ledger=ledger), person=person)
+    assert ledger.charges == ()
+    release = ldp.privatize(Y, X=X, epsilon=1.0, bounds=BOUNDS, person=person, ledger=ledger)
+    assert release.error is None
+    assert ledger.total == ldp.Budget(750.0)
+
+
 @pytest.mark.parametrize(
     ("people", "epsilon", "cost"), [(1, 0.5, 1.0), (1, 2.0, 2.0), (2, 0.5, 2.0), (2, 3.0, 6.0)]
 )

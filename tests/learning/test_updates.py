@@ -52,6 +52,15 @@ def test_a_loaded_model_learns_on_from_new_rows_that_cost_only_themselves(saved,
     np.testing.assert_allclose(again.predict(X), model.predict(X), atol=1e-6)
 
 
+def test_measurements_of_an_earlier_fit_are_not_saved_with_a_model_of_reports(tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(300, 1)), np.linspace(*BOUNDS, 300)
+    mechanism = ldp.Unbiased.for_bounds(BOUNDS, 1.0)
+    model = ldp.LabelReleaseRegressor(epsilon=1.0, bounds=BOUNDS).fit(X, y)
+    model.fit_reports(X, ldp.Reports(mechanism.randomize(y), mechanism))
+    ldp.save_model(model, tmp_path / "model")
+    assert not (tmp_path / "model" / "measurements.npz").exists()
+
+
 def test_without_segments_charges_add_up_on_the_ledger_and_the_card():
     ledger = ldp.Ledger()
     model = regressor(ledger).fit(*table(0)).update(*table(1))

@@ -274,9 +274,8 @@ def _people(scope: Scope) -> People | None:
     """Return the person of each row that is used, if people are known and some have several."""
     if scope.people is None:
         return None
-    codes = scope.people.codes if scope.kept is None else scope.people.codes[scope.kept]
-    most_rows = int(np.bincount(codes).max())
-    return People(codes, most_rows) if most_rows > 1 else None
+    most_rows = scope.rows_per_person
+    return People(scope.people.codes, most_rows) if most_rows > 1 else None
 
 
 def _family(name: str | None, bounds: Pair) -> Family:

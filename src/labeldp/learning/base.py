@@ -351,9 +351,14 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Raise if the user's own estimator cannot be fitted to such a table."""
 
     def _copy_for_fit(self) -> Self:
-        """Return a copy for a fit to change, so that a fit that stops half way changes nothing here."""
+        """Return a copy for a fit to change, so that a fit that stops half way changes nothing here.
+
+        It has no measurements: those of an earlier fit are not on the card of the next.
+        """
         self._get_ledger()
-        return copy(self)
+        fitting = copy(self)
+        fitting._measurements = None
+        return fitting
 
     def _replace_state(self, fitting: Self) -> None:
         """Take over all of a copy at once: one assignment, which no interrupt can cut in two."""

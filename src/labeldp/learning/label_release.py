@@ -31,7 +31,7 @@ from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
 from labeldp.learning.released_labels import Release, ReleasedColumn
 from labeldp.learning.row_release import RowRelease
-from labeldp.learning.score import TEST_SIZE, fit_and_measure, take_kept
+from labeldp.learning.score import TEST_SIZE, can_split, fit_and_measure, take_kept
 from labeldp.mechanisms.base import Mechanism
 from labeldp.mechanisms.histogram import Histogram
 from labeldp.release.arrays import randomize_labels
@@ -364,7 +364,7 @@ def _release_model(
     labels, array = column.labels, column.array
     rows, error = len(array), None
     plan = plan_error(rows, model.epsilon, model.bounds)
-    if plan is None:
+    if plan is None or not can_split(scope, plan.rows, rows):
         with model.charging(scope):
             model.fit(X, labels)
     else:

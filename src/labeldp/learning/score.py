@@ -293,6 +293,12 @@ def fit_and_score(
     scope = regressor._get_ledger().admit(scope, labels.size, dearest)
     X, y, labels = take_kept(scope, X), take_kept(scope, y), scope.select(labels)
     plan = plan_test(labels.size, epsilon, regressor.bounds, test_size)
+    if not can_split(scope, plan.rows, labels.size):
+        raise ParameterError(
+            f"one person has {scope.rows_per_person:,} of {labels.size:,} rows, too many to hold some out: "
+            "leave the score out, or give a smaller ",
+            Setting("most_rows_per_person"),
+        )
     return fit_and_measure(model, X, y, labels, plan, source, scope)
 
 
@@ -355,6 +361,11 @@ def plan_test(rows: int, epsilon: float, bounds: tuple[float, float], test_size:
     if rows < FEWEST_ROWS:
         raise DataError(f"{rows} rows are too few to hold some out: leave the score out, or give {FEWEST_ROWS}")
     return ScorePlan.of(max(int(rows * test_size), 1), as_fraction(Epsilon(epsilon)), LabelBounds(bounds))
+
+
+def can_split(scope: Scope, test_rows: int, rows: int) -> bool:
+    """Return whether rows are left to learn from beside those to score, and further ones of the last person."""
+    return scope.people is None or test_rows + scope.rows_per_person <= rows
 
 
 def take_kept(scope: Scope, table: Any) -> Any:
