@@ -106,6 +106,20 @@ def test_subsets_of_one_release_are_those_of_a_release_of_their_own():
             assert (np.abs(found.params - beta) < 0.1 * scale).all()
 
 
+def test_errors_of_a_subset_allow_for_the_columns_that_it_leaves_out():
+    """Squares were measured around predictions by all columns; the robust errors of fewer are larger."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8000, 2))
+    y = 5 + X @ [1, 0.6] + 0.5 * rng.normal(size=8000)
+    moments = ldp.private_moments(X, y, epsilon=20.0, bounds=(0, 10), random_state=NoNoise())
+    for on, columns in (("x1", X[:, :1]), ("x1 + x2", X)):
+        model, table = np.insert(columns, 0, 1.0, axis=1), moments.ols(on)
+        weights = model @ np.linalg.inv(model.T @ model)
+        residuals = y - model @ (weights.T @ y)
+        np.testing.assert_allclose(table.bse, np.sqrt(residuals**2 @ weights**2), rtol=0.03)
+        assert table.rsquared == pytest.approx(1 - residuals.var() / y.var(), abs=0.01)
+
+
 def skewed_columns(rows, rng):
     """Return correlated columns, some skewed and one binary, and a mean that is curved in them."""
     X = 0.8 * rng.normal(size=(rows, 6)) + 0.6 * rng.normal(size=(rows, 1))

@@ -202,7 +202,8 @@ def correlation_limit(
     pairs: PairProducts, moments: Moments, solution: Solution, mean: VarianceDistribution
 ) -> float:
     """Return an upper limit of the correlation of labels of one person, by one standard deviation of its noise."""
-    fitted = pairs.people.pairs(solution.fitted - moments.window.center)
+    distances = solution.fitted + solution.misfit - moments.window.center
+    fitted = pairs.people.pairs(distances) - pairs.people.pairs(solution.misfit)
     size = max(pairs.people.pairs(np.sqrt(solution.variance_shape)) * mean.mean, 1e-300)
     limit = (pairs.total - fitted + math.sqrt(2) * pairs.noise_scale) / size
     return min(max(limit, 0.0), 1.0)

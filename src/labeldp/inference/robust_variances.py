@@ -50,21 +50,26 @@ def leverage_correction(leverage: Array) -> Array:
 
 
 def fitted_squares(moments: Moments, solution: Solution) -> Array:
-    """Return the part of sums of squares that lies between the squares' center and the fitted line.
+    """Return the sums of squares around their center, less those around the fitted line.
 
-    The part that noise adds to the squared distance is left out.
+    Labels differ from the means of all columns by chance alone. So these means decide the sums around the center,
+    and the misfit of fewer columns is added to the sums around the line. The part that noise adds to a squared
+    distance is left out.
     """
     window = moments.window
-    distance = solution.fitted - window.center
-    squares = distance**2 - 2 * (solution.fitted_noise**2).sum(axis=1)
+    distance = solution.fitted + solution.misfit - window.center
+    noise = solution.fitted_noise + solution.misfit_noise
+    squares = distance**2 - 2 * (noise**2).sum(axis=1)
+    misfit = solution.misfit**2 - 2 * (solution.misfit_noise**2).sum(axis=1)
     linear = window.width / window.square_factor * (distance @ moments.sum_weights.linear)
-    return np.asarray(squares @ moments.sum_weights.squares - linear)
+    return np.asarray((squares - misfit) @ moments.sum_weights.squares - linear)
 
 
 def fitted_squares_error(moments: Moments, solution: Solution) -> float:
     """Return the error of a mean of fitted squares that comes from the noise of fitted values."""
-    noise = solution.fitted_noise
-    linear = (solution.fitted - moments.window.center) @ noise
+    noise = solution.fitted_noise + solution.misfit_noise
+    distance = solution.fitted + solution.misfit - moments.window.center
+    linear = distance @ noise - solution.misfit @ solution.misfit_noise
     products = noise.T @ noise
     return 2 * math.hypot(np.linalg.norm(products), np.linalg.norm(linear)) / len(noise)
 

@@ -57,6 +57,10 @@ class Solution:
         Fitted means of labels that are scaled to [0, 1].
     fitted_noise : array, rows × sums
         The scale of the noise of each sum in each fitted mean.
+    misfit : array
+        Means that are fitted by all columns that were released, less ``fitted``.
+    misfit_noise : array, rows × sums
+        The scale of the noise of each sum in each misfit.
     variance_shape : array
         The variance function at the fitted means, divided by its mean.
     clipped_shares : array
@@ -71,6 +75,8 @@ class Solution:
     noise_scales: Array = field(repr=False)
     fitted: Array = field(repr=False)
     fitted_noise: Array = field(repr=False)
+    misfit: Array = field(repr=False)
+    misfit_noise: Array = field(repr=False)
     variance_shape: Array = field(repr=False)
     clipped_shares: Array = field(repr=False)
     covariance: Array = field(repr=False)
@@ -86,14 +92,17 @@ def solve(design: Design, moments: Moments, family: Family, bounds: Pair) -> Sol
     means, variance = _released_means(design, moments, family)
     matrix, released = design.matrix, moments.design.matrix * variance[:, None]
     weighted = design.weighted
-    mixing = weighted.T @ released @ np.linalg.inv(moments.weights.integers.T @ released)
+    released = released @ np.linalg.inv(moments.weights.integers.T @ released)
+    sum_scales = moments.noise_scales * MAX_ROW_WEIGHT
+    mixing = weighted.T @ released
     values = _solve_equations(weighted, matrix, weighted.T @ means, family)
     fitted = family.mean(matrix @ values)
     variance = family.variance(fitted)
     scaled = variance[:, None] * matrix
     inverse = np.linalg.inv(weighted.T @ scaled)
     scores = inverse @ (weighted.T * variance) @ weighted @ inverse
-    noise = inverse @ mixing * (moments.noise_scales * MAX_ROW_WEIGHT)
+    noise = inverse @ mixing * sum_scales
+    fitted_noise = scaled @ noise
     factor, shift = family.units(bounds)
     rescaling = factor * design.rescaling
     return Solution(
@@ -102,7 +111,9 @@ def solve(design: Design, moments: Moments, family: Family, bounds: Pair) -> Sol
         label_weights=moments.weights.integers @ (rescaling @ inverse @ mixing).T,
         noise_scales=rescaling @ noise,
         fitted=fitted,
-        fitted_noise=scaled @ noise,
+        fitted_noise=fitted_noise,
+        misfit=means - fitted,
+        misfit_noise=released * sum_scales - fitted_noise,
         variance_shape=variance / variance.mean(),
         clipped_shares=family.clipped_shares(fitted, moments.window.width, bounds),
         covariance=rescaling @ scores @ rescaling.T / variance.mean(),
