@@ -49,6 +49,7 @@ CASES = {
     "release": (["labels"], ["both"]),
     "label_transform": (["sqrt"], ["log1p", "log"]),
     "score": ([9.0], WRONG_NUMBERS),
+    "keep_rows": ([True], []),
     "separator": ([","], ["ab", "x"]),
     "decimal": (["."], ["x", ",,"]),
     "thousands": (["space"], ["x"]),
@@ -124,7 +125,7 @@ def words(command, table, out, name, value):
 
 
 def test_every_option_of_a_file_command_has_a_case():
-    free = {"label", "out", "ledger", "report", "force", "sheet", "save_model"}
+    free = {"label", "out", "ledger", "report", "force", "sheet", "save_model", "update"}
     for command in ("privatize", "fit"):
         named = {name for name in OPTIONS if takes(command, name)}
         assert named <= {*CASES, *free, "source", "dialect"}
