@@ -130,7 +130,6 @@ BAD = {
     "strings": ["secret-string", "987654.321"],
     "numbers and strings": [SECRET, "secret-string"],
     "strings among objects": np.array([SECRET, "987654.321"], dtype=object),
-    "booleans": [True, False],
     "booleans among objects": np.array([True, SECRET], dtype=object),
     "complex": [SECRET + 1j],
     "dates": np.array(["1987-06-05"], dtype="M8[D]"),

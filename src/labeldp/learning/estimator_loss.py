@@ -44,7 +44,8 @@ def loss_without_mean(estimator: Any) -> str | None:
 
 
 def _losses_without_mean(estimator: Any) -> Iterator[str]:
-    parameters = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
+    is_class = isinstance(estimator, type)  # a mistake that the trial on synthetic labels will name
+    parameters = {} if is_class or not hasattr(estimator, "get_params") else estimator.get_params(deep=True)
     for candidate in [estimator, *parameters.values()]:
         if type(candidate).__name__ in _ESTIMATORS:
             yield _ESTIMATORS[type(candidate).__name__]

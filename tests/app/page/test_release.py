@@ -120,7 +120,9 @@ def test_a_model_is_released_with_a_score_and_says_what_it_leaves_out(client, ro
     ):
         assert part in done
     assert spent(client) == 4
-    assert {path.name for path in (root / "homes.model").iterdir()} == {"card.json", "columns.json", "model.npz"}
+    assert {path.name for path in (root / "homes.model").iterdir()} == {
+        *("card.json", "columns.json", "measurements.npz", "model.npz")
+    }
 
 
 def test_a_regression_table_is_released_from_ticked_columns_or_a_formula_and_shown(client, root):
