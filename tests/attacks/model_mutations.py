@@ -60,9 +60,9 @@ def other_trees(arrays, rng):
     size, node = np.repeat(sizes, sizes), np.arange(total) - start
     ahead = {f"trees_{side}": rng.integers(node + 1, np.maximum(size, node + 2)) for side in ("left", "right")}
     changed = {name: values.astype("u4") for name, values in ahead.items()}
-    changed["trees_leaf"] = np.maximum(node == size - 1, rng.random(total) < 0.3).astype("u1")
-    changed["trees_feature"] = rng.integers(0, arrays["public_center"].size, total)
-    changed["trees_threshold"] = rng.choice(ODD[:-1], total)
+    changed["trees_is_leaf"] = np.maximum(node == size - 1, rng.random(total) < 0.3).astype("u1")
+    changed["trees_feature_idx"] = rng.integers(0, arrays["public_center"].size, total)
+    changed["trees_num_threshold"] = rng.choice(ODD[:-1], total)
     changed["trees_value"] = rng.choice([-1e308, 1e308, 0.0, 3.0], total)
     if rng.random() < 0.5:
         name = rng.choice(sorted(changed))

@@ -42,7 +42,7 @@ def test_a_pickle_in_the_arrays_is_refused_and_not_run(path):
 
 def tree_change(name, value):
     def change(arrays):
-        inner = int(np.flatnonzero(arrays["trees_leaf"] == 0)[1])  # of the first tree, below its root
+        inner = int(np.flatnonzero(arrays["trees_is_leaf"] == 0)[1])  # of the first tree, below its root
         changed = arrays[f"trees_{name}"].copy()
         changed[inner] = value(inner) if callable(value) else value
         return {f"trees_{name}": changed}
@@ -57,7 +57,7 @@ HOSTILE = {
     "more trees than a model has": lambda a: {
         name: np.tile(array, 300) for name, array in a.items() if name.startswith("trees_") and array.ndim
     },
-    "a column that is not there": tree_change("feature", 10**9),
+    "a column that is not there": tree_change("feature_idx", 10**9),
     "a tree of no nodes": lambda a: {"trees_sizes": np.append(a["trees_sizes"], 0)},
     "fewer features than the maps make": lambda a: {
         f"public_{name}": a[f"public_{name}"][:-1] for name in ("means", "norms")

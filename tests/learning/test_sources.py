@@ -10,8 +10,8 @@ from helpers import seeded
 from labeldp.learning import features
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import Limits
-from labeldp.learning.learner import PrivateRows
 from labeldp.learning.length_scales import Averages, MarginalLikelihood, equal_length_scales
+from labeldp.learning.measurements import PrivateRows
 from labeldp.learning.sources import SourceColumns
 
 ROWS = 4_000

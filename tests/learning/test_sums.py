@@ -272,7 +272,7 @@ def test_with_local_trust_no_sum_count_or_range_is_computed(untouchable):
 def test_a_variant_that_forgets_local_trust_is_detected(untouchable, monkeypatch):
     release_sums = base.release_sums
 
-    def forgets(table, access, plan, announce):
+    def forgets(table, access, plan, announce, earlier=None):
         access.remaining = plan.for_labels
         return release_sums(table, access, FitRequest(epsilon=2.0, bounds=BOUNDS).plan(access.rows), announce)
 

@@ -37,7 +37,7 @@ def saved(tmp_path_factory):
 
 def state_of(model):
     """Return what an update may change."""
-    return model.to_card(), model.predict(table(9)[0]).tolist(), model.measurements.fits
+    return model.to_card(), model.predict(table(9)[0]).tolist(), model.measurements.rows
 
 
 def test_a_loaded_model_learns_on_from_new_rows_that_cost_only_themselves(saved, tmp_path):
@@ -136,12 +136,13 @@ def test_measurements_are_the_same_after_a_file_with_rows_only_by_option(saved, 
     for keep_rows in (False, True):
         ldp.save_model(model, tmp_path / "model", keep_rows=keep_rows, force=True)
         read = ldp.load_model(tmp_path / "model").measurements()
-        for batch, known in zip(read.batches, model.measurements.batches, strict=True):
-            assert (batch.fits, batch.rows) == (known.fits, known.rows)
-            assert (batch.label_rows is not None) == keep_rows
-            np.testing.assert_array_equal(batch.sums.values, known.sums.values)
-            np.testing.assert_array_equal(np.triu(batch.labels.gram), np.triu(known.labels.gram))
-            assert batch.labels.variance(0.5) == known.labels.variance(0.5)
+        known = model.measurements
+        assert read.rows == known.rows == 2 * ROWS
+        assert (read.label_rows is not None) == keep_rows
+        np.testing.assert_array_equal(read.sums.values, known.sums.values)
+        (labels,), (known_labels,) = read.labels, known.labels
+        np.testing.assert_array_equal(np.triu(labels.gram), np.triu(known_labels.gram))
+        assert labels.variance(0.5) == known_labels.variance(0.5)
 
 
 def test_a_changed_file_of_measurements_is_refused(saved, tmp_path):
@@ -154,16 +155,16 @@ def test_a_changed_file_of_measurements_is_refused(saved, tmp_path):
         ldp.load_model(folder).update(*table(1), epsilon=1.0)
 
 
-@pytest.mark.parametrize("name", ["batch_fits", "sums_batch", "labels_batch"])
-def test_measurements_that_fit_no_card_are_refused(name, tmp_path):
+@pytest.mark.parametrize("name", ["fit_strengths", "sums_values", "labels_gram", "rows_codes"])
+def test_measurements_of_another_model_are_refused(name, tmp_path):
     from labeldp.learning.measurement_files import read_measurements, save_measurements
 
     model = regressor(epsilon=2.0).fit(*table(0))
     save_measurements(model.measurements, tmp_path / "measurements.npz", keep_rows=True)
     arrays = dict(np.load(tmp_path / "measurements.npz"))
-    np.savez(tmp_path / "measurements.npz", **{**arrays, name: arrays[name] + 1})
+    np.savez(tmp_path / "measurements.npz", **{**arrays, name: arrays[name][1:]})
     with pytest.raises(errors.CardError):
-        read_measurements(tmp_path / "measurements.npz", model.public_model()[0], model.measurements.fits)
+        read_measurements(tmp_path / "measurements.npz", model.public_model()[0])
 
 
 def test_pooled_observations_add_up_where_they_are_equally_noisy():
@@ -171,7 +172,7 @@ def test_pooled_observations_add_up_where_they_are_equally_noisy():
     design, values = random.normal(size=(40, 3)).astype(np.float32), random.normal(size=40)
     whole = Observation.of_few(design, values, 1.0, 0.3)
     halves = [Observation.of_few(design[part], values[part], 1.0, 0.3) for part in np.split(np.arange(40), 2)]
-    pooled = Observation.pool(halves, 0.2)
+    (pooled,) = Observation.pool(halves, 0.2)
     np.testing.assert_allclose(pooled.gram, whole.gram, rtol=1e-5)
     np.testing.assert_allclose(pooled.moment, whole.moment, rtol=1e-5)
     assert (pooled.count, pooled.variance(0.7)) == (40, pytest.approx(whole.variance(0.7)))

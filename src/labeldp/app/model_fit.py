@@ -165,7 +165,7 @@ def fit_file(
     else:
         model = _model_to_update(update, label, bounds, label_transform, how)
         force = force or as_path(out).resolve() == as_path(update).resolve()
-        keep_rows = keep_rows or model.measurements.has_rows
+        keep_rows = keep_rows or model.measurements.label_rows is not None
     columns = {"features": features, "drop": drop, "categories": categories}
     progress = progress or (lambda *_: None)
     scope = RowColumns(segment, segment_by, id, person, most_rows_per_person)

@@ -28,6 +28,7 @@ MAX_MEMORY, MAX_EXPANSION = 1 << 28, 64
 """Arrays may take this much memory, and this many times their file's size: noise shrinks little."""
 
 _LARGEST = float(np.finfo(np.float64).max)
+_TINY = float(np.finfo(np.float64).smallest_subnormal)
 _END = struct.Struct("<4s4H2LH")
 """The end of a zip: signature, disks, members, size and start of their directory, length of a comment."""
 
@@ -68,6 +69,36 @@ class ArraySpec:
             str(array).encode()  # raises for what is not Unicode
         elif not ((array >= np.float64(self.low)) & (array <= np.float64(self.high))).all():
             raise ValueError(f"a number is not between {self.low:g} and {self.high:g}")
+
+
+def _as_spec(dtype: str, dimensions: str, *limits: str) -> ArraySpec:
+    shape = () if dimensions == "-" else tuple(dimensions.split(","))
+    return ArraySpec(dtype, shape, *(_TINY if limit == "positive" else float(limit) for limit in limits))
+
+
+def parse_specs(table: str) -> dict[str, ArraySpec]:
+    """Return the specifications of arrays, one in a line: name, dtype, dimensions, least and largest number."""
+    return {name: _as_spec(*rest) for name, *rest in map(str.split, table.strip().splitlines())}
+
+
+def typed_arrays(parts: Mapping[str, Any], specs: Mapping[str, ArraySpec]) -> Arrays:
+    """Return arrays from the parts of an object: a specification is named after a part and its attribute."""
+    arrays: Arrays = {}
+    for name, spec in specs.items():
+        part, _, attribute = name.partition("_")
+        value = getattr(parts.get(part), attribute, None)
+        if value is not None:
+            arrays[name] = np.asarray(value).astype(spec.dtype)
+    return arrays
+
+
+def as_parts(arrays: Arrays) -> dict[str, dict[str, Any]]:
+    """Return the attributes of each part of an object whose arrays were read."""
+    parts: dict[str, dict[str, Any]] = {}
+    for name, array in arrays.items():
+        part, _, attribute = name.partition("_")
+        parts.setdefault(part, {})[attribute] = array if array.ndim else array.item()
+    return parts
 
 
 def read_arrays(

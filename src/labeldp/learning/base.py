@@ -20,11 +20,10 @@ Only steps 4, 5 and 8 measure labels, by `LabelAccess`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -45,14 +44,14 @@ from labeldp.learning.features import PIECE, FeatureTable, PublicFeatures, even_
 from labeldp.learning.fit_plan import FitRequest, LabelScale
 from labeldp.learning.inspection import importances
 from labeldp.learning.label_rounds import (
-    Announce,
     RowPart,
     draw_rounds,
     ensemble_of,
     learn_interactions,
+    new_measurements,
     report_step,
 )
-from labeldp.learning.learner import WEAKNESS_ROWS, Ensemble, describe_weakness
+from labeldp.learning.learner import WEAKNESS_ROWS, EarlierFit, Ensemble, describe_weakness
 from labeldp.learning.measurements import Measurements
 from labeldp.learning.model_average import Posterior
 from labeldp.learning.sum_model import SumModel, release_sums
@@ -268,9 +267,8 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         ``y`` is the object that has the labels: a warning is given if it is released again without a ledger.
         """
-        plan, measure = request.plan(access.rows), partial(release_sums, table, access)
-        ends = request.round_ends(access.rows)
-        parts, sum_model, linear, terms = self._release(request, plan, table, access, measure, ends, y=y)
+        plan, ends = request.plan(access.rows), request.round_ends(access.rows)
+        parts, sum_model, linear, terms = self._release(request, plan, table, access, ends, y=y)
         self.terms_ = replace(terms, label_transform=request.label_transform)
         self._set_model(sum_model, None)
         self._learn(parts, sum_model, linear)
@@ -285,8 +283,8 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         plan: Plan,
         table: FeatureTable,
         access: LabelAccess,
-        measure_sums: Callable[[Plan, Announce], SumModel],
         ends: Array,
+        earlier: EarlierFit | None = None,
         *,
         y: Any,
     ) -> tuple[list[RowPart], SumModel, Posterior, Terms]:
@@ -300,7 +298,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             warn_if_seen(y)
         self.ledger_ = self._get_ledger()
         charges = plan.pay(self.ledger_, access)
-        sum_model = measure_sums(plan, self._announce)
+        sum_model = release_sums(table, access, plan, self._announce, earlier)
         parts: list[RowPart] = []
         linear = sum_model.linear
         if noise is not None:
@@ -322,11 +320,9 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if parts:
             self._announce("model")
             parts, sum_model = learn_interactions(parts, sum_model, linear)
-        ensemble = ensemble_of(parts, sum_model) if parts else sum_model.ensemble()
+        ensemble = ensemble_of(parts, sum_model)
         self._set_model(sum_model, ensemble)
-        self._measurements = Measurements.of_fit(
-            self.terms_.charges[0].when, self.terms_.rows, parts, sum_model, ensemble.linear.residual_variance
-        )
+        self._measurements = new_measurements(parts, sum_model, ensemble)
 
     def _set_model(self, sum_model: SumModel, ensemble: Ensemble | None) -> None:
         self._public, self._ensemble = replace(sum_model.table.public, exact=False), ensemble

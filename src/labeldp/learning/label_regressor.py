@@ -22,7 +22,8 @@ from labeldp.learning.features import FeatureTable, even_rows
 from labeldp.learning.fit_plan import FREE_SUMMARY, FitRequest, LabelScale, from_units, unit_labels
 from labeldp.learning.held_out import finite_predictions
 from labeldp.learning.label_rounds import RowPart, in_bounds
-from labeldp.learning.learner import WEAKNESS_ROWS, PrivateRows, fit_ensemble
+from labeldp.learning.learner import WEAKNESS_ROWS, fit_ensemble
+from labeldp.learning.measurements import PrivateRows
 from labeldp.learning.model_average import Posterior
 from labeldp.learning.row_release import RowRelease
 from labeldp.learning.sum_model import SumModel

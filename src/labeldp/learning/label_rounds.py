@@ -21,9 +21,10 @@ import numpy as np
 
 from labeldp._values import Array, Index
 from labeldp.learning.fit_plan import UNIT, Limits, Pair, from_units
-from labeldp.learning.learner import Ensemble, PrivateRows, fit_ensemble
+from labeldp.learning.learner import Ensemble, fit_ensemble
 from labeldp.learning.length_scales import can_learn, learn_length_scales
 from labeldp.learning.linear_gaussian import Observation, explained_risk
+from labeldp.learning.measurements import Measurements, PrivateRows
 from labeldp.learning.model_average import Posterior
 from labeldp.learning.sum_model import SumModel
 from labeldp.learning.threads import limit_libraries
@@ -251,13 +252,12 @@ def draw_rounds(
 
     Also returned is the linear model on which the last round was centred.
     """
-    table, label_summary, ensemble = sum_model.table, sum_model.label_summary, sum_model.ensemble()
+    table, label_summary = sum_model.table, sum_model.label_summary
     residuals = Residuals.uniform(label_summary.width)
     parts: list[RowPart] = []
     for number, rows in enumerate(round_rows(ends, table.rows)):
         announce(f"round {number + 1} of {ends.size - 1}")
-        if parts:
-            ensemble = ensemble_of(parts, sum_model, quick=True)
+        ensemble = ensemble_of(parts, sum_model, quick=True)
         if parts or sum_model.sums or sum_model.earlier is not None:
             residuals = Residuals.of_variance(ensemble.error, label_summary.width)
         risk = partial(
@@ -265,7 +265,7 @@ def draw_rounds(
             spectrum=table.spectrum,
             signal_variance=label_summary.variance / 2,
             residual_variance=ensemble.rest,
-            rows=table.rows + (0 if sum_model.earlier is None else sum_model.earlier.rows),
+            rows=table.rows + (0 if sum_model.earlier is None else sum_model.earlier.known.rows),
         )
         interval = design_interval(residuals, noise, risk)
         mechanism = plan.request.design(interval.unit_prior(), plan.epsilon, access.rows)
@@ -299,6 +299,8 @@ def round_rows(ends: Array, rows: int) -> list[Index]:
 
 def ensemble_of(parts: Sequence[RowPart], sum_model: SumModel, *, quick: bool = False) -> Ensemble:
     """Fit the model to all labels and sums that were released so far."""
+    if not parts:
+        return sum_model.ensemble()
     return fit_ensemble(
         sum_model.table,
         [part.private for part in parts],
@@ -307,6 +309,17 @@ def ensemble_of(parts: Sequence[RowPart], sum_model: SumModel, *, quick: bool = 
         sums=sum_model.observations,
         quick=quick,
         earlier=sum_model.earlier_labels,
+    )
+
+
+def new_measurements(parts: Sequence[RowPart], sum_model: SumModel, ensemble: Ensemble) -> Measurements:
+    """Return what was measured of the rows of a fit or update."""
+    return Measurements.of_fit(
+        sum_model.table,
+        sum_model.sums,
+        [part.private for part in parts],
+        [part.observation for part in parts],
+        ensemble.linear.residual_variance,
     )
 
 

@@ -10,19 +10,20 @@ rows, at no cost in ε.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from labeldp._values import Array, Index, Mask
+from labeldp._values import Array, Index
 from labeldp.accounts.numbers import number, percent
 from labeldp.learning.feature_maps import Codes
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import LabelSummary, Pair
 from labeldp.learning.linear_gaussian import Observation, explained_risk
+from labeldp.learning.measurements import LabelRows, Measurements, PrivateRows, join_arrays
 from labeldp.learning.model_average import Posterior, prior_grid
 from labeldp.learning.threads import limit_libraries
 
@@ -46,90 +47,22 @@ WEAKNESS_ROWS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class PrivateRows:
-    """Private labels of rows that have the same round and noise variance."""
-
-    rows: Index
-    labels: Array
-    noise: float
-    round: int
-
-    def where(self, keep: Mask) -> PrivateRows:
-        """Return some of these rows."""
-        return PrivateRows(self.rows[keep], self.labels[keep], self.noise, self.round)
-
-    def observation(self, table: FeatureTable, middle: float, earlier: Observation | None = None) -> Observation:
-        """Return the labels as a linear model takes them, measured from the middle of their range."""
-        return table.observation(self.rows, self.labels - middle, self.noise, earlier)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LabelRows:
-    """Private labels, and what trees see of their rows.
-
-    Attributes
-    ----------
-    codes : array, rows × columns
-        Codes of columns among public quantiles.
-    labels, noise : arrays
-        Private labels in unit scale, and the variance of their noise.
-    """
-
-    codes: Codes
-    labels: Array
-    noise: Array
-
-    @classmethod
-    def of(cls, table: FeatureTable, parts: Sequence[PrivateRows]) -> LabelRows:
-        """Return the private labels of rows of a table."""
-        rows = np.concatenate([part.rows for part in parts])
-        labels = np.concatenate([part.labels for part in parts])
-        noise = np.repeat([part.noise for part in parts], [part.rows.size for part in parts])
-        return cls(table.codes(rows), labels, noise)
-
-    @classmethod
-    def join(cls, parts: Sequence[LabelRows]) -> LabelRows:
-        """Return the labels of all parts; there is at least one."""
-        names = ("codes", "labels", "noise")
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
-
-    def thin(self, most: int, rng: np.random.Generator) -> LabelRows:
-        """Return a random sample of about this many labels at most."""
-        total = self.labels.size
-        return self if total <= most else self.take(np.flatnonzero(rng.random(total) < most / total))
-
-    def take(self, rows: Index) -> LabelRows:
-        """Return some of the labels."""
-        return LabelRows(self.codes[rows], self.labels[rows], self.noise[rows])
-
-    def weights(self, residual_variance: float) -> Array:
-        """Return the precisions of the labels, divided by their mean."""
-        precision = 1 / (self.noise + residual_variance)
-        return np.asarray(precision / precision.mean())
-
-
-@dataclass(frozen=True, slots=True)
 class EarlierLabels:
     """Private labels of rows that a table does not have.
 
     Attributes
     ----------
-    observation : Observation or None
-        The labels as a linear model takes them.
+    observations : sequence of Observation
+        The labels as a linear model takes them, if there are any.
     rows : LabelRows or None
         The labels as trees take them, if they were kept.
     trees : HistGradientBoostingRegressor or None
         Trees that were fitted to them.
     """
 
-    observation: Observation | None = None
+    observations: Sequence[Observation] = ()
     rows: LabelRows | None = None
     trees: HistGradientBoostingRegressor | None = None
-
-    @property
-    def observations(self) -> list[Observation]:
-        """The labels as a linear model takes them, if there are any."""
-        return [] if self.observation is None else [self.observation]
 
 
 NO_LABELS = EarlierLabels()
@@ -173,27 +106,15 @@ class Ensemble:
 
 @dataclass(frozen=True, slots=True)
 class EarlierFit:
-    """A model that further rows update, and its measurements.
-
-    Attributes
-    ----------
-    ensemble : Ensemble
-    sums : function
-        Returns its noisy sums as a linear model takes them, by the residual variance of a label.
-    labels : function
-        Returns its private labels, by the same.
-    rows : int
-        The number of rows that it learnt from.
-    """
+    """A model that further rows update, and its measurements."""
 
     ensemble: Ensemble
-    sums: Callable[[float], list[Observation]]
-    labels: Callable[[float], EarlierLabels]
-    rows: int
+    known: Measurements
 
-    def observations(self, residual_variance: float) -> list[Observation]:
-        """Return all measurements as a linear model takes them."""
-        return [*self.sums(residual_variance), *self.labels(residual_variance).observations]
+    @property
+    def labels(self) -> EarlierLabels:
+        """Its private labels, and the trees that were fitted to them."""
+        return EarlierLabels(self.known.labels, self.known.label_rows, self.ensemble.trees)
 
 
 def describe_weakness(units: Array, spread: float, bounds: Pair) -> str | None:
@@ -357,21 +278,21 @@ def add_trees(
     known = None if earlier.rows is None else earlier.rows.thin(_MAX_ROWS_VALIDATION, rng)
     others, sums = replace(earlier, rows=known), [*sums, *earlier.observations]
     held_out = _predict_held_out(table, sample, observations, sums, plain, growth, rng, others)
-    stages, share = held_out.best_trees()
-    if stages is None:
+    candidate, share = held_out.best_trees()
+    if candidate is None:
         return plain
     rest, error = plain.rest, plain.error
-    measured, deviation = held_out.error(stages, share)
+    measured, deviation = held_out.error(candidate, share)
     if deviation < _MAX_RELATIVE_DEVIATION * error:
         error = float(np.clip(measured + deviation, error / _MAX_CHANGE, 2 * error))
         rest = min(rest, max((1 - _FIT_ERROR) * error, rest / _MAX_CHANGE))
-    if stages == _EARLIER:
+    if candidate == len(growth.stages):
         return replace(plain, trees=earlier.trees, weight=share, rest=rest, error=error)
     max_rows = _MAX_ROWS_QUICK if growth.quick else MAX_ROWS_FINAL_TREES
     rows = LabelRows.of(table, _thin(parts, max_rows, rng))
     if earlier.rows is not None:
-        rows = LabelRows.join([earlier.rows.thin(max_rows, rng), rows])
-    trees = growth.grow(stages, 0, rows.codes, rows.labels, rows.weights(rest))
+        rows = join_arrays([earlier.rows.thin(max_rows, rng), rows])
+    trees = growth.grow(growth.stages[candidate], 0, rows.codes, rows.labels, rows.weights(rest))
     return replace(plain, trees=trees, weight=share, rest=rest, error=error)
 
 
@@ -379,37 +300,28 @@ def add_trees(
 class _HeldOut:
     """Private labels that were held out, and predictions of them.
 
+    Candidates are several numbers of trees, and the trees of an earlier fit if its labels were not kept.
+
     Attributes
     ----------
     labels, noise, weight : arrays
     linear : array
         Predictions of the linear model.
-    trees : dict
-        Predictions of trees, by the number of trees.
+    trees : array, candidates × rows
+        Predictions of trees.
     """
 
     labels: Array
     noise: Array
     weight: Array
     linear: Array
-    trees: dict[int, Array]
-
-    @classmethod
-    def join(cls, folds: list[_HeldOut]) -> _HeldOut:
-        """Return the predictions of all folds."""
-        return cls(
-            np.concatenate([fold.labels for fold in folds]),
-            np.concatenate([fold.noise for fold in folds]),
-            np.concatenate([fold.weight for fold in folds]),
-            np.concatenate([fold.linear for fold in folds]),
-            {stages: np.concatenate([fold.trees[stages] for fold in folds]) for stages in folds[0].trees},
-        )
+    trees: Array
 
     def best_trees(self) -> tuple[int | None, float]:
-        """Return the number of trees that reduces the error most, and their weight; (None, 0) if none does."""
+        """Return the candidate that reduces the error most, and its weight; (None, 0) if none does."""
         best, most, best_share = None, 0.0, 0.0
         gap = self.labels - self.linear
-        for stages, prediction in self.trees.items():
+        for candidate, prediction in enumerate(self.trees):
             step = prediction - self.linear
             size = float(self.weight @ step**2) + 1e-30
             slope = float(self.weight @ (gap * step)) / size
@@ -417,12 +329,12 @@ class _HeldOut:
             share = float(np.clip(slope - deviation, 0.0, 1.0))
             gain = (2 * share * slope - share**2) * size
             if gain > most and share > _MIN_SHARE:
-                best, most, best_share = stages, gain, share
+                best, most, best_share = candidate, gain, share
         return best, best_share
 
-    def error(self, stages: int, share: float) -> tuple[float, float]:
+    def error(self, candidate: int, share: float) -> tuple[float, float]:
         """Return the ensemble's mean squared error on true labels, and its standard error."""
-        blended = self.linear + share * (self.trees[stages] - self.linear)
+        blended = self.linear + share * (self.trees[candidate] - self.linear)
         excess = (self.labels - blended) ** 2 - self.noise
         mean = float(self.weight @ excess / self.weight.sum())
         return mean, float(np.sqrt(self.weight**2 @ (excess - mean) ** 2) / self.weight.sum())
@@ -450,20 +362,20 @@ def _predict_held_out(
     folds = []
     for k, training in enumerate((remainder,) if growth.quick else (remainder, first)):
         is_test = np.append(np.zeros(labels.labels.size - fold.size, dtype=np.bool_), fold == k)
-        train, test = labels.take(np.flatnonzero(~is_test)), labels.take(np.flatnonzero(is_test))
+        train, test = labels.take(~is_test), labels.take(is_test)
         model = table.fit_linear([*sums, *earlier, training], summary.limits, priors)
         linear = summary.clip(table.predict(model, last.rows[fold == k]))
         weight = weights[~is_test]
         if known.rows is not None:
-            train = LabelRows.join([known.rows, train])
+            train = join_arrays([known.rows, train])
             weight = train.weights(plain.rest)
         booster = growth.grow(growth.stages[-1], k, train.codes, train.labels, weight)
         staged = enumerate(booster.staged_predict(test.codes), start=1)
-        trees = {stages: summary.clip(prediction) for stages, prediction in staged if stages in growth.stages}
+        trees = [prediction for stages, prediction in staged if stages in growth.stages]
         if known.rows is None and known.trees is not None:
-            trees[_EARLIER] = summary.clip(known.trees.predict(test.codes))
-        folds.append(_HeldOut(test.labels, test.noise, weights[is_test], linear, trees))
-    return _HeldOut.join(folds)
+            trees.append(known.trees.predict(test.codes))
+        folds.append(_HeldOut(test.labels, test.noise, weights[is_test], linear, summary.clip(np.array(trees))))
+    return join_arrays(folds, axis=-1)
 
 
 def _thin(parts: list[PrivateRows], most: int, rng: np.random.Generator) -> list[PrivateRows]:
@@ -473,9 +385,6 @@ def _thin(parts: list[PrivateRows], most: int, rng: np.random.Generator) -> list
         return parts
     return [part.where(rng.random(part.rows.size) < most / total) for part in parts]
 
-
-_EARLIER = 0
-"""Stands for the trees of an earlier fit among numbers of trees."""
 
 _WORTH = 60
 """Trees are tried only if the noise variance over the number of rows is below 1/60 of the labels' variance."""

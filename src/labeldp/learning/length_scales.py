@@ -23,8 +23,8 @@ from labeldp.learning.feature_maps import FREQUENCIES, frequencies
 from labeldp.learning.features import FeatureTable, even_rows
 from labeldp.learning.fit_plan import Limits
 from labeldp.learning.groups import NoisySums
-from labeldp.learning.learner import PrivateRows
 from labeldp.learning.linear_gaussian import DualGaussian, LinearGaussian, PrimalGaussian
+from labeldp.learning.measurements import PrivateRows
 from labeldp.learning.model_average import MEAN_VARIANCE, Posterior
 
 MAX_SOURCES = 60

@@ -94,13 +94,13 @@ class Observation:
         return cls(design.T @ design, moment, square, values.size, rows, noise_variance, design, values)
 
     @classmethod
-    def pool(cls, observations: Sequence[Observation], residual_variance: float) -> Observation:
-        """Return several observations as one: values weighted by their precision, with their mean variance.
+    def pool(cls, observations: Sequence[Observation], residual_variance: float) -> list[Observation]:
+        """Return observations as one, or as none: values weighted by their precision, of their mean variance.
 
         Weights have the mean 1, so that the sums of products of equally noisy observations add up as they are.
         """
-        if len(observations) == 1:
-            return observations[0]
+        if len(observations) < 2:
+            return list(observations)
         precision = np.array([1 / each.variance(residual_variance) for each in observations])
         counts = np.array([each.count for each in observations], dtype=np.float64)
         weights = precision * (counts.sum() / (counts @ precision))
@@ -109,7 +109,7 @@ class Observation:
         for weight, each in pairs:
             gram += np.float32(weight) * each.gram
         shares = weights * counts / counts.sum()
-        return cls(
+        pooled = cls(
             gram,
             np.asarray(sum(weight * each.moment for weight, each in pairs)),
             float(sum(weight * each.square for weight, each in pairs)),
@@ -117,6 +117,7 @@ class Observation:
             float(shares @ [each.rows for each in observations]),
             float(shares @ [each.noise_variance for each in observations]),
         )
+        return [pooled]
 
     def without(self, held_out: Observation) -> Observation:
         """Return the observation without some of its values."""

@@ -9,19 +9,88 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
-from labeldp._values import Array, Small
+from labeldp._values import Array, Index, Mask, Small
+from labeldp.learning.feature_maps import Codes
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.groups import NoisySums
-from labeldp.learning.label_rounds import RowPart
-from labeldp.learning.learner import EarlierLabels, LabelRows
 from labeldp.learning.linear_gaussian import Observation
-from labeldp.learning.sum_model import SumModel
 
-MAX_BATCHES = 24
-"""With more batches, the two oldest become one: a batch with labels takes about 4 MB for 1,400 features."""
+T = TypeVar("T")
+
+
+def join_arrays(parts: Sequence[T], axis: int = 0) -> T:
+    """Return objects with the same arrays as one, with each array joined; there is at least one."""
+    kind: Any = type(parts[0])
+    arrays = {name: [getattr(part, name) for part in parts] for name in kind.__dataclass_fields__}
+    joined: T = kind(**{name: np.concatenate(pieces, axis) for name, pieces in arrays.items()})
+    return joined
+
+
+def _join_known(parts: Sequence[T | None]) -> T | None:
+    """Return the parts that are known as one; None if there is none."""
+    known = [part for part in parts if part is not None]
+    return join_arrays(known) if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateRows:
+    """Private labels of rows that have the same round and noise variance."""
+
+    rows: Index
+    labels: Array
+    noise: float
+    round: int
+
+    def where(self, keep: Mask) -> PrivateRows:
+        """Return some of these rows."""
+        return PrivateRows(self.rows[keep], self.labels[keep], self.noise, self.round)
+
+    def observation(self, table: FeatureTable, middle: float, earlier: Observation | None = None) -> Observation:
+        """Return the labels as a linear model takes them, measured from the middle of their range."""
+        return table.observation(self.rows, self.labels - middle, self.noise, earlier)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelRows:
+    """Private labels, and what trees see of their rows.
+
+    Attributes
+    ----------
+    codes : array, rows × columns
+        Codes of columns among public quantiles.
+    labels, noise : arrays
+        Private labels in unit scale, and the variance of their noise.
+    """
+
+    codes: Codes
+    labels: Array
+    noise: Array
+
+    @classmethod
+    def of(cls, table: FeatureTable, parts: Sequence[PrivateRows]) -> LabelRows:
+        """Return the private labels of rows of a table."""
+        rows = np.concatenate([part.rows for part in parts])
+        labels = np.concatenate([part.labels for part in parts])
+        noise = np.repeat([part.noise for part in parts], [part.rows.size for part in parts])
+        return cls(table.codes(rows), labels, noise)
+
+    def thin(self, most: int, rng: np.random.Generator) -> LabelRows:
+        """Return a random sample of about this many labels at most."""
+        total = self.labels.size
+        return self if total <= most else self.take(rng.random(total) < most / total)
+
+    def take(self, rows: Mask) -> LabelRows:
+        """Return some of the labels."""
+        return LabelRows(self.codes[rows], self.labels[rows], self.noise[rows])
+
+    def weights(self, residual_variance: float) -> Array:
+        """Return the precisions of the labels, divided by their mean."""
+        precision = 1 / (self.noise + residual_variance)
+        return np.asarray(precision / precision.mean())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,12 +118,6 @@ class GroupedSums:
     noise: Array
 
     @classmethod
-    def join(cls, parts: Sequence[GroupedSums]) -> GroupedSums:
-        """Return the sums of all parts; there is at least one."""
-        names = cls.__dataclass_fields__
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
-
-    @classmethod
     def of(cls, sums: NoisySums) -> GroupedSums:
         """Return the sums of one stage."""
         groups = sums.groups
@@ -72,113 +135,63 @@ class GroupedSums:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
-    """Measurements of the rows of one fit or update, or of a few of them.
-
-    Attributes
-    ----------
-    fits : tuple of str
-        The time of the first charge of each fit or update.
-    rows : int
-    sums : GroupedSums or None
-    labels : Observation or None
-        Sums of products of private labels with features.
-    label_rows : LabelRows or None
-        The private labels and what trees see of their rows; None if they were not kept.
-    """
-
-    fits: tuple[str, ...]
-    rows: int
-    sums: GroupedSums | None
-    labels: Observation | None
-    label_rows: LabelRows | None = None
-
-    def join(self, other: Batch, residual_variance: float) -> Batch:
-        """Return the measurements of both."""
-        sums = [batch.sums for batch in (self, other) if batch.sums is not None]
-        labels = [batch.labels for batch in (self, other) if batch.labels is not None]
-        with_labels = [batch for batch in (self, other) if batch.labels is not None]
-        rows = [batch.label_rows for batch in with_labels if batch.label_rows is not None]
-        return Batch(
-            self.fits + other.fits,
-            self.rows + other.rows,
-            GroupedSums.join(sums) if sums else None,
-            Observation.pool(labels, residual_variance) if labels else None,
-            LabelRows.join(rows) if rows and len(rows) == len(with_labels) else None,
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Measurements:
     """Measurements of all rows that a model learnt from, and the prior of its features.
 
     Attributes
     ----------
-    batches : tuple of Batch
-        The oldest first.
+    rows : int
     strengths : array
         The prior variance of the weight of each feature but the constant, over that of its block.
     log_prior_odds : float
         Log odds of interactions.
+    sums : GroupedSums or None
+    labels : list of Observation
+        Sums of products of private labels with features, in one observation; none if there are no such labels.
+    label_rows : LabelRows or None
+        The private labels and what trees see of their rows; None if some of them were not kept.
     """
 
-    batches: tuple[Batch, ...]
+    rows: int
     strengths: Array
     log_prior_odds: float
+    sums: GroupedSums | None
+    labels: list[Observation]
+    label_rows: LabelRows | None = None
 
     @classmethod
     def of_fit(
-        cls, fit: str, rows: int, parts: Sequence[RowPart], model: SumModel, residual_variance: float
+        cls,
+        table: FeatureTable,
+        sums: Sequence[NoisySums],
+        private: Sequence[PrivateRows],
+        labels: Sequence[Observation],
+        residual_variance: float,
     ) -> Measurements:
-        """Return the measurements of a fit or update that was charged at this time."""
-        table = model.table
-        released = [GroupedSums.of(sums) for sums in model.sums]
-        labels = [part.observation for part in parts]
-        batch = Batch(
-            (fit,),
-            rows,
-            GroupedSums.join(released) if released else None,
-            Observation.pool(labels, residual_variance) if labels else None,
-            LabelRows.of(table, [part.private for part in parts]) if parts else None,
+        """Return the measurements of a fit or update; the same labels are rows for trees, and observations."""
+        return cls(
+            table.rows,
+            table.strengths,
+            table.log_prior_odds,
+            _join_known([GroupedSums.of(item) for item in sums]),
+            Observation.pool(labels, residual_variance),
+            LabelRows.of(table, private) if private else None,
         )
-        return cls((batch,), table.strengths, table.log_prior_odds)
 
-    @property
-    def rows(self) -> int:
-        """The number of rows."""
-        return sum(batch.rows for batch in self.batches)
-
-    @property
-    def fits(self) -> tuple[str, ...]:
-        """The time of the first charge of each fit or update."""
-        return tuple(fit for batch in self.batches for fit in batch.fits)
-
-    @property
-    def has_rows(self) -> bool:
-        """True if some private labels were kept with what trees see of their rows."""
-        return any(batch.label_rows is not None for batch in self.batches)
-
-    def add(self, others: Sequence[Batch], residual_variance: float) -> Measurements:
-        """Return the measurements with further batches; the oldest are joined if there are very many."""
-        batches = [*self.batches, *others]
-        while len(batches) > MAX_BATCHES:
-            batches[:2] = [batches[0].join(batches[1], residual_variance)]
-        return replace(self, batches=tuple(batches))
-
-    def sums(self, residual_variance: float) -> list[Observation]:
-        """Return all sums as one observation; none if there are no sums."""
-        parts = [batch.sums for batch in self.batches if batch.sums is not None]
-        return [GroupedSums.join(parts).observation(residual_variance)] if parts else []
-
-    def labels(self, residual_variance: float) -> EarlierLabels:
-        """Return all private labels as one observation, and their rows if all were kept."""
-        batches = [batch for batch in self.batches if batch.labels is not None]
-        rows = [batch.label_rows for batch in batches if batch.label_rows is not None]
-        observed = [batch.labels for batch in batches if batch.labels is not None]
-        return EarlierLabels(
-            Observation.pool(observed, residual_variance) if observed else None,
-            LabelRows.join(rows) if rows and len(rows) == len(batches) else None,
+    def add(self, other: Measurements, residual_variance: float) -> Measurements:
+        """Return the measurements with those of other rows, under the prior of these."""
+        rows = [item.label_rows for item in (self, other) if item.labels]
+        return replace(
+            self,
+            rows=self.rows + other.rows,
+            sums=_join_known([self.sums, other.sums]),
+            labels=Observation.pool([*self.labels, *other.labels], residual_variance),
+            label_rows=None if None in rows else _join_known(rows),
         )
+
+    def sum_observations(self, residual_variance: float) -> list[Observation]:
+        """Return the sums as a linear model takes them; none if there are no sums."""
+        return [] if self.sums is None else [self.sums.observation(residual_variance)]
 
     def table(self, table: FeatureTable) -> FeatureTable:
         """Return a table of other rows with the prior of these features."""

@@ -8,6 +8,7 @@ neither is accepted here.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from labeldp._atomic import StrPath
 from labeldp._values import Array
 from labeldp.errors import CardError
-from labeldp.learning.array_files import Arrays, ArraySpec, read_arrays
+from labeldp.learning.array_files import Arrays, as_parts, parse_specs, read_arrays, typed_arrays
 from labeldp.learning.feature_maps import BLOCKS, FREQUENCIES, Projection
 from labeldp.learning.features import ALL_PAIRS, FOURIER, PAIRED, WIDE, PublicFeatures, wave_count
 from labeldp.learning.fit_plan import LabelSummary
@@ -29,8 +30,6 @@ _MAX_TREES = 1_000
 
 _MAX_TREE = 127
 """Nodes of a tree; labeldp grows 61 at most."""
-
-_TINY = float(np.finfo(np.float64).smallest_subnormal)
 
 _TABLE = """
 source_quantities       <i8  inputs                0
@@ -61,24 +60,14 @@ known_sums              <i8  -                     0
 trees_baseline          <f8  -
 trees_sizes             <i8  trees                 1  127
 trees_value             <f8  nodes
-trees_feature           <i8  nodes                 0
-trees_threshold         <f8  nodes                 -inf  inf
+trees_feature_idx       <i8  nodes                 0
+trees_num_threshold     <f8  nodes                 -inf  inf
 trees_left              <u4  nodes
 trees_right             <u4  nodes
-trees_leaf              |u1  nodes                 0  1
+trees_is_leaf           |u1  nodes                 0  1
 """
 """All arrays that a model can have: the part of the model and the attribute of that part, dtype, dimensions, and
 the least and the largest number; else any finite one. A split off missing values has an infinite threshold."""
-
-
-def _as_spec(dtype: str, dimensions: str, *limits: str) -> ArraySpec:
-    shape = () if dimensions == "-" else tuple(dimensions.split(","))
-    return ArraySpec(dtype, shape, *(_TINY if limit == "positive" else float(limit) for limit in limits))
-
-
-def parse_specs(table: str) -> dict[str, ArraySpec]:
-    """Return the specifications of arrays, one in a line: name, dtype, dimensions, least and largest number."""
-    return {name: _as_spec(*rest) for name, *rest in map(str.split, table.strip().splitlines())}
 
 
 MODEL_ARRAYS = parse_specs(_TABLE)
@@ -100,15 +89,8 @@ _SIZES = {
     "nodes": (1, _MAX_TREES * _MAX_TREE),
 }
 
-_FIELDS = {
-    "value": "value",
-    "feature": "feature_idx",
-    "threshold": "num_threshold",
-    "left": "left",
-    "right": "right",
-    "leaf": "is_leaf",
-}
-"""Arrays of a `Forest` that have an entry for each node, and what scikit-learn calls them."""
+_FIELDS = ("value", "feature_idx", "num_threshold", "left", "right", "is_leaf")
+"""Arrays of a `Forest` that have an entry for each node, as scikit-learn calls them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,25 +131,24 @@ class Forest:
         from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE  # noqa: PLC0415
 
         count = int(sizes.sum())
-        if count != fields["leaf"].size:
+        if count != fields["is_leaf"].size:
             raise CardError("the model's trees are damaged: their sizes do not add up")
         node = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         end = np.repeat(sizes, sizes)
         inside = (
             (node < fields["left"]) & (fields["left"] < end) & (node < fields["right"]) & (fields["right"] < end)
         )
-        if not ((fields["leaf"] == 1) | (inside & (fields["feature"] < features))).all():
+        if not ((fields["is_leaf"] == 1) | (inside & (fields["feature_idx"] < features))).all():
             raise CardError("the model's trees are damaged: a node leads nowhere")
         nodes = np.zeros(count, dtype=PREDICTOR_RECORD_DTYPE)
-        for name, theirs in _FIELDS.items():
-            nodes[theirs] = fields[name]
+        for name in _FIELDS:
+            nodes[name] = fields[name]
         return cls(baseline, features, sizes, nodes)
 
-    def arrays(self) -> Arrays:
+    def arrays(self) -> SimpleNamespace:
         """Return all numbers of the trees, by the names of `MODEL_ARRAYS`."""
-        fields = {name: self.nodes[theirs] for name, theirs in _FIELDS.items()}
-        numbers = {"baseline": self.baseline, "sizes": self.sizes, **fields}
-        return {f"trees_{name}": np.asarray(value) for name, value in numbers.items()}
+        fields = {name: self.nodes[name] for name in _FIELDS}
+        return SimpleNamespace(baseline=self.baseline, sizes=self.sizes, **fields)
 
     def predict(self, X: Array) -> Array:
         """Return predictions, the same to the last bit as those of the booster."""
@@ -195,13 +176,9 @@ def as_arrays(public: PublicFeatures, ensemble: Ensemble) -> Arrays:
         "blend": ensemble,
         "known": ensemble.label_summary,
     }
-    arrays = {} if ensemble.trees is None else Forest.of(ensemble.trees).arrays()
-    for name in MODEL_ARRAYS:
-        part, _, attribute = name.partition("_")
-        value = getattr(parts.get(part), attribute, None)
-        if value is not None:
-            arrays[name] = np.asarray(value)
-    return {name: array.astype(MODEL_ARRAYS[name].dtype) for name, array in arrays.items()}
+    if ensemble.trees is not None:
+        parts["trees"] = Forest.of(ensemble.trees).arrays()
+    return typed_arrays(parts, MODEL_ARRAYS)
 
 
 def read_model_arrays(path: StrPath, numbers: int) -> tuple[PublicFeatures, Ensemble]:
@@ -212,11 +189,8 @@ def read_model_arrays(path: StrPath, numbers: int) -> tuple[PublicFeatures, Ense
     CardError
         If the arrays are not those of a model, or do not fit together.
     """
-    arrays = read_arrays(path, MODEL_ARRAYS, {**_SIZES, "inputs": (0, numbers)}, optional=_OPTIONAL)
-    parts: dict[str, dict[str, Any]] = {"public": {"directions": None, "direction_ranks": None}}
-    for name, array in arrays.items():
-        part, _, attribute = name.partition("_")
-        parts.setdefault(part, {})[attribute] = array if array.ndim else array.item()
+    parts = as_parts(read_arrays(path, MODEL_ARRAYS, {**_SIZES, "inputs": (0, numbers)}, optional=_OPTIONAL))
+    parts["public"] = {"directions": None, "direction_ranks": None} | parts["public"]
     sources = SourceColumns(**parts["source"], category=np.zeros_like(parts["source"]["levels"]))
     if max(sources.quantities.max(initial=0), sources.levels.max(initial=0)) >= numbers:
         raise CardError("the model's arrays name columns that its inputs do not have")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, Self, Unpack
 
 import numpy as np
@@ -17,7 +16,10 @@ from labeldp.exact.word_sources import WordSource, resolve_source
 from labeldp.learning.base import PrivateRegressor, refuse_arguments, row_digests, single_column
 from labeldp.learning.features import FeatureTable
 from labeldp.learning.fit_plan import FitRequest
-from labeldp.learning.updates import Update
+from labeldp.learning.label_rounds import ensemble_of, new_measurements
+from labeldp.learning.learner import EarlierFit
+from labeldp.learning.threads import limit_libraries
+from labeldp.learning.updates import earlier_fit, plan_update, refuse_predictions
 from labeldp.release.label_access import LabelAccess
 from labeldp.release.names import name_of_labels
 from labeldp.tables.frames import refuse_other_order
@@ -120,17 +122,19 @@ class ModelReleaseRegressor(PrivateRegressor):
         check_is_fitted(self)
         refuse_arguments(y, rows)
         fitting = self._copy_for_fit()
-        request = fitting.request().with_scope(Scope.parse(self.rows_per_person, **rows))
-        update = Update.of(self, request)
+        ledger, request = (
+            fitting._get_ledger(),
+            fitting.request().with_scope(Scope.parse(self.rows_per_person, **rows)),
+        )
+        earlier = earlier_fit(self, request, ledger)
         X, labels = fitting._check_update(X, y)
-        update.refuse_other_ledger(request, fitting._get_ledger())
-        request = request.admit(fitting._get_ledger(), labels.size)
+        request = request.admit(ledger, labels.size)
         X, labels = request.scope.select(X), request.scope.select(labels)
         source = resolve_source(self.random_state)
-        table = update.known.table(FeatureTable(replace(self._public, exact=True), X))
-        update.refuse_predictions(table)
+        table = earlier.known.table(FeatureTable(replace(self._public, exact=True), X))
+        refuse_predictions(earlier.ensemble, table)
         access = LabelAccess(self._scale.units(labels), source)
-        fitting._update_table(update, request, table, access, y)
+        fitting._update_table(earlier, request, table, access, y)
         self._replace_state(fitting)
         return self
 
@@ -147,16 +151,17 @@ class ModelReleaseRegressor(PrivateRegressor):
         return X, labels
 
     @np.errstate(all="ignore")  # a user's strict settings must not lose what is paid for
+    @limit_libraries()
     def _update_table(
-        self, update: Update, request: FitRequest, table: FeatureTable, access: LabelAccess, y: Any
+        self, earlier: EarlierFit, request: FitRequest, table: FeatureTable, access: LabelAccess, y: Any
     ) -> None:
         """Charge the ledger, release sums and labels of further rows, and fit the model to all measurements."""
-        plan, ends = update.plan(request, access.rows)
-        measure = partial(update.measure_sums, table, access)
-        parts, sum_model, _, terms = self._release(request, plan, table, access, measure, ends, y=y)
+        plan, ends = plan_update(request, access.rows, earlier.known.rows)
+        parts, sum_model, _, terms = self._release(request, plan, table, access, ends, earlier, y=y)
         self._announce("model")
-        fit = terms.charges[0].when
-        self._ensemble, self._measurements = update.learn(fit, parts, sum_model)
+        self._ensemble = ensemble_of(parts, sum_model)
+        new = new_measurements(parts, sum_model, self._ensemble)
+        self._measurements = earlier.known.add(new, self._ensemble.linear.residual_variance)
         self.terms_ = self.terms_.updated(terms)
         if hasattr(self, "_rows_seen"):  # a model that was loaded does not know the rows of its fit
             self._rows_seen = np.append(self._rows_seen, row_digests(table.X))

@@ -45,7 +45,7 @@ from labeldp.learning.measurements import Measurements
 from labeldp.learning.model_arrays import as_arrays, read_model_arrays
 from labeldp.learning.model_regressor import ModelReleaseRegressor
 from labeldp.learning.quality import Risk, terms_with_score
-from labeldp.learning.updates import Update
+from labeldp.learning.updates import restore
 from labeldp.mechanisms import card_format
 from labeldp.mechanisms.typed_data import canonical
 from labeldp.release.names import UNNAMED, as_label_name
@@ -295,9 +295,7 @@ class SavedModel:
             raise ParameterError("the model was saved without its measurements: it cannot learn on")
         if sha256(path, MAX_FILE) != expected:
             raise CardError(f"{path} is not what the card says: it was changed or mixed up")
-        terms = self.card.terms.without_score()
-        times = [fit.charges[0].when for fit in terms.fits or [terms]]
-        return read_measurements(path, self._public, times)
+        return read_measurements(path, self._public)
 
     def regressor(
         self,
@@ -349,7 +347,7 @@ class SavedModel:
             "terms_": terms.without_score(),
             "weakness_": None,
             "_public": self._public,
-            "_ensemble": Update.restore(self._public, self._ensemble, known),
+            "_ensemble": restore(self._public, self._ensemble, known),
             "_measurements": known,
         }
         if not is_array:

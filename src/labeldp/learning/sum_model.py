@@ -122,13 +122,13 @@ class SumModel:
     @property
     def observations(self) -> list[Observation]:
         """All sums, as a linear model takes them."""
-        known = [] if self.earlier is None else self.earlier.sums(self.residual_variance)
+        known = [] if self.earlier is None else self.earlier.known.sum_observations(self.residual_variance)
         return [*known, *(sums.observation(self.residual_variance) for sums in self.sums)]
 
     @property
     def earlier_labels(self) -> EarlierLabels:
         """The private labels of rows before these."""
-        return NO_LABELS if self.earlier is None else self.earlier.labels(self.residual_variance)
+        return NO_LABELS if self.earlier is None else self.earlier.labels
 
     @property
     def label_summary(self) -> LabelSummary:
@@ -230,34 +230,34 @@ class SumModel:
         return replace(self, error=float(np.clip(residual_variance, self.error / 2, self.error)))
 
 
+@limit_libraries()
 def release_sums(
-    table: FeatureTable, access: LabelAccess, plan: Plan, announce: Callable[[str], None]
+    table: FeatureTable,
+    access: LabelAccess,
+    plan: Plan,
+    announce: Callable[[str], None],
+    earlier: EarlierFit | None = None,
 ) -> SumModel:
     """Release the range of labels and noisy sums, and return the model fitted to them.
 
-    Under local trust nothing is computed from all labels, and nothing is released here.
+    Under local trust nothing is computed from all labels, and nothing is released here. Of rows that update an
+    earlier fit, sums of residuals are released.
     """
-    if not plan.for_sums:
+    if earlier is None and not plan.for_sums:
         return SumModel.unmeasured(table)
-    with limit_libraries():
+    if earlier is None:
         announce("range")
         limits = find_range(access, UNIT)
-        announce("sums")
-        if limits is None or not table.spectrum.any():  # residuals would be clipped for features that are none
-            return fit_mean(table, Limits(*(limits or UNIT)), access)
-        return fit_sums(table, Limits(*limits), access, plan.labels_share)
+    announce("sums")
+    if earlier is not None:
+        return update_sums(table, access, earlier)
+    if limits is None or not table.spectrum.any():  # residuals would be clipped for features that are none
+        return fit_mean(table, Limits(*(limits or UNIT)), access)
+    return fit_sums(table, Limits(*limits), access, plan.labels_share)
 
 
 def update_sums(table: FeatureTable, access: LabelAccess, earlier: EarlierFit) -> SumModel:
-    """Spend the ε that is left on noisy sums of residuals from a model, and return the model fitted to them too.
-
-    Parameters
-    ----------
-    table : FeatureTable
-        Rows that the model did not learn from, with its features.
-    access : LabelAccess
-    earlier : EarlierFit
-    """
+    """Spend the ε that is left on noisy sums of residuals from a model, and return the model fitted to all."""
     linear, limits = earlier.ensemble.linear, earlier.ensemble.label_summary.limits
     predictor = Predictor(table.public, linear, limits)
     prediction = predictor.of(table)
