@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from labeldp._atomic import StrPath, as_path
-from labeldp._values import Array, Data
+from labeldp._values import Array
 from labeldp.accounts.accuracy import is_possible
 from labeldp.accounts.budget import missing_charges
 from labeldp.accounts.card import Card
@@ -19,15 +19,12 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.verification import Check, Verification, verify_card
 from labeldp.app.label_check import describe_features, recompute_labels
+from labeldp.app.released_table import open_release
 from labeldp.app.sentences import counted
 from labeldp.errors import LabelDPError, ParameterError, Setting
 from labeldp.exact.table import TableChannel
 from labeldp.mechanisms import card_format
-from labeldp.mechanisms.base import Mechanism
-from labeldp.tables.paths import DELIMITERS, MODEL_FILES, as_format, format_of, sha256
-
-_BLOCK = 1 << 22
-"""Bytes of text that are read at a time; a row is shorter."""
+from labeldp.tables.paths import MODEL_FILES, sha256
 
 
 def verify_files(
@@ -86,7 +83,7 @@ def _file_checks(card: Card, path: Path | None, folder: StrPath | None, model: P
     problem = _find_problem(path, file, hashes, is_model=card.kind == "model")
     yield Check("file", not problem, problem or f"{file} is, to the byte, the file of the card")
     if not problem and card.kind == "release":
-        yield from _check_table(card, path, card.content["file"])
+        yield from _check_table(card, path, card.content["file"]["column"])
         if "features" in card.content:
             yield describe_features(card) if model is None else recompute_labels(card, path, model)
 
@@ -105,7 +102,7 @@ def _checks_without_checksum(card: Card, path: Path | None, folder: StrPath | No
     if card.kind == "release" and "release" in card.content:
         yield Check("file", None, "the card was written before the table, by a cluster, and has no checksum of it")
         if path is not None:
-            yield from _check_table(card, path, {})
+            yield from _check_table(card, path, card.content.get("label"))
         return
     has_model = card.kind == "model" and folder is not None and Path(folder, "model.npz").exists()
     if path is not None or has_model:
@@ -161,35 +158,18 @@ def _find_problem(path: Path, name: str, hashes: Mapping[str, str], *, is_model:
     return ""
 
 
-def _check_table(card: Card, path: Path, entry: Data) -> Iterator[Check]:
-    """Compare the rows, columns and private labels of a table with its card.
-
-    Parameters
-    ----------
-    card : Card
-    path : Path
-    entry : dict
-        The file entry of the card; empty for a table of a cluster.
-    """
-    has_model = "features" in card.content
-    private = [entry.get("column")] if entry else [card.content.get("label")]
-    checked = private if entry and not has_model and _has_few_outputs(card) else ()  # else any number is one
-    step = card.content.get("rounding", [None])[0]
+def _check_table(card: Card, path: Path, label: str | None) -> Iterator[Check]:
+    """Compare the rows, columns and private labels of a table with its card."""
+    facts = card.content.get("file", {})
+    has_few_outputs = isinstance(card.terms.mechanisms[0].channel, TableChannel)  # else any number is one
+    is_checked = bool(facts) and "features" not in card.content and has_few_outputs
+    rows = filled = impossible = 0
     try:
-        table = _open_table(path, entry, private)
-        columns = list(table.schema.names)
-        impossible = {name: 0 for name in checked if name in columns}
-        rows = filled = 0
-        present = [name for name in private if name in columns]
-        for batch in table.to_batches(columns=present or columns[:1]):
+        columns, batches = _open_table(card, path, label)
+        for batch in batches:
             rows += batch.num_rows
-            filled += batch.num_rows - (batch.column(0).null_count if present else 0)
-            for name in impossible:
-                is_debiased = card.content["purpose"] != "values"
-                mechanism = card.terms.mechanisms[0]
-                impossible[name] += _count_impossible(
-                    batch.column(name).drop_null(), mechanism, step, debiased=is_debiased
-                )
+            filled += batch.num_rows - (batch.column(0).null_count if label in columns else 0)
+            impossible += _count_impossible(batch.column(0), card) if is_checked else 0
     except ImportError:
         yield Check("rows", None, 'not counted: pip install "labeldp[files]"')
         return
@@ -200,57 +180,44 @@ def _check_table(card: Card, path: Path, entry: Data) -> Iterator[Check]:
     labelled = f", {filled:,} with a label" if filled < rows else ""
     result = f"{counted(rows, 'row')} of the file{labelled}, {expected:,} on the card"
     yield Check("rows", (filled, rows) == (expected, expected + empty), result)
-    yield _check_columns(columns, private, entry.get("columns", columns))
-    for name, count in impossible.items():
-        result = f"{count:,} of {rows:,} in {name!r} cannot be" if count else f"each in {name!r} can be"
-        yield Check("noisy labels", not count, f"{result} an output of the mechanism")
+    yield _check_columns(columns, label, facts.get("columns", columns))
+    if is_checked:
+        result = (
+            f"{impossible:,} of {rows:,} in {label!r} cannot be" if impossible else f"each in {label!r} can be"
+        )
+        yield Check("noisy labels", not impossible, f"{result} an output of the mechanism")
 
 
-def _has_few_outputs(card: Card) -> bool:
-    """Return whether the mechanism of a release gives out some numbers and no others."""
-    return isinstance(card.terms.mechanisms[0].channel, TableChannel)
+def _open_table(card: Card, path: Path, label: str | None) -> tuple[list[str], Iterator[Any]]:
+    """Return the names of a table's columns, and batches of the private one; a folder has files of a cluster."""
+    if path.is_dir():
+        table = importlib.import_module("pyarrow.dataset").dataset(path, format="parquet")
+        names = list(table.schema.names)
+        return names, table.to_batches(columns=[label] if label in names else names[:1])
+    if "file" in card.content:
+        table = open_release(path, card, label=label, as_written=True)
+    else:
+        table = importlib.import_module("labeldp.tables").open_table(path, label=label, as_written=True)
+    return table.schema.names, table.batches([label or table.schema.names[0]])
 
 
-def _open_table(path: Path, entry: Data, private: Collection[object]) -> Any:
-    """Return a table as a dataset of Arrow; a folder has files of a cluster.
-
-    Text is always in UTF-8. Private columns are numbers and all others text: PyArrow would guess types from the
-    first rows.
-    """
-    dataset = importlib.import_module("pyarrow.dataset")
-    format = "parquet" if path.is_dir() else as_format(entry.get("format") or format_of(path.name))
-    if format not in DELIMITERS:
-        return dataset.dataset(path, format=format)
-    csv = importlib.import_module("pyarrow.csv")
-    separator = entry.get("separator", DELIMITERS[format])
-    text = dataset.CsvFileFormat(
-        parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(decimal_point=entry.get("decimal", ".")),
-        read_options=csv.ReadOptions(block_size=_BLOCK),
-    )
-    names = dataset.dataset(path, format=text).schema.names
-    types = [(name, "float64" if name in private else "string") for name in names]
-    return dataset.dataset(path, format=text, schema=importlib.import_module("pyarrow").schema(types))
+def _count_impossible(column: Any, card: Card) -> int:
+    """Return the number of values that are no output of the mechanism of a card."""
+    numbers: Array = column.drop_null().to_numpy(zero_copy_only=False)
+    is_debiased, (step,) = card.content["purpose"] != "values", card.content.get("rounding", [None])
+    possible = is_possible(numbers, card.terms.mechanisms[0], debiased=is_debiased, step=step)
+    return int(np.sum(~possible))
 
 
-def _count_impossible(column: Any, mechanism: Mechanism, step: float | None, *, debiased: bool) -> int:
-    """Return the number of values that are no output of a mechanism."""
-    try:
-        numbers: Array = column.cast("float64").to_numpy(zero_copy_only=False)
-    except (ValueError, NotImplementedError):  # dates and lists are no numbers either
-        return len(column)
-    return int(np.sum(~is_possible(numbers, mechanism, debiased=debiased, step=step)))
-
-
-def _check_columns(columns: list[str], private: list[Any], expected: object) -> Check:
-    """Compare the columns of a table with those that the card names as private, and with all that it lists."""
-    if expected != columns or not set(private) <= {None, *columns}:
+def _check_columns(columns: list[str], label: str | None, expected: object) -> Check:
+    """Compare the columns of a table with the one that the card names as private, and with all that it lists."""
+    if expected != columns or label not in (None, *columns):
         return Check("columns", False, "the file has other columns than the card says")
-    if private[0] is None:
+    if label is None:
         return Check("columns", None, "the card does not say which column holds the private labels")
-    public = ", ".join(name for name in columns if name not in private)
+    public = ", ".join(name for name in columns if name != label)
     copied = f"; public, and as they are: {public}" if public else ""
-    return Check("columns", True, f"by the card, the private labels are in {private[0]!r}{copied}")
+    return Check("columns", True, f"by the card, the private labels are in {label!r}{copied}")
 
 
 def _check_arrays(card: Card, path: Path) -> Check:

@@ -11,10 +11,9 @@ from typing import Any
 from labeldp.accounts.card import Card
 from labeldp.app.card_check import find_release, verify_files
 from labeldp.app.card_files import KINDS, reports_beside
+from labeldp.app.released_table import open_release
 from labeldp.app.report import render_report
 from labeldp.errors import CardError, DataError
-from labeldp.tables.dialect import Dialect
-from labeldp.tables.opening import open_table
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 """The date of files in an archive: equal files make equal archives."""
@@ -72,7 +71,7 @@ def as_workbook(path: Path, card: Card) -> bytes:
         raise DataError(f"an Excel sheet has {MAX_SHEET_ROWS:,} rows at most, and the table {card.terms.rows:,}")
     book = Workbook(write_only=True)
     sheet = book.create_sheet("private")
-    table = open_release(path, card)
+    table = open_release(path, card, label=str(card.content["file"]["column"]))
     sheet.append([cell(name) for name in table.schema.names])
     for batch in table.batches():
         for row in batch.to_pylist():
@@ -80,12 +79,3 @@ def as_workbook(path: Path, card: Card) -> bytes:
     data = io.BytesIO()
     book.save(data)
     return data.getvalue()
-
-
-def open_release(path: Path, card: Card, *, as_written: bool = False) -> Any:
-    """Open a released table as its card says that it is written, with numbers in the private column."""
-    facts = card.content["file"]
-    dialect = Dialect(**{name: facts[name] for name in ("separator", "decimal", "encoding") if name in facts})
-    if as_written:
-        return open_table(path, as_written=True, dialect=dialect)
-    return open_table(path, label=str(facts["column"]), dialect=dialect)

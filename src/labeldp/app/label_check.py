@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labeldp._values import Array, Data
+from labeldp._values import Array
 from labeldp.accounts.accuracy import round_to
 from labeldp.accounts.card import Card
 from labeldp.accounts.terms import fit_times
 from labeldp.accounts.verification import Check
+from labeldp.app.released_table import open_release
 from labeldp.errors import CardError, DataError, LabelDPError
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _labels(card: Card, path: Path, folder: Path) -> tuple[Array, Array, float |
     for source in (model.card.terms, release.terms):
         if fit_times(source.charges) != fit_times(terms.charges):
             raise CardError("the model is of another release")
-    table, labels = _read(card.content["file"], path, model.encoder)
+    table, labels = _read(card, path, model.encoder)
     if labels.size != terms.rows:
         raise CardError("the table has another number of rows than the card")
     rows = np.arange(terms.rows) if terms.split is None else terms.split.indices()[0]
@@ -88,24 +89,21 @@ def _labels(card: Card, path: Path, folder: Path) -> tuple[Array, Array, float |
     return labels, round_to(expected, step), step
 
 
-def _read(facts: Data, path: Path, encoder: TableEncoder) -> tuple[Any, Array]:
+def _read(card: Card, path: Path, encoder: TableEncoder) -> tuple[Any, Array]:
     """Return the public columns of a table that its card describes, and its labels.
 
     Codes that are written as text may have been numbers to the model.
     """
-    from labeldp.tables import Dialect, open_table  # noqa: PLC0415 (an extra)
-    from labeldp.tables.arrow import arrow  # noqa: PLC0415
+    from labeldp.tables.arrow import arrow  # noqa: PLC0415 (an extra)
     from labeldp.tables.batches import guard_arrow, label_values  # noqa: PLC0415
     from labeldp.tables.text_types import parse_text  # noqa: PLC0415
 
-    pa, label, names = arrow(), str(facts["column"]), encoder.names
-    dialect = Dialect(**{name: facts[name] for name in ("separator", "decimal", "encoding") if name in facts})
-    reading: dict[str, Any] = {"label": label, "text": encoder.texts, "only": [label, *names], "dialect": dialect}
-    table = open_table(path, facts["format"], **reading)
+    pa, label, names = arrow(), str(card.content["file"]["column"]), encoder.names
+    table = open_release(path, card, label=label, text=encoder.texts, only=[label, *names])
     read = pa.Table.from_batches(list(table.batches([label, *names])))
     for position, column in enumerate(encoder.columns, 1):
         text = read.column(position)
         if column.kind == "number" and text.type == pa.string():
-            numbers = guard_arrow(partial(parse_text, text, pa.float64(), dialect), "codes in it are no numbers")
-            read = read.set_column(position, column.name, numbers)
+            parse = partial(parse_text, text, pa.float64(), table.dialect)
+            read = read.set_column(position, column.name, guard_arrow(parse, "codes in it are no numbers"))
     return read.select(names), label_values(read.column(label))[0]

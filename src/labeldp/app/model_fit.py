@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ from labeldp.accounts.ledger import Ledger
 from labeldp.accounts.terms import Terms
 from labeldp.app.inputs import Columns, Hints, Rows, read_rows, tally_notes
 from labeldp.app.row_columns import RowColumns
-from labeldp.errors import Message, ParameterError, Setting, WeakModelWarning
+from labeldp.errors import ParameterError, Setting, WeakModelWarning
 from labeldp.learning.fit_plan import LabelScale
 from labeldp.learning.label_regressor import LabelReleaseRegressor
 from labeldp.learning.model_regressor import ModelReleaseRegressor
@@ -289,18 +288,3 @@ def score_note(terms: Terms, risk: Risk) -> str:
         f"The score on {risk.rows:,} rows held out costs {risk.cost} for these rows, which the model did not use: "
         f"{extra} beyond the model, {terms.cost} in all."
     )
-
-
-def no_score(rows: int) -> str:
-    """Return a note on the cost of a score, if none is asked for.
-
-    Examples
-    --------
-    >>> no_score(4000)
-    'The error is not measured: rows held out can spend ε on a score instead, such as 0.3; add score=0.3.'
-    """
-    enough = max(0.2, math.ceil(10_000 / rows) / 10)  # a tenth of the rows, and noise below a typical error
-    if enough > 20:
-        return Message(f"The error is not measured: {rows:,} rows are too few for ", Setting("score"), ".")
-    cost = f"rows held out can spend ε on a score instead, such as {enough:g}"
-    return Message(f"The error is not measured: {cost}; add ", Setting("score", enough), ".")

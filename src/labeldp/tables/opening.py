@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from labeldp._atomic import StrPath
-from labeldp.errors import DataError, LabelDPError, ParameterError, Setting
+from labeldp.errors import DataError, ParameterError, Setting
 from labeldp.exact.word_sources import WordSource
 from labeldp.release.names import looks_like_value
 from labeldp.tables.batches import label_values, missing_labels, read_ahead
@@ -256,57 +255,3 @@ def _labelled(
 ) -> tuple[Any, NDArray[np.float64]]:
     """Return the public columns and the labels of the rows that have one."""
     return (public.filter(pa.array(~missing)), values[~missing]) if missing.any() else (public, values)
-
-
-# ---- all that is wrong at once --------------------------------------------------------------------------------
-
-MOST_PROBLEMS = 8
-
-
-def all_problems(
-    error: LabelDPError,
-    source: StrPath,
-    format: str | None,
-    *,
-    label: str,
-    dialect: Dialect,
-    drop: Collection[str],
-    missing: str,
-) -> LabelDPError:
-    """Return one error for all that keeps a table from being read, and what to add against it.
-
-    The remedy of the last problem is tried, to find the next.
-    """
-    problems, remedies, last = {error.option: error}, dict[str, Setting](), error
-    for _ in range(MOST_PROBLEMS):
-        if (remedy := _remedy(last)) is None:
-            break
-        remedies[remedy.option] = remedy
-        reading: dict[str, Any] = {remedy.option: remedy.value}
-        try:
-            dialect = replace(dialect, **reading)
-            table = open_table(source, format, label=label, drop=drop, dialect=dialect)
-            deque(TableInput(table, drop=missing == "drop", progress=lambda *_: None).labels(), maxlen=0)
-            break
-        except LabelDPError as other:
-            problems[other.option] = last = other
-    if len(problems) == 1:
-        return last
-    pieces: list[object] = [f"the table has {len(problems)} problems."]
-    for number, problem in enumerate(problems.values(), 1):
-        pieces += [f" {number}. ", problem, "."]
-    pieces.append(" Add:")
-    for remedy in remedies.values():
-        pieces += [" ", remedy]
-    return type(error)(*pieces, option=error.option)
-
-
-def _remedy(error: LabelDPError) -> Setting | None:
-    """Return the first option that an error asks for, if the option says how a table is read.
-
-    A decimal mark is not tried: whether labels are numbers is public only by the mark that their owner names.
-    """
-    settings = [piece for piece in error.message.pieces if isinstance(piece, Setting)]
-    setting = settings[0] if settings else Setting("")
-    is_known = setting.option in ("skip", "skip_last", "encoding") and setting.option == error.option
-    return setting if is_known and setting.value is not None else None

@@ -119,10 +119,10 @@ def test_the_very_file_that_was_asked_for_is_compared_not_the_one_its_card_names
     [
         ({}, {"rows": 3}, "✗", "agreement"),
         ({"rows": ROWS + 1}, {"rows": ROWS + 1}, "✗", "rows"),
-        ({}, {"column": "prise"}, "✗", "columns"),
+        ({}, {"column": "prise"}, "✗", "rows"),
         ({}, {"columns": ["price", "id"]}, "✗", "columns"),
         ({"file": ..., "id": "id", "release": "0" * 32, "label": "price"}, {}, "✓", "columns"),
-        ({"file": ..., "id": "id", "release": "0" * 32, "label": "prise"}, {}, "✗", "columns"),
+        ({"file": ..., "id": "id", "release": "0" * 32, "label": "prise"}, {}, "✗", "rows"),
     ],
 )
 def test_a_card_whose_rows_or_columns_do_not_fit_the_file_is_red(cards, more, about, mark, check, tmp_path):

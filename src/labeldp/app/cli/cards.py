@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 from rich.padding import Padding
-from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 from typer import Argument, Option
@@ -21,9 +20,9 @@ from labeldp.accounts.ledger_chain import Extract
 from labeldp.accounts.verification import Check, Verification, verify_card
 from labeldp.app.card_files import KINDS, cards_in, read_card_file, report_path, reports_beside
 from labeldp.app.cli.commands import command
-from labeldp.app.cli.ledgers import print_sums, print_table
+from labeldp.app.cli.ledgers import print_sums
 from labeldp.app.cli.own_mechanisms import import_modules
-from labeldp.app.cli.shell import EXIT, PlainConsole, finite, print_json, print_result, print_status
+from labeldp.app.cli.shell import EXIT, PlainConsole, finite, print_json, print_result, print_status, print_table
 from labeldp.app.options import AsJson, CardFile, Force, Modules, PaidFrom
 from labeldp.app.sentences import as_flag, counted, printable, spelled
 from labeldp.errors import LabelDPError, ParameterError, Setting
@@ -43,14 +42,12 @@ def explain(card_file: CardFile, modules: Modules = ()) -> None:
     import_modules(modules)
     explanation = verify_card(read_card_file(card_file)[1]).require_card().explain()
     console = PlainConsole()
-    console.print("", Text(printable(explanation.title), style="bold"), sep="\n")
+    console.print("", Text(printable(explanation.title), "bold"), sep="\n")
     for warning in explanation.warnings:
-        console.print(Panel(Text(printable(warning)), style="bold red", title="Read this first"))
+        console.print("", Text(printable(warning), "bold red"), sep="\n")
     for heading, lines in explanation.sections.items():
-        console.print("", Text(heading, style="bold cyan"), sep="\n")
-        for line in lines:
-            text = line.lstrip(" ")
-            console.print(Padding(Text(printable(text)), (0, 0, 0, 2 + len(line) - len(text)), expand=False))
+        text = Text("\n".join(map(printable, lines)))
+        console.print("", Text(heading, "bold cyan"), Padding(text, (0, 0, 0, 2)), sep="\n")
     console.print()
 
 

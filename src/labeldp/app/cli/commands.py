@@ -28,7 +28,6 @@ from labeldp.app.cli.shell import (
     warnings_as_status,
 )
 from labeldp.app.options import METAVARS, OPTIONS, TYPED, Declaration, arguments, parameters
-from labeldp.errors import LabelDPError
 
 EXIT_CODES = {
     0: "done",
@@ -120,10 +119,7 @@ def command(
                 if "ledger" in values:
                     ledgers.append(values["ledger"])
                     _confirm_ledger(values["ledger"], values["out"], values["label"])
-                try:
-                    function(**values)
-                except LabelDPError as error:
-                    raise _with_all_problems(error, values) from None
+                function(**values)
 
         declared = [Declaration.of(parameter) for parameter in parameters(function)]
         declared.sort(key=lambda option: option.default is not Parameter.empty)  # required ones come first in help
@@ -167,15 +163,3 @@ def _confirm_ledger(ledger: Ledger, out: str | Path | list[Path], label: str) ->
     print_status(note, style="yellow")
     if is_interactive():
         confirm("Go on with this ledger?" if ledger.path else "Go on without a ledger?")
-
-
-def _with_all_problems(error: LabelDPError, values: dict[str, Any]) -> LabelDPError:
-    """Return an error with all other problems of the table, so that they can be mended at once."""
-    reading = {
-        name: values[name] for name in ("source", "format", "label", "dialect", "missing") if name in values
-    }
-    if len(reading) < 5:
-        return error
-    from labeldp.tables.opening import all_problems
-
-    return all_problems(error, drop=values.get("drop", ()), **reading)

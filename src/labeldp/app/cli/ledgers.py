@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from typer import Argument, Option
 
 from labeldp.accounts.budget import Charge, missing_charges, rounded_up, sum_of, total_of
@@ -20,9 +19,9 @@ from labeldp.accounts.ledger_file import restore_ledger
 from labeldp.accounts.ledger_totals import describe_totals
 from labeldp.app.card_files import cards_in, is_card_name, read_card_file
 from labeldp.app.cli.commands import command
-from labeldp.app.cli.shell import EXIT, PlainConsole, print_result, print_status
+from labeldp.app.cli.shell import EXIT, print_result, print_status, print_table
 from labeldp.app.options import Force
-from labeldp.app.sentences import counted, printable
+from labeldp.app.sentences import counted
 from labeldp.errors import LabelDPError, ParameterError, Setting
 
 _copies = "Copies"
@@ -178,15 +177,3 @@ def print_sums(charges: Sequence[Charge], *, several: bool) -> None:
             [*group, rounded_up(total(members).epsilon), len(members)] for group, members in sorted(groups.items())
         ]
         print_table(["intended use", "recipient", "ε", "charges"], rows)
-
-
-def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table without lines, if it has rows; figures stand on the right of their columns."""
-    if not rows:
-        return
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in header:
-        table.add_column(name, justify="right" if name in ("ε", "rows a person", "charges") else "left")
-    for row in rows:
-        table.add_row(*(printable(cell, 200) for cell in row))
-    PlainConsole().print("", table, sep="\n")

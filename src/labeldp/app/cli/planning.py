@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.table import Table
 from typer import Option
 
 from labeldp._atomic import atomic_file
@@ -17,12 +16,11 @@ from labeldp.accounts.numbers import number
 from labeldp.app.cli.commands import command
 from labeldp.app.cli.own_mechanisms import import_modules
 from labeldp.app.cli.shell import (
-    PlainConsole,
     finite,
     print_json,
     print_result,
     print_status,
-    print_texts,
+    print_table,
     progress,
 )
 from labeldp.app.inputs import read_rows
@@ -65,7 +63,7 @@ Figures = Mapping[str, tuple[Sequence[str], Sequence[Sequence[str]]]]
 
 
 def _show(tables: Figures, notes: Sequence[str], records: Sequence[Data] | None = None) -> None:
-    """Print tables, which no pipe cuts, and notes; or every figure in full, as JSON."""
+    """Print tables and notes, or every figure in full, as JSON."""
     if records is not None:
         figures = [
             {name: finite(value) if isinstance(value, float) else value for name, value in record.items()}
@@ -73,17 +71,9 @@ def _show(tables: Figures, notes: Sequence[str], records: Sequence[Data] | None 
         ]
         print_json(figures=figures, notes=[spelled(note, as_flag) for note in notes])
         return
-    console = PlainConsole()
-    if not console.is_terminal:
-        console.width = 1000
     for title, (header, lines) in tables.items():
-        table = Table(title=title, title_justify="left")
-        for k, name in enumerate(header):
-            table.add_column(name, justify="right" if k else "left", overflow="fold")
-        for line in lines:
-            table.add_row(*line)
-        console.print(table)
-    print_texts(console, *notes)
+        print_table(header, lines, title)
+    print_result(*notes)
 
 
 def _save(figure: Any, plot: Path, *, force: bool = True) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import json
 import math
+import re
 import signal
 import sys
 import threading
@@ -21,6 +22,7 @@ from typing import Any, NoReturn
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.sentences import (
@@ -29,6 +31,7 @@ from labeldp.app.sentences import (
     as_flag,
     explain_defect,
     explain_error,
+    printable,
     spelled,
     without_controls,
 )
@@ -42,6 +45,9 @@ from labeldp.errors import (
     PrivacyProofError,
     UncheckableError,
 )
+
+FIGURES = re.compile("ε|reports|charges|rows a person")
+"""Headings of columns of figures."""
 
 EXIT = {"machine": 1, "input": 2, "ledger": 3, "claim": 4, "open": 5, "stopped": 130}
 _CODES: dict[Any, str] = {  # the first that fits counts
@@ -194,6 +200,21 @@ def print_status(*texts: str, style: str | None = None) -> None:
 def print_result(*texts: str, style: str | None = None) -> None:
     """Print texts on standard output."""
     print_texts(PlainConsole(), *texts, style=style)
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[object]], title: str | None = None) -> None:
+    """Print a table, if it has rows; figures stand on the right of their columns, and no pipe cuts a row."""
+    if not rows:
+        return
+    console = PlainConsole()
+    if not console.is_terminal:
+        console.width = 1000
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for name in header:
+        table.add_column(name, justify="right" if FIGURES.search(name) else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(printable(cell, 200) for cell in row))
+    console.print("", table, sep="\n")
 
 
 def confirm(question: str) -> None:

@@ -7,14 +7,13 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-from rich.table import Table
 from typer import Option
 
 from labeldp._atomic import atomic_file
 from labeldp._values import Epsilon, LabelBounds
 from labeldp.accounts.numbers import number, percent
 from labeldp.app.cli.commands import command
-from labeldp.app.cli.shell import PlainConsole, print_result, progress
+from labeldp.app.cli.shell import print_result, print_table, progress
 from labeldp.app.options import (
     Bounds,
     Categories,
@@ -79,14 +78,8 @@ def design(
     text = designed.to_json()
     with atomic_file(out, public=True, replace=force) as draft:
         draft.write_text(text, encoding="ascii", newline="\n")
-    header, lines = forecast_table(forecast(designed, histogram))
-    table = Table(title="Typical errors", title_justify="left")
-    for position, name in enumerate(header):
-        table.add_column(name, justify="right" if position else "left")
-    for line in lines:
-        table.add_row(*line)
     print_result(f"The card is in {out}: {designed.name}, of {len(text):,} characters.")
-    PlainConsole().print(table)
+    print_table(*forecast_table(forecast(designed, histogram)), "Typical errors")
     if for_model is not None:
         low, high = map(number, designed.domain)
         print_result(

@@ -13,8 +13,8 @@ from labeldp._values import Array
 from labeldp.accounts.accuracy import Accuracy
 from labeldp.accounts.card import Card
 from labeldp.accounts.numbers import number
-from labeldp.app.handover import open_release
 from labeldp.app.model_predictions import open_features
+from labeldp.app.released_table import open_release
 from labeldp.app.report.drawing import draw
 from labeldp.inference.regression_table import RegressionTable
 from labeldp.learning.models import load_model
@@ -71,7 +71,7 @@ def draw_table(path: Path, card_text: str) -> list[Picture]:
     card = Card.parse(card_text)
     label = str(card.content["file"]["column"])
     names = [label] if card.terms.rows > MOST_ROWS else None  # a large table need not fit into memory
-    table = pa.Table.from_batches(list(open_release(path, card).batches(names)))
+    table = pa.Table.from_batches(list(open_release(path, card, label=label).batches(names)))
     values = label_values(table.column(label).combine_chunks(), allow_missing=True)[0]
     bounds, mean = card.terms.bounds[0], _Mean.of(card, values)
     prior = None if mean is None else card.terms.priors[0]

@@ -21,7 +21,7 @@ from labeldp.accounts.numbers import odds_figures
 from labeldp.app.card_files import KINDS
 from labeldp.app.file_release import privatize_file
 from labeldp.app.handover import as_workbook
-from labeldp.app.model_fit import fit_file, no_score
+from labeldp.app.model_fit import fit_file
 from labeldp.app.page.budget_step import preview_of, score_of
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import explain
@@ -89,7 +89,6 @@ def release_values(site: Site, unfinished: Unfinished) -> dict[str, Any] | str:
         "cautions": preview_of(unfinished, release.options["epsilon"]).cautions(past),
         "rows": rows,
         "score": score_of(release, rows),
-        "no_score": no_score(rows),
         "other_ledgers": note_other_ledgers(
             book, {name: site.folder.target(name) for name in site.folder.ledgers()}, str(unfinished.label)
         ),
