@@ -66,9 +66,8 @@ class _Mean(NamedTuple):
         return cls(mean, text, accuracy.describe_mean(values.size))
 
 
-def draw_table(path: Path, card_text: str) -> list[Picture]:
+def draw_table(path: Path, card: Card) -> list[Picture]:
     """Return the released values of a table and its first rows, and means by a public column."""
-    card = Card.parse(card_text)
     label = str(card.content["file"]["column"])
     names = [label] if card.terms.rows > MOST_ROWS else None  # a large table need not fit into memory
     table = pa.Table.from_batches(list(open_release(path, card, label=label).batches(names)))

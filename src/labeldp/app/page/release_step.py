@@ -18,7 +18,6 @@ from labeldp.accounts.budget import spent_before
 from labeldp.accounts.card import Card
 from labeldp.accounts.ledger import Ledger, note_other_ledgers
 from labeldp.accounts.numbers import odds_figures
-from labeldp.app.card_files import KINDS
 from labeldp.app.file_release import privatize_file
 from labeldp.app.handover import as_workbook
 from labeldp.app.model_fit import fit_file
@@ -30,7 +29,6 @@ from labeldp.app.page.site import SOON, Site, go, site_of
 from labeldp.app.page.unfinished import ReleaseRequest, Unfinished
 from labeldp.app.page.work import Work
 from labeldp.app.regression import regress_file
-from labeldp.app.report import render_report, write_page
 from labeldp.app.sentences import printable
 from labeldp.errors import Message, ParameterError, Setting
 from labeldp.tables.paths import format_in
@@ -102,10 +100,10 @@ def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, wo
     kind, out = release.kind, release.out
     result: Any = COMMANDS[kind](release.source, out, **release.options, ledger=ledger, progress=work.progress)
     card_path = out / "card.json" if kind == "model" else out.with_name(f"{out.name}.card.json")
-    card = card_path.read_text(encoding="utf-8")
+    card = Card.parse(card_path.read_text(encoding="utf-8"))
     problems = list[str]()
     files = {OUTPUTS[kind]: out, "The certificate (card)": card_path}
-    files |= _write_copies(release, card_path, ledger, problems)
+    files |= _write_sheet(release, card, problems)
     pictures = list[Picture]()
     with _collect_failure(problems, "The result cannot be shown here"):
         pictures = _draw_result(release, result, card)
@@ -116,32 +114,24 @@ def _carry_out(folder: ChosenFolder, release: ReleaseRequest, ledger: Ledger, wo
         "card": folder.name(card_path),
         "files": {name: folder.name(file) for name, file in files.items()},
         "notes": [printable(line) for note in [*problems, *notes] for line in note.splitlines()],
-        "explanation": Card.parse(card).explain(ledger.charges),
+        "explanation": card.explain(ledger.charges),
         "pictures": pictures,
     }
 
 
-def _write_copies(
-    release: ReleaseRequest, card_path: Path, ledger: Ledger, problems: list[str]
-) -> dict[str, Path]:
-    """Write an Excel sheet of a table that came from Excel, the report, and the summary."""
-    out, card, files = release.out, card_path.read_text(encoding="utf-8"), dict[str, Path]()
-    if release.kind == "table" and format_in(release.source.name) == "xlsx":
-        with _collect_failure(problems, "The Excel sheet could not be written"):
-            sheet = out.with_suffix(".xlsx")
-            with atomic_file(sheet, public=True, max_rights=out.stat().st_mode, replace=False) as file:
-                file.write_bytes(as_workbook(out, Card.parse(card)))
-            files["The same as an Excel sheet"] = sheet
-    pages = KINDS[1:] if release.kind == "regression" else KINDS  # its table is a report itself
-    for page in pages:
-        with _collect_failure(problems, f"The {page} could not be written"):
-            target = out.with_name(f"{out.name}.{page}.html")
-            write_page(target, render_report(card, page, ledger=ledger), subject=card_path)
-            files[f"The {page}"] = target
-    return files
+def _write_sheet(release: ReleaseRequest, card: Card, problems: list[str]) -> dict[str, Path]:
+    """Write an Excel sheet of a table that came from Excel."""
+    if release.kind != "table" or format_in(release.source.name) != "xlsx":
+        return {}
+    sheet = release.out.with_suffix(".xlsx")
+    with _collect_failure(problems, "The Excel sheet could not be written"):
+        with atomic_file(sheet, public=True, max_rights=release.out.stat().st_mode, replace=False) as file:
+            file.write_bytes(as_workbook(release.out, card))
+        return {"The same as an Excel sheet": sheet}
+    return {}
 
 
-def _draw_result(release: ReleaseRequest, result: Any, card: str) -> list[Picture]:
+def _draw_result(release: ReleaseRequest, result: Any, card: Card) -> list[Picture]:
     """Return pictures and tables of a release, from its files and public columns."""
     if release.kind == "table":
         return draw_table(release.out, card)

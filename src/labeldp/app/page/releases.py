@@ -9,21 +9,21 @@ from typing import Any
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import HTMLResponse, Response
 
 from labeldp.accounts.budget import missing_charges, rounded_up
 from labeldp.accounts.card import Card
 from labeldp.accounts.explanation import private_column
 from labeldp.accounts.ledger import Ledger
 from labeldp.app.card_check import verify_files
-from labeldp.app.card_files import read_card_file, reports_beside
+from labeldp.app.card_files import read_card_file
 from labeldp.app.options import RECORD
 from labeldp.app.page.chosen_folder import ChosenFolder
 from labeldp.app.page.forms import collect_problem
 from labeldp.app.page.site import go, show, site_of
 from labeldp.app.page.table_step import new_release
+from labeldp.app.report import Kind, render_report
 from labeldp.app.sentences import EXPLAINED
-from labeldp.errors import ParameterError
 
 REPORT_POLICY = {
     "content-security-policy": (
@@ -111,10 +111,9 @@ def card_page(request: Request) -> Response:
     if result.card is not None:
         ledger = _ledger_of(result.card, _ledgers_in(folder)[0].values())
         explanation = result.card.explain(ledger.charges if ledger else None)
-    report = _report_of(folder, path)
     sources = folder.tables() if result.holds else []
     tables = sources if path.name == "card.json" else []
-    values: dict[str, Any] = {"explanation": explanation, "report": report, "tables": tables, "sources": sources}
+    values: dict[str, Any] = {"explanation": explanation, "tables": tables, "sources": sources}
     return show(request, "card", name=name, result=result, **values)
 
 
@@ -124,20 +123,10 @@ def _ledger_of(card: Card, ledgers: Iterable[Ledger]) -> Ledger | None:
     return max(candidates, key=lambda ledger: ledger.total.epsilon, default=None) if card.terms.charges else None
 
 
-def _report_of(folder: ChosenFolder, card: Path, kind: str = "report") -> Path | None:
-    """Return the report or the summary of a card, or the page of a regression, if the folder has it."""
-    pages = reports_beside(card, kind)
-    subject = card.with_name(card.name.removesuffix(".card.json"))
-    if subject.suffix == ".html":
-        pages.append(subject)
-    return next(filter(folder.has_file, pages), None)
-
-
 def report_page(request: Request) -> Response:
-    """Show the report of a card, or its summary."""
+    """Show the report of a card, or its summary, as it follows from the card and its ledger."""
     folder = site_of(request).folder
-    kind = "summary" if request.query_params.get("kind") == "summary" else "report"
-    report = _report_of(folder, folder.card(request.query_params.get("card", "")), kind)
-    if report is None:
-        raise ParameterError("there is no report beside this certificate")
-    return FileResponse(report, media_type="text/html", headers=REPORT_POLICY)
+    text = read_card_file(folder.card(request.query_params.get("card", "")))[1]
+    kind: Kind = "summary" if request.query_params.get("kind") == "summary" else "report"
+    ledger = _ledger_of(Card.parse(text), _ledgers_in(folder)[0].values())
+    return HTMLResponse(render_report(text, kind, ledger=ledger), headers=REPORT_POLICY)
