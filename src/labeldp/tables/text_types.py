@@ -94,17 +94,21 @@ _NOT_FINITE = pa.array([sign + word for word in ("inf", "infinity", "nan") for s
 def parse_labels(text: Any, dialect: Dialect) -> tuple[Any, int | None]:
     """Return label text as float64, null where a label is missing or no number, and which is the first no number.
 
+    The words ``true`` and ``false``, in any case, are 1 and 0.
+
     All labels take the same way: which one must not follow from their values. A number beyond the range of floats
     is the last of them, as in an array: to refuse it, or to leave its row out, would reveal it. Only words such as
     ``inf`` are infinite.
 
     Examples
     --------
-    >>> values, wrong = parse_labels(pa.array(["1", " 2.5e1 ", "NA", "-1e999", "inf", "five"]), Dialect())
+    >>> values, wrong = parse_labels(pa.array(["1", " 2.5e1 ", "NA", "-1e999", "inf", "True", "five"]), Dialect())
     >>> values.to_pylist(), wrong
-    ([1.0, 25.0, None, -1.7976931348623157e+308, inf, None], 5)
+    ([1.0, 25.0, None, -1.7976931348623157e+308, inf, 1.0, None], 6)
     """
     words = mark_missing(text, dialect.na)
+    for word, digit in (("true", "1"), ("false", "0")):
+        words = pc.if_else(pc.equal(pc.ascii_lower(words), word), digit, words)
     groups = _groups(dialect) + GROUPS + ("." if dialect.decimal == "," else "")  # never a decimal mark
     plain, is_number = _plain(words, dialect.decimal, groups)
     is_known = pc.or_(is_number, pc.is_in(pc.ascii_lower(words), value_set=_NOT_FINITE))

@@ -231,20 +231,14 @@ def _parse(
 def _check(release: ReleaseRequest, rows: int, problems: dict[str, str]) -> None:
     """Collect problems of a request with its ledger, its scale and its score."""
     options = release.options
-    with collect_problem(problems, "epsilon", FIELDS):
-        LabelScale.parse(options["bounds"], options.get("label_transform"))
-    with collect_problem(problems, "segment"):
-        Scope.parse(segment=options["segment"])
-    if "segment" in problems:
-        return
+    if not release.ledger.exists() and release.limit is None:
+        problems["limit"] = "A new ledger needs a limit, such as 3: choose the most ε that may ever be spent"
     with collect_problem(problems, "ledger"):
         book = release.open_ledger()
-        if not release.ledger.exists() and release.limit is None:
-            problems["limit"] = "A new ledger needs a limit, such as 3: choose the most ε that may ever be spent"
-        with collect_problem(problems, "epsilon"):
+        with collect_problem(problems, "epsilon", ["segment", *KIND_OPTIONS["model"]]):
+            LabelScale.parse(options["bounds"], options.get("label_transform"))
+            score_of(release, rows)
             refuse_overspend(book.limit, book.charges, [release.price])
-    with collect_problem(problems, "score"):
-        score_of(release, rows)
 
 
 def _formula(unfinished: Unfinished, form: FormData) -> str:
