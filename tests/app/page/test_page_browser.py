@@ -127,8 +127,6 @@ def to_budget(page, label="Miete", bounds=("0", "3000")):
 
 
 def choose_budget(page, epsilon):
-    """Choose ε, and the limit that a new ledger asks for."""
-    page.get_by_label("Limit").fill("3")
     page.get_by_label(BUDGET, exact=True).fill(epsilon)
     page.get_by_label("Limit").fill("3")
     page.get_by_role("button", name="Review the release").click()

@@ -41,7 +41,7 @@ def test_a_table_is_released_with_its_card_and_report_and_all_that_was_chosen(cl
     assert [line.partition(",")[0] for line in written[1:]] != rooms
     report = client.get("/report?card=homes.private.csv.card.json")
     assert "The proof" in report.html
-    assert "of ε = 3" in report.words
+    assert "The limit is ε = 3; left is ε = 2." in report.words
     assert "sandbox" in report.header("content-security-policy")
     assert "script-src" not in report.header("content-security-policy")
 

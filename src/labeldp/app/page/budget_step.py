@@ -237,8 +237,9 @@ def _check(release: ReleaseRequest, rows: int, problems: dict[str, str]) -> None
         book = release.open_ledger()
         with collect_problem(problems, "epsilon", ["segment", *KIND_OPTIONS["model"]]):
             LabelScale.parse(options["bounds"], options.get("label_transform"))
-            score_of(release, rows)
             refuse_overspend(book.limit, book.charges, [release.price])
+    with collect_problem(problems, "score"):
+        score_of(release, rows)
 
 
 def _formula(unfinished: Unfinished, form: FormData) -> str:
