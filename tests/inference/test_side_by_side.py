@@ -11,7 +11,11 @@ import pytest
 
 import labeldp as ldp
 from helpers import seeded
+from labeldp.app.regression import write_card_table
+from labeldp.app.report import render_report
+from labeldp.errors import DataError
 from labeldp.inference import RegressionTable
+from labeldp.inference.design import MAX_NAME
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +123,45 @@ def test_a_table_that_is_loaded_from_its_card_prints_the_same(tables, tmp_path):
     (tmp_path / "mechanism.json").write_text(ldp.TwoPoint(bounds=(0, 3), epsilon=1.0).to_json())
     with pytest.raises(ldp.LabelDPError, match="not that of a regression"):
         RegressionTable.load(tmp_path / "mechanism.json")
+
+
+ODD = [
+    "年齢",
+    "a_b%c$d&e#f{g}~^\\",
+    "=1+1",
+    "<b>x</b>",
+    "two\nlines",
+    "nul\0x",
+    "\u202eevil",
+    "\x0bvt",
+    "[x]",
+    "*s",
+    "C(x)",
+]
+
+
+@pytest.mark.parametrize("family", ["ols", "logit", "poisson"])
+def test_a_card_of_any_names_and_units_is_read_again_after_the_charge(family):
+    """Coefficients of a column in a tiny unit have no finite exponential."""
+    rng = np.random.default_rng(0)
+    long = "x" * MAX_NAME
+    frame = pd.DataFrame({name: rng.normal(size=900) for name in [*ODD, long]} | {"tiny": 1e-60 * rng.random(900)})
+    frame["cat"] = rng.choice(ODD, 900)
+    labels = (rng.random(900) < 0.5) * 1.0
+    formulas = [" + ".join(f"`{name}`" for name in chosen) for chosen in (ODD[:1], frame.columns)]
+    given = {"epsilon": 20.0, "bounds": (0, 1), "on": formulas, "label": "ω|ε", "random_state": seeded(0)}
+    moments = ldp.private_moments(frame, labels, family=family, **given)
+    tables = [getattr(moments, family)(formula) for formula in formulas]
+    card = tables[-1].to_card(side_by_side=ldp.side_by_side(*tables).cells)
+    assert RegressionTable.from_card(card).names == tables[-1].names
+    for ending in (".csv", ".tex", ".txt"):
+        assert "年齢" in write_card_table(card, ending)
+    assert "年齢" in render_report(card)
+    for column in (
+        frame.rename(columns={long: f"{long}x"}),
+        frame.assign(cat=frame["cat"].replace("[x]", long + "x")),
+    ):
+        with pytest.raises(DataError, match="500 characters"):
+            ldp.private_moments(
+                column, labels, **given | {"on": " + ".join(f"`{name}`" for name in column.columns)}
+            )

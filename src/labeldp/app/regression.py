@@ -39,6 +39,9 @@ REPORT = ".html"
 TABLES = (".csv", ".tex", ".txt")
 """The endings of files that have a table alone."""
 
+MAX_FORMULAS = 50
+"""The largest number of tables side by side: a card of more might be longer than is read."""
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FileRegression:
@@ -121,6 +124,8 @@ def regress_file(
     """
     paths = [Path(path) for path in ([out] if isinstance(out, str | PathLike) else out)]
     texts = [on] if isinstance(on, str) else list(on or [])
+    if len(texts) > MAX_FORMULAS:
+        raise ParameterError(Setting("on"), f" must be at most {MAX_FORMULAS} formulas, got {len(texts)}")
     outputs = {path: OutputsAndCard(path, force=force) for path in paths}
     _refuse_outputs(paths, source, ledger)
     parse_choice(family, "family", list(FAMILIES))

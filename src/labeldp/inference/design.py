@@ -14,6 +14,9 @@ from labeldp.errors import DataError
 MAX_COLUMNS = 512
 """The largest number of columns."""
 
+MAX_NAME = 500
+"""The largest length of a coefficient's name: with names of all columns, a card has the length that is read."""
+
 _MAX_ROWS = 1 << 30
 """The largest number of rows; sums over more rows might not be exact."""
 
@@ -129,7 +132,9 @@ def _refuse_size(rows: int, columns: int) -> None:
 
 
 def _refuse_column(name: str, column: Array) -> None:
-    """Refuse a column that is not finite, that is constant, or that has the name of the constant."""
+    """Refuse a column that is not finite, that is constant, or that has the name of the constant or a long one."""
+    if len(name) > MAX_NAME:
+        raise DataError(f"a column's name has more than {MAX_NAME} characters: rename {name[:20]!r}…")
     if name == "Intercept":
         raise DataError("a column is called 'Intercept', as the constant that is added: rename or drop it")
     lowest, highest = column.min(), column.max()

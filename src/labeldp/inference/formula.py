@@ -15,6 +15,7 @@ import numpy as np
 
 from labeldp._values import Array
 from labeldp.errors import DataError, ParameterError, Setting
+from labeldp.inference.design import MAX_NAME
 from labeldp.release.names import nearest, same_name
 from labeldp.tables.column_encoders import one_array
 from labeldp.tables.frames import as_table, frame_names, select_columns
@@ -275,6 +276,8 @@ def _levels(table: Any, name: str, reference: list[str]) -> list[str]:
     levels = sorted(set(_texts(table, name)), key=_level_key)
     if len(levels) > MAX_LEVELS:
         raise DataError(f"the column {name!r} has more than {MAX_LEVELS} levels: leave it out, or join some")
+    if longest := max((level for level in levels if len(level) > MAX_NAME), default=""):
+        raise DataError(f"the column {name!r} has a level of more than {MAX_NAME} characters: {longest[:20]!r}…")
     if not {*reference} <= {*levels}:
         raise _error(f"compares with {reference[0]!r}, which is not a level of {name!r}: {', '.join(levels[:8])}")
     return reference + [level for level in levels if level not in reference]

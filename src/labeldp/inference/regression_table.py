@@ -29,6 +29,9 @@ from labeldp.inference.remarks import INDEPENDENT
 from labeldp.mechanisms.card_format import MAX_TEXT
 from labeldp.tables.frames import is_frame
 
+MAX_EXPONENT = 700.0
+"""Exponentials of larger coefficients, of columns with a tiny unit, are no finite numbers."""
+
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class RegressionTable:
@@ -86,10 +89,13 @@ class RegressionTable:
 
     @property
     def ratios(self) -> Any:
-        """Odds ratios or rate ratios, the exponentials of the coefficients; for a linear model there are none."""
+        """Odds ratios or rate ratios, the exponentials of the coefficients; for a linear model there are none.
+
+        Those beyond e^±700 are stated as that.
+        """
         if self.family.is_linear:
             raise ParameterError("a linear regression has no ratios: its coefficients are differences of means")
-        return self._as_series(np.exp(self.estimates.coefficients))
+        return self._as_series(np.exp(np.clip(self.estimates.coefficients, -MAX_EXPONENT, MAX_EXPONENT)))
 
     @property
     def bse(self) -> Any:
@@ -352,7 +358,7 @@ class RegressionTable:
             rows=None,
             row_weights=np.ones(1),
             family=family,
-            remarks=content.get("note", "").splitlines(),
+            remarks=content.get("note", "").split("\n"),
         )
 
     def _refuse_figures_alone(self) -> None:

@@ -10,7 +10,7 @@ from labeldp.accounts.budget import Budget
 from labeldp.accounts.numbers import number
 from labeldp.errors import CardError, ParameterError, Setting
 from labeldp.inference.printed_table import PrintedTable
-from labeldp.inference.regression_table import RegressionTable
+from labeldp.inference.regression_table import MAX_EXPONENT, RegressionTable
 from labeldp.inference.remarks import EFRON, INDEPENDENT
 
 _STARS = ((0.01, "***"), (0.05, "**"), (0.1, "*"))
@@ -93,7 +93,7 @@ def _coefficient_cells(table: RegressionTable, stars: bool) -> dict[str, tuple[s
 
 def _ratio_cells(table: RegressionTable, stars: bool) -> dict[str, tuple[str, str]]:
     """Return ratios and their intervals as text, by name."""
-    ends = np.exp(np.asarray(table.conf_int(_LEVEL)))
+    ends = np.exp(np.clip(np.asarray(table.conf_int(_LEVEL)), -MAX_EXPONENT, MAX_EXPONENT))
     figures = zip(table.names, _marks(table, stars), np.asarray(table.ratios), ends, strict=True)
     return {
         name: (f"{number(float(value), 3)}{mark}", f"({number(float(low), 3)} to {number(float(high), 3)})")

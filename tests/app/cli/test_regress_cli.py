@@ -87,6 +87,7 @@ def test_empty_text_is_a_gap_and_no_category(tmp_path, term):
         ([], "C(region)"),
         (["--on", "schooling", "-o", "table.doc"], "--out"),
         (["--on", "schooling", "--epsilon", 0.001], "--epsilon"),
+        (["--on", "schooling"] * 51, "--on must be at most 50 formulas"),
     ],
 )
 def test_what_cannot_be_estimated_is_refused_before_the_charge(options, named, survey, tmp_path, monkeypatch):
