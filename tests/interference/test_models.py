@@ -15,7 +15,8 @@ from interference.harness import Way, assert_nothing_leaks, assert_same, compare
 from interference.outputs import described_error
 from interference.replay import replaced
 from labeldp.inference import clip_window, estimate, moments
-from labeldp.learning import epsilon_split, label_queries, label_release
+from labeldp.learning import epsilon_split, label_queries, label_release, private_scores
+from labeldp.learning.survey_rounds import plan_round
 from labeldp.release.label_access import LabelAccess
 
 BOUNDS = changes.BOUNDS
@@ -89,7 +90,8 @@ def updated(labels):
     model = sum_model(epsilon=8.0).fit(features(ROWS)[::-1], np.linspace(*BOUNDS, ROWS), segment="first")
     ldp.save_model(model, "first", label="y")
     model = ldp.load_model("first").regressor(epsilon=8.0, ledger=model.ledger)
-    model.update(features(labels.size), labels, segment="second")
+    people = {"person": np.arange(labels.size) % 90, "most_rows_per_person": 2}
+    model.update(features(labels.size), labels, segment="second", **people)
     ldp.save_model(model, "model", label="y", keep_rows=True)
     return [model.predict(features(50)), model.to_card(), model.summary(), pickle.dumps(model)]
 
@@ -99,11 +101,11 @@ def test_everything_of_a_model_that_learnt_on(change, tmp_path):
     assert_nothing_leaks(Way(updated), *pair(change), tmp_path)
 
 
-def shared(labels, columns):
+def shared(labels, columns, **options):
     """Return all that a release with features gives away, of one label or several."""
     X, ledger = features(len(labels)), ldp.Ledger.open("ledger.db")
     Y = np.column_stack([labels, labels[::-1]])[:, :columns]
-    release = ldp.privatize(Y, X=X, epsilon=3.0, bounds=BOUNDS, ledger=ledger, verbose=True)
+    release = ldp.privatize(Y, X=X, epsilon=3.0, bounds=BOUNDS, ledger=ledger, verbose=True, **options)
     left = [release, release.labels, release.summary(), release.to_card(), repr(release), release._repr_html_()]
     for column in release.columns.values():
         left += [column.error, column.model.predict(X), column.summary(), column.to_card(), repr(column.error)]
@@ -115,6 +117,31 @@ def shared(labels, columns):
 def test_everything_of_labels_that_know_the_features(change, columns, tmp_path):
     one, other = (np.tile(labels, 2) for labels in pair(change))  # enough for an error
     assert_nothing_leaks(Way(lambda labels: shared(labels, columns)), one, other, tmp_path)
+
+
+def test_everything_of_labels_of_people_in_segments_that_know_the_features(tmp_path):
+    def act(labels):
+        number = np.arange(labels.size)
+        rows = {"id": number, "person": number % 150, "segment": np.where(number % 150 < 70, "north", "south")}
+        return shared(labels, 2, most_rows_per_person=2, **rows)
+
+    one, other = (np.tile(labels, 2) for labels in pair("all rows, both at the ends"))
+    assert_nothing_leaks(Way(act), one, other, tmp_path)
+
+
+def several(labels):
+    """Return all that a release of two labels without features gives away: unbiased ones, or a private mean."""
+    ledger, left = ldp.Ledger.open("ledger.db"), []
+    Y = pd.DataFrame({"pay": labels, "rent": labels[::-1]})
+    for purpose, epsilon in (("statistics", 2.0), ("training", 0.5)):
+        release = ldp.privatize(Y, epsilon=epsilon, bounds=BOUNDS, purpose=purpose, shares=[2, 1], ledger=ledger)
+        left += [release, release.summary(), release.to_card(), pickle.dumps(release)]
+    return left
+
+
+@pytest.mark.parametrize("change", SOME)
+def test_everything_of_several_labels_without_features(change, tmp_path):
+    assert_nothing_leaks(Way(several), *pair(change), tmp_path)
 
 
 def test_a_weight_that_follows_from_true_residuals_would_be_found(tmp_path):
@@ -136,6 +163,24 @@ def reported(labels):
     ldp.save_model(model, "model", label="y")
     left = [reports, reports.values, reports.labels, reports.mean(), reports.histogram().masses, model.release_]
     return [*left, model.predict(features(50)), model.summary(), model.to_card(), pickle.dumps(model)]
+
+
+def surveyed(labels):
+    """Return all that two rounds of a survey give away, the second around predictions of the first."""
+    X, survey, sent = features(labels.size), {"bounds": BOUNDS, "epsilon": 4.0, "rows": labels.size}, []
+    halves, model = (slice(0, 120), slice(120, None)), None
+    for rows in halves:
+        plan = plan_round(X[rows], **survey, model=model)
+        drawn = plan.mechanism.randomize(plan.positions(labels[rows]))
+        sent.append(ldp.Reports(drawn, plan.mechanism, intervals=plan.intervals))
+        model = ldp.LabelReleaseRegressor(epsilon=4.0, bounds=BOUNDS)
+        model.fit_reports(X[: rows.stop], sent[0] if len(sent) == 1 else sent[0] + sent[1])
+    return [plan, *sent, model, model.predict(X[:50]), model.summary(), model.to_card(), pickle.dumps(model)]
+
+
+@pytest.mark.parametrize("change", SOME)
+def test_everything_of_rounds_of_a_survey(change, tmp_path):
+    assert_nothing_leaks(Way(surveyed), *pair(change), tmp_path)
 
 
 @pytest.mark.parametrize("change", SOME)
@@ -202,10 +247,9 @@ def estimated(labels, family):
     """Return all that several tables of one release give away, or the sentence that there is no solution."""
     X = pd.DataFrame(features(labels.size), columns=list("abc"))
     ledger = ldp.Ledger.open("ledger.db")
-    person = np.arange(labels.size) // 2
-    moments = ldp.private_moments(
-        X, labels, epsilon=3.0, bounds=(0, 1), family=family, ledger=ledger, person=person
-    )
+    rows = {"person": np.arange(labels.size) % 90, "most_rows_per_person": 2}
+    how = {"bounds": (0, 1), "family": family, "ledger": ledger, "weights": 1.0 + np.arange(labels.size) % 3}
+    moments = ldp.private_moments(X, labels, epsilon=3.0, **how, **rows)
     outputs = [repr(moments), pickle.dumps(moments)]
     for model in (moments.logit, moments.poisson, moments.ols):
         for on in ("a", None):
@@ -269,8 +313,12 @@ PUBLIC = Ridge().fit(features(50), features(50)[:, 0])
 def scored(labels):
     ledger = ldp.Ledger.open("ledger.db")
     how = {"epsilon": 3.0, "bounds": BOUNDS, "ledger": ledger, "rows_per_person": 3}
-    risk = ldp.private_score(PUBLIC, features(labels.size), labels, **how)
-    return [ledger, risk, risk.summary(), repr(risk), risk.as_data()]
+    X, by = features(labels.size), np.where(np.arange(labels.size) % 3, "many", "few")
+    risks = [
+        ldp.private_score(PUBLIC, X, labels, **how),
+        *private_scores(PUBLIC, X, labels, by=by, **how).values(),
+    ]
+    return [ledger, *((risk, risk.summary(), repr(risk), risk.as_data()) for risk in risks)]
 
 
 def with_intervals(labels):
@@ -338,6 +386,7 @@ SPENDING = {
     "sums": lambda X, y: sum_model(epsilon=2.0).fit(X, y),
     "sums, one stage": lambda X, y: sum_model(epsilon=0.1).fit(X, y),
     "labels behind a model": lambda X, y: sum_model(epsilon=8.0).fit(X, y),
+    "sums and labels of further rows": lambda X, y: sum_model(epsilon=8.0).fit(X, np.full(ROWS, 2.0)).update(X, y),
     "score": lambda X, y: ldp.private_score(Constant(), X, y, epsilon=0.5, bounds=BOUNDS),
     "intervals": lambda X, y: ldp.private_intervals(Constant(), X, y, epsilon=2.0, bounds=BOUNDS),
 }

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import labeldp as ldp
 from helpers import paid_access, seeded
 from labeldp.learning import clipped_errors
 from labeldp.learning.clipped_errors import STEPS, ErrorPlan, SquaredErrors
@@ -35,6 +36,15 @@ def ratios(name, epsilon, count=60):
         for _ in range(count)
     ]
     return np.array([(figure.value, figure.standard_error) for figure in figures]).T / np.mean(errors**2)
+
+
+def test_strict_settings_of_numpy_do_not_lose_a_release_that_is_paid_for():
+    X, ledger = np.random.default_rng(0).normal(size=(600, 2)), ldp.Ledger()
+    clipped_errors.error_model.cache_clear()
+    with np.errstate(all="raise"):
+        release = ldp.privatize(50 + X[:, 0], X=X, epsilon=1.0, bounds=BOUNDS, ledger=ledger)
+    assert release.error.rows == 60
+    assert ledger.total == release.cost
 
 
 @pytest.mark.statistical

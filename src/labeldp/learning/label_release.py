@@ -352,6 +352,7 @@ def _shared(request: Request, ledger: Ledger | None, source: WordSource) -> dict
     }
 
 
+@np.errstate(all="ignore")  # a user's strict settings must not lose what is paid for
 def _release_model(
     model: PrivateRegressor,
     X: Any,

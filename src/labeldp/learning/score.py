@@ -207,6 +207,7 @@ def _parse_groups(by: ArrayLike | None, rows: int) -> tuple[list[Any], Index]:
     return names.tolist(), numbers
 
 
+@np.errstate(all="ignore")  # a user's strict settings must not lose what is paid for
 def _measure(plan: ScorePlan | ErrorPlan, predicted: Array, access: LabelAccess, rows_per_person: int) -> Risk:
     """Return a score that is paid for."""
     figures = plan.measure(predicted, access)
